@@ -24,7 +24,7 @@ fi
 for kind in attention sinusoidal rope frequencies mrope alibi t5 swin deberta buckets error; do
     picture $kind
 done >/dev/null
-picture learned --dim 64 --rows 0..31 >/dev/null
+picture learned --dim 64 --tokens 32 >/dev/null
 picture xpos --dim 128 --tokens 384 >/dev/null
 picture bias --tokens 192 >/dev/null
 picture speed "$docs/speed.jsonl" >/dev/null

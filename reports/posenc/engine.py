@@ -9,19 +9,11 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .command import CommandError
 from .convert import Record
 from .records import parse
-
-
-class Rows(NamedTuple):
-    """Rows of numbers by the name of their array, such as cos and sin: {name: [row][column]}."""
-
-    places: List[List[float]]
-    arrays: Dict[str, List[List[float]]]
-
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -57,16 +49,27 @@ def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["sub
             signal.signal(number, handler)
 
 
+def output_of(child: "subprocess.Popen[bytes]") -> bytes:
+    """Waits for the end of a program that was started, and returns its output.
+
+    Python notes a signal that comes just before a wait when the wait ends. So none is longer than a second.
+    """
+    while True:
+        try:
+            output: bytes = child.communicate(timeout=1)[0]
+            return output
+        except subprocess.TimeoutExpired:
+            pass
+
+
 class Engine:
     """The C program. It is POSENC_PROGRAM, which it sets when it starts this package, or `posenc` on PATH."""
 
-    def __init__(self, options: Sequence[str] = ()) -> None:
-        """`options` are added to each request, such as --backend NAME."""
+    def __init__(self) -> None:
         found = os.environ.get("POSENC_PROGRAM") or shutil.which("posenc")
         if not found:
             raise CommandError("the program posenc is not on PATH. Install it, or set POSENC_PROGRAM=PATH.")
         self.program = Path(found)
-        self.options = list(options)
 
     def run(self, *arguments: str) -> str:
         """Runs the program and returns its standard output. What it rejects is a CommandError."""
@@ -98,7 +101,7 @@ class Engine:
         if emulator:
             raise CommandError(f"nothing is measured here: {emulator}.", 77)
         with started([str(self.program), *arguments], subprocess.PIPE) as child:
-            output, _ = child.communicate()
+            output = output_of(child)
         if child.returncode < 0:
             number = -child.returncode
             raise CommandError(f"the program was ended by signal {number} (got '{self.program}').", 128 + number)
@@ -110,20 +113,3 @@ class Engine:
     def columns(self, table: str, *options: str) -> List[Dict[str, str]]:
         """Returns the lines of `posenc table frequencies` or `errors`, by the names of their columns."""
         return list(csv.DictReader(self.run("table", table, *options).splitlines()))
-
-    def rows(self, *arguments: str) -> Rows:
-        """Returns what `posenc table` computes: rows of arrays, and where each row is."""
-        lines = csv.reader(self.run("table", *arguments, *self.options).splitlines())
-        heads = [name.partition("[")[0] for name in next(lines)]
-        table = [[float(cell) for cell in line] for line in lines]
-        arrays: Dict[str, List[List[float]]] = {}
-        for name in dict.fromkeys(heads):
-            first, count = heads.index(name), heads.count(name)
-            arrays[name] = [line[first : first + count] for line in table]
-        places = arrays.pop(heads[0])
-        return Rows(places, arrays)
-
-    def problem(self, line: str) -> List[List[float]]:
-        """Returns the one output of a problem, [rows][columns]."""
-        (output,) = self.rows("--problem", line).arrays.values()
-        return output

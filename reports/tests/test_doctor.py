@@ -17,9 +17,8 @@ from rich.console import Console
 
 from posenc.command import CommandError
 from posenc.convert import convert_all
-from posenc.doctor.findings import Machine, cpus_of, findings_of, siblings
-from posenc.doctor.main import Run, diagnosis, main, runs_of
-from posenc.doctor.text import show
+from posenc.doctor.findings import Run, cpus_of, findings_of
+from posenc.doctor.main import diagnosis, main, runs_of, show
 from posenc.quality import quality_of
 from posenc.records import load
 
@@ -33,13 +32,13 @@ with gzip.open(REPORTS / "tests" / "machines.jsonl.gz", "rt") as file:
 QUIET, LAPTOP, SILENT = FROZEN[:4], FROZEN[16:20], FROZEN[36:40]
 
 
-def frozen() -> Iterator[Tuple[Machine, Record]]:
-    """Machines without findings, and the doctor records of the program in C."""
+def frozen() -> Iterator[Tuple[Run, Record]]:
+    """Runs without findings, and the doctor records of the program in C."""
     records = convert_all([json.loads(line) for line in FROZEN])
     for at in range(0, len(records), 4):
         _, env, doctor, footer = records[at : at + 4]
         probed = {name: value for name, value in doctor.items() if name not in ("findings", "quality")}
-        yield Machine(env, footer["noise"], probed), doctor
+        yield Run(env, probed, footer), doctor
 
 
 def numbers(text: str) -> List[str]:
@@ -56,12 +55,10 @@ def essence(finding: Record) -> Tuple[Any, ...]:
 
 def test_findings_and_quality_are_those_of_the_program_in_c() -> None:
     seen = set()
-    for machine, expected in frozen():
-        found = [finding.record() for finding in findings_of(machine)]
+    for run, expected in frozen():
+        found = findings_of(run)
         assert [essence(one) for one in found] == [essence(one) for one in expected["findings"]]
-        quality = quality_of(
-            machine.env, machine.noise, machine.doctor.get("control_pct"), machine.doctor["detectable"]
-        )
+        quality = quality_of(run.env, run.noise, run.doctor.get("control_pct"), run.doctor["detectable"])
         assert quality.grade == expected["quality"]["grade"]
         assert [numbers(reason) for reason in quality.reasons] == [
             numbers(one) for one in expected["quality"]["reasons"]
@@ -72,8 +69,9 @@ def test_findings_and_quality_are_those_of_the_program_in_c() -> None:
 
 
 def test_of_several_threads_of_a_core_the_first_is_named() -> None:
-    found = siblings(Machine({"cpus": {"siblings": "1-4", "best": 3}}, {}, {}))
-    assert found and found.evidence == "CPU 1 is a thread of the same core" and found.cost is None
+    found = findings_of(Run({"cpus": {"siblings": "1-4", "best": 3}}, {}, {}))
+    (smt,) = (finding for finding in found if finding["what"] == "SMT")
+    assert smt["evidence"] == "CPU 1 is a thread of the same core" and smt["cost_pct"] is None
 
 
 def test_lists_of_cpus() -> None:
@@ -87,7 +85,7 @@ def test_lists_of_cpus() -> None:
 def printed(lines: List[str], width: int = 80, verbose: bool = False) -> str:
     (run,) = runs_of(convert_all([json.loads(line) for line in lines]))
     console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    show(console, run.env, diagnosis(run), verbose)
+    show(console, run, verbose)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return str(text)
 

@@ -1,19 +1,22 @@
 """posenc doctor: measures what disturbs timings on this machine, or diagnoses the records of others."""
 
 import argparse
-import sys
+import textwrap
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple
+from typing import Dict, List, Optional, Tuple
 
-from ..command import CommandError, Parser, check_output, write_file
+from rich.console import Console
+from rich.text import Text
+
+from .. import units
+from ..command import CommandError, Parser, check_output, write_output
 from ..convert import Record
 from ..engine import Engine
-from ..quality import quality_of
+from ..quality import DETECTABLE, quality_of
 from ..records import dump, load
-from ..runs import number
-from ..terminal import console
-from .findings import Machine, findings_of
-from .text import show
+from ..runs import member, number
+from ..terminal import console, table
+from .findings import COSTS, FINE, HIDDEN, LEVELS, NOTE, Run, findings_of
 
 ABOUT = """Lists conditions that disturb timings on this machine, their measured cost, and
 the command that fixes each. It changes nothing on the machine."""
@@ -26,14 +29,11 @@ Examples
   posenc doctor node1.jsonl node2.jsonl
 """
 BEGINS = b'"posenc.results/'
-
-
-class Run(NamedTuple):
-    """Records of one run on one machine, which may lack all but the first."""
-
-    env: Record
-    doctor: Record
-    footer: Record
+TITLES = {COSTS: "Conditions that disturb timings", NOTE: "Conditions that may disturb timings"}
+COST = 9  # columns
+LEGEND = """Detects: the smallest difference that 99 of 100 comparisons of 3 x 31 rounds find. Typical, largest:
+difference between a call and its copy in a round. posenc compare calls a smaller difference SAME if it is sure of
+less than 3 %, and UNCLEAR if not."""
 
 
 def _parser() -> Parser:
@@ -51,10 +51,8 @@ def _parser() -> Parser:
 
 def diagnosis(run: Run) -> Record:
     """Returns the doctor record of a run, with measurement quality and findings."""
-    noise: Dict[str, Any] = run.footer.get("noise") or {}
-    quality = quality_of(run.env, noise, number(run.doctor, "control_pct"), run.doctor.get("detectable"))
-    found = [finding.record() for finding in findings_of(Machine(run.env, noise, run.doctor))]
-    return {"t": "doctor", **run.doctor, "quality": quality._asdict(), "findings": found}
+    quality = quality_of(run.env, run.noise, number(run.doctor, "control_pct"), run.doctor.get("detectable"))
+    return {"t": "doctor", **run.doctor, "quality": quality._asdict(), "findings": findings_of(run)}
 
 
 def runs_of(records: List[Record]) -> List[Run]:
@@ -72,7 +70,7 @@ def runs_of(records: List[Record]) -> List[Run]:
     return list(last.values())
 
 
-def _measure(quick: bool, arguments: List[str]) -> "tuple[List[Record], int]":
+def _measure(quick: bool, arguments: List[str]) -> Tuple[List[Record], int]:
     """Probes this machine. Returns its records with the diagnosis, and the exit code."""
     records, status = Engine().records("bench", "--probe", *(["--quick"] if quick else []))
     for at, record in enumerate(records):
@@ -81,6 +79,91 @@ def _measure(quick: bool, arguments: List[str]) -> "tuple[List[Record], int]":
         elif record["t"] == "doctor":
             records[at] = diagnosis(runs_of(records)[0])
     return records, status
+
+
+# ---- text ----
+
+
+def percent(pct: Optional[float]) -> str:
+    """Returns percent with the digits that mean something, and a factor if there are many."""
+    if pct is None:
+        return "-"
+    if pct >= 1000:
+        return f"{1 + pct / 100:.0f}x"
+    return f"{pct:.{2 if pct < 1 else 1 if pct < 10 else 0}f} %"
+
+
+def _print(console: Console, text: str, first: str = "", style: str = "") -> None:
+    """Prints a paragraph behind its first words. Its lines fit the console, and are flush with the text."""
+    for line in textwrap.wrap(text, console.width, initial_indent=first, subsequent_indent=" " * len(first)):
+        console.print(Text(line, style), soft_wrap=True)
+
+
+def _answer(console: Console, run: Run, quality: Record) -> None:
+    name = f"{run.fact('cpu.name') or 'a CPU'} ({run.env.get('env_id')}), {run.amount('cpus.online'):.0f} CPUs; "
+    where = "any CPU" if run.cpu is None else f"CPU {run.cpu}"
+    took = f"measured on {where} for {number(run.doctor, 'seconds') or 0:.0f} s."
+    unknown = "its noise was not measured (posenc doctor does that)."
+    _print(console, name + (took if "measured" in run.doctor else unknown))
+    console.print()
+    grade, reasons = quality["grade"], quality["reasons"]
+    limits = ((number(run.doctor, f"detectable.{name}"), place) for name, place, _ in DETECTABLE)
+    detected = " and ".join(f"{percent(pct)} {place}" for pct, place in limits if pct is not None)
+    text = f": timings detect differences of more than {detected}" if detected else ""
+    _print(console, f"Measurement quality {grade}{text}.", style="bold red" if grade in "CD" else "bold green")
+    if reasons:
+        _print(console, f"Not better because: {'; '.join(reasons)}.")
+
+
+def _floor(run: Run, floor: Record) -> List[str]:
+    return [
+        f"{floor.get('place')}, {units.size(number(floor, 'bytes') or 0)}",
+        "any" if run.cpu is None or not floor.get("pinned") else str(run.cpu),
+        *(percent(number(floor, name)) for name in ("detectable_pct", "typical_pct", "largest_pct")),
+        f"{number(floor, 'rounds') or 0:.0f}",
+        units.time(number(floor, "call_ns") or 0),
+    ]
+
+
+def _finding(console: Console, finding: Record) -> None:
+    cost = finding["cost_pct"]
+    first = f"{percent(cost) if cost is not None else 'unknown':>{COST}}  "
+    margin = " " * len(first)
+    _print(console, f"{finding['what']}: {finding['evidence']}.", first)
+    if finding["fix"]:
+        _print(console, finding["fix"], margin)
+    if finding["command"]:  # in one piece, to be copied
+        console.print(Text(f"{margin}$ {finding['command']}", "cyan"), soft_wrap=True)
+
+
+def show(console: Console, run: Run, verbose: bool = False) -> None:
+    """Prints a diagnosis: the answer, then the conditions by their cost, with the command that fixes each."""
+    doctor = diagnosis(run)
+    _answer(console, run, doctor["quality"])
+    floors = [_floor(run, floor) for floor in member(doctor, "measured.floors") or []]
+    if floors:
+        columns = ["a kernel and its copy", "CPU", ">detects", ">typical", ">largest", ">rounds", ">a call"]
+        console.print()
+        console.print(table(columns, floors))
+        _print(console, LEGEND, style="dim")
+    levels = {level: [one for one in doctor["findings"] if one["level"] == level] for level in LEVELS}
+    for level, title in TITLES.items():
+        if levels[level]:
+            console.print()
+            console.print(Text(f"{title}, by cost", "bold"))
+        for finding in levels[level]:
+            _finding(console, finding)
+    console.print()
+    for finding in levels[FINE] if verbose else ():
+        _print(console, f"{finding['what']}: {finding['evidence']}.", "Fine: ")
+    if levels[FINE] and not verbose:
+        _print(console, f"{', '.join(one['what'] for one in levels[FINE])} (-v prints them).", "Fine: ")
+    if levels[HIDDEN]:
+        words = "; ".join(f"{one['what']} ({one['evidence']})" for one in levels[HIDDEN])
+        _print(console, f"{words}.", "Not known: ")
+
+
+# ---- the command ----
 
 
 def main(arguments: List[str]) -> int:
@@ -97,8 +180,7 @@ def main(arguments: List[str]) -> int:
     else:
         records, status = _measure(args.quick, arguments)
     if args.output and records:
-        write_file(args.output, dump(records).encode(), BEGINS, args.force)
-        print(f"written: {args.output}", file=sys.stderr)
+        write_output(args.output, dump(records), BEGINS, args.force)
     runs = runs_of(records)
     if args.files and not runs:
         raise CommandError("the files hold no machine (no record env).")
@@ -109,5 +191,5 @@ def main(arguments: List[str]) -> int:
             continue
         if at:
             terminal.rule()
-        show(terminal, run.env, diagnosis(run), args.verbose)
+        show(terminal, run, args.verbose)
     return status

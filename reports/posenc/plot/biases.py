@@ -10,20 +10,20 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.patches import Rectangle
 import numpy as np
 
-from ..command import CommandError, within
-from ..engine import Engine
+from ..command import CommandError
 from .kinds import SEED, integer, kind, option
-from .rotations import angles, rotate
-from .style import SERIES, Array, Picture, draw_lines, draw_map, in_order
+from .numbers import Array, angles, problem, table
+from .rotations import rotate
+from .style import SERIES, Picture, draw_lines, draw_map, in_order
 
 BIAS = "bias, added before the softmax"
 DISTANCE = "distance, in tokens"
 RELATIVE = "relative position: key − query"
 
 
-def _one_query(engine: Engine, kernel: str, before: int, after: int, fields: str) -> Array:
+def _one_query(kernel: str, before: int, after: int, fields: str) -> Array:
     """Returns what a query takes of keys by head and relative position, from `before` tokens before it to `after`."""
-    return np.array(engine.problem(f"{kernel} queries=1 keys={before + 1 + after} query_offset={before} {fields}"))
+    return problem(f"{kernel} queries=1 keys={before + 1 + after} query_offset={before} {fields}")
 
 
 def _t5(buckets: int, distance: int, bidirectional: bool) -> str:
@@ -38,11 +38,11 @@ def _deberta(buckets: int, distance: int) -> str:
 
 
 @kind(
-    integer("--heads", 1, 256, 8, "attention heads", "H"),
+    integer("--heads", 1, 256, 8, "attention heads"),
     option("--alibi-bias-max", 8, "the last slope of a power of two of heads is 2^-B", metavar="B", type=float),
     integer("--tokens", 2, 65536, 128, "distances"),
 )
-def alibi(args: argparse.Namespace, engine: Engine) -> Picture:  # Press et al. 2108.12409
+def alibi(args: argparse.Namespace) -> Picture:  # Press et al. 2108.12409
     """bias by distance for each head, and the slopes
 
     Left: one line for each head; the steepest head sees the nearest tokens alone. Right: the slopes,
@@ -50,23 +50,21 @@ def alibi(args: argparse.Namespace, engine: Engine) -> Picture:  # Press et al. 
     """
     heads, n = args.heads, args.tokens
     fields = f"heads={heads} causal=true alibi_bias_max={args.alibi_bias_max!r}"
-    bias = _one_query(engine, "alibi", n - 1, 0, fields)[:, ::-1]
+    bias = _one_query("alibi", n - 1, 0, fields)[:, ::-1]
     slopes = -bias[:, 1]
+    colors = in_order(heads)
     parameters = f"alibi, {heads} heads, alibi_bias_max {args.alibi_bias_max:g}"
     title = "ALiBi: the bias that each head adds to a score"
     picture = Picture((12, 5.8), title, parameters, [["biases", "slopes"]], width_ratios=[1.5, 1])
     left = picture.panel("biases", "Bias by distance", DISTANCE, BIAS)
-    right = picture.panel("slopes", "Slope of each head", "head", "slope (logarithmic)")
-    colors = in_order(heads)
     left.set_prop_cycle(color=colors)
     left.plot(bias.T, linewidth=1.8 if heads <= 16 else 1)
     left.set_xlim(0, n - 1)
     scale = ScalarMappable(Normalize(0.5, heads + 0.5), ListedColormap(colors))
     picture.figure.colorbar(scale, ax=left, label="head", pad=0.02, ticks=range(1, heads + 1, -(-heads // 8)))
+    right = picture.panel("slopes", "Slope of each head", "head", "slope (logarithmic)")
     right.scatter(np.arange(1, heads + 1), slopes, color=colors, s=40 if heads <= 16 else 12, zorder=3)
     right.set_yscale("log", base=2)
-    for axes in (left, right):
-        axes.grid(True)
     ends = f"head 1 {bias[0, -1]:.6g}, head {heads} {bias[-1, -1]:.6g}"
     picture.facts += ["slopes " + " ".join(f"{slope:.6g}" for slope in slopes), f"bias at distance {n - 1}: {ends}"]
     return picture
@@ -87,7 +85,7 @@ def _draw_steps(axes: Axes, distance: int, curves: Dict[str, Array]) -> None:
     integer("--num-buckets", 4, 4096, 32, "buckets in all"),
     integer("--max-distance", 2, 65536, 128, "the last bucket begins below this distance"),
 )
-def t5(args: argparse.Namespace, engine: Engine) -> Picture:  # Raffel et al. 1910.10683
+def t5(args: argparse.Namespace) -> Picture:  # Raffel et al. 1910.10683
     """the bucket of each relative position, in both directions
 
     A step is a bucket: all relative positions on it share one number per head. Steps grow with the
@@ -100,7 +98,7 @@ def t5(args: argparse.Namespace, engine: Engine) -> Picture:  # Raffel et al. 19
     picture = Picture((12, 6.2), title, parameters, [["buckets"]])
     curves = {}
     for name, who, both in (("bidirectional", "encoder", True), ("causal", "decoder", False)):
-        buckets = curves[f"{name} ({who})"] = _one_query(engine, "t5_bias", reach, reach, _t5(count, most, both))[0]
+        buckets = curves[f"{name} ({who})"] = _one_query("t5_bias", reach, reach, _t5(count, most, both))[0]
         starts = [0, *(np.flatnonzero(np.diff(buckets[reach::-1])) + 1)]
         before = " ".join(map(str, starts))
         picture.facts.append(f"{name}: buckets of keys before the query begin at distance {before}")
@@ -109,7 +107,7 @@ def t5(args: argparse.Namespace, engine: Engine) -> Picture:  # Raffel et al. 19
 
 
 @kind(integer("--tokens", 2, 65536, 512, "distances"))
-def bias(args: argparse.Namespace, engine: Engine) -> Picture:  # KERPLE 2205.09921, Sandwich 2212.10356
+def bias(args: argparse.Namespace) -> Picture:  # KERPLE 2205.09921, Sandwich 2212.10356
     """ALiBi, KERPLE, Sandwich and T5 by distance, in one picture
 
     The same five biases twice, with distances on a linear and on a logarithmic axis. A curve that is
@@ -117,14 +115,13 @@ def bias(args: argparse.Namespace, engine: Engine) -> Picture:  # KERPLE 2205.09
     """
     n = args.tokens
     distance = np.arange(n)
+    alibi = _one_query("alibi", n - 1, 0, "heads=1 causal=true alibi_bias_max=4")  # a slope of 2^-4
     kerple = -2 * np.log1p(distance)
     turns = np.outer(distance, 10000.0 ** (-np.arange(0, 128, 2) / 128))
-    bucket = _one_query(engine, "t5_bias", n - 1, 0, _t5(32, 128, False))[0, ::-1].astype(int)
+    bucket = _one_query("t5_bias", n - 1, 0, _t5(32, 128, False))[0, ::-1].astype(int)
     nearest = np.flatnonzero(np.diff(bucket, prepend=-1))  # the least distance of each bucket
     curves = {
-        "ALiBi, slope 1/16": _one_query(engine, "alibi", n - 1, 0, "heads=1 causal=true alibi_bias_max=4")[
-            0, ::-1
-        ],  # 2^-4
+        "ALiBi, slope 1/16": alibi[0, ::-1],
         "KERPLE, −2 ln(1 + d)": kerple,
         "KERPLE, −d^0.5": -np.sqrt(distance),
         "Sandwich, dim 128, scale 1/4": (np.cos(turns).sum(axis=1) - 64) / 4,
@@ -150,7 +147,7 @@ def bias(args: argparse.Namespace, engine: Engine) -> Picture:  # KERPLE 2205.09
     integer("--position-buckets", 0, 4096, 256, "half of the columns; 0: one for each distance"),
     integer("--max-distance", 2, 65536, 512, "the last bucket ends below this distance"),
 )
-def deberta(args: argparse.Namespace, engine: Engine) -> Picture:  # He et al. 2006.03654
+def deberta(args: argparse.Namespace) -> Picture:  # He et al. 2006.03654
     """the column of each relative position, in buckets that grow with the distance
 
     Left: near keys have a column each, a straight line; far ones share columns, and the curve flattens.
@@ -162,7 +159,7 @@ def deberta(args: argparse.Namespace, engine: Engine) -> Picture:  # He et al. 2
     if buckets and most <= buckets:
         raise CommandError(f"--max-distance has to be above --position-buckets, {buckets} (got '{most}').")
     reach, middle = most + most // 4, buckets or most
-    columns = _one_query(engine, "relative_bias", reach, reach, _deberta(buckets, most))[0]
+    columns = _one_query("relative_bias", reach, reach, _deberta(buckets, most))[0]
     before, after = columns[reach::-1], columns[reach:]
 
     parameters = f"relative_bias, position_buckets {buckets}, max_distance {most}"
@@ -191,18 +188,18 @@ def deberta(args: argparse.Namespace, engine: Engine) -> Picture:  # He et al. 2
 
 @kind(
     integer("--window-height", 1, 16, 7, "rows of the window"),
-    ("--window-width", {"metavar": "N", "type": within(1, 16), "help": "columns of the window (default: as many)"}),
+    integer("--window-width", 1, 16, 7, "columns of the window"),
 )
-def swin(args: argparse.Namespace, engine: Engine) -> Picture:  # Liu et al. 2103.14030
+def swin(args: argparse.Namespace) -> Picture:  # Liu et al. 2103.14030
     """the row of the bias table for each query and key of a window
 
     Left: the row of the bias table for each pair of tokens; blocks repeat, as only the displacement
     counts. Right: the same rows, laid out on the window, for two queries (in the frame).
     """
-    height, width = args.window_height, args.window_width or args.window_height
+    height, width = args.window_height, args.window_width
     n, rows = height * width, (2 * height - 1) * (2 * width - 1)
     limits = (0, rows - 1)
-    index = np.array(engine.problem(f"window_bias heads=1 window_height={height} window_width={width} recipe=index"))
+    index = problem(f"window_bias heads=1 window_height={height} window_width={width} recipe=index")
     picture = Picture(
         (11, 6.6),
         "Swin: the row of the bias table for each query and key of a window",
@@ -212,20 +209,19 @@ def swin(args: argparse.Namespace, engine: Engine) -> Picture:  # Liu et al. 210
     )
     axes = picture.panel("all", "All queries and keys, row by row of the window", "key", "query")
     draw_map(axes, index, limits=limits, bar="row of the table")
-    axes.set(aspect="equal", xticks=range(0, n, width), yticks=range(0, n, width))
+    axes.set(xticks=range(0, n, width), yticks=range(0, n, width))
     middle = height // 2 * width + width // 2
     for name, query, where in (("corner", 0, "at the top left"), ("middle", middle, "in the middle")):
         axes = picture.panel(name, f"Seen from the query {where}", "column of the window", "row of the window")
         draw_map(axes, index[query].reshape(height, width), limits=limits, numbers="{:.0f}")
         row, column = divmod(query, width)
         axes.add_patch(Rectangle((column - 0.45, row - 0.45), 0.9, 0.9, fill=False, color=SERIES[1], linewidth=2))
-        axes.set(aspect="equal", xticks=range(width), yticks=range(height))
     picture.facts += [" ".join(f"{value:4.0f}" for value in row) for row in index]
     return picture
 
 
 @kind(integer("--tokens", 4, 256, 24, "queries and keys"))
-def buckets(args: argparse.Namespace, engine: Engine) -> Picture:
+def buckets(args: argparse.Namespace) -> Picture:
     """buckets by query and key: T5 and DeBERTa shift by one column a row
 
     The numbers of the pictures of T5 and DeBERTa, for small tables, as maps: a row is a query. Each row is
@@ -242,19 +238,12 @@ def buckets(args: argparse.Namespace, engine: Engine) -> Picture:
     title = "Relative positions shift: each row of a map is the one above, a key further right"
     picture = Picture((14, 4.6), title, parameters, [list(maps)])
     for name, (kernel, fields, count, what) in maps.items():
-        cells = np.array(engine.problem(f"{kernel} queries={n} keys={n} {fields}"))
-        cells %= count  # DeBERTa's terms have that many columns for each query, T5's table has one row
+        # DeBERTa's terms have `count` columns for each query, T5's table has one row.
+        cells = problem(f"{kernel} queries={n} keys={n} {fields}") % count
         axes = picture.panel(name, f"{name}: {int(cells.max()) + 1} numbers", "key", "query")
         draw_map(axes, cells, bar=what)
-        axes.set_aspect("equal")
         picture.facts.append(f"{name}: the first query takes {' '.join(f'{value:g}' for value in cells[0][:12])} ...")
     return picture
-
-
-def _softmax(scores: Array) -> Array:
-    """Returns the weights of each row."""
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 @kind(
@@ -262,7 +251,7 @@ def _softmax(scores: Array) -> Array:
     option("--dim", 64, "dimensions: 16, 32, 64 or 128", metavar="D", type=int, choices=(16, 32, 64, 128)),
     SEED,
 )
-def attention(args: argparse.Namespace, engine: Engine) -> Picture:
+def attention(args: argparse.Namespace) -> Picture:
     """attention over one sentence without and with each encoding
 
     A row is a query, its weights add up to 1; words and projections are drawn at random, as before training. Without an
@@ -279,10 +268,9 @@ def attention(args: argparse.Namespace, engine: Engine) -> Picture:
     learned, per_bucket = draw.normal(scale=0.5, size=(n, dim)), draw.normal(size=8)
     x = vectors[[vocabulary.index(word) for word in words]]
     shape = ["--tokens", str(n), "--dim", str(dim)]
-    sinusoidal = np.array(engine.rows("sinusoidal", *shape).arrays["sinusoidal"])
-    cos, sin = angles(engine, *shape)
-    alibi = np.array(engine.problem(f"alibi heads=1 queries={n} keys={n} alibi_bias_max=1"))
-    bucket = np.array(engine.problem(f"t5_bias queries={n} keys={n} {_t5(8, 16, True)}")).astype(int)
+    sinusoidal, (cos, sin) = table("sinusoidal", *shape)["sinusoidal"], angles(*shape)
+    alibi = problem(f"alibi heads=1 queries={n} keys={n} alibi_bias_max=1")
+    bucket = problem(f"t5_bias queries={n} keys={n} {_t5(8, 16, True)}").astype(int)
 
     def scores(embedded: Array, rotated: bool = False) -> Array:
         query, key = embedded @ to_query, embedded @ to_key
@@ -290,14 +278,16 @@ def attention(args: argparse.Namespace, engine: Engine) -> Picture:
             query, key = rotate(query, cos, sin), rotate(key, cos, sin)
         return np.asarray(query @ key.T / math.sqrt(dim))
 
-    weights = {
-        "Without": _softmax(scores(x)),
-        "Sinusoidal, added": _softmax(scores(x + sinusoidal)),
-        "Learned, added": _softmax(scores(x + learned)),
-        "RoPE": _softmax(scores(x, rotated=True)),
-        "ALiBi, slope 1/2": _softmax(scores(x) + alibi),
-        "T5, one number per bucket": _softmax(scores(x) + per_bucket[bucket]),
+    scored = {
+        "Without": scores(x),
+        "Sinusoidal, added": scores(x + sinusoidal),
+        "Learned, added": scores(x + learned),
+        "RoPE": scores(x, rotated=True),
+        "ALiBi, slope 1/2": scores(x) + alibi,
+        "T5, one number per bucket": scores(x) + per_bucket[bucket],
     }
+    powers = {name: np.exp(cells - cells.max(axis=1, keepdims=True)) for name, cells in scored.items()}
+    weights = {name: cells / cells.sum(axis=1, keepdims=True) for name, cells in powers.items()}
     parameters = (
         f"one head; words, projections and learned numbers drawn at random ({dim} dimensions, seed {args.seed}); "
         "equal words have equal vectors"
@@ -308,10 +298,9 @@ def attention(args: argparse.Namespace, engine: Engine) -> Picture:
     for name in names:
         axes = picture.panel(name, name, "key", "query")
         image = draw_map(axes, weights[name], limits=limits, numbers="{:.2f}")
-        axes.set(xticks=range(n), yticks=range(n), aspect="equal", yticklabels=words)
+        axes.set_yticklabels(words)
         axes.set_xticklabels(words, rotation=45)
-    everywhere = list(picture.panels.values())
-    picture.figure.colorbar(image, ax=everywhere, label="weight: a row adds up to 1", pad=0.02)
+    picture.figure.colorbar(image, ax=list(picture.panels.values()), label="weight: a row adds up to 1", pad=0.02)
 
     twice = next((word for word in words if words.count(word) > 1), None)
     if twice:

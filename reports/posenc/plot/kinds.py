@@ -2,19 +2,16 @@
 
 import argparse
 import inspect
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from ..command import within
-from ..engine import Engine
 from .style import Picture
 
-Draw = Callable[[argparse.Namespace, Engine], Picture]
+Draw = Callable[[argparse.Namespace], Picture]
 Option = Tuple[str, Dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of picture: what it shows, how to read it, the function that draws it, and its options."""
 
     summary: str
@@ -47,26 +44,9 @@ def option(flag: str, default: Any, text: str, **settings: Any) -> Option:
     return flag, {"default": default, "help": f"{text} (default: {default})", **settings}
 
 
-def integer(flag: str, least: int, most: int, default: int, text: str, metavar: str = "N") -> Option:
+def integer(flag: str, least: int, most: int, default: int, text: str) -> Option:
     """Returns an option that is an integer within bounds."""
-    return option(flag, default, text, type=within(least, most), metavar=metavar)
+    return option(flag, default, text, type=within(least, most), metavar="N")
 
 
 SEED = integer("--seed", 0, 2**63 - 1, 1, "seed of what is drawn at random")
-
-
-def with_dim(options: List[str]) -> List[str]:
-    """Returns options with a dimension of 128, unless they name a dimension or a model."""
-    named = {option.partition("=")[0] for option in options} & {"--model", "--config", "--dim"}
-    return options if named else ["--dim", "128", *options]
-
-
-def describe(options: List[str]) -> str:
-    """Returns options as words: ["--dim", "64", "--model", "phi-4"] is "dim 64, model phi-4"."""
-    words: List[str] = []
-    for option in options:
-        if option.startswith("--"):
-            words.append(option[2:].replace("-", "_").replace("=", " "))
-        elif words:
-            words[-1] += f" {option}"
-    return ", ".join(words)

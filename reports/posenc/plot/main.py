@@ -3,10 +3,9 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Tuple
 
 from ..command import CommandError, Parser, suggest, write_file
-from ..engine import Engine
 from .kinds import KINDS, Kind
 from .style import Picture, save
 from . import tables, rotations, biases, measured  # noqa: F401  # they register their kinds, in this order
@@ -37,19 +36,13 @@ def _file(text: str) -> Path:
 
 
 def _parser(name: str, kind: Kind) -> Parser:
-    more = "Other options, such as --model, --dim or --scaling, go to posenc table. " if kind.forwards else ""
+    more = "Other options, such as --model, --dim or (error) --backend, go to posenc table. " if kind.forwards else ""
     parser = Parser(f"posenc plot {name}", f"Draws {kind.summary}", f"{more}How to read this: {kind.caption}")
     for flag, settings in kind.options:
         parser.add_argument(flag, **settings)
     picture = f".png, .svg or .pdf; may be repeated (default: posenc-{name}.png)"
     parser.add_argument("-o", "--output", metavar="PATH", type=_file, action="append", help=picture)
     parser.add_argument("--force", action="store_true", help="overwrite any file at PATH")
-    if name != "speed":
-        append: Dict[str, Any] = {"dest": "engine", "action": "append", "default": []}
-        backend = "backend that computes the numbers (default: scalar; error: all)"
-        parser.add_argument("--backend", metavar="NAME", type="--backend={}".format, help=backend, **append)
-        plugin = "plug-in that may be named as backend"
-        parser.add_argument("--plugin", metavar="LIB", type="--plugin={}".format, help=plugin, **append)
     return parser
 
 
@@ -63,8 +56,7 @@ def draw(name: str, arguments: List[str]) -> Tuple[Picture, argparse.Namespace]:
     args.forwarded = rest
     if rest and not kind.forwards:
         raise CommandError(f"unknown argument (got '{rest[0]}'). See posenc plot {name} --help.")
-    scalar = [] if name in ("error", "speed") else ["--backend=scalar"]
-    return kind.draw(args, Engine(getattr(args, "engine", []) or scalar)), args
+    return kind.draw(args), args
 
 
 def main(arguments: List[str]) -> int:

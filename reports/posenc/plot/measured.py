@@ -1,7 +1,7 @@
 """Pictures of what was measured: errors by position, and speeds."""
 
 import argparse
-from typing import Dict, List, Tuple
+from typing import List, Tuple
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from ..command import CommandError
 from ..convert import Record
 from ..engine import Engine
 from ..records import load
+from ..runs import grouped, member
 from ..units import size, times
-from .kinds import describe, kind
+from .kinds import kind
+from .numbers import describe
 from .style import DASHES, SERIES, Picture, legend_below, plain_ticks
 
 HALF_ULP = 2.0**-25  # of a value in [1/2, 1)
@@ -20,22 +22,19 @@ MOST = 12  # cases in a picture of speeds
 
 
 @kind(forwards=True)
-def error(args: argparse.Namespace, engine: Engine) -> Picture:
+def error(args: argparse.Namespace) -> Picture:
     """error against position: backends and numerics modes, and what 16 bits make of it
 
     The dotted line is correct rounding to f32. Solid curves, numerics mode `exact`, stay on it or just above. The f32
     modes climb by a decade for each decade of positions, until they are off by 2, the opposite direction. Curves of 16
     bits begin where a table, a position or a frequency in bf16 or f16 ends.
     """
-    options = args.forwarded + engine.options
-    curves: Dict[str, List[Dict[str, str]]] = {}
-    for line in engine.columns("errors", *options):
-        curves.setdefault(line["curve"], []).append(line)
+    curves = grouped(Engine().columns("errors", *args.forwarded), lambda line: line["curve"])
     errors = {name: np.array([float(line["error"]) for line in lines]) for name, lines in curves.items()}
     positions = np.array([float(line["position"]) for line in next(iter(curves.values()))])
     bottom = min(float(error[error > 0].min(initial=HALF_ULP)) for error in errors.values()) / 3
 
-    parameters = describe(options) or "rope_table, dim 128, rope_theta 10000"
+    parameters = describe(args.forwarded) or "rope_table, dim 128, rope_theta 10000"
     title = "Error of cosines and sines by position, against real mathematics"
     picture = Picture((12, 6.5 + 0.22 * len(curves)), title, parameters, [["errors"]])
     axes = picture.panel("errors", "", "position", "largest absolute error")
@@ -57,7 +56,6 @@ def error(args: argparse.Namespace, engine: Engine) -> Picture:
     rounding = "half an ulp just below 1: correct rounding"
     axes.annotate(rounding, (1, HALF_ULP), (4, -12), textcoords="offset points", color="#555555")
     axes.set(xlim=(0.9, 3e9), ylim=(bottom / 2, 4))
-    axes.grid(True)
     legend_below(axes, 1 if len(curves) < 8 else 2)
 
     picture.facts[0] += ": largest |error| of cos and sin"
@@ -69,26 +67,24 @@ def error(args: argparse.Namespace, engine: Engine) -> Picture:
 
 
 @kind(("file", {"metavar": "FILE", "help": "records of posenc bench --out jsonl:FILE"}))
-def speed(args: argparse.Namespace, _: Engine) -> Picture:
+def speed(args: argparse.Namespace) -> Picture:
     """speed of each backend against plain C, from FILE: records of posenc bench
 
     A bar is how many times as fast as plain C (libm) a backend is in one case, by their medians; the line on it is the
     99 % interval. Bars that begin at 1 and go down are slower than plain C.
     """
     records = load(args.file)
-    cases: Dict[str, Dict[str, Record]] = {}
-    for record in records:
-        if record["t"] == "bench" and record.get("speedup_libm", 0) > 0:
-            cases.setdefault(record["case"], {})[record["backend"]] = record
-    cases = {case: rows for case, rows in cases.items() if "libm" in rows and len(rows) > 1}
+    timed = [record for record in records if record["t"] == "bench" and record.get("speedup_libm", 0) > 0]
+    cases = [{row["backend"]: row for row in rows} for rows in grouped(timed, lambda row: row["case"]).values()]
+    cases = [rows for rows in cases if "libm" in rows and len(rows) > 1]
     if not cases:
         raise CommandError(
             f"no case was timed with plain C and another backend (got '{args.file}'). "
             "Time them: posenc bench --backend libm --backend NAME --out jsonl:FILE."
         )
-    shown = list(cases.values())[:MOST]
-    order = [record["id"] for record in records if record["t"] == "backend" and record["id"] != "libm"]
-    backends = [name for name in order if any(name in rows for rows in shown)]
+    shown = cases[:MOST]
+    order = [record["id"] for record in records if record["t"] == "backend"]
+    backends = [name for name in order if name != "libm" and any(name in rows for rows in shown)]
 
     title = "Speed against plain C loops over the C library (libm = 1); 99 % intervals"
     picture = Picture((max(8.0, 3.6 * len(shown)), 6.5), title, _machine(records, shown[0]["libm"]), [["speeds"]])
@@ -117,8 +113,8 @@ def speed(args: argparse.Namespace, _: Engine) -> Picture:
     axes.set(xlim=(-0.5, len(shown) - 0.5))
     axes.set_xticks(range(len(shown)), [_label(rows["libm"]) for rows in shown])
     axes.tick_params(axis="x", length=0)
-    axes.grid(True, axis="y")
-    legend_below(axes, 6)
+    axes.grid(False, axis="x")
+    legend_below(axes, 6, lines=2)
     if len(cases) > len(shown):
         picture.facts.append(f"left out: {len(cases) - len(shown)} further cases; posenc bench --case chooses")
     return picture
@@ -135,16 +131,13 @@ def _speedup(row: Record, plain: Record) -> Tuple[float, float, float]:
 def _label(row: Record) -> str:
     footprint = row.get("footprint", {})
     words = [footprint.get("name") or row["case"].rpartition("/")[2], size(footprint.get("bytes", 0))]
-    words += [row["dtype"]] if row["dtype"] != "f32" else []
-    words += [row["numerics"]] if row["numerics"] != "given" else []
+    words += [row[name] for name, usual in (("dtype", "f32"), ("numerics", "given")) if row[name] != usual]
     return f"{row['kernel']}\n{', '.join(words)}"
 
 
 def _machine(records: List[Record], row: Record) -> str:
     by_type = {record["t"]: record for record in records}
-    header, env = by_type.get("header", {}), by_type.get("env", {})
-    build = env.get("build", {})
-    return (
-        f"{env.get('cpu', {}).get('name', 'unknown CPU')}, {build.get('cc', '')} {build.get('version', '')}, "
-        f"{str(header.get('started', ''))[:10]}, threads: {row.get('threads', 1)}"
-    )
+    env, started = by_type.get("env", {}), str(member(by_type, "header.started") or "")
+    compiler = f"{member(env, 'build.cc') or ''} {member(env, 'build.version') or ''}"
+    name = member(env, "cpu.name") or "unknown CPU"
+    return f"{name}, {compiler}, {started[:10]}, threads: {row.get('threads', 1)}"

@@ -2,31 +2,18 @@
 
 import argparse
 import math
-from typing import Dict, Sequence, Tuple
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 import numpy as np
 
-from ..engine import Engine
-from .kinds import SEED, describe, integer, kind, option, with_dim
-from .style import SERIES, Array, Picture, draw_lines, draw_map, in_order, ink_on, legend_below, plain_ticks
+from .kinds import SEED, integer, kind, option
+from .numbers import Array, angles, describe, pairs_of, table, with_dim
+from .style import SERIES, Picture, draw_lines, draw_map, in_order, ink_on, legend_below, plain_ticks
 
 FAR = 1 << 20  # a query far out, beside one at the end of the picture
 OFFSET = "offset m − n, in positions"
 TURNS = 8  # positions drawn of each pair
-
-
-def _frequencies(engine: Engine, options: Sequence[str]) -> Dict[str, Array]:
-    """Returns the columns of posenc table frequencies; what is empty there is infinity."""
-    lines = engine.columns("frequencies", *options)
-    return {name: np.array([float(line[name] or "inf") for line in lines]) for name in lines[0]}
-
-
-def angles(engine: Engine, *options: str) -> Tuple[Array, Array]:
-    """Returns the cosines and sines of posenc table rope_table: [position][pair]."""
-    arrays = engine.rows("rope_table", *options).arrays
-    return np.array(arrays["cos"]), np.array(arrays["sin"])
 
 
 def rotate(vectors: Array, cos: Array, sin: Array) -> Array:
@@ -36,21 +23,21 @@ def rotate(vectors: Array, cos: Array, sin: Array) -> Array:
 
 
 @kind(integer("--tokens", 2, 4096, 128, "offsets"), SEED, forwards=True)
-def rope(args: argparse.Namespace, engine: Engine) -> Picture:  # Su et al. 2104.09864, section 3.2
+def rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, section 3.2
     """pairs rotating with the position; products of a query and a key by offset
 
     Above, one pair of channels each: the arrow (1, 0) after rotating by the angles of positions 0 to 7.
     Below, lines and circles are products of the same vectors at two places of the sequence; they lie on each other.
     """
     options = with_dim(args.forwarded)
-    radians = _frequencies(engine, options)["radians"]
+    radians = pairs_of(options)["radians"]
     n, pairs = args.tokens, len(radians)
-    cos, sin = angles(engine, "--positions", f"0..{max(n, TURNS) - 1},{FAR - n + 1}..{FAR}", *options)
+    cos, sin = angles("--positions", f"0..{max(n, TURNS) - 1},{FAR - n + 1}..{FAR}", *options)
     shown = sorted({0, pairs // 4, pairs // 2} if pairs > 2 else {0})
     picture = Picture(
         (13, 9.5),
         f"Rotary encoding: each pair of channels rotates with the position, here 0 to {TURNS - 1}",
-        describe(options + engine.options),
+        describe([*options, "--backend=scalar"]),
         [[f"pair {pair}" for pair in shown], ["products"] * len(shown)],
     )
     for pair in shown:
@@ -82,7 +69,6 @@ def rope(args: argparse.Namespace, engine: Engine) -> Picture:  # Su et al. 2104
             rise = f"{near[at]:.4f} at offset {at}, {near[at + 1]:.4f} at {at + 1}"
             picture.facts.append(f"{name}: nearer is not always more similar: {rise}")
     axes.axhline(0, color="#999999", linewidth=0.8)
-    axes.grid(True)
     axes.set_xlim(0, n - 1)
     legend_below(axes, 2)
     return picture
@@ -92,34 +78,34 @@ def _draw_pair(axes: Axes, radians: float, cos: Array, sin: Array) -> None:
     """Draws where (1, 0) is at positions 0, 1, ...; numbers stand where there is room for them."""
     circle = np.linspace(0, 2 * math.pi, 200)
     axes.plot(np.cos(circle), np.sin(circle), color="#bbbbbb", linewidth=1)
-    start, arrows = np.zeros(TURNS), {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.012}
-    axes.quiver(start, start, cos, sin, color=in_order(TURNS), **arrows)
+    arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.012}
+    axes.quiver(*np.zeros((2, TURNS)), cos, sin, color=in_order(TURNS), **arrows)
     for position in range(TURNS):
         if radians > 0.3 or position in (0, TURNS - 1):
             away = 0.0 if radians > 0.3 else 0.1 if position else -0.1
             axes.text(1.2 * cos[position], 1.2 * sin[position] + away, str(position), ha="center", va="center")
     ticks, limits = (-1, 0, 1), (-1.4, 1.4)
     axes.set(aspect="equal", xlim=limits, ylim=limits, xticks=ticks, yticks=ticks)
+    axes.grid(False)
 
 
 @kind(
     integer("--tokens", 2, 4096, 1024, "offsets"),
-    integer("--dim", 2, 4096, 64, "head_dim", "D"),
+    integer("--dim", 2, 4096, 64, "head_dim"),
     option("--xpos-scale-base", 512, "positions over which a pair's factor counts once", metavar="B", type=float),
-    option("--rope-theta", 10000, "base of the frequencies", metavar="B", type=float),
 )
-def xpos(args: argparse.Namespace, engine: Engine) -> Picture:  # Sun et al. 2212.10554
+def xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
     """the products of RoPE and of xPos by offset, and the factor of each pair
 
     Left: the products of RoPE swing on at any offset, those of xPos calm down. Right: the factor that
     each pair's product has at an offset; a straight line is an exponential decay.
     """
     n, dim, base = args.tokens, args.dim, args.xpos_scale_base
-    plain = ["--positions", f"0..{n - 1}", "--dim", str(dim), "--rope-theta", repr(args.rope_theta)]
+    plain = ["--positions", f"0..{n - 1}", "--dim", str(dim)]
     scaled = [*plain, "--xpos-scale-base", repr(base), "--xpos-centre", str(n // 2)]
     products = {}
     for name, query, key in (("RoPE", plain, plain), ("xPos", scaled, [*scaled, "--xpos-inverse"])):
-        (cos, sin), (key_cos, key_sin) = angles(engine, *query), angles(engine, *key)
+        (cos, sin), (key_cos, key_sin) = angles(*query), angles(*key)
         # Vectors of ones: (c - s, c + s) of the query times that of each key, over the channels.
         products[name] = (key_cos @ cos[-1] + key_sin @ sin[-1])[::-1] * 2 / dim
     shown = sorted({k * (dim // 2 - 1) // 3 for k in range(4)})
@@ -158,7 +144,7 @@ FAMILIES = {
 
 
 @kind(forwards=True)
-def frequencies(args: argparse.Namespace, engine: Engine) -> Picture:
+def frequencies(args: argparse.Namespace) -> Picture:
     """wavelengths of the pairs before and after a scaling: of each family, or of one
 
     One family each: the dashed line is the wavelength of each pair before, the blue one after. Where both
@@ -176,7 +162,7 @@ def frequencies(args: argparse.Namespace, engine: Engine) -> Picture:
     picture = Picture(size, title, parameters, rows, sharey=True)
     for name, options in families.items():
         axes = picture.panel(name, name, "pair", "positions per full turn" if name in (row[0] for row in rows) else "")
-        columns = _frequencies(engine, options)
+        columns = pairs_of(options)
         pairs, before, after = columns["pair"], columns["unscaled_wavelength"], columns["wavelength"]
         rotating = np.isfinite(after)
         axes.semilogy(pairs[rotating], after[rotating], color=SERIES[0], linewidth=2.5)
@@ -184,7 +170,6 @@ def frequencies(args: argparse.Namespace, engine: Engine) -> Picture:
         axes.axvspan(rotating.sum() - 0.5, len(pairs), color="#eeeeee", zorder=0)
         axes.yaxis.set_minor_locator(NullLocator())
         axes.set_xlim(0, len(pairs) - 1)
-        axes.grid(True)
 
         slower = columns["unscaled_radians"][rotating] / columns["radians"][rotating]
         picture.facts.append(
@@ -205,10 +190,10 @@ AXES = ("time", "row", "column")
         "order of the axes among the pairs; chunked is Qwen2-VL's",
         choices=("chunked", "interleaved", "restarted", "dealt", "alternating"),
     ),
-    integer("--width", 2, 16, 6, "columns of the image", "W"),
-    integer("--height", 2, 16, 4, "rows of the image", "H"),
+    integer("--width", 2, 16, 6, "columns of the image"),
+    integer("--height", 2, 16, 4, "rows of the image"),
 )
-def mrope(args: argparse.Namespace, engine: Engine) -> Picture:  # Wang et al. 2409.12191, section 2.1
+def mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, section 2.1
     """positions with three axes: an image in a text, and the pair that each axis rotates
 
     Above, the three positions of each token of a small image, which follows five tokens of text. In the
@@ -217,9 +202,9 @@ def mrope(args: argparse.Namespace, engine: Engine) -> Picture:  # Wang et al. 2
     shape = height, width = args.height, args.width
     layout = ["--mrope-section", "4,6,6", "--mrope-layout", args.layout, "--dim", "32"]
     tokens = ["--grid", str(width), "--tokens", str(height * width), "--first", str(BEFORE)]
-    rows = engine.rows("rope_table", *tokens, *layout)
-    degrees = np.degrees(np.arctan2(np.array(rows.arrays["sin"]), np.array(rows.arrays["cos"]))) % 360
-    axis_of_pair = _frequencies(engine, layout)["axis"].astype(int)
+    position, cos, sin = table("rope_table", *tokens, *layout).values()
+    degrees = np.degrees(np.arctan2(sin, cos)) % 360
+    axis_of_pair = pairs_of(layout)["axis"].astype(int)
 
     parameters = (
         f"{args.layout}, sections 4, 6, 6 of 16 pairs; an image of {height} × {width} tokens after {BEFORE} of text, "
@@ -231,7 +216,7 @@ def mrope(args: argparse.Namespace, engine: Engine) -> Picture:  # Wang et al. 2
     strip = picture.panel("pairs", "axis of each pair: t time, r row, c column", "pair", "")
     for k, name in enumerate(AXES):
         pairs = np.flatnonzero(axis_of_pair == k)
-        places = np.array(rows.places)[:, k].reshape(shape)
+        places = position[:, k].reshape(shape)
         turned = degrees[:, pairs[0]].reshape(shape)
         angle = f"angle of pair {pairs[0]} ({name}), in degrees"
         for panel, title, cells, numbers in (
@@ -240,10 +225,10 @@ def mrope(args: argparse.Namespace, engine: Engine) -> Picture:  # Wang et al. 2
         ):
             axes = picture.panel(panel, title, "column of the image", "row of the image")
             draw_map(axes, cells, numbers=numbers)
-            axes.set(xticks=range(width), yticks=range(height), aspect="equal")
         strip.bar(pairs, 1, width=0.94, color=SERIES[k])
         for pair in pairs:
             strip.text(pair, 0.5, name[0], ha="center", va="center", color=ink_on(SERIES[k]))
         picture.facts.append(f"{name}: pairs {' '.join(map(str, pairs))}")
+    strip.grid(False)
     strip.set(yticks=(), xlim=(-0.5, 15.5), ylim=(0, 1), xticks=range(16))
     return picture

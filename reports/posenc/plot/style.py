@@ -10,20 +10,19 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 
 import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .numbers import Array
 
 # Okabe and Ito's colours without yellow, which is not seen as a line on white.
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)))
 
-CELLS = 1000  # of a map along each axis: a screen shows no more
+CELLS = 1000  # of a map along an axis: a screen shows no more
 
 matplotlib.rcParams.update(
     {
@@ -32,11 +31,15 @@ matplotlib.rcParams.update(
         "font.sans-serif": ["DejaVu Sans"],
         "font.size": 10,
         "axes.titlesize": 11,
-        "axes.grid": False,
-        "grid.color": "#dddddd",
+        "axes.grid": True,
         "axes.axisbelow": True,
+        "grid.color": "#dddddd",
         "lines.linewidth": 1.8,
+        "legend.borderaxespad": 0,
         "legend.frameon": False,
+        "legend.handlelength": 3,
+        "legend.loc": "upper center",
+        "savefig.dpi": 110,
     }
 )
 
@@ -63,10 +66,8 @@ def save(figure: Figure, kind: str) -> bytes:
     """Returns the file of a figure: png, svg or pdf. The same figure gives the same bytes."""
     out = io.BytesIO()
     stamp = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}[kind]
-    metadata: Dict[str, Optional[str]] = {stamp: None}
-    figure.savefig(out, format=kind, dpi=110, metadata=metadata)
-    data = out.getvalue()
-    return _tidy(data.decode()).encode() if kind == "svg" else data
+    figure.savefig(out, format=kind, metadata={stamp: None})
+    return _tidy(out.getvalue().decode()).encode() if kind == "svg" else out.getvalue()
 
 
 def _tidy(svg: str) -> str:
@@ -81,7 +82,6 @@ def draw_lines(axes: Axes, x: Any, curves: Dict[str, Array], columns: int = 2, *
     """Draws curves by their names, each with a colour and a dash, and a legend with `columns` if there are several."""
     for color, dash, (name, y) in zip(SERIES, cycle(DASHES), curves.items()):
         axes.plot(x, y, color=color, linestyle=dash, label=name, **settings)
-    axes.grid(True)
     axes.set_xlim(x[0], x[-1])
     if len(curves) > 1:
         legend_below(axes, columns)
@@ -90,30 +90,29 @@ def draw_lines(axes: Axes, x: Any, curves: Dict[str, Array], columns: int = 2, *
 def draw_map(
     axes: Axes,
     cells: Array,
-    first: Tuple[float, float] = (0, 0),
     limits: Optional[Tuple[float, float]] = None,
     bar: str = "",
     numbers: str = "",
+    aspect: str = "equal",
 ) -> Any:
-    """Draws cells[row][column]: columns to the right, rows downwards, the first with its centre at `first`.
+    """Draws cells[row][column]: columns to the right, rows downwards. A cell is a square, unless `aspect` is auto.
 
     Values of both signs have a white zero; others run from dark to bright, between `limits` if those are given.
     `bar` labels the bar of colours beside the map. `numbers` is how to write the number of each cell on it.
     """
-    every_row, every_column = (-(-count // CELLS) for count in cells.shape)
-    few = cells[::every_row, ::every_column]
-    left, top = first[0] - every_column / 2, first[1] - every_row / 2
-    extent = (left, left + few.shape[1] * every_column, top + few.shape[0] * every_row, top)
-    least, most = limits or (float(few.min()), float(few.max()))
-    reach = max(-least, most)
-    norm = TwoSlopeNorm(0, -reach, reach) if least < 0 else Normalize(least, most)
-    colors = "RdBu_r" if least < 0 else "viridis"
-    image = axes.imshow(few, extent=extent, aspect="auto", interpolation="none", cmap=colors, norm=norm)
+    least, most = limits or (float(cells.min()), float(cells.max()))
+    reach, colors = (max(-least, most), "RdBu_r") if least < 0 else (most, "viridis")
+    crisp = "none" if max(cells.shape) <= CELLS else "nearest"
+    image = axes.imshow(
+        cells, colors, aspect=aspect, interpolation=crisp, vmin=-reach if least < 0 else least, vmax=reach
+    )
+    axes.grid(False)
     if bar:
         axes.figure.colorbar(image, ax=axes, label=bar, pad=0.02)
     if numbers:
+        axes.set(xticks=range(cells.shape[1]), yticks=range(cells.shape[0]))
         for (row, column), value in np.ndenumerate(cells):
-            size, ink = 9 if max(cells.shape) < 10 else 6, ink_on(image.cmap(norm(value)))
+            size, ink = 9 if max(cells.shape) < 10 else 6, ink_on(image.to_rgba(value))
             axes.text(column, row, numbers.format(value), ha="center", va="center", fontsize=size, color=ink)
     return image
 
@@ -128,18 +127,10 @@ def ink_on(color: Any) -> str:
     return "white" if np.dot((0.299, 0.587, 0.114), to_rgb(color)) < 0.55 else "black"
 
 
-def legend_below(axes: Axes, columns: int) -> None:
-    """Puts the legend below the axes, where it covers nothing."""
-    lines = 1 + axes.get_xticklabels()[0].get_text().count("\n") if axes.get_xticklabels() else 1
+def legend_below(axes: Axes, columns: int, lines: int = 1) -> None:
+    """Puts the legend below the axes, where it covers nothing. `lines` are those of a tick's label."""
     below = ScaledTranslation(0, -(28 + 14 * lines) / 72, axes.figure.dpi_scale_trans)
-    axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0),
-        bbox_transform=axes.transAxes + below,
-        ncol=columns,
-        handlelength=3,
-        borderaxespad=0,
-    )
+    axes.legend(bbox_to_anchor=(0.5, 0), bbox_transform=axes.transAxes + below, ncol=columns)
 
 
 def plain_ticks(axis: Any) -> None:

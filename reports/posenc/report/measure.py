@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Sequence
 
 from ..command import CommandError
 from ..convert import Record
-from ..engine import SIGNALS, Engine, started
+from ..engine import SIGNALS, Engine, output_of, started
 from ..records import load
 
 # A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.
@@ -53,8 +53,8 @@ class Measurement:
         path = self.folder / f"{command}-{len(self.statuses)}.jsonl"
         words = [str(self.engine.program), command, *self.select, *options, "--out", f"jsonl:{path}"]
         with started(words + (["--full"] if self.full else [])) as child:
-            status = child.wait()
-        status = status if status >= 0 else 128 - status
+            output_of(child)
+        status = child.returncode if child.returncode >= 0 else 128 - child.returncode
         self.interrupted = status - 128 if status - 128 in SIGNALS else 0
         if path.exists():
             if path.stat().st_size:

@@ -5,16 +5,15 @@ import math
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..command import CommandError, Parser, check_output, positive, write_file
 from ..convert import Record
 from ..engine import Engine
 from ..runs import member
 from ..terminal import console, table
-from .rule import SLOWER, Choice, choose, places_of
+from .rule import SLOWER, Place, places_of
 
 ABOUT = """Times the backends of the library for each kernel, dtype and memory level, in
 about a minute, and writes a tuning file that names the backend to use."""
@@ -59,12 +58,11 @@ def default_path() -> Path:
     return (Path(config) if config else Path(str(home), ".config")) / "posenc" / "profile"
 
 
-@dataclass
-class Run:
-    """A benchmark: its records' machine, the choices that follow from it, and its exit code."""
+class Benchmark(NamedTuple):
+    """A benchmark that ran: its machine, the places with a choice, and its exit code."""
 
     env: Record
-    choices: List[Choice]
+    places: List[Place]
     status: int
 
     @property
@@ -72,35 +70,28 @@ class Run:
         """Whether the benchmark ended early: its exit code is that of the command."""
         return self.status not in (0, 1)
 
-    def slow(self) -> Dict[str, Choice]:
-        """Returns the choices whose backend by the tuning file is too slow, by their places."""
-        return {str(one.place): one for one in self.choices if one.slowness()[0] > SLOWER}
+    def slow(self) -> Dict[str, Place]:
+        """Returns the places where the backend by the tuning file is too slow, by their names."""
+        return {str(place): place for place in self.places if place.slowness()[0] > SLOWER}
 
 
-def _bench(
-    args: argparse.Namespace, kernels: Iterable[str], dtypes: Iterable[str], seed: int, tuning: Optional[Path] = None
-) -> Run:
+def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Benchmark:
     """Times kernels and dtypes; all of them if none is named. Reports wrong outputs, and what could not be timed."""
-    options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(seed)]
-    options += [word for name in kernels for word in ("--kernel", name)]
-    options += [word for name in dtypes for word in ("--dtype", name)]
+    options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(args.seed)]
+    options += [word for name in args.kernel for word in ("--kernel", name)]
+    options += [word for name in args.dtype for word in ("--dtype", name)]
     options += ["--tuning", str(tuning)] if tuning else []
     records, status = Engine().records("bench", *options)
     places = places_of(records)
-    wrong: Dict[str, str] = {}
-    for place in places:
-        for name, reason in place.rejected:
-            if reason.startswith(("wrong: ", "crashed: ")):
-                wrong.setdefault(f"{place.kernel}, {place.dtype}: {name} is rejected", reason)
-    for rejected, reason in wrong.items():
-        _report(f"{rejected}: {reason}")
-    for place in places:
-        if not place.candidates:
-            _report(f"{place}: no backend could be timed")
-    choices = [choose(place) for place in places if place.candidates]
-    if status in (0, 1) and not choices:
+    wrong = [f"{place.kernel}, {place.dtype}: {name} is rejected: {reason}" for place in places
+             for name, reason in place.rejected if reason.startswith(("wrong: ", "crashed: "))]  # fmt: skip
+    empty = [f"{place}: no backend could be timed" for place in places if not place.candidates]
+    for text in dict.fromkeys(wrong + empty):
+        _report(text)
+    timed = [place for place in places if place.candidates]
+    if status in (0, 1) and not timed:
         raise CommandError("nothing could be timed here.", status or 2)
-    return Run(next((record for record in records if record["t"] == "env"), {}), choices, status)
+    return Benchmark(next((record for record in records if record["t"] == "env"), {}), timed, status)
 
 
 def _report(text: str) -> None:
@@ -110,35 +101,35 @@ def _report(text: str) -> None:
 # ---- writing a tuning file ----
 
 
-def line_of(choice: Choice) -> str:
-    """Returns the line of a tuning file about a choice."""
-    place, rival = choice.place, choice.rival
-    most = "" if place.most is None else str(place.most)
-    line = f"{place.kernel:<18} {choice.chosen.name:<12} {place.dtype:<4} {most:<10}"
-    line += f" # {place.level}: {choice.chosen.ns * 1e-3:.4g} us"
+def line_of(place: Place) -> str:
+    """Returns the line of a tuning file about a place."""
+    chosen, most = place.chosen, "" if place.most is None else place.most
+    line = f"{place.kernel:<18} {chosen.name:<12} {place.dtype:<4} {most:<10}"
+    line += f" # {place.level}: {chosen.ns * 1e-3:.4g} us"
+    rival = min((one for one in place.candidates if one is not chosen), key=lambda one: one.ns, default=None)
     if not rival:
         return f"{line}; no other comes near\n"
-    low, high = rival.interval(choice.chosen)
-    line += f"; {rival.name} takes {rival.ratio(choice.chosen):.2f} times as long [{low:.2f}, {high:.2f}]"
-    return f"{line}{', a tie' if choice.tie else ''}\n"
+    low, high = rival.interval(chosen)
+    line += f"; {rival.name} takes {rival.ratio(chosen):.2f} times as long [{low:.2f}, {high:.2f}]"
+    return f"{line}{', a tie' if place.tie else ''}\n"
 
 
-def tuning_file(env: Record, choices: Sequence[Choice], when: str) -> str:
+def tuning_file(env: Record, places: Sequence[Place], when: str) -> str:
     """Returns the text of a tuning file."""
     cpu = " ".join([str(member(env, "cpu.key")), *(member(env, "cpu.features") or [])])
     head = (
         f"{HEAD}\n# Written by posenc tune at {when}: kernel, backend, type, and the most bytes of its tensors\n"
         f"cpu {cpu}\nbuild {member(env, 'build.id')}\n"
     )
-    return head + "".join(line_of(choice) for choice in choices)
+    return head + "".join(line_of(place) for place in places)
 
 
-def _print_choices(choices: Sequence[Choice]) -> None:
-    levels = list(dict.fromkeys(choice.place.level for choice in choices))
+def _print_choices(places: Sequence[Place]) -> None:
+    levels = list(dict.fromkeys(place.level for place in places))
     rows: Dict[Tuple[str, str], Dict[str, str]] = {}
-    for choice in choices:
-        row = rows.setdefault((choice.place.kernel, choice.place.dtype), dict.fromkeys(levels, "-"))
-        row[choice.place.level] = choice.chosen.name + ("=" if choice.tie else "")
+    for place in places:
+        row = rows.setdefault((place.kernel, place.dtype), dict.fromkeys(levels, "-"))
+        row[place.level] = place.chosen.name + ("=" if place.tie else "")
     console().print(table(["kernel", "dtype", *levels], [[*names, *row.values()] for names, row in rows.items()]))
 
 
@@ -150,22 +141,17 @@ def _tune(args: argparse.Namespace) -> int:
         except OSError as error:
             raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
     check_output(path, HEAD.encode(), args.force)
-    run = _bench(args, args.kernel, args.dtype, args.seed)
+    run = _bench(args)
     if run.status > 128:
         _report("interrupted. No file is written.")
     if run.ended:
         return run.status
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), args.force)
-    ties = sum(choice.tie for choice in run.choices)
-    print(f"{len(run.choices)} choices, {ties} ties (=), written to {path}\n")
-    _print_choices(run.choices)
-    if args.file:
-        print(f"\nThe library uses it if POSENC_PROFILE={path} is set.")
-    else:
-        print(
-            "\nThis program uses it from now on (posenc list tuning). The library uses it if POSENC_PROFILE names it."
-        )
+    write_file(path, tuning_file(run.env, run.places, when).encode(), HEAD.encode(), args.force)
+    print(f"{len(run.places)} choices, {sum(place.tie for place in run.places)} ties (=), written to {path}\n")
+    _print_choices(run.places)
+    use = "This program uses it from now on (posenc list tuning). The library uses it if POSENC_PROFILE names it."
+    print(f"\nThe library uses it if POSENC_PROFILE={path} is set." if args.file else f"\n{use}")
     return run.status
 
 
@@ -174,22 +160,25 @@ def _tune(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     path = args.file or default_path()
-    first = last = _bench(args, args.kernel, args.dtype, args.seed, path)
+    first = last = _bench(args, path)
     slow = first.slow()
     if slow and not first.ended:  # a choice that was slower once may be noise
-        kernels, dtypes = ({getattr(one.place, name) for one in slow.values()} for name in ("kernel", "dtype"))
-        last = _bench(args, sorted(kernels), sorted(dtypes), args.seed + 1, path)
-        slow = {place: choice for place, choice in last.slow().items() if place in slow}
+        args.kernel = sorted({place.kernel for place in slow.values()})
+        args.dtype = sorted({place.dtype for place in slow.values()})
+        args.seed += 1
+        last = _bench(args, path)
+        slow = {name: place for name, place in last.slow().items() if name in slow}
     if last.ended:
         return last.status
     slower = 0
-    for choice in slow.values():
-        ratio, low = choice.slowness()
+    for name, place in slow.items():
+        ratio, low = place.slowness()
         slower += low > SLOWER
         times = "far longer than" if ratio == math.inf else f"{ratio:.2f} times as long as"
         doubt = "" if low > SLOWER else ", which may be noise"
-        print(f"{choice.place}: {choice.place.in_force or 'no backend'} takes {times} {choice.fastest.name}{doubt}")
-    within = f"{len(first.choices) - len(slow)} of {len(first.choices)} choices are within 5 % of the fastest"
+        fastest = min(place.candidates, key=lambda one: one.ns).name
+        print(f"{name}: {place.in_force or 'no backend'} takes {times} {fastest}{doubt}")
+    within = f"{len(first.places) - len(slow)} of {len(first.places)} choices are within 5 % of the fastest"
     unclear = f", {len(slow) - slower} not known to be slower" if len(slow) > slower else ""
     print(f"{path}: {within}{unclear}{': posenc tune writes a new file' if slower else ', the file holds'}")
     return 3 if slower else first.status

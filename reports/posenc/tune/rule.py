@@ -5,11 +5,11 @@ those of the other native backends. Up to 3 % count as equal if the interval of 
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from statistics import median
 from typing import Dict, Iterable, List, Optional, Tuple
 
 from ..convert import Record
-from ..runs import member
 from ..verdict import median_interval
 
 TIE, PERHAPS = 1.02, 1.03
@@ -40,6 +40,11 @@ class Candidate:
         """Returns the interval of that ratio."""
         return median_interval(self._ratios(other), LEVEL)
 
+    def equals(self, fastest: "Candidate") -> bool:
+        """Returns whether it counts as equal to the fastest."""
+        ratio = self.ratio(fastest)
+        return ratio <= TIE or (ratio <= PERHAPS and self.interval(fastest)[0] <= 1.0)
+
     def _ratios(self, other: "Candidate") -> List[float]:
         return [own / theirs for own, theirs in zip(self.samples, other.samples)]
 
@@ -63,53 +68,31 @@ class Place:
     def __str__(self) -> str:
         return f"{self.kernel}, {self.dtype}, {self.level}"
 
-
-@dataclass(frozen=True)
-class Choice:
-    """The backend to use in a place. `tie`: it is not the fastest, but as good, and narrower."""
-
-    place: Place
-    chosen: Candidate
-    tie: bool
+    @cached_property
+    def chosen(self) -> Candidate:
+        """The backend to use. There is one if there are candidates."""
+        near = [one for one in self.candidates if one.equals(self._fastest)]
+        return min(reversed(near), key=lambda one: (one.plain, one.width))
 
     @property
-    def fastest(self) -> Candidate:
-        """The candidate with the least time."""
-        return min(self.place.candidates, key=lambda one: one.ns)
+    def tie(self) -> bool:
+        """True if the backend to use is not the fastest, but as good, and narrower."""
+        return self.chosen is not self._fastest
 
-    @property
-    def rival(self) -> Optional[Candidate]:
-        """The fastest of the others; None if no other came near."""
-        others = [one for one in self.place.candidates if one is not self.chosen]
-        return min(others, key=lambda one: one.ns) if others else None
+    @cached_property
+    def _fastest(self) -> Candidate:
+        return reduce(lambda best, one: one if one.ratio(best) < 1.0 else best, self.candidates)
 
     def slowness(self) -> Tuple[float, float]:
         """Returns how many times as long as the fastest the backend in force takes, and at least so.
 
         Both are infinite if it was rejected after a few calls.
         """
-        least = min(one.ratio(self.chosen) for one in self.place.candidates)
-        for one in self.place.candidates:
-            if one.name == self.place.in_force:
+        least = min(one.ratio(self.chosen) for one in self.candidates)
+        for one in self.candidates:
+            if one.name == self.in_force:
                 return one.ratio(self.chosen) / least, one.interval(self.chosen)[0] / least
         return float("inf"), float("inf")
-
-
-def choose(place: Place) -> Choice:
-    """Returns the choice of a place, which has candidates."""
-    candidates = place.candidates
-    fastest = 0
-    for at, one in enumerate(candidates):
-        if one.ratio(candidates[fastest]) < 1.0:
-            fastest = at
-    chosen = fastest
-    for at, one in enumerate(candidates):
-        ratio = one.ratio(candidates[fastest])
-        equal = ratio <= TIE or (ratio <= PERHAPS and one.interval(candidates[fastest])[0] <= 1.0)
-        mine, best = ((each.plain, each.width) for each in (one, candidates[chosen]))
-        if equal and (mine < best or (mine == best and at > chosen and at != fastest)):
-            chosen = at
-    return Choice(place, candidates[chosen], chosen != fastest)
 
 
 def places_of(records: Iterable[Record]) -> List[Place]:
@@ -118,19 +101,17 @@ def places_of(records: Iterable[Record]) -> List[Place]:
     places: Dict[str, Place] = {}
     for record in records:
         if record["t"] == "backend":
-            widths[str(record.get("id"))] = int(record.get("vector_width") or 1)
+            widths[record["id"]] = record.get("vector_width") or 1
         if record["t"] != "bench":
             continue
-        level, most = member(record, "footprint.name"), member(record, "footprint.most")
-        place = Place(str(record["kernel"]), str(record["dtype"]), str(level), most)
-        place = places.setdefault(str(record["case"]), place)
-        name = str(record["backend"])
+        name, footprint = record["backend"], record["footprint"]
+        place = Place(record["kernel"], record["dtype"], footprint["name"], footprint.get("most"))
+        place = places.setdefault(record["case"], place)
         if record.get("chosen"):
             place.in_force = name
         if record.get("samples"):
-            plain = record.get("family") in PLAIN
-            samples = [float(one) for one in record["samples"]]
-            place.candidates.append(Candidate(name, plain, widths.get(name, 1), samples))
+            plain = record["family"] in PLAIN
+            place.candidates.append(Candidate(name, plain, widths.get(name, 1), record["samples"]))
         else:
-            place.rejected.append((name, str(record.get("rejected") or "not timed")))
+            place.rejected.append((name, record.get("rejected") or "not timed"))
     return list(places.values())
