@@ -103,7 +103,8 @@ int counted_munmap(void *at, size_t bytes)
 
 const char *allocations_unseen(void)
 {
-    return "only programs of glibc that are linked dynamically count allocations";
+    return "only programs of glibc, linked dynamically and without a sanitizer, count "
+           "allocations";
 }
 
 #endif
