@@ -337,18 +337,12 @@ static void clean_up(struct course *c)
     give_back(&c->freedom);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void sum_up_frequency(struct course *c)
 {
     struct doctor *d = c->doctor;
     if (c->n_ghz == 0)
         return;
-    qsort(c->ghz, c->n_ghz, sizeof *c->ghz, by_value);
+    stats_sort(c->ghz, c->n_ghz);
     d->ghz = c->ghz[c->n_ghz / 2];
     d->ghz_low = c->ghz[c->n_ghz / 20];
     d->ghz_high = c->ghz[c->n_ghz - 1 - c->n_ghz / 20];

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,24 +56,12 @@ struct process {
 static bool receive(struct process *process, const struct patience *patience,
                     struct message *message)
 {
-    enum { ASK_AGAIN_MS = 200 };
-    struct apart *apart = &process->apart;
-    char *at = (char *)message;
-    for (size_t left = sizeof *message; left > 0;) {
-        struct pollfd waiting = { .fd = apart->from, .events = POLLIN };
-        const bool gone = apart_is_gone(apart);
-        const int ready = poll(&waiting, 1, gone ? 0 : ASK_AGAIN_MS);
-        if (outputs_interrupted() != 0 || (ready <= 0 && gone) ||
-            (ready <= 0 && apart_hangs(apart, patience, process->how)))
-            return false;
-        const ssize_t n = ready > 0 ? read(apart->from, at, left) : 0;
-        if (ready > 0 && (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)))
-            return false;
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
-    }
-    apart_heard(apart);
-    return true;
+    enum apart_said said;
+    do
+        said = apart_listen(&process->apart, patience, message, sizeof *message, process->how);
+    while (said == APART_QUIET && outputs_interrupted() == 0);
+    apart_heard(&process->apart);
+    return said == APART_SAID;
 }
 
 /* Starts a process and hands on what it sends.  Whether it came to its end; `process` tells how not. */

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "apart.h"
+#include "bench/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,13 +156,6 @@ static void run_work(struct apart_note *note, pid_t parent, apart_work *work, vo
 
 /* ---- Its parent ---- */
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* CPU time that a process used; the time of day where the system does not tell. */
 static double cpu_s_of(pid_t pid)
 {
@@ -173,7 +167,7 @@ static double cpu_s_of(pid_t pid)
 #else
     (void)pid;
 #endif
-    return now_s();
+    return clock_now();
 }
 
 /* proc(5): the state is what follows the name, which may hold anything.  Z: its first thread has ended,
@@ -209,7 +203,7 @@ static struct apart_note *make_note(void)
 static void silence_begins(struct silence *silence, pid_t pid)
 {
     const double cpu_s = cpu_s_of(pid);
-    *silence = (struct silence){ now_s(), cpu_s, cpu_s, 0.0 };
+    *silence = (struct silence){ clock_now(), cpu_s, cpu_s, 0.0 };
 }
 
 /* Whether it has been at it for too long, to be asked a few times a second: then `words` say how. */
@@ -217,7 +211,7 @@ static bool silence_lasts(struct silence *silence, pid_t pid, double most_s,
                           char words[APART_WORDS])
 {
     static const double asleep = 0.01, look_s = 1.0; /* a look counts for no more */
-    const double now = now_s(), cpu_s = cpu_s_of(pid), step_s = now - silence->asked_s,
+    const double now = clock_now(), cpu_s = cpu_s_of(pid), step_s = now - silence->asked_s,
                  ran_s = cpu_s - silence->since_cpu_s;
     const bool slept = cpu_s - silence->asked_cpu_s < asleep * step_s && sleeps(pid);
     silence->slept_s = slept ? silence->slept_s + fmin(step_s, look_s) : 0.0;
@@ -285,6 +279,25 @@ bool apart_is_gone(const struct apart *apart)
     siginfo_t info = { .si_pid = 0 };
     return waitid(P_PID, (id_t)apart->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == apart->pid;
+}
+
+enum apart_said apart_listen(struct apart *apart, const struct patience *patience,
+                             void *message, size_t size, char hung[APART_WORDS])
+{
+    enum { MOMENT_MS = 200 };
+    struct pollfd one = { .fd = apart->from, .events = POLLIN };
+    const bool gone = apart_is_gone(apart);
+    const int ready = poll(&one, 1, gone ? 0 : MOMENT_MS);
+    if (ready <= 0)
+        return gone || apart_hangs(apart, patience, hung) ? APART_OVER : APART_QUIET;
+    const ssize_t n = read(apart->from, (char *)message + apart->part, size - apart->part);
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+        return APART_OVER;
+    apart->part += n > 0 ? (size_t)n : 0;
+    if (apart->part < size)
+        return APART_QUIET;
+    apart->part = 0;
+    return APART_SAID;
 }
 
 static void wait_for(pid_t pid)

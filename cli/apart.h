@@ -33,8 +33,9 @@ struct silence {
 
 struct apart {
     pid_t pid;
-    int signal; /* the one that ended it, or 0: known from apart_end() on */
-    int from;   /* the end of its pipe that is read, without waiting */
+    int signal;  /* the one that ended it, or 0: known from apart_end() on */
+    int from;    /* the end of its pipe that is read, without waiting */
+    size_t part; /* bytes of a message that have come */
     struct apart_note *note;
     /* What it was at when that was last asked, and since when. */
     unsigned turn;
@@ -57,14 +58,15 @@ bool apart_begin(struct apart *apart, apart_work *work, void *user, bool prints)
 /* All of a message from such a process; it ends where nobody reads any more. */
 void apart_tell(int to, const void *message, size_t bytes);
 
+/* Waits a moment for a message of that size.  Of it all has come, or not yet; or the process has ended, or
+ * hangs: then `hung` says how. */
+enum apart_said { APART_SAID, APART_QUIET, APART_OVER };
+enum apart_said apart_listen(struct apart *apart, const struct patience *patience,
+                             void *message, size_t size, char hung[APART_WORDS]);
 /* Whether it has hung; to be asked a few times a second.  Then `words` say how. */
 bool apart_hangs(struct apart *apart, const struct patience *patience, char words[APART_WORDS]);
 /* It said something. */
 void apart_heard(struct apart *apart);
-/* A process that sends one answer of that size.  Whether it came, and nothing else happened; if not, `words`
- * say what.  The program may be interrupted meanwhile. */
-bool apart_ask(apart_work *work, void *user, const struct patience *patience, void *answer,
-               size_t size, char words[APART_WORDS]);
 
 /* Whether it has ended, though a process that it left may hold its pipe. */
 bool apart_is_gone(const struct apart *apart);

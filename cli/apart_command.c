@@ -5,18 +5,14 @@
 #include "apart.h"
 
 #include "args.h"
-#include "outputs.h"
 #include "base/text/text.h"
 
-#include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { ASK_AGAIN_MS = 100, GRACE_MS = 1500 };
 
 struct command_apart {
     int (*run)(void *user);
@@ -56,50 +52,16 @@ static void run_command(void *user, int to)
 static bool wait_for_code(struct apart *apart, const struct patience *patience, int *code,
                           char hung[APART_WORDS])
 {
-    int passed = 0, waited_ms = 0;
-    for (;;) {
-        struct pollfd one = { .fd = apart->from, .events = POLLIN };
-        const bool gone = apart_is_gone(apart);
-        const int ready = poll(&one, 1, gone ? 0 : ASK_AGAIN_MS);
-        const ssize_t n = ready > 0 ? read(apart->from, code, sizeof *code) : -1;
-        if (n == (ssize_t)sizeof *code)
-            return true;
-        if (n == 0 || (gone && ready <= 0) || waited_ms > GRACE_MS ||
-            (ready <= 0 && apart_hangs(apart, patience, hung)))
-            return false;
+    enum { GRACE = 8 }; /* moments */
+    int passed = 0, waited = 0;
+    enum apart_said said;
+    while ((said = apart_listen(apart, patience, code, sizeof *code, hung)) == APART_QUIET &&
+           waited <= GRACE) {
         if (caught && !passed)
             kill(-apart->pid, passed = caught);
-        waited_ms += passed ? ASK_AGAIN_MS : 0;
+        waited += passed != 0;
     }
-}
-
-bool apart_ask(apart_work *work, void *user, const struct patience *patience, void *answer,
-               size_t size, char words[APART_WORDS])
-{
-    struct apart apart;
-    char hung[APART_WORDS] = "";
-    size_t n = 0;
-    if (!apart_begin(&apart, work, user, false)) {
-        snprintf(words, APART_WORDS, "no process can be made for it");
-        return false;
-    }
-    while (n < size && hung[0] == '\0' && outputs_interrupted() == 0) {
-        struct pollfd one = { .fd = apart.from, .events = POLLIN };
-        const bool gone = apart_is_gone(&apart);
-        const int ready = poll(&one, 1, gone ? 0 : ASK_AGAIN_MS);
-        const ssize_t more = ready > 0 ? read(apart.from, (char *)answer + n, size - n) : -1;
-        if (more == 0 || (gone && ready <= 0))
-            break;
-        n += more > 0 ? (size_t)more : 0;
-        if (ready <= 0)
-            apart_hangs(&apart, patience, hung);
-    }
-    const bool stop = hung[0] != '\0' || outputs_interrupted() != 0;
-    const bool done = apart_end(&apart, stop, words) && n == size;
-    apart_forget(&apart);
-    if (hung[0] != '\0')
-        snprintf(words, APART_WORDS, "%s", hung);
-    return done;
+    return said == APART_SAID;
 }
 
 /* Whether it ended as any program does whose reader goes away: that is no conduct of a plug-in's. */

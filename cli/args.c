@@ -46,6 +46,21 @@ enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
 const struct option_spec *const cli_specs = specs;
 const size_t cli_n_specs = N_SPECS;
 
+const struct table_kind cli_table_kinds[TABLE_KINDS] = { { "sinusoidal", TABLE_SINUSOIDAL },
+                                                         { "rope_table", TABLE_ROPE },
+                                                         { "frequencies", TABLE_FREQUENCIES },
+                                                         { "errors", TABLE_ERRORS } };
+
+void cli_list_kinds(unsigned bits, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < TABLE_KINDS && at < size; i++)
+        if (bits & cli_table_kinds[i].bit)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
+                                   cli_table_kinds[i].name);
+}
+
 static size_t count_names(const char *const *names)
 {
     size_t n = 0;

@@ -112,24 +112,19 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
 int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error);
 
-/* Where files are taken as they are and nothing runs: refuses an option that selects what is run, and
- * the first given of n others; `why` follows "has no effect here: ".  EXIT_FINE where there is none. */
-struct idle_option {
-    const char *name;
-    bool given;
-};
-int cli_refuse_idle(const struct cli *cli, const struct idle_option *others, size_t n,
-                    const char *why);
-
 /* Refuses the first option given that this kind of table or picture has no use for, or the
  * first parameter of other scalings than this one; EXIT_FINE where there is none. */
 int cli_refuse_foreign(const struct cli *cli, unsigned kind);
 /* The first that would say what --problem says. */
 int cli_refuse_beside_problem(const struct cli *cli);
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling);
-/* What a kind of table or picture is called, by its bit. */
-const char *cli_kind_name(unsigned kind);
-/* "rope, alibi": the kinds among `bits`. */
+/* The kinds of table, by their bits. */
+enum { TABLE_KINDS = 4 };
+extern const struct table_kind {
+    const char *name;
+    unsigned bit;
+} cli_table_kinds[TABLE_KINDS];
+/* "rope_table, errors": the kinds among `bits`. */
 void cli_list_kinds(unsigned bits, char *text, size_t size);
 
 /* The options given that decide what a run finds: {"kernel": ["alibi"], "seed": 7}; not those that

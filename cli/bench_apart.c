@@ -8,19 +8,16 @@
 #include "bench_apart.h"
 
 #include "apart.h"
+#include "bench/clock.h"
 #include "plugins.h"
 #include "progress.h"
 #include "base/text/text.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { ASK_AGAIN_MS = 200, REASON = 288, ERROR = 256 };
+enum { REASON = 288, ERROR = 256 };
 /* So long may pass between two calls: a case is filled, checked by the oracle. */
 static const double BETWEEN_S = 600.0;
 
@@ -45,7 +42,6 @@ struct timing {
     void *user;
     int to; /* of the process */
     struct message message;
-    size_t part; /* bytes of it that have come */
     bool stopped, ended, failed;
 };
 
@@ -141,7 +137,6 @@ static void take_result(struct timing *timing, struct bench_result *result)
 static void take_message(struct timing *timing, char *error)
 {
     struct message *message = &timing->message;
-    timing->part = 0;
     message->refused[REASON - 1] = message->error[ERROR - 1] = '\0';
     if (message->what == HAS_RESULT)
         take_result(timing, &message->result);
@@ -156,22 +151,11 @@ static void listen_to(struct timing *timing, struct apart *apart,
                       const struct patience *patience, char hung[APART_WORDS], char *error)
 {
     const struct bench_options *options = &timing->options;
-    timing->part = 0;
-    while (!timing->ended) {
-        struct pollfd one = { .fd = apart->from, .events = POLLIN };
-        const bool gone = apart_is_gone(apart);
-        const int ready = poll(&one, 1, gone ? 0 : ASK_AGAIN_MS);
+    enum apart_said said = APART_QUIET;
+    while (!timing->ended && !timing->stopped && said != APART_OVER) {
+        said = apart_listen(apart, patience, &timing->message, sizeof timing->message, hung);
         timing->stopped = options->stop && options->stop(timing->user);
-        if (timing->stopped || (gone && ready <= 0) ||
-            (ready <= 0 && apart_hangs(apart, patience, hung)))
-            return;
-        const ssize_t n = ready > 0 ? read(apart->from, (char *)&timing->message + timing->part,
-                                           sizeof timing->message - timing->part)
-                                    : -1;
-        if (n == 0)
-            return;
-        timing->part += n > 0 ? (size_t)n : 0;
-        if (timing->part == sizeof timing->message)
+        if (said == APART_SAID && !timing->stopped)
             take_message(timing, error);
     }
 }
@@ -199,13 +183,6 @@ static bool blame(struct timing *timing, const struct apart *apart, const char *
         if (loading || k == (int)kernel)
             unfit_add(timing->unfit, timing->backends[who - 1], (enum posenc_kernel)k, why);
     return true;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* What is known of plug-ins since they were met. */
@@ -264,7 +241,7 @@ int bench_apart(const struct bench_case *cases, size_t n_cases,
     const int threads = options->threads > 1 ? options->threads : 1;
     struct patience patience = patience_of(limit_s, BETWEEN_S);
     patience.inside_s *= threads;
-    const double until = now_s() + bench_budget(options);
+    const double until = clock_now() + bench_budget(options);
     struct timing *timing = calloc(1, sizeof *timing);
     *crashed = false;
     if (!timing || n_backends == 0) {
@@ -282,7 +259,7 @@ int bench_apart(const struct bench_case *cases, size_t n_cases,
                                .user = user };
     note_met(timing);
     while (time_on(timing, &patience, crashed, error)) {
-        const double left = until - now_s();
+        const double left = until - clock_now();
         timing->options.budget_s = left > 0.1 ? left : 0.1;
     }
     const int status = timing->failed ? -1 : 0;

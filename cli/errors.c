@@ -11,15 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bin b holds positions from 2^(b/4) to 2^((b+1)/4). */
-enum { PER_OCTAVE = 4, N_BINS = 31 * PER_OCTAVE, SAMPLES = 12, N_POSITIONS = N_BINS * SAMPLES };
+enum { SAMPLES = 12, N_POSITIONS = ERROR_BINS * SAMPLES };
 
-static double edge(int b) { return floor(exp2(b / (double)PER_OCTAVE)); }
+double errors_position(int bin) { return floor(exp2(bin / 4.0)); }
 
 static void choose_positions(int64_t *positions)
 {
-    for (int b = 0; b < N_BINS; b++) {
-        int64_t from = (int64_t)edge(b), to = (int64_t)edge(b + 1) - 1;
+    for (int b = 0; b < ERROR_BINS; b++) {
+        int64_t from = (int64_t)errors_position(b), to = (int64_t)errors_position(b + 1) - 1;
         uint64_t width = to > from ? (uint64_t)(to - from) + 1 : 1;
         for (int s = 0; s < SAMPLES; s++)
             positions[b * SAMPLES + s] =
@@ -99,7 +98,7 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
     apart_leave();
     if (status != POSENC_OK)
         return false;
-    for (int b = 0; b < N_BINS; b++) {
+    for (int b = 0; b < ERROR_BINS; b++) {
         double largest = 0.0;
         for (int64_t k = b * SAMPLES * r->pairs; k < (b + 1) * SAMPLES * r->pairs; k++) {
             double cosine = (double)storage_get(dtype, r->cos, k);
@@ -120,25 +119,20 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
 static bool look_alike(enum posenc_profile profile, const double *a, const double *b)
 {
     double rounding = profile == POSENC_EXACT ? 0.0 : 0x1p-22;
-    for (int i = 0; i < N_BINS; i++)
+    for (int i = 0; i < ERROR_BINS; i++)
         if (fabs(a[i] - b[i]) > 0.01 * fmax(a[i], b[i]) + rounding)
             return false;
     return true;
 }
 
-/* A new curve; `members` 0: one of storage, named already. */
-static void begin_curve(struct errors *errors, const char *profile, uint32_t members,
-                        const double *error)
+/* A new curve; `members` 0: one of storage. */
+static struct error_curve *begin_curve(struct errors *errors, const char *profile,
+                                       uint32_t members, const double *error)
 {
-    double *values = errors->values + errors->n * N_BINS;
-    memcpy(values, error, N_BINS * sizeof *error);
-    errors->members[errors->n] = members;
-    errors->curves[errors->n] = (struct error_curve){ .label = errors->labels[errors->n],
-                                                      .profile = profile,
-                                                      .n = N_BINS,
-                                                      .position = errors->position,
-                                                      .error = values };
-    errors->n++;
+    struct error_curve *curve = &errors->curves[errors->n++];
+    *curve = (struct error_curve){ .profile = profile, .members = members };
+    memcpy(curve->error, error, sizeof curve->error);
+    return curve;
 }
 
 /* Adds the curve of backend i, or the backend to a curve that looks the same. */
@@ -146,12 +140,12 @@ static void add_curve(struct errors *errors, enum posenc_profile profile, size_t
                       const double *error)
 {
     for (size_t c = 0; c < errors->n; c++) {
-        double *other = errors->values + c * N_BINS;
-        if (strcmp(errors->curves[c].profile, profile_names[profile]) == 0 &&
-            look_alike(profile, other, error)) {
-            errors->members[c] |= (uint32_t)1 << i;
-            for (int b = 0; b < N_BINS; b++)
-                other[b] = fmax(other[b], error[b]);
+        struct error_curve *other = &errors->curves[c];
+        if (strcmp(other->profile, profile_names[profile]) == 0 &&
+            look_alike(profile, other->error, error)) {
+            other->members |= (uint32_t)1 << i;
+            for (int b = 0; b < ERROR_BINS; b++)
+                other->error[b] = fmax(other->error[b], error[b]);
             return;
         }
     }
@@ -171,37 +165,34 @@ static uint32_t family_of(const struct selection *selected, size_t i)
 
 /* Whether a profile has this curve alone: it says more of the profile than of a backend, unless exact of
  * one. */
-static bool all_share(const struct errors *errors, size_t at)
+static bool all_share(const struct errors *errors, const struct error_curve *curve)
 {
-    const uint32_t members = errors->members[at];
     bool alone =
-        (members & (members - 1)) != 0 || strcmp(errors->curves[at].profile, "exact") != 0;
-    for (size_t c = 0; c < errors->n; c++)
-        alone &= c == at || errors->members[c] == 0 ||
-                 strcmp(errors->curves[c].profile, errors->curves[at].profile) != 0;
+        (curve->members & (curve->members - 1)) != 0 || strcmp(curve->profile, "exact") != 0;
+    for (const struct error_curve *c = errors->curves; c < errors->curves + errors->n; c++)
+        alone &= c == curve || c->members == 0 || strcmp(c->profile, curve->profile) != 0;
     return alone;
 }
 
 /* "exact: native, libm": a family by name where all of it is in the curve, else backends. */
-static void name_curves(struct errors *errors, const struct selection *selected)
+static void name_curve(const struct errors *errors, const struct selection *selected,
+                       struct error_curve *curve)
 {
-    for (size_t c = 0; c < errors->n && errors->members[c] != 0; c++) { /* those first */
-        char *label = errors->labels[c];
-        size_t at = (size_t)snprintf(label, LABEL_BYTES, "%s", errors->curves[c].profile);
-        uint32_t left = errors->members[c];
-        for (size_t i = 0; i < selected->n && !all_share(errors, c); i++)
-            if (left >> i & 1u && !errors->curves[c].backend)
-                errors->curves[c].backend = selected->backends[i]->name;
-        for (size_t i = 0; i < selected->n && at < LABEL_BYTES; i++) {
-            if (!(left >> i & 1u))
-                continue;
-            uint32_t family = family_of(selected, i);
-            bool whole = (family & left) == family;
-            at += (size_t)snprintf(
-                label + at, LABEL_BYTES - at, "%s %s", left == errors->members[c] ? ":" : ",",
-                whole ? selected->backends[i]->family : selected->backends[i]->name);
-            left &= ~(whole ? family : (uint32_t)1 << i);
-        }
+    size_t at = (size_t)snprintf(curve->label, sizeof curve->label, "%s", curve->profile);
+    uint32_t left = curve->members;
+    const bool shared = all_share(errors, curve);
+    for (size_t i = 0; i < selected->n && at < sizeof curve->label; i++) {
+        if (!(left >> i & 1u))
+            continue;
+        const uint32_t family = family_of(selected, i);
+        const bool whole = (family & left) == family;
+        if (!shared && !curve->backend)
+            curve->backend = selected->backends[i]->name;
+        at += (size_t)snprintf(curve->label + at, sizeof curve->label - at, "%s %s",
+                               left == curve->members ? ":" : ",",
+                               whole ? selected->backends[i]->family
+                                     : selected->backends[i]->name);
+        left &= ~(whole ? family : (uint32_t)1 << i);
     }
 }
 
@@ -225,7 +216,7 @@ static enum posenc_status measure_profile(struct errors *errors,
         leave_out(errors, profile_names[spec->profile], error->what);
         return POSENC_OK;
     }
-    double values[N_BINS];
+    double values[ERROR_BINS];
     for (size_t i = 0; status == POSENC_OK && i < selected->n; i++)
         if (!posenc_backend_obstacle(selected->backends[i]) &&
             measure(selected->backends[i], freqs, r->positions, POSENC_F32, r, values))
@@ -278,13 +269,13 @@ static void measure_storages(struct errors *errors, const struct selection *sele
             !posenc_provides(selected->backends[first], POSENC_KERNEL_rope_table)))
         first++;
     for (int s = 0; s < STORAGES && first < selected->n; s++) {
-        double values[N_BINS];
+        double values[ERROR_BINS];
         if (!storages[s].freqs) {
             leave_out(errors, storages[s].label, "the attention factor");
         } else if (measure(selected->backends[first], storages[s].freqs, storages[s].positions,
                            storages[s].dtype, r, values)) {
-            snprintf(errors->labels[errors->n], LABEL_BYTES, "exact, %s", storages[s].label);
-            begin_curve(errors, "storage", 0, values);
+            struct error_curve *curve = begin_curve(errors, "storage", 0, values);
+            snprintf(curve->label, sizeof curve->label, "exact, %s", storages[s].label);
         }
     }
     posenc_freqs_destroy(rounded);
@@ -297,42 +288,22 @@ enum posenc_status errors_measure(const struct selection *selected,
     struct posenc_freqs_spec asked = *spec;
     struct posenc_freqs *freqs = NULL;
     struct reference r = { 0 };
-    struct posenc_error unread;
-    error = error ? error : &unread;
     *errors = (struct errors){ 0 };
     asked.profile = POSENC_EXACT;
     enum posenc_status status = posenc_freqs_create(&asked, &freqs, error);
     if (status != POSENC_OK)
         return status;
-    errors->position = calloc(N_BINS, sizeof *errors->position);
-    errors->values = calloc((size_t)CURVES_MAX * N_BINS, sizeof *errors->values);
-    if (!errors->position || !errors->values || make_reference(&asked, &r) != 0)
+    if (make_reference(&asked, &r) != 0)
         status = POSENC_ERR_MEMORY;
-    for (int b = 0; status == POSENC_OK && b < N_BINS; b++)
-        errors->position[b] = edge(b);
     for (int p = 0; status == POSENC_OK && profile_names[p] && p < PROFILES_MAX; p++) {
         asked.profile = (enum posenc_profile)p;
         status = measure_profile(errors, selected, &asked, &r, error);
     }
+    for (size_t c = 0; status == POSENC_OK && c < errors->n; c++)
+        name_curve(errors, selected, &errors->curves[c]);
     if (status == POSENC_OK)
         measure_storages(errors, selected, freqs, &r);
     posenc_freqs_destroy(freqs);
-    bool scaled = spec->scaling != POSENC_SCALING_NONE;
-    snprintf(errors->caption, sizeof errors->caption, "rope_table, dim %lld, rope_theta %g%s%s",
-             (long long)spec->dim, spec->rope_theta, scaled ? ", " : "",
-             scaled ? scaling_names[spec->scaling] : "");
     free_reference(&r);
-    if (status != POSENC_OK) {
-        errors_free(errors);
-        return status;
-    }
-    name_curves(errors, selected);
-    return POSENC_OK;
-}
-
-void errors_free(struct errors *errors)
-{
-    free(errors->position);
-    free(errors->values);
-    *errors = (struct errors){ 0 };
+    return status;
 }

@@ -12,28 +12,27 @@ enum {
     PROFILES_MAX = 8,
     STORAGES = 4,
     CURVES_MAX = PROFILES_MAX * BACKENDS_MAX + STORAGES,
-    LABEL_BYTES = 160
+    ERROR_BINS = 124 /* four an octave */
 };
 
 struct error_curve {
-    const char *label; /* "native (scalar, avx2, avx512)  exact" */
+    char label[160]; /* "hf_f32: native, libm" */
     const char *profile;
     const char *backend; /* the first of those that share it; NULL: a curve of 16-bit storage */
-    size_t n;
-    const double *position, *error;
+    uint32_t members;    /* bit i: backend i of the selection; 0: of storage */
+    double error[ERROR_BINS];
 };
 
 struct errors {
     size_t n;
     struct error_curve curves[CURVES_MAX];
-    char labels[CURVES_MAX][LABEL_BYTES]; /* "hf_f32: native, libm" */
-    uint32_t members[CURVES_MAX];         /* bit i: backend i of the selection; 0: of storage */
-    double *position, *values;            /* shared x of all curves; [CURVES_MAX][n_bins] */
-    char caption[128];
     char left_out[256]; /* what does not take this scaling, and why; or empty */
 };
 
 static const int64_t errors_last_position = 2147483647;
+
+/* The first position of a bin. */
+double errors_position(int bin);
 
 /* The largest |got - want| over all pairs, cosines and sines, in four bins per octave of
  * positions up to 2^31 - 1, for what the spec says in each profile.  Backends of a profile
@@ -42,6 +41,5 @@ static const int64_t errors_last_position = 2147483647;
 enum posenc_status errors_measure(const struct selection *selected,
                                   const struct posenc_freqs_spec *spec, struct errors *errors,
                                   struct posenc_error *error);
-void errors_free(struct errors *errors);
 
 #endif

@@ -5,7 +5,6 @@
 #include "exported.h"
 #include "data.h"
 #include "hand_over.h"
-#include "base/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,16 +38,11 @@ static int run(const char *const *argv, int in, int out)
                                  : WEXITSTATUS(status);
 }
 
-static bool find_program(const struct format *format, char path[DATA_PATH])
-{
-    return hand_over_find(format->program, path);
-}
-
 int exported_check(const struct cli *cli, const struct format *format)
 {
     char path[DATA_PATH] = "";
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    const bool found = find_program(format, path);
+    const bool found = hand_over_find(format->program, path);
     const int status =
         found ? run((const char *const[]){ path, "--help", NULL }, nothing, nothing) : NOT_RUN;
     close(nothing);
@@ -62,28 +56,17 @@ int exported_check(const struct cli *cli, const struct format *format)
                       format->program);
 }
 
-static bool write_records(const json_t *records, FILE *out)
-{
-    size_t i;
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (json_dumpf(record, out, RECORDS_DUMP) != 0 || fputc('\n', out) == EOF)
-            return false;
-    }
-    return fflush(out) == 0 && fseek(out, 0, SEEK_SET) == 0;
-}
-
 int exported_write(const struct cli *cli, const struct format *format, const json_t *records,
                    FILE *to)
 {
     char path[DATA_PATH];
     FILE *file = tmpfile();
     int status = EXIT_USAGE;
-    if (!find_program(format, path))
+    if (!hand_over_find(format->program, path))
         cli_refuse(cli, "--out", format->name, "could not be written: posenc-%s is gone",
                    format->program);
-    else if (!file || !write_records(records, file))
+    else if (!file || format_jsonl(records, file) != 0 || fflush(file) != 0 ||
+             fseek(file, 0, SEEK_SET) != 0)
         cli_refuse(cli, "--out", format->name, "could not be written: %s", strerror(errno));
     else if (fflush(to) == 0) {
         const bool export = strcmp(format->program, "results") == 0;

@@ -72,7 +72,7 @@ static const struct command commands[] = {
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times --out jsonl:pair.jsonl\n",
-      pair_formats, BY_COMPARE },
+      pair_formats, BY_ALL },
     { "explain", FOR_EXPLAIN, command_explain, "[THING]",
       "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "

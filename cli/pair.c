@@ -12,15 +12,7 @@
 #endif
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-double pair_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- Parts ---- */
 
@@ -179,7 +171,7 @@ static int pair_builds(struct pair_run *run, struct cli *cli)
         return work_refuse_memory(work);
     status = choose_rows(run);
     if (status == EXIT_FINE)
-        status = work_open(work, BY_COMPARE, !cli->pairs);
+        status = work_open(work, BY_ALL, !cli->pairs);
     if (status == EXIT_FINE)
         status = measure(run);
     if (status == EXIT_FINE) {
@@ -204,7 +196,7 @@ int command_pair(struct cli *cli)
     struct pair_run *run = calloc(1, sizeof *run);
     if (!run)
         return cli_refuse(cli, "memory", NULL, "none left");
-    run->begun = pair_now();
+    run->begun = clock_now();
     run->seed = mix64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
     const int status = pair_builds(run, cli);
     work_give_up(&run->work);

@@ -6,6 +6,7 @@
 #ifndef POSENC_CLI_PAIR_H
 #define POSENC_CLI_PAIR_H
 
+#include "bench/clock.h"
 #include "bench/pairs.h"
 #include "pairing.h"
 
@@ -28,8 +29,6 @@ struct pair_run {
     double begun;
     size_t broken; /* results of head that are wrong or fail where those of base do not */
 };
-
-double pair_now(void);
 
 /* Compares the results of both builds exactly; records of changes and agreements. */
 int pair_results(struct pair_run *run);

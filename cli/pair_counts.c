@@ -45,7 +45,7 @@ static bool is_counted(const struct pair_run *run, const struct pair_row *row)
 void pair_counts(struct pair_run *run)
 {
     const double budget = run->work.cli->budget,
-                 deadline = pair_now() + (isnan(budget) ? COUNTS_S : budget);
+                 deadline = clock_now() + (isnan(budget) ? COUNTS_S : budget);
     size_t n = 0;
     if (!counts_method())
         return;
@@ -53,7 +53,7 @@ void pair_counts(struct pair_run *run)
         struct pair_row *row = &run->rows[run->wanted[i]];
         if (is_counted(run, row))
             continue;
-        if (n++ > 0 && pair_now() > deadline)
+        if (n++ > 0 && clock_now() > deadline)
             break;
         count_row(run, row);
         row->counted = true;

@@ -81,7 +81,7 @@ static int time_group(struct group *group, double share_s)
 static int time_all(struct pair_run *run)
 {
     const double budget = run->work.cli->budget,
-                 deadline = pair_now() + (isnan(budget) ? USUAL_S : budget);
+                 deadline = clock_now() + (isnan(budget) ? USUAL_S : budget);
     int status = EXIT_FINE;
     for (size_t at = 0; at < run->n_wanted && status == EXIT_FINE && !stop(NULL);) {
         struct group group = { run, run->wanted + at, 0 };
@@ -89,7 +89,7 @@ static int time_all(struct pair_run *run)
                row_of(&group, group.n)->at_case == row_of(&group, 0)->at_case)
             group.n++;
         const double share = (double)group.n / (double)(run->n_wanted - at);
-        status = time_group(&group, fmax(deadline - pair_now(), 0.0) * share);
+        status = time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
         at += group.n;
     }
     return status;

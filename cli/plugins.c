@@ -9,16 +9,14 @@
 #include "outputs.h"
 #include "base/text/text.h"
 
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME = 64, TEXT = 256, MOST_LANES = 64, ASK_AGAIN_MS = 20 };
+enum { NAME = 64, TEXT = 256, MOST_LANES = 64 };
 
 /* What a process tells of the plug-in that it loaded: what it exports, without its addresses. */
 struct facts {
@@ -86,26 +84,18 @@ static void meet(void *user, int to)
 }
 
 /* Reads what it tells, at most twice; how often it did. */
-static int read_facts(struct apart *apart, struct facts *facts, char words[APART_WORDS],
-                      bool *hung)
+static int read_facts(struct apart *apart, struct facts *facts, char hung[APART_WORDS])
 {
     const struct patience patience = patience_of(limit_s, 0.0);
-    struct facts part;
-    size_t n_part = 0;
+    struct facts told;
+    enum apart_said said = APART_QUIET;
     int times = 0;
-    for (*hung = false; !*hung && outputs_interrupted() == 0;) {
-        struct pollfd one = { .fd = apart->from, .events = POLLIN };
-        const bool ready = poll(&one, 1, ASK_AGAIN_MS) > 0, gone = apart_is_gone(apart);
-        const ssize_t n = read(apart->from, (char *)&part + n_part, sizeof part - n_part);
-        if (n == 0 || (n < 0 && gone && errno == EAGAIN))
-            break;
-        n_part += n > 0 ? (size_t)n : 0;
-        if (n_part == sizeof part) {
-            *facts = part;
-            n_part = 0;
-            times++;
-        }
-        *hung = !ready && apart_hangs(apart, &patience, words);
+    while (said != APART_OVER && outputs_interrupted() == 0) {
+        said = apart_listen(apart, &patience, &told, sizeof told, hung);
+        if (said != APART_SAID)
+            continue;
+        *facts = told;
+        times++;
     }
     return times;
 }
@@ -114,15 +104,14 @@ static int read_facts(struct apart *apart, struct facts *facts, char words[APART
 static void meet_apart(struct plugin *plugin)
 {
     struct apart apart;
-    char hung_words[APART_WORDS], words[APART_WORDS];
-    bool hung;
+    char hung[APART_WORDS] = "", words[APART_WORDS];
     if (!apart_begin(&apart, meet, plugin->path, false)) {
         snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: no process can be made");
         return;
     }
-    const int times = read_facts(&apart, &plugin->facts, hung_words, &hung);
-    const bool done = apart_end(&apart, hung || outputs_interrupted() != 0, words);
-    const char *how = hung ? hung_words : words;
+    const int times = read_facts(&apart, &plugin->facts, hung);
+    const bool done = apart_end(&apart, *hung || outputs_interrupted() != 0, words);
+    const char *how = *hung ? hung : words;
     if (outputs_interrupted() != 0)
         snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: interrupted");
     else if (times == 0)

@@ -17,17 +17,13 @@
 /* Duration of the whole, for the line of progress. */
 static const double full_s = 13.0, quick_s = 3.0;
 
-struct waiting {
-    double all_s;
-};
-
 static bool on_step(void *user, double done, const char *doing)
 {
-    const struct waiting *waiting = user;
+    const double *all_s = user;
     progress(&(struct progress){ .what = "doctor",
                                  .unit = "seconds",
-                                 .done = done * waiting->all_s,
-                                 .total = (size_t)waiting->all_s,
+                                 .done = done * *all_s,
+                                 .total = (size_t)*all_s,
                                  .notes = "",
                                  .where = doing });
     return outputs_interrupted() != 0;
@@ -50,14 +46,14 @@ static const char *examine(struct work *work)
 {
     const json_t *env = json_array_get(work->records.list, 1);
     const int cpu = record_int(env, "cpus.best", -1);
-    struct waiting waiting = { work->cli->quick ? quick_s : full_s };
+    double all_s = work->cli->quick ? quick_s : full_s;
     struct doctor_options options = { .quick = work->cli->quick,
                                       .cpu = cpu,
                                       .loose = record_value(env, "cpus.allowed", 1.0) > 1.0,
                                       .beside = { neighbour_of(env, cpu, true),
                                                   neighbour_of(env, cpu, false) },
                                       .stop = on_step,
-                                      .user = &waiting };
+                                      .user = &all_s };
     struct doctor *doctor = malloc(sizeof *doctor);
     struct neighbours *seen = calloc(2, sizeof *seen);
     const char *obstacle = "no memory";

@@ -3,6 +3,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "progress.h"
+#include "bench/clock.h"
 
 #include <math.h>
 #include <signal.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINE = 512, STANDARD_WIDTH = 80 };
@@ -19,13 +19,6 @@ static const char erase[] = "\r\033[K";
 static const char *current;           /* what the time is of */
 static double begun, last;            /* seconds; of it, of the last drawing */
 static volatile sig_atomic_t visible; /* a line is there */
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool can_erase(void)
 {
@@ -72,7 +65,7 @@ static void append_where(char line[LINE], size_t width, const char *where)
 
 void progress(const struct progress *now)
 {
-    const double time = seconds();
+    const double time = clock_now();
     if (!current || strcmp(current, now->what) != 0) {
         current = now->what;
         begun = time;

@@ -6,7 +6,6 @@
 #include "base/text/text.h"
 #include "args.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,24 +65,4 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
         fputc('\n', stderr);
     }
     return EXIT_USAGE;
-}
-
-int cli_refuse_idle(const struct cli *cli, const struct idle_option *others, size_t n,
-                    const char *why)
-{
-    const struct idle_option selecting[] = {
-        { "--kernel", cli->kernel.n > 0 },   { "--backend", cli->backend.n > 0 },
-        { "--dtype", cli->dtype.n > 0 },     { "--model or --config", cli->model.n > 0 },
-        { "--case", cli->cases.n > 0 },      { "--plugin", cli->plugin.n > 0 },
-        { "--quick", cli->quick },           { "--full", cli->full },
-        { "--budget", !isnan(cli->budget) },
-    };
-    const size_t n_selecting = sizeof selecting / sizeof *selecting;
-    for (size_t i = 0; i < n_selecting + n; i++) {
-        const struct idle_option *o =
-            i < n_selecting ? &selecting[i] : &others[i - n_selecting];
-        if (o->given)
-            return cli_refuse(cli, o->name, NULL, "has no effect here: %s", why);
-    }
-    return EXIT_FINE;
 }

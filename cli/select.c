@@ -29,8 +29,7 @@ static size_t place(const struct candidates *all, const struct posenc_backend *b
 /* Whether what a plug-in does to its process is a result of the command's. */
 static bool has_results(const struct cli *cli)
 {
-    return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0 ||
-           strcmp(cli->command, "report") == 0;
+    return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0;
 }
 
 static int gather_plugin(const struct cli *cli, const char *path, struct candidates *all)

@@ -8,18 +8,17 @@
 #include "side_by_side.h"
 
 #include "apart.h"
+#include "bench/clock.h"
 #include "args.h"
 #include "outputs.h"
 #include "base/text/text.h"
 #include "plugins.h"
 #include "progress.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How long an interruption may go unseen, or an end. */
@@ -39,9 +38,8 @@ struct job {
     enum posenc_kernel kernel;
     struct apart apart;
     bool begun, ended, running;
-    bool done;           /* has said that it ends */
-    struct message part; /* what has come of a message */
-    size_t part_bytes;
+    bool done;                /* has said that it ends */
+    struct message part;      /* what has come of a message */
     struct conf_result *kept; /* results, until the kernels before are done */
     size_t n_kept, room;
     size_t backend, next;   /* which is being checked; whose turn comes after its end */
@@ -205,7 +203,6 @@ static void take_result(struct jobs *jobs, struct job *job, const struct conf_re
 static void take_message(struct jobs *jobs, struct job *job)
 {
     const struct message *message = &job->part;
-    job->part_bytes = 0;
     apart_heard(&job->apart);
     if (message->what == HAS_RESULT &&
         message->result.backend == jobs->backends[job->backend]) {
@@ -322,7 +319,6 @@ static void end_job(struct jobs *jobs, struct job *job, const char *hung)
     char words[APART_WORDS];
     const bool fine = apart_end(&job->apart, hung != NULL, words) && job->done;
     job->running = false;
-    job->part_bytes = 0;
     if (!fine)
         report_end(jobs, job, hung ? hung : words);
     report_met(jobs, job);
@@ -335,24 +331,20 @@ static void end_job(struct jobs *jobs, struct job *job, const char *hung)
 /* Reads what there is; at the end of it the process has ended. */
 static void listen_to(struct jobs *jobs, struct job *job)
 {
-    char *to = (char *)&job->part + job->part_bytes;
-    ssize_t n = read(job->apart.from, to, sizeof job->part - job->part_bytes);
-    if (n > 0) {
-        job->part_bytes += (size_t)n;
-        if (job->part_bytes == sizeof job->part)
-            take_message(jobs, job);
-    } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-        end_job(jobs, job, NULL);
-    }
+    char hung[APART_WORDS] = "";
+    const enum apart_said said =
+        apart_listen(&job->apart, &jobs->patience, &job->part, sizeof job->part, hung);
+    if (said == APART_SAID)
+        take_message(jobs, job);
+    else if (said == APART_OVER)
+        end_job(jobs, job, *hung ? hung : NULL);
 }
 
 /* A few times a second: who has hung, and who has ended though somebody else holds its pipe. */
 static void look_after(struct jobs *jobs)
 {
-    struct timespec t;
     char hung[APART_WORDS];
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    const double now_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    const double now_s = clock_now();
     if (now_s - jobs->looked_s < 1e-3 * ASK_AGAIN_MS)
         return;
     jobs->looked_s = now_s;

@@ -10,24 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static const unsigned table_kinds[] = { TABLE_SINUSOIDAL, TABLE_ROPE, TABLE_FREQUENCIES,
-                                        TABLE_ERRORS };
-enum { N_KINDS = sizeof table_kinds / sizeof *table_kinds };
-
 static int take_kind(const struct cli *cli, unsigned *kind)
 {
-    char expected[128] = "expected one of";
-    for (size_t i = 0; i < N_KINDS; i++) {
-        size_t at = strlen(expected);
-        snprintf(expected + at, sizeof expected - at, "%s %s", i > 0 ? "," : "",
-                 cli_kind_name(table_kinds[i]));
-    }
+    char kinds[128];
+    cli_list_kinds(FOR_TABLE, kinds, sizeof kinds);
     if (cli->n_operands != 1)
         return cli_refuse(cli, cli->n_operands == 0 ? "TABLE" : "unexpected argument",
-                          cli->n_operands == 0 ? NULL : cli->operands[1], "%s", expected);
-    for (size_t i = 0; i < N_KINDS; i++) {
-        if (strcmp(cli->operands[0], cli_kind_name(table_kinds[i])) == 0) {
-            *kind = table_kinds[i];
+                          cli->n_operands == 0 ? NULL : cli->operands[1], "expected one of %s",
+                          kinds);
+    for (size_t i = 0; i < TABLE_KINDS; i++) {
+        if (strcmp(cli->operands[0], cli_table_kinds[i].name) == 0) {
+            *kind = cli_table_kinds[i].bit;
             return EXIT_FINE;
         }
     }
@@ -35,8 +28,9 @@ static int take_kind(const struct cli *cli, unsigned *kind)
     return select_kernel(cli, "TABLE", cli->operands[0], &kernel) != EXIT_FINE
                ? EXIT_USAGE
                : cli_refuse(cli, "TABLE", cli->operands[0],
-                            "needs a whole problem: --problem '%s ...'; without one %s",
-                            cli->operands[0], expected);
+                            "needs a whole problem: --problem '%s ...'; without one expected "
+                            "one of %s",
+                            cli->operands[0], kinds);
 }
 
 /* What a file of NumPy's cannot hold. */

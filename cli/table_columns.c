@@ -69,9 +69,9 @@ static void write_curves(const struct errors *errors, FILE *out)
     fputs("curve,numerics,backend,position,error\n", out);
     for (size_t c = 0; c < errors->n; c++) {
         const struct error_curve *curve = &errors->curves[c];
-        for (size_t i = 0; i < curve->n; i++)
+        for (int b = 0; b < ERROR_BINS; b++)
             fprintf(out, "\"%s\",%s,%s,%.10g,%.6g\n", curve->label, curve->profile,
-                    curve->backend ? curve->backend : "", curve->position[i], curve->error[i]);
+                    curve->backend ? curve->backend : "", errors_position(b), curve->error[b]);
     }
 }
 
@@ -100,7 +100,6 @@ static int write_errors(struct cli *cli, const struct outputs *outputs)
         text_print(stderr, "posenc table: left out: %s\n", errors.left_out);
     for (size_t i = 0; i < outputs->n; i++)
         write_curves(&errors, outputs->output[i].stream);
-    errors_free(&errors);
     return EXIT_FINE;
 }
 

@@ -11,18 +11,12 @@
 enum { COMPARISON = FLOOR_LAUNCHES * FLOOR_ROUNDS };
 static const double found = 0.99, level = 0.99;
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The value that a share of them does not exceed; NaN sorts nowhere and is not among them. */
 static double quantile(double *values, size_t n, double share)
 {
     if (n == 0)
         return (double)NAN;
-    qsort(values, n, sizeof *values, by_value);
+    stats_sort(values, n);
     size_t rank = (size_t)ceil(share * (double)n);
     return values[rank > 0 ? rank - 1 : 0];
 }

@@ -14,6 +14,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void stats_sort(double *values, size_t n) { qsort(values, n, sizeof *values, by_value); }
+
 /* The samples that were taken, sorted; the caller frees them.  NULL: none, or no memory. */
 static double *sort_taken(const double *samples, size_t n, size_t *count)
 {
@@ -24,7 +26,7 @@ static double *sort_taken(const double *samples, size_t n, size_t *count)
     for (size_t i = 0; i < n; i++)
         if (!isnan(samples[i]))
             sorted[(*count)++] = samples[i];
-    qsort(sorted, *count, sizeof *sorted, by_value);
+    stats_sort(sorted, *count);
     return sorted;
 }
 

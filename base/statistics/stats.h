@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 
+/* Sorts numbers, the least first. */
+void stats_sort(double *values, size_t n);
+
 /* An interval for the median of what was sampled.  `level` is 0.99 or 0.95 where the samples
  * allow it (8 and 6 of them at least); below that the interval is the whole range and `level`
  * is what it really covers, 1 - 2^(1-n): 0.75 for three samples, 0 for one. */

@@ -102,7 +102,8 @@ static bool run_without_slip(const struct broken *b, const struct mistake *m)
         options.suite = m->suite; /* that a mistake is entered is none, in any kernel */
     else
         options.except[0] = "*/conduct/*"; /* loops allocate copies */
-    options.kernels[m->kernel] = m->kernel < POSENC_KERNEL_COUNT;
+    if (m->kernel < POSENC_KERNEL_COUNT)
+        options.kernels[m->kernel] = true;
     return conf_run_subject(mistaken(&right, b->base), &options, on_right, NULL) == 0;
 }
 

@@ -108,21 +108,12 @@ static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
     return e.status;
 }
 
-/* clobber.S calls them, where it has anything. */
 #define POSENC_KERNEL(name, signature, ...)                                                    \
-    enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args);          \
-    enum posenc_status clobbered_##name(const struct posenc_##signature##_args *args);         \
-    enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args)           \
+    static enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args)    \
     {                                                                                          \
         return enter(POSENC_KERNEL_##name, (union arguments){ .signature = *args });           \
     }
 #include <posenc_kernels.def>
-
-#if (defined(__x86_64__) && !defined(_WIN32)) || (defined(__aarch64__) && !defined(__APPLE__))
-#define CLOBBERED(name) (SLIP(clobber_register) ? clobbered_##name : mistaken_##name)
-#else
-#define CLOBBERED(name) mistaken_##name
-#endif
 
 void take_kernels(struct posenc_backend *backend)
 {
@@ -130,6 +121,6 @@ void take_kernels(struct posenc_backend *backend)
         return;
 #define POSENC_KERNEL(kernel_name, ...)                                                        \
     if (mistake_concerns(mistake_now, POSENC_KERNEL_##kernel_name))                            \
-        backend->kernel_name = CLOBBERED(kernel_name);
+        backend->kernel_name = mistaken_##kernel_name;
 #include <posenc_kernels.def>
 }

@@ -1,191 +1,96 @@
 /*
- * What of the process changed: see process.h.
+ * What a call may not change of its process.
  */
 #define _GNU_SOURCE
-#include "process.h"
+#include "conduct.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <locale.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-/* ---- What is ---- */
-
-static void look_at_files(bool open[WATCHED_FILES])
-{
-    struct pollfd polled[WATCHED_FILES];
-    struct rlimit most;
-    nfds_t n = WATCHED_FILES;
-    if (getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur < n)
-        n = (nfds_t)most.rlim_cur;
-    for (nfds_t i = 0; i < n; i++)
-        polled[i] = (struct pollfd){ .fd = (int)i };
-    const bool looked = poll(polled, n, 0) >= 0;
-    for (nfds_t i = 0; i < WATCHED_FILES; i++)
-        open[i] = looked && i < n && !(polled[i].revents & POLLNVAL);
-}
-
-/* Linux has a folder of a process's threads; returns how many. */
-static int look_at_threads(long threads[WATCHED_THREADS])
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int n = 0;
-    for (struct dirent *entry; tasks && (entry = readdir(tasks)) && n < WATCHED_THREADS;)
-        if (entry->d_name[0] != '.')
-            threads[n++] = strtol(entry->d_name, NULL, 10);
-    if (tasks)
-        closedir(tasks);
-    return n;
-}
-
-const char *process_threads_unseen(void)
-{
-    return access("/proc/self/task", R_OK) == 0
-               ? NULL
-               : "this system does not say how many threads there are";
-}
+enum { FILES = sizeof((struct process *)0)->open, SIGNALS = 65 };
 
 static uint64_t hash(uint64_t so_far, const char *text)
 {
-    for (; *text; text++)
+    for (; text && *text; text++)
         so_far = (so_far ^ (unsigned char)*text) * 0x100000001b3u;
-    return so_far;
+    return so_far * 3;
 }
 
-static uint64_t hash_environment(void)
+static uint64_t hash_surroundings(void)
 {
-    uint64_t all = 0xcbf29ce484222325u;
+    char folder[4096];
+    uint64_t all =
+        hash(hash(0xcbf29ce484222325u, setlocale(LC_ALL, NULL)), getcwd(folder, sizeof folder));
     for (char **at = environ; at && *at; at++)
-        all = hash(all, *at) * 3;
+        all = hash(all, *at);
     return all;
 }
 
-static uint64_t hash_locale(void)
+/* Linux has a folder of a process's threads, which has a link for each and two of its own. */
+static unsigned long count_threads(void)
 {
-    const char *name = setlocale(LC_ALL, NULL);
-    return hash(0xcbf29ce484222325u, name ? name : "");
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 ? (unsigned long)tasks.st_nlink - 2 : 0;
 }
 
-void process_look(struct process_state *state)
+void process_look(struct process *process)
 {
-    struct stat here;
-    memset(state, 0, sizeof *state);
-    look_at_files(state->open);
-    state->n_threads = look_at_threads(state->threads);
-    for (int i = 1; i < WATCHED_SIGNALS; i++)
-        sigaction(i, NULL, &state->handlers[i]);
-    pthread_sigmask(SIG_SETMASK, NULL, &state->blocked);
-    sigaltstack(NULL, &state->stack);
-    state->environment = hash_environment();
-    state->locale = hash_locale();
-    if (stat(".", &here) == 0) {
-        state->device = here.st_dev;
-        state->directory = here.st_ino;
-    }
+    memset(process, 0, sizeof *process);
+    for (int i = 0; i < FILES; i++)
+        process->open[i] = fcntl(i, F_GETFD) >= 0;
+    for (int i = 1; i < SIGNALS; i++)
+        sigaction(i, NULL, &process->handlers[i]);
+    pthread_sigmask(SIG_SETMASK, NULL, &process->blocked);
+    process->threads = count_threads();
+    process->surroundings = hash_surroundings();
 }
 
-/* ---- What changed ---- */
-
-static void compare_files(const struct process_state *before, const struct process_state *now,
-                          char *text)
+int process_other_file(const struct process *a, const struct process *b)
 {
-    for (int i = 0; i < WATCHED_FILES && !*text; i++)
-        if (before->open[i] != now->open[i])
-            snprintf(text, PROCESS_TEXT, "descriptor %d %s", i,
-                     now->open[i] ? "was opened and left" : "was closed");
+    for (int i = 0; i < FILES; i++)
+        if (a->open[i] != b->open[i])
+            return i;
+    return -1;
 }
 
-/* Returns true for a thread on its way out, as one that was joined may be until the system runs it again. */
-static bool is_ending(long thread)
+static bool same_handler(const struct process *a, const struct process *b, int i)
 {
-    const unsigned exiting = 0x4; /* PF_EXITING of Linux, the seventh field after the name */
-    char path[64], line[512];
-    unsigned flags = exiting;
-    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", thread);
-    FILE *file = fopen(path, "r");
-    if (file && fgets(line, sizeof line, file) && strrchr(line, ')'))
-        sscanf(strrchr(line, ')'), ") %*c %*d %*d %*d %*d %*d %u", &flags);
-    if (file)
-        fclose(file);
-    return flags & exiting;
+    return a->handlers[i].sa_handler == b->handlers[i].sa_handler &&
+           a->handlers[i].sa_flags == b->handlers[i].sa_flags;
 }
 
-static int new_threads(const struct process_state *before)
+int process_other_signal(const struct process *a, const struct process *b)
 {
-    long now[WATCHED_THREADS];
-    int new = 0;
-    for (int i = 0, n = before->n_threads ? look_at_threads(now) : 0; i < n; i++) {
-        bool known = false;
-        for (int k = 0; k < before->n_threads; k++)
-            known = known || before->threads[k] == now[i];
-        new += !known && !is_ending(now[i]);
-    }
-    return new;
+    for (int i = 1; i < SIGNALS; i++)
+        if (!same_handler(a, b, i) ||
+            sigismember(&a->blocked, i) != sigismember(&b->blocked, i))
+            return i;
+    return -1;
 }
 
-/* In an emulator a thread that was joined may not have begun to end. */
-static void compare_threads(const struct process_state *before, char *text)
+/* One that was joined is there until the system runs it again. */
+unsigned long process_more_threads(const struct process *before)
 {
     static const struct timespec moment = { .tv_nsec = 10000000 };
-    int new = new_threads(before);
-    for (int i = 0; i < 100 && new > 0; i++) {
+    unsigned long now = count_threads();
+    for (int i = 0; i < 100 && now > before->threads; i++) {
         nanosleep(&moment, NULL);
-        new = new_threads(before);
+        now = count_threads();
     }
-    if (new > 0)
-        snprintf(text, PROCESS_TEXT, "%d thread%s still running", new,
-                 new == 1 ? " is" : "s are");
+    return now > before->threads ? now - before->threads : 0;
 }
 
-static bool same_handler(const struct sigaction *a, const struct sigaction *b)
+/* A handler that is set again has another flag, of the C library's. */
+void process_restore_signals(const struct process *before, const struct process *now)
 {
-    const bool informed = a->sa_flags & SA_SIGINFO;
-    return a->sa_flags == b->sa_flags &&
-           (informed ? a->sa_sigaction == b->sa_sigaction : a->sa_handler == b->sa_handler);
-}
-
-static void compare_signals(const struct process_state *before, const struct process_state *now,
-                            char *text)
-{
-    for (int i = 1; i < WATCHED_SIGNALS; i++) {
-        const bool blocked = sigismember(&now->blocked, i) == 1;
-        if (!*text && blocked != (sigismember(&before->blocked, i) == 1))
-            snprintf(text, PROCESS_TEXT, "signal %d is %s", i,
-                     blocked ? "blocked" : "no longer blocked");
-        if (same_handler(&before->handlers[i], &now->handlers[i]))
-            continue;
-        if (!*text)
-            snprintf(text, PROCESS_TEXT, "another handler of signal %d", i);
-        sigaction(i, &before->handlers[i], NULL);
-    }
-    if (!*text && now->stack.ss_sp != before->stack.ss_sp)
-        snprintf(text, PROCESS_TEXT, "another stack of signals");
+    for (int i = 1; i < SIGNALS; i++)
+        if (!same_handler(before, now, i))
+            sigaction(i, &before->handlers[i], NULL);
     pthread_sigmask(SIG_SETMASK, &before->blocked, NULL);
-    if (now->stack.ss_sp != before->stack.ss_sp)
-        sigaltstack(&before->stack, NULL);
-}
-
-void process_compare(const struct process_state *before, struct process_changes *changes)
-{
-    struct process_state now;
-    process_look(&now);
-    memset(changes, 0, sizeof *changes);
-    compare_files(before, &now, changes->files);
-    compare_threads(before, changes->threads);
-    compare_signals(before, &now, changes->signals);
-    const char *changed = now.environment != before->environment ? "environment"
-                          : now.locale != before->locale         ? "locale"
-                          : now.device != before->device || now.directory != before->directory
-                              ? "working directory"
-                              : NULL;
-    if (changed)
-        snprintf(changes->surroundings, PROCESS_TEXT, "another %s", changed);
 }

@@ -1,40 +1,38 @@
 /*
- * Writes to static variables: see statics.h.
+ * Writes to static variables, found by faults.
  *
- * An object's writable segment begins with what the dynamic linker writes: tables of addresses,
- * of which those of functions may be filled when each is first called.  What lies behind these
- * belongs to the source.
+ * An object's writable segment begins with what the dynamic linker writes, and seals: tables of
+ * addresses.  Those of functions are filled when a program or a plug-in is loaded (conformance's
+ * meson.build, engine/plugin.c).  What lies behind them belongs to the source.
  */
 #define _GNU_SOURCE
-#include "statics.h"
+#include "conduct.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WRITTEN_BY "the sanitizer of this build writes to static memory"
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                     \
-    __has_feature(memory_sanitizer)
-#define WRITTEN_BY "the sanitizer of this build writes to static memory"
-#endif
-#endif
-#if defined(POSENC_COUNTS_LINES)
-#define WRITTEN_BY "the counters of coverage lie in static memory"
-#endif
-#if !defined(WRITTEN_BY) && !defined(__linux__)
-#define WRITTEN_BY "the segments of a program are known on Linux alone"
-#endif
-
-#if defined(WRITTEN_BY)
-
-const char *statics_unseen(void) { return WRITTEN_BY; }
-
-bool statics_of(void (*function)(void), struct statics *statics)
+struct posenc_backend backend_copy(const struct posenc_backend *backend)
 {
-    (void)function, (void)statics;
-    return false;
+    struct posenc_backend copy = { 0 };
+    memcpy(&copy, backend, backend->size < sizeof copy ? backend->size : sizeof copy);
+    return copy;
+}
+
+#if !defined(__linux__) || defined(POSENC_SANITIZED) || defined(POSENC_COUNTS_LINES)
+
+const char *statics_unseen(void)
+{
+#if defined(__linux__)
+    return "the sanitizer or the counters of this build write to static memory";
+#else
+    return "the segments of a program are known on Linux alone";
+#endif
+}
+
+struct statics statics_of(void (*kernel)(void))
+{
+    (void)kernel;
+    return (struct statics){ .begin = NULL };
 }
 void statics_watch(struct statics *statics) { (void)statics; }
 void statics_leave(struct statics *statics) { (void)statics; }
@@ -47,122 +45,68 @@ bool statics_mend(void *statics, const char *address)
 #else
 
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The C library's variables are among those of a program that is linked with all it takes. */
-static bool holds_libc(const struct dl_phdr_info *info)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_INTERP)
-            return false;
-    return !*info->dlpi_name;
-}
-
-/* The first object is the program. */
-static int look_at_program(struct dl_phdr_info *info, size_t size, void *user)
-{
-    (void)size;
-    *(bool *)user = holds_libc(info);
-    return 1;
-}
-
+/* A program that is linked with all it takes has no dynamic linker. */
 const char *statics_unseen(void)
 {
-    bool with_libc = false;
-    dl_iterate_phdr(look_at_program, &with_libc);
-    return with_libc ? "the C library's variables are among those of a program that is linked "
-                       "statically"
-                     : NULL;
+    return getauxval(AT_BASE)
+               ? NULL
+               : "the C library's variables are among those of a program that is "
+                 "linked statically";
 }
 
 struct search {
-    uintptr_t function;
-    struct statics *found;
+    uintptr_t kernel;
+    struct statics found;
 };
 
-/* The end of the table that is filled when functions are first called; 0: there is none. */
-static uintptr_t end_of_table(const ElfW(Addr) base, const ElfW(Dyn) * dynamic)
-{
-    enum { RESERVED = 3 }; /* words at the table's beginning */
-    uintptr_t table = 0;
-    size_t bytes = 0, entry = sizeof(ElfW(Rela));
-    for (; dynamic->d_tag != DT_NULL; dynamic++) {
-        if (dynamic->d_tag == DT_PLTGOT)
-            table =
-                dynamic->d_un.d_ptr < base ? base + dynamic->d_un.d_ptr : dynamic->d_un.d_ptr;
-        else if (dynamic->d_tag == DT_PLTRELSZ)
-            bytes = dynamic->d_un.d_val;
-        else if (dynamic->d_tag == DT_PLTREL && dynamic->d_un.d_val == DT_REL)
-            entry = sizeof(ElfW(Rel));
-    }
-    return table ? table + (RESERVED + bytes / entry) * sizeof(void *) : 0;
-}
-
-static bool holds_function(const struct dl_phdr_info *info, uintptr_t function)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        const uintptr_t begin = info->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_LOAD && function >= begin && function - begin < part->p_memsz)
-            return true;
-    }
-    return false;
-}
-
-static uintptr_t larger(uintptr_t a, uintptr_t b) { return a > b ? a : b; }
-
+// NOLINTBEGIN(performance-no-int-to-ptr)
 static int look(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;
     struct search *search = user;
-    struct statics *s = search->found;
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), base = info->dlpi_addr;
-    uintptr_t sealed = 0, table = 0;
-    if (!holds_function(info, search->function))
-        return 0;
-    if (holds_libc(info))
-        return 1;
-    s->object = info->dlpi_name;
-    s->base = (const char *)base; // NOLINT(performance-no-int-to-ptr)
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t sealed = 0, first = 0, last = 0;
+    bool holds = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        const uintptr_t begin = base + part->p_vaddr;
+        const uintptr_t begin = info->dlpi_addr + part->p_vaddr, end = begin + part->p_memsz;
         if (part->p_type == PT_GNU_RELRO)
-            sealed = (begin + part->p_memsz) & -page;
-        else if (part->p_type == PT_DYNAMIC)
-            table = end_of_table(base,
-                                 (const ElfW(Dyn) *)begin); // NOLINT(performance-no-int-to-ptr)
-    }
-    for (int i = 0; i < info->dlpi_phnum && s->n < MOST_SEGMENTS; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        const uintptr_t begin = base + part->p_vaddr, end = begin + part->p_memsz;
-        if (part->p_type != PT_LOAD || !(part->p_flags & PF_W))
+            sealed = end;
+        if (part->p_type != PT_LOAD)
             continue;
-        const uintptr_t after = sealed >= begin && sealed <= end ? sealed : begin,
-                        own = table >= begin && table <= end ? larger(table, after) : after;
-        // NOLINTBEGIN(performance-no-int-to-ptr)
-        struct segment segment = { (char *)(after & -page), (char *)((end + page - 1) & -page),
-                                   (const char *)own };
-        // NOLINTEND(performance-no-int-to-ptr)
-        if (segment.begin < segment.end)
-            s->segments[s->n++] = segment;
+        holds = holds || (search->kernel >= begin && search->kernel < end);
+        if (part->p_flags & PF_W) {
+            first = begin;
+            last = end;
+        }
     }
-    return 1;
+    if (holds && last > 0)
+        search->found = (struct statics){
+            .begin = (char *)((sealed > first ? sealed : first) & -page),
+            .end = (char *)((last + page - 1) & -page),
+            .object = info->dlpi_name,
+            .base = (const char *)info->dlpi_addr,
+        };
+    return holds;
 }
+// NOLINTEND(performance-no-int-to-ptr)
 
-bool statics_of(void (*function)(void), struct statics *statics)
+struct statics statics_of(void (*kernel)(void))
 {
-    struct search search = { (uintptr_t)function, statics };
-    *statics = (struct statics){ .n = 0 };
-    return dl_iterate_phdr(look, &search) != 0 && statics->n > 0;
+    struct search search = { .kernel = (uintptr_t)kernel };
+    if (!statics_unseen())
+        dl_iterate_phdr(look, &search);
+    return search.found;
 }
 
 static void protect(const struct statics *s, int access)
 {
-    for (int i = 0; i < s->n; i++)
-        mprotect(s->segments[i].begin, (size_t)(s->segments[i].end - s->segments[i].begin),
-                 access);
+    if (s->begin < s->end)
+        mprotect(s->begin, (size_t)(s->end - s->begin), access);
 }
 
 void statics_watch(struct statics *s) { protect(s, PROT_READ); }
@@ -171,19 +115,14 @@ void statics_leave(struct statics *s) { protect(s, PROT_READ | PROT_WRITE); }
 bool statics_mend(void *user, const char *address)
 {
     struct statics *s = user;
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    for (int i = 0; i < s->n; i++) {
-        const struct segment *segment = &s->segments[i];
-        if (address < segment->begin || address >= segment->end)
-            continue;
-        if (address >= segment->watched && !s->text[0])
-            snprintf(s->text, sizeof s->text, "wrote to a static variable, at %#tx of %.80s",
-                     address - s->base, *s->object ? s->object : "the program");
-        char *first =
-            segment->begin + (address - segment->begin) / (ptrdiff_t)page * (ptrdiff_t)page;
-        return mprotect(first, page, PROT_READ | PROT_WRITE) == 0;
-    }
-    return false;
+    const ptrdiff_t page = sysconf(_SC_PAGESIZE);
+    if (address < s->begin || address >= s->end)
+        return false;
+    if (!s->text[0])
+        snprintf(s->text, sizeof s->text, "wrote to a static variable, at %#tx of %.80s",
+                 address - s->base, *s->object ? s->object : "the program");
+    return mprotect(s->begin + (address - s->begin) / page * page, (size_t)page,
+                    PROT_READ | PROT_WRITE) == 0;
 }
 
 #endif

@@ -1,30 +1,18 @@
 /*
- * Streaming stores without a fence: see streaming.h.
+ * Streaming stores without a fence, looked for step by step.
  */
 #define _GNU_SOURCE
-#include "streaming.h"
-#include "around.h"
+#include "conduct.h"
 
-#include "conformance/problem/reserve.h"
-
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+#if defined(__x86_64__) && defined(__linux__) && !defined(POSENC_SANITIZED)
+
 #include <sys/mman.h>
-#include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                     \
-    __has_feature(memory_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-
-#if defined(__x86_64__) && defined(__linux__) && !defined(HAS_SANITIZER)
-
 #include <ucontext.h>
+#include <unistd.h>
+#include <x86intrin.h>
 
 const char *streaming_unseen(void) { return NULL; }
 
@@ -81,102 +69,56 @@ static enum instruction instruction_at(const uint8_t *at)
 /* ---- Steps ---- */
 
 /* Steps are costly: after some of them the page is closed once more, and they go on where that is next
- * touched, by a call that goes over its output again.  Little of the output lies on its last page. */
-enum {
-    STEPS = 10000,
-    MOST_STEPS = 60000,
-    ON_LAST_PAGE = 1024,
-    TRAP_FLAG = 0x100,
-    MAPS = LAYOUTS
-};
+ * touched, by a call that goes over its output again. */
+enum { STEPS = 10000, MOST_STEPS = 60000, TRAP_FLAG = 0x100 };
 
 struct run {
     struct streaming *result;
-    struct map {
-        char *begin;
-        size_t bytes;
-        bool output;
-    } maps[MAPS];
-    int n_maps;
+    struct pages pages;
     char *last;      /* page of an output that was touched last for the first time */
     bool from_there; /* it is where steps begin */
 };
 
-static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-
-static void set_trap_flag(bool on)
+static bool close_last(const struct run *run)
 {
-    const greg_t flag = TRAP_FLAG;
-    ucontext_t *context = guard_context();
-    greg_t *flags = &context->uc_mcontext.gregs[REG_EFL];
-    *flags = on ? *flags | flag : *flags & ~flag;
+    return mprotect(run->last, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE) == 0;
 }
 
-static bool step(struct run *run, const void *at)
+static bool step(struct run *run, const void *at, greg_t *flags)
 {
     struct streaming *s = run->result;
     const enum instruction what = instruction_at(at);
-    s->stores += what == STREAMING_STORE;
     s->unfenced = what == STREAMING_STORE || (s->unfenced && what != FENCE);
     s->steps++;
     s->too_long = s->steps % STEPS == 0; /* unless it goes on */
     if (!s->too_long)
         return true;
-    set_trap_flag(false);
-    return s->steps >= MOST_STEPS || mprotect(run->last, page_size(), PROT_NONE) == 0;
+    *flags &= ~(greg_t)TRAP_FLAG;
+    return s->steps >= MOST_STEPS || close_last(run);
 }
 
 /* The first touch of a page, or a step: the address is then that of the next instruction. */
 static bool on_touch(void *user, const char *address)
 {
     struct run *run = user;
-    const size_t page = page_size();
-    for (int i = 0; i < run->n_maps; i++) {
-        const struct map *map = &run->maps[i];
-        if (!map->output || address < map->begin || address >= map->begin + map->bytes)
-            continue;
-        run->last = map->begin + (size_t)(address - map->begin) / page * page;
-        if (run->from_there)
-            set_trap_flag(true);
-        run->result->too_long = false;
-        return mprotect(run->last, page, PROT_READ | PROT_WRITE) == 0;
-    }
-    const ucontext_t *context = guard_context();
-    const bool stepped = context->uc_mcontext.gregs[REG_TRAPNO] == 1;
-    return stepped && run->from_there && step(run, address);
+    greg_t *registers = ((ucontext_t *)guard_context())->uc_mcontext.gregs;
+    char *opened = pages_open(&run->pages, address);
+    if (!opened)
+        return registers[REG_TRAPNO] == 1 && run->from_there &&
+               step(run, address, &registers[REG_EFL]);
+    run->last = opened;
+    run->result->too_long = false;
+    if (run->from_there)
+        registers[REG_EFL] |= TRAP_FLAG;
+    return true;
 }
-
-static enum posenc_status call_stepped(void *user, any_kernel_function *kernel,
-                                       const void *args)
-{
-    (void)user;
-    const enum posenc_status status = kernel(args);
-    __asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" : : : "cc", "memory");
-    return status;
-}
-
-/* ---- Memory ---- */
-
-/* From a boundary on. */
-static void *map_get(void *user, size_t bytes, int64_t offset_bytes, char role)
-{
-    struct run *run = user;
-    const size_t page = page_size(), whole = (bytes + 2 * page) / page * page;
-    (void)offset_bytes;
-    char *begin = run->n_maps < MAPS ? reserve(whole) : NULL;
-    if (!begin)
-        return NULL;
-    run->maps[run->n_maps++] = (struct map){ begin, whole, role != 'i' };
-    return begin + (whole - page + ON_LAST_PAGE - bytes) / 64 * 64;
-}
-
-static void map_free(void *user, void *data) { (void)user, (void)data; }
 
 static bool runs(struct run *run, struct call *call, const struct posenc_backend *backend)
 {
     struct streaming *s = run->result;
     guard_mend_by(on_touch, run);
     const struct guarded g = guarded_run(call, backend, NULL);
+    __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
     guard_mend_by(NULL, NULL);
     s->crashed = g.crashed;
     if (g.crashed || g.status != POSENC_OK)
@@ -185,44 +127,33 @@ static bool runs(struct run *run, struct call *call, const struct posenc_backend
     return !s->text[0];
 }
 
-static void protect_outputs(const struct run *run)
-{
-    for (int i = 0; i < run->n_maps; i++)
-        if (run->maps[i].output)
-            mprotect(run->maps[i].begin, run->maps[i].bytes, PROT_NONE);
-}
-
 void streaming_run(const struct subject *subject, const struct problem *problem,
                    struct streaming *s)
 {
     struct run run = { .result = s };
-    const struct memory memory = { .get = map_get, .free = map_free, .user = &run };
+    const struct memory memory = pages_memory(&run.pages);
     struct problem p = *problem;
     struct call call;
     *s = (struct streaming){ .steps = 0 };
     p.in_place = p.accumulate = false;
     if (call_create_by(subject, &call, &p, &memory) == POSENC_OK) {
-        const struct posenc_backend stepped =
-            backend_around(subject->backend, call_stepped, NULL);
-        protect_outputs(&run);
+        pages_close(&run.pages, false);
         if (runs(&run, &call, subject->backend) && run.last) {
-            mprotect(run.last, page_size(), PROT_NONE);
-            run.from_there = true;
-            runs(&run, &call, &stepped);
+            run.from_there = close_last(&run);
+            runs(&run, &call, subject->backend);
         }
         call_destroy(&call);
     } else {
         snprintf(s->text, sizeof s->text, "the call was not made");
     }
-    for (int i = 0; i < run.n_maps; i++)
-        reserve_end(run.maps[i].begin, run.maps[i].bytes);
+    pages_free(&run.pages);
 }
 
 #else
 
 const char *streaming_unseen(void)
 {
-#if defined(HAS_SANITIZER)
+#if defined(POSENC_SANITIZED)
     return "a sanitizer's own instructions are among the kernel's";
 #else
     return "stores of this CPU are all ordered before a release, or steps are not made here";

@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__SSE__)
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#elif defined(__SSE__)
 #include <xmmintrin.h>
 #endif
 
@@ -108,7 +110,7 @@ void guard_install(void)
     static atomic_bool done;
     if (atomic_load(&done) || atomic_exchange(&done, true))
         return;
-    /* Not a static one: static memory is protected at times (conduct/statics.h). */
+    /* Not a static one: static memory is protected at times (conduct/statics.c). */
     static char *stack;
     enum { STACK = 1 << 16 };
     stack_t now;
@@ -220,11 +222,17 @@ static unsigned flags_all(void)
 }
 
 /* What a kernel may not leave in disorder, and what nothing here works without: the direction of
- * string instructions, and the registers that MMX shares with x87.  (conduct/ tells of it.) */
-static void restore_registers(void)
+ * string instructions, and the registers that MMX shares with x87. */
+static void restore_registers(struct guarded *result)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("cld\n\temms");
+    enum { DIRECTION_FLAG = 0x400, TAGS = 4, ALL_EMPTY = 0xffff };
+    uint16_t x87[14];
+    result->direction_left = __readeflags() & DIRECTION_FLAG;
+    __asm__ volatile("cld\n\tfnstenv %0\n\tfldcw %0\n\temms" : "=m"(x87));
+    result->mmx_left = x87[TAGS] != ALL_EMPTY;
+#else
+    (void)result;
 #endif
 }
 
@@ -403,7 +411,7 @@ static struct guarded run(struct call *call, const struct posenc_backend *backen
     const struct unit before = unit_get();
     note_begins(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
-    restore_registers();
+    restore_registers(&result);
     note_inside(false);
     const struct unit after = unit_get();
     control_set(own.control);

@@ -34,6 +34,8 @@ struct guarded {
     bool input_written;  /* the fault was a write to a read-only input */
     bool overwritten;    /* the pattern around or between the rows of a tensor changed */
     bool control_left;   /* rounding mode, flush-to-zero or trap bits are not as they were */
+    bool direction_left; /* string instructions would run backwards; both on x86-64 alone */
+    bool mmx_left;       /* registers that MMX shares with x87 are in use */
     const void *address; /* of the fault */
     char reason[200];    /* of the first of these: signal, tensor, side and distance */
 };

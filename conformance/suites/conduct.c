@@ -1,12 +1,15 @@
 /*
  * What a kernel may not do besides computing what it should, one result per kernel and property:
- * those of conduct/watch.h, and
  *
+ *   allocations, leaks     allocate or map memory; and not give it back
+ *   static-memory          write a static variable of its own
+ *   errno                  change it
+ *   direction-flag, x87-mmx   leave string instructions running backwards, MMX registers in use
+ *   descriptors, threads-left, signals, surroundings   leave the process another one
  *   first-calls   several threads that call a kernel for the first time in this process, released
  *                 together, get the bits that each gets alone; and nothing is made then that lasts
  *   together      so do threads at any time, each in the middle of calls of others
- *                 (conduct/together.h)
- *   streaming-stores   are followed by a fence (conduct/streaming.h)
+ *   streaming-stores   are followed by a fence
  *   kept-state    nothing is kept from one call to the next (kept.c)
  *
  * Calls are made of problems of several lengths, layouts and types.  The process is compared with
@@ -15,66 +18,108 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
-#include "conformance/conduct/process.h"
-#include "conformance/conduct/streaming.h"
-#include "conformance/conduct/together.h"
-#include "conformance/conduct/watch.h"
+#include "conformance/conduct/conduct.h"
 #include "conformance/engine/tally.h"
 #include "conformance/problem/shapes.h"
 #include "conformance/problem/signature.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { REALISTIC_BYTES = 12 << 10 };
 
+enum conduct {
+    ALLOCATIONS,
+    LEAKS,
+    STATICS,
+    ERRNO,
+    DIRECTION,
+    X87,
+    FILES,
+    THREADS,
+    SIGNALS,
+    SURROUNDINGS,
+    CONDUCTS
+};
+static const char *const names[CONDUCTS] = {
+    "allocations", "leaks",       "static-memory", "errno",   "direction-flag",
+    "x87-mmx",     "descriptors", "threads-left",  "signals", "surroundings",
+};
+
 struct conduct_suite {
     struct suite_run *run;
     enum posenc_kernel kernel;
     enum posenc_dtype dtype; /* of the cases' ids */
-    struct tally tally[CONDUCT_COUNT];
+    struct posenc_backend backend;
+    struct tally tally[CONDUCTS];
     bool any;
-    struct process_state before;
+    struct process before;
 };
+
+/* Why it cannot be seen in this build, or on this machine; NULL: it can. */
+static const char *unseen(const struct conduct_suite *s, int conduct)
+{
+    switch (conduct) {
+    case ALLOCATIONS:
+    case LEAKS:
+        return allocations_unseen();
+    case STATICS:
+        return statics_unseen();
+#if !defined(__x86_64__)
+    case DIRECTION:
+    case X87:
+        return "this CPU has none";
+#endif
+    case THREADS:
+        return s->before.threads ? NULL : "this system does not say how many threads there are";
+    default:
+        return NULL;
+    }
+}
 
 static void begin(struct conduct_suite *s)
 {
-    for (int c = 0; c < CONDUCT_COUNT; c++) {
-        struct tally *t = &s->tally[c];
-        const char *unseen = conduct_unseen((enum conduct)c);
-        if (!tally_begin(t, s->run, s->kernel, s->dtype, "conduct", NULL, "%s",
-                         conduct_names[c]))
-            continue;
-        if (unseen)
-            tally_skip(t, unseen);
-        s->any = true;
-    }
+    s->backend = backend_copy(s->run->backend);
     guard_install(); /* handlers of our own are none of a kernel's */
     process_look(&s->before);
+    for (int c = 0; c < CONDUCTS; c++) {
+        struct tally *t = &s->tally[c];
+        if (!tally_begin(t, s->run, s->kernel, s->dtype, "conduct", NULL, "%s", names[c]))
+            continue;
+        if (unseen(s, c))
+            tally_skip(t, unseen(s, c));
+        s->any = true;
+    }
 }
 
-static void judge(struct conduct_suite *s, enum conduct conduct, const char *text)
-{
-    if (!s->tally[conduct].skipped)
-        require(&s->tally[conduct], !*text, "%s", text);
-}
+/* require(), of what can be seen. */
+#define JUDGE(s, conduct, ...)                                                                 \
+    do {                                                                                       \
+        if (!(s)->tally[conduct].skipped)                                                      \
+            require(&(s)->tally[conduct], __VA_ARGS__);                                        \
+    } while (0)
 
-/* Handlers that were installed since are removed. */
 static void compare_process(struct conduct_suite *s)
 {
-    struct process_changes changes;
-    process_compare(&s->before, &changes);
-    judge(s, CONDUCT_FILES, changes.files);
-    judge(s, CONDUCT_THREADS, changes.threads);
-    judge(s, CONDUCT_SIGNALS, changes.signals);
-    judge(s, CONDUCT_SURROUNDINGS, changes.surroundings);
+    struct process now;
+    process_look(&now);
+    const int file = process_other_file(&s->before, &now),
+              number = process_other_signal(&s->before, &now);
+    const unsigned long threads = process_more_threads(&s->before);
+    JUDGE(s, FILES, file < 0, "descriptor %d was opened and left, or closed", file);
+    JUDGE(s, THREADS, !threads, "%lu threads more are running", threads);
+    JUDGE(s, SIGNALS, number < 0, "signal %d is blocked or handled otherwise", number);
+    JUDGE(s, SURROUNDINGS, now.surroundings == s->before.surroundings,
+          "another environment, locale or working directory");
+    process_restore_signals(&s->before, &now);
 }
 
 static void end(struct conduct_suite *s)
 {
-    for (int c = 0; c < CONDUCT_COUNT; c++) {
-        if (s->tally[c].selected && !s->tally[c].result.checked)
+    for (int c = 0; c < CONDUCTS; c++) {
+        if (s->tally[c].selected && !s->tally[c].skipped && !s->tally[c].result.checked)
             tally_skip(&s->tally[c], "no call of this problem could be made");
         tally_end(&s->tally[c]);
     }
@@ -97,11 +142,6 @@ static void check_threads(struct conduct_suite *s, const struct problem *p, bool
         if (!require(&t, !together.text[0], "%s", together.text) && together.crashed)
             t.result.status = CONF_CRASH;
         require(&t, first || together.stops, "no call was stopped in its middle");
-        if (t.result.status == CONF_PASS && together.stop_pages < together.pages)
-            snprintf(t.result.reason, sizeof t.result.reason,
-                     "skipped: stops at %lld of %lld pages; a call stopped at the other %lld",
-                     (long long)(together.pages - together.stop_pages),
-                     (long long)together.pages, (long long)together.stop_pages);
     }
     tally_end(&t);
 }
@@ -152,24 +192,47 @@ static void check_streaming(struct conduct_suite *s)
 
 /* ---- One thread ---- */
 
-/* A call that cannot be made, or that crashes, is other suites' to judge. */
+/* False: it did not go through, which is other suites' to judge. */
+static bool watch_call(struct conduct_suite *s, struct call *call)
+{
+    enum { NO_ERROR = 0x7057 }; /* a number that no call of the C library gives */
+    struct statics statics = statics_of(backend_entry(&s->backend, s->kernel));
+    const int error_before = errno;
+    call_reset(call);
+    guard_mend_by(statics_mend, &statics);
+    statics_watch(&statics);
+    const struct allocations before = allocations_now();
+    errno = NO_ERROR;
+    const struct guarded g = guarded_run(call, &s->backend, NULL);
+    const int error = errno;
+    const struct allocations after = allocations_now();
+    errno = error_before;
+    statics_leave(&statics);
+    guard_mend_by(NULL, NULL);
+    if (g.crashed || g.status != POSENC_OK)
+        return false;
+    const unsigned long made = after.made - before.made, freed = after.freed - before.freed;
+    JUDGE(s, ALLOCATIONS, !made && !freed, "%lu blocks or maps made and %lu freed in one call",
+          made, freed);
+    JUDGE(s, LEAKS, made <= freed, "%lu blocks or maps were not given back", made - freed);
+    JUDGE(s, STATICS, !statics.text[0], "%s", statics.text);
+    JUDGE(s, ERRNO, error == NO_ERROR, "errno was set to %d", error);
+    JUDGE(s, DIRECTION, !g.direction_left, "the direction flag is set");
+    JUDGE(s, X87, !g.mmx_left, "registers of the x87 unit, which MMX shares, are in use");
+    return true;
+}
+
 static void watch_problem(struct conduct_suite *s, const struct problem *p)
 {
     struct call call;
-    struct watched watched;
-    bool runs = true;
     if (call_create_by(s->run->subject, &call, p, &memory_plain) != POSENC_OK)
         return;
-    for (int i = 0; i < 2 && runs; i++) {
-        call_reset(&call);
-        watched_run(&call, s->run->backend, &watched);
-        runs = !watched.guarded.crashed && watched.guarded.status == POSENC_OK;
-        for (int c = 0; c < CONDUCT_FILES; c++) {
-            s->tally[c].problem = p;
-            judge(s, (enum conduct)c, watched.text[c]);
-            s->tally[c].problem = NULL;
-        }
-    }
+    for (int c = 0; c < CONDUCTS; c++)
+        s->tally[c].problem = c < FILES ? p : NULL;
+    if (watch_call(s, &call))
+        watch_call(s, &call);
+    for (int c = 0; c < CONDUCTS; c++)
+        s->tally[c].problem = NULL;
     call_destroy(&call);
 }
 
