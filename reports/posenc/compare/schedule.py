@@ -7,8 +7,8 @@
 The verdict on the samples is posenc/verdict.py's.
 """
 
-import hashlib
 import math
+import random
 import time
 from dataclasses import dataclass, field
 from statistics import median
@@ -24,7 +24,7 @@ from .process import Program
 FIRST_PART, IN_CACHES = 0.7, 0.5  # of the time limit: the first processes; of these, those in caches
 COUNTS_PART, COUNTS_S = 0.1, 15.0
 LEAST_S = 1e-6  # of a time limit
-SEEDS = 1 << 53
+SEED_BITS = 53
 NAMES = ("kernel", "dtype", "numerics", "stage", "case", "backend", "family", "footprint")
 
 
@@ -147,14 +147,13 @@ class Schedule:
         self.program, self.rows, self.builds, self.settings, self.clock = program, rows, builds, settings, clock
         self.progress = Progress()
         self.begun, self.stop_at = clock(), math.inf
-        self.number = 0  # of processes so far
+        self.seeds = random.Random(settings.seed)  # of processes
         self.checked = False  # whether the process before checked all of each output
         self.overhead_s = 0.0  # of the process before: its time without the rounds
         self.noise: List[Record] = []  # what processes say of the machine
 
     def run(self) -> None:
         """Runs all processes."""
-        self.begun = self.clock()
         with self.progress.line:
             self._first()
             self._further()
@@ -210,21 +209,28 @@ class Schedule:
         left = {row.key: row for row in rows if row.timed}
         timed = list(left.values())
         begin, share_s = self.clock(), max(slot_s - self.overhead_s, 0.0)
-        options = ["--part", "times", "--seed", str(self._next_seed()), "--budget", f"{max(share_s, LEAST_S):.6f}"]
+        options = [
+            "--part",
+            "times",
+            "--seed",
+            str(self.seeds.getrandbits(SEED_BITS)),
+            "--budget",
+            f"{max(share_s, LEAST_S):.6f}",
+        ]
         options += ["--rows-only"] if self.checked else []
         self.checked = True
         while left and not self._out_of_time():
             before = len(left)
-            self._run(options, left)
+            why = self._run(options, left)
             if len(left) == before and not self._out_of_time():
-                raise CommandError("a process ended before it timed anything. Rerun with --processes 1 to see which.")
+                raise CommandError(f"no process could time the pairs: {why or 'it ended before any'}.")
         took_s = self.clock() - begin
         self.overhead_s = max(took_s - share_s, 0.0)
         for row in timed:
             row.spent_s += took_s / len(timed)
 
-    def _run(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> None:
-        """Runs a process; rows that have a result leave `left`."""
+    def _run(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> str:
+        """Runs a process; rows that have a result leave `left`. Returns how it ended, if early."""
         running: Record = {}
 
         def finish(record: Record) -> Row:
@@ -245,13 +251,10 @@ class Schedule:
                 self.noise.append(record["noise"])
 
         ended = self.program.run(options, take, self._out_of_time, list(left), watched=True)
-        if not ended.how:
-            return
-        if not running:
-            raise CommandError(f"no process could time the pairs: {ended.message or ended.how}.")
-        if (running["case"], running["backend"]) in left:
+        if ended.how and (running.get("case"), running.get("backend")) in left:
             who = "base or head" if running["who"] == "rounds" else running["who"]
             finish(running).fail(who, "crashed", ended.how)
+        return ended.message or ended.how
 
     def _same_builds(self, header: Record) -> None:
         for name, sha256 in self.builds.items():
@@ -263,12 +266,6 @@ class Schedule:
 
     def _out_of_time(self) -> bool:
         return self.clock() > self.stop_at
-
-    def _next_seed(self) -> int:
-        """Returns a seed for the next process, from that of the comparison."""
-        digest = hashlib.sha256(f"{self.settings.seed} {self.number}".encode()).digest()
-        self.number += 1
-        return int.from_bytes(digest[:8], "little") % SEEDS
 
     # ---- instructions ----
 
