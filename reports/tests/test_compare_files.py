@@ -11,8 +11,9 @@ from test_records import errors_of
 
 from posenc.command import CommandError
 from posenc.compare.files import compare_files
-from posenc.compare.main import main, outcome_of
+from posenc.compare.main import main
 from posenc.records import load
+from posenc.results.comparison import outcome_of
 
 HERE = Path(__file__).parent
 Json = Dict[str, Any]

@@ -12,11 +12,11 @@ from ..command import CommandError
 from ..convert import Record
 from ..ranking import Ranked, Timing
 from ..records import load
+from ..results.comparison import FAILS
 from ..runs import Machine, machines, member, number
 from ..verdict import machine_moved
 
 WORST = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}  # other statuses say nothing: 1
-FAILS = ("inconclusive", "fail", "crash")
 # Options that say where results go and how fast, not what is checked.
 ASIDE = ("--out", "-o", "--output", "--jobs", "--dir", "--budget", "--time-limit", "--seed")
 NAMES = ("kernel", "dtype", "numerics", "case", "backend", "family")

@@ -5,17 +5,16 @@ import math
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Counter, List, TextIO, Tuple
+from typing import Counter, List, TextIO
 
 from ..command import CommandError, Parser, positive, within
 from ..convert import Record
 from ..engine import Engine
-from ..results.comparison import fails_gate, is_broken, verdict
-from ..runs import member
-from ..show import many
+from ..records import dump, parse
+from ..results.comparison import outcome_of
 from ..verdict import LEAST_PROCESSES, USUAL_THRESHOLD
 from .builds import Comparison
-from .files import FAILS, compare_files
+from .files import compare_files
 from .outputs import outputs_of, write_outputs
 from .process import Program
 from .revisions import take_revision
@@ -167,29 +166,6 @@ def _builds(args: argparse.Namespace) -> Comparison:
     return comparison
 
 
-def outcome_of(records: List[Record], gate: bool, strict: bool) -> Tuple[int, str]:
-    """Returns the exit code of a comparison, and its reason."""
-    header, pairs = records[0], [record for record in records if record["t"] == "pair"]
-    worse = [record for record in records if record["t"] == "change" and record["worse"] and record["what"] != "bits"]
-    failing = sum(map(is_broken, pairs)) + sum(member(change, "head.status") in FAILS for change in worse)
-    if failing:
-        return 1, f"head is wrong or fails where base does not ({many(failing, 'result')})"
-    if member(header, "compare.incomparable"):
-        return 5, "the files cannot be compared in full"
-    if header["mode"] != "files" and all(verdict(pair) in ("new", "removed") for pair in pairs):
-        return 5, "the builds have nothing in common"
-    slower = sum(map(fails_gate, pairs))
-    grown = sum(member(change, "head.status") != "unsupported" for change in worse)
-    unclear = sum(verdict(pair) == "unclear" for pair in pairs)
-    reasons = [many(slower, "confirmed slowdown")] if slower else []
-    reasons += [f"{many(grown, 'result')} got worse"] if grown else []
-    if gate and reasons:
-        return 3, " and ".join(reasons)
-    if strict and unclear:
-        return 4, many(unclear, "unclear verdict")
-    return 0, f"{' and '.join(reasons)}; --gate would exit with 3" if reasons else "no failure, no confirmed slowdown"
-
-
 def main(arguments: List[str]) -> int:
     """Runs posenc compare. Returns the exit code."""
     args = _parser().parse_args(arguments)
@@ -221,5 +197,6 @@ def main(arguments: List[str]) -> int:
         else:
             printer.summary(outcome)
 
+    records = parse(dump(records), "the comparison")  # without what a terminal obeys
     write_outputs(outputs, records, print_text, args.force)
     return 128 + signalled if signalled else outcome[0]

@@ -4,11 +4,11 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence, TextIO, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, check_output, suggest, write_output
 from ..convert import Record
-from ..records import dump, parse
+from ..records import dump
 from ..results.main import FORMATS
 
 BEGINS: Dict[str, bytes] = {
@@ -17,8 +17,12 @@ BEGINS: Dict[str, bytes] = {
 }  # fmt: skip
 SUFFIXES = {".jsonl": "jsonl", ".html": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
 
-Output = Tuple[str, Optional[Path]]  # a format, and its file; None: standard output
-Print = Callable[[List[Record], TextIO], None]
+
+class Output(NamedTuple):
+    """A format and its file; None: standard output."""
+
+    format: str
+    path: Optional[Path]
 
 
 def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: bool) -> List[Output]:
@@ -30,14 +34,14 @@ def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: boo
             raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(BEGINS))}")
         if colon and not path:
             raise CommandError(f"--out lacks a path (got '{text}'). Expected FORMAT or FORMAT:PATH.")
-        outputs.append((name, None if path in ("", "-") else Path(path)))
+        outputs.append(Output(name, None if path in ("", "-") else Path(path)))
     for given in paths:
         if given.suffix not in SUFFIXES:
             raise CommandError(
                 f"the format is not clear from the name (got '{given}'). "
                 f"Use a name that ends in {', '.join(SUFFIXES)}, or --out FORMAT:PATH."
             )
-        outputs.append((SUFFIXES[given.suffix], given))
+        outputs.append(Output(SUFFIXES[given.suffix], given))
     files = [os.path.realpath(file) for _, file in outputs if file]
     if len(files) < len(outputs) - 1:
         raise CommandError("two outputs go to standard output. Use --out FORMAT:PATH.")
@@ -49,11 +53,8 @@ def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: boo
     return outputs
 
 
-def _render(name: str, records: List[Record], print_text: Print) -> str:
-    if name == "console":
-        text = io.StringIO()
-        print_text(records, text)
-        return text.getvalue()
+def render(name: str, records: List[Record]) -> str:
+    """Returns records in a format that is for a file."""
     if name == "jsonl":
         return dump(records)
     if name in ("html", "md"):
@@ -64,11 +65,16 @@ def _render(name: str, records: List[Record], print_text: Print) -> str:
     return FORMATS[name].write(records)
 
 
-def write_outputs(outputs: Sequence[Output], records: List[Record], print_text: Print, force: bool) -> None:
-    """Writes records to all outputs. `print_text` prints them for people."""
-    records = parse(dump(records), "the comparison")  # without what a terminal obeys
+def write_outputs(
+    outputs: Sequence[Output], records: List[Record], print_text: Callable[[List[Record], TextIO], None], force: bool
+) -> None:
+    """Writes records, without what a terminal obeys, to all outputs. `print_text` prints them for people."""
     for name, path in outputs:
         if name == "console" and not path:
             print_text(records, sys.stdout)
+        elif name == "console":
+            text = io.StringIO()
+            print_text(records, text)
+            write_output(path, text.getvalue(), BEGINS[name], force)
         else:
-            write_output(path, _render(name, records, print_text), BEGINS[name], force)
+            write_output(path, render(name, records), BEGINS[name], force)
