@@ -9,13 +9,26 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .command import CommandError
 from .convert import Record
 from .records import parse
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def handled(handler: Callable[[int, Optional[FrameType]], None]) -> Iterator[None]:
+    """Has a function handle signals; not those that are ignored, so that nohup keeps its promise."""
+    before = {number: was for number in SIGNALS if (was := signal.getsignal(number)) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, was in before.items():
+            signal.signal(number, was)
 
 
 @contextmanager
@@ -33,20 +46,14 @@ def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["sub
         else:
             early.append(number)
 
-    # nohup keeps its promise
-    before = {number: handler for number in SIGNALS if (handler := signal.getsignal(number)) != signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, hand_on)
-    try:
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
-        for missed in early:
-            child.send_signal(missed)
-        yield child
-    except OSError as error:
-        raise CommandError(f"the program cannot be run: {error.strerror} (got '{words[0]}').") from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with handled(hand_on):
+        try:
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
+            for missed in early:
+                child.send_signal(missed)
+            yield child
+        except OSError as error:
+            raise CommandError(f"the program cannot be run: {error.strerror} (got '{words[0]}').") from None
 
 
 def output_of(child: "subprocess.Popen[bytes]") -> bytes:

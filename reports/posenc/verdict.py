@@ -21,10 +21,9 @@ If head is base, the three copies are exchangeable: y and z are centred on 0 and
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
-from typing import List, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence
 
 LEAST_PROCESSES = 3  # before anything is called slower or faster
 CONFIRMING = 2  # further processes that confirm it
@@ -40,8 +39,7 @@ MOST_TIMES = 1000.0  # nobody waits for more processes than that
 NAN = float("nan")
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Timings of a case: ln of ratios by process and round. NaN: not taken."""
 
     head: Sequence[Sequence[float]]  # ln(head / base)
@@ -52,8 +50,7 @@ class Pair:
     same_code: bool = False
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A verdict: slower, faster, same, unclear or identical; the ratio of head to base, and why."""
 
     kind: str
@@ -127,28 +124,22 @@ def half_width(level: float, variance: float, processes: float) -> float:
 # ---- the rule ----
 
 
-@dataclass(frozen=True)
-class _Process:
+class _Process(NamedTuple):
     y: float
     z: float
     side: int  # 1: head is slower than both copies of base; -1: faster than both; else 0
     confirms: bool
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    processes: List[_Process]
+class _Evidence(NamedTuple):
+    processes: int
+    agree: int  # in how many of them head is on the side of the mean
     level: float
     mean: float
     lo: float
     hi: float
     noise: float
     variance: float
-
-    @property
-    def agree(self) -> int:
-        """In how many processes head is on the side of the mean."""
-        return sum(process.side == (1 if self.mean > 0 else -1) for process in self.processes)
 
 
 def _read(pair: Pair, at: int) -> Optional[_Process]:
@@ -166,11 +157,8 @@ def _most_of(n: int) -> int:
     return math.ceil(MOST_OF * n - 1e-9)
 
 
-def _gather(pair: Pair) -> Optional[_Evidence]:
-    processes = [process for process in (_read(pair, at) for at in range(len(pair.head))) if process]
-    if not processes:
-        return None
-    n, level = len(processes), LATER_LEVEL if pair.look > 1 else FIRST_LEVEL
+def _gather(pair: Pair, processes: Sequence[_Process], level: float) -> _Evidence:
+    n = len(processes)
     mean = sum(process.y for process in processes) / n
     spread = sum((p.y - mean) ** 2 / Y_UNITS + p.z**2 / Z_UNITS for p in processes)
     variance = spread / (2 * n - 1)
@@ -179,7 +167,8 @@ def _gather(pair: Pair) -> Optional[_Evidence]:
     apart = sorted(abs(process.z) for process in processes)
     largest = max(2.0 * abs(median(process.z for process in processes)), apart[_most_of(n) - 1])
     noise = max(LEAST_NOISE, math.expm1(largest))
-    return _Evidence(processes, level, mean, min(mean - half, low), max(mean + half, high), noise, variance)
+    agree = sum(process.side == (1 if mean > 0 else -1) for process in processes)
+    return _Evidence(n, agree, level, mean, min(mean - half, low), max(mean + half, high), noise, variance)
 
 
 def _more(e: _Evidence, threshold: float) -> float:
@@ -189,19 +178,19 @@ def _more(e: _Evidence, threshold: float) -> float:
     if room <= 0:
         return NAN
     while times < MOST_TIMES and (
-        half_width(e.level, e.variance, len(e.processes) * times) > room or rounds / math.sqrt(times) > room
+        half_width(e.level, e.variance, e.processes * times) > room or rounds / math.sqrt(times) > room
     ):
         times *= 1.125
     return times - 1.0 if times < MOST_TIMES else NAN
 
 
 def _unclear_reason(e: _Evidence, threshold: float, more: float) -> str:
-    n, up = len(e.processes), e.mean > 0
+    up = e.mean > 0
     beyond = e.lo if up else -e.hi
-    if n < LEAST_PROCESSES:
-        return f"{n} process{'' if n == 1 else 'es'}; {LEAST_PROCESSES} are the least"
+    if e.processes < LEAST_PROCESSES:
+        return f"{e.processes} process{'' if e.processes == 1 else 'es'}; {LEAST_PROCESSES} are the least"
     if beyond > math.log1p(e.noise):
-        return f"processes disagree: {'slower' if up else 'faster'} than both copies in {e.agree}/{n}"
+        return f"processes disagree: {'slower' if up else 'faster'} than both copies in {e.agree}/{e.processes}"
     if e.noise > LEAST_NOISE and beyond > math.log1p(LEAST_NOISE):
         return f"within noise: base differs from its own copy by up to {100 * e.noise:.1f} %"
     half = 100 * math.expm1(max(e.hi - e.mean, e.mean - e.lo))
@@ -213,27 +202,20 @@ def _unclear_reason(e: _Evidence, threshold: float, more: float) -> str:
     return f"noisy: {wide}; {many} times as many processes would settle {100 * threshold:.3g} %"
 
 
-def _beyond_reason(kind: str, ratio: float, threshold: float, agree: int, n: int, confirmed: bool) -> str:
-    gate = ""
-    if kind == "slower":
-        gate = f"{'at or over' if ratio - 1 >= threshold else 'under'} the threshold of {100 * threshold:.3g} %; "
-    return f"{gate}{agree}/{n} processes; {'confirmed' if confirmed else 'not confirmed yet'}"
-
-
 def judge(pair: Pair) -> Verdict:
     """Returns the verdict on a pair."""
     level = LATER_LEVEL if pair.look > 1 else FIRST_LEVEL
-    e = _gather(pair)
-    if e is None:
+    processes = [process for process in (_read(pair, at) for at in range(len(pair.head))) if process]
+    if not processes:
         if pair.same_code:
             return Verdict("identical", "the same machine code", level)
         return Verdict("unclear", "no process has timed both", level, more=NAN)
-    n, threshold, limit = len(e.processes), pair.threshold, math.log1p(e.noise)
-    enough = n >= LEAST_PROCESSES
+    e = _gather(pair, processes, level)
+    threshold, limit = pair.threshold, math.log1p(e.noise)
     side = 1 if e.lo > limit else -1 if e.hi < -limit else 0
-    if not enough or e.agree < _most_of(n):
+    if e.processes < LEAST_PROCESSES or e.agree < _most_of(e.processes):
         side = 0
-    confirming = sum(p.confirms and p.side == side and side * p.y > limit for p in e.processes)
+    confirming = sum(p.confirms and p.side == side and side * p.y > limit for p in processes)
     confirmed = side != 0 and pair.confirming >= CONFIRMING and confirming == pair.confirming
     ratio, more, fails = math.exp(e.mean), 0.0, False
     word = "slower" if side > 0 else "faster"
@@ -244,15 +226,20 @@ def judge(pair: Pair) -> Verdict:
         kind, more = "unclear", 1.0
         reason = f"not confirmed: {confirming} of {pair.confirming} further processes said {word}"
     elif side:
-        kind, fails = word, side > 0 and confirmed and ratio - 1 >= threshold
-        reason = _beyond_reason(kind, ratio, threshold, e.agree, n, confirmed)
+        kind, reaches = word, ratio - 1 >= threshold
+        fails = side > 0 and confirmed and reaches
+        reason = f"{e.agree}/{e.processes} processes; {'confirmed' if confirmed else 'not confirmed yet'}"
+        if side > 0:
+            reason = f"{'at or over' if reaches else 'under'} the threshold of {100 * threshold:.3g} %; {reason}"
     elif e.lo >= -math.log1p(threshold) and e.hi <= math.log1p(threshold):
         kind, reason = "same", f"within the threshold of {100 * threshold:.3g} %"
     else:
-        kind, more = "unclear", _more(e, threshold) if enough else LEAST_PROCESSES / n - 1
+        kind = "unclear"
+        enough = e.processes >= LEAST_PROCESSES
+        more = _more(e, threshold) if enough else LEAST_PROCESSES / e.processes - 1
         reason = _unclear_reason(e, threshold, more)
-    control = math.exp(median(process.z for process in e.processes))
-    return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, n, e.agree,
+    control = math.exp(median(process.z for process in processes))
+    return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, e.processes, e.agree,
                    confirmed, fails, more)  # fmt: skip
 
 

@@ -47,6 +47,9 @@ MAIN = r"""
 #ifndef CALLS
 #define CALLS calls /* a variable */
 #endif
+#ifndef FIRST
+#define FIRST 1 /* the first value of a variable */
+#endif
 #ifndef CALLED
 #define CALLED turn /* a function of this library */
 #endif
@@ -57,7 +60,7 @@ MAIN = r"""
 #define MORE
 #endif
 
-long calls, failures;
+long calls = FIRST, failures = 1;
 const char *message;
 long other(long x);
 #pragma GCC visibility push(hidden)
@@ -172,9 +175,8 @@ def base(build: Build) -> str:
 SAME = {
     "again": [],
     "functions are aligned": ["-falign-functions=64"],
-    "loops and jumps are aligned": ["-falign-loops=32", "-falign-jumps=16"],
     "other addresses": ["-DPUSHED"],
-    "all of these": ["-DPUSHED", "-falign-functions=32", "-falign-loops=64"],
+    "all of these": ["-DPUSHED", "-falign-functions=32"],
     "another table of procedures": ["-Wl,-z,ibtplt"],
     "names that are bound at once": ["-Wl,-z,now", "-Wl,-z,relro"],
 }
@@ -198,6 +200,7 @@ CHANGES = {
     "the callee": "CALLED=turn_back",
     "the callee in another library": "FINDS=memrchr",
     "the variable": "CALLS=failures",
+    "the first value of a variable": "FIRST=2",
     "the words of a message": 'WORDS="too short."',
     "the condition of a jump": "IS_SHORT=<=",
 }

@@ -2,36 +2,27 @@
 
 import math
 import time
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import Dict, List, Sequence
 
 from ..command import CommandError
 from ..convert import Record
-from ..results.comparison import fails_gate, is_broken, verdict
 from ..runs import number
-from ..show import many
 from .process import Interrupted, Program, interruptible
-from .rows import Row
 from .same_code import Unknown, code_of
-from .schedule import Progress, Schedule, Settings
-
-NOTHING_COMMON = 5
+from .schedule import Progress, Row, Schedule, Settings
 
 
-@dataclass
 class Comparison:
     """Two builds that are compared."""
 
-    program: Program
-    settings: Settings
-    header: Record = field(default_factory=dict)
-    told: List[Record] = field(default_factory=list)  # machine, kernels, backends, models, results
-    counted: List[Record] = field(default_factory=list)
-    rows: List[Row] = field(default_factory=list)
-    noise: List[Record] = field(default_factory=list)
-    interrupted: int = 0  # the signal that ended it
-    begun: float = field(default_factory=time.monotonic)
+    def __init__(self, program: Program, settings: Settings) -> None:
+        self.program, self.settings = program, settings
+        self.header: Record = {}
+        self.told: List[Record] = []  # machine, kernels, backends, models, results, instructions
+        self.rows: List[Row] = []
+        self.noise: List[Record] = []
+        self.interrupted = 0  # the signal that ended it
+        self.begun = time.monotonic()
 
     def run(self) -> None:
         """Runs it. A signal ends it early."""
@@ -41,7 +32,7 @@ class Comparison:
                 self._code()
                 self._times()
         except Interrupted as signalled:
-            self.interrupted = signalled.number
+            self.interrupted = signalled.args[0]
 
     def _results(self) -> None:
         """Runs the process that compares results exactly, and lists the rows."""
@@ -51,7 +42,7 @@ class Comparison:
             if record["t"] == "header":
                 self.header = record
             elif record["t"] == "planned":
-                self.rows.append(Row(record, threshold=self.settings.threshold))
+                self.rows.append(Row(record, self.settings.threshold))
             elif record["t"] not in ("footer", "running"):
                 self.told.append(record)
                 if record["t"] == "agreement":
@@ -59,7 +50,7 @@ class Comparison:
 
         with progress.line:
             ended = self.program.run(["--part", "results,code"], take)
-        if not ended.finished:
+        if ended.how:
             words = ended.message or f"the results could not be compared: {ended.how}"
             raise CommandError(words, ended.status if ended.message and ended.status > 0 else 2)
 
@@ -72,63 +63,28 @@ class Comparison:
             for row in self.rows:
                 progress.step(*row.key)
                 try:
-                    for name, entries in row.planned.get("entries", {}).items():
-                        build = builds[name]
-                        row.code[name] = build["sha256"] if one_file else code_of(build["path"], tuple(entries))
+                    row.code = {
+                        name: builds[name]["sha256"] if one_file else code_of(builds[name]["path"], entries)
+                        for name, entries in row.planned.get("entries", {}).items()
+                    }
                 except Unknown as unknown:
-                    row.code, row.code_unknown = {}, str(unknown)
+                    row.code_unknown = str(unknown)
 
     def _times(self) -> None:
         builds = {name: str(self.header["compare"][name]["sha256"]) for name in ("base", "head")}
         schedule = Schedule(self.program, self.rows, builds, self.settings)
         self.noise = schedule.noise
         schedule.run()
-        self.counted = schedule.counts()
+        self.told += schedule.counts()
 
-    def records(self, argv: Sequence[str], options: Record, sides: Sequence[Record]) -> List[Record]:
-        """Returns the records of the comparison. `sides` adds to what is known of base and head."""
-        header = {**self.header, "command": "compare", "argv": ["posenc", "compare", *argv], "options": options,
-                  "seed": hex(self.settings.seed)}  # fmt: skip
-        compare: Dict[str, Record] = self.header["compare"]
-        header["compare"] = {name: {**compare[name], **side} for name, side in zip(("base", "head"), sides)}
-        finished = [row for row in self.rows if row.head or not row.timed or not self.interrupted]
-        pairs = [row.record() for row in finished]
-        return finish([header, *self.told, *self.counted, *pairs], not self.interrupted, self.begun, self.noise)
+    def records(self) -> List[Record]:
+        """Returns the records of the comparison, without the footer."""
+        finished = [row for row in self.rows if row.samples or not row.timed or not self.interrupted]
+        return [{**self.header, "seed": hex(self.settings.seed)}, *self.told, *(row.record() for row in finished)]
 
-
-def outcome_of(records: Sequence[Record], gate: bool, strict: bool) -> "tuple[int, str]":
-    """Returns the exit code of a comparison of builds, and its reason."""
-    pairs = [record for record in records if record["t"] == "pair"]
-    worse = [record for record in records if record["t"] == "change" and record["worse"]]
-    failing = sum(map(is_broken, pairs)) + sum(
-        change["what"] == "status" and change["head"]["status"] != "unsupported" for change in worse
-    )
-    if failing:
-        return 1, f"head is wrong or fails where base does not ({many(failing, 'result')})"
-    if all(verdict(pair) in ("new", "removed") for pair in pairs):
-        return NOTHING_COMMON, "the builds have nothing in common"
-    slower, grown = sum(map(fails_gate, pairs)), sum(change["what"] == "error" for change in worse)
-    unclear = sum(verdict(pair) == "unclear" for pair in pairs)
-    reasons = [many(slower, "confirmed slowdown")] if slower else []
-    reasons += [f"{many(grown, 'largest error')} grew"] if grown else []
-    if gate and reasons:
-        return 3, " and ".join(reasons)
-    if strict and unclear:
-        return 4, many(unclear, "unclear verdict")
-    return 0, f"{' and '.join(reasons)}; --gate would exit with 3" if reasons else "no failure, no confirmed slowdown"
-
-
-def finish(records: List[Record], complete: bool, begun: float, noise: Sequence[Record] = ()) -> List[Record]:
-    """Returns records with the footer of their run."""
-    counts: Dict[str, int] = {}
-    for record in records:
-        name = record["status"] if record["t"] == "check" else record["t"]
-        counts[name] = counts.get(name, 0) + 1
-    finished = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    footer: Record = {"t": "footer", "complete": complete, "counts": counts, "finished": finished}
-    if noise:
-        footer.update(wall_s=time.monotonic() - begun, noise=sum_noise(noise))
-    return [*records, footer]
+    def measured(self) -> Record:
+        """Returns what its footer says of the machine."""
+        return {"wall_s": time.monotonic() - self.begun, "noise": sum_noise(self.noise)} if self.noise else {}
 
 
 def sum_noise(parts: Sequence[Record]) -> Record:

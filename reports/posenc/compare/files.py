@@ -5,23 +5,18 @@ never a verdict: between two runs a machine changes by more than code does.
 """
 
 import math
-import time
 import uuid
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ..command import CommandError
 from ..convert import Record
 from ..ranking import Ranked, Timing
 from ..records import load
+from ..results.comparison import FAILS
 from ..runs import Machine, machines, member, number
-from ..show import many
 from ..verdict import machine_moved
-from .builds import finish
 
 WORST = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}  # other statuses say nothing: 1
-FAILS = ("inconclusive", "fail", "crash")
 # Options that say where results go and how fast, not what is checked.
 ASIDE = ("--out", "-o", "--output", "--jobs", "--dir", "--budget", "--time-limit", "--seed")
 NAMES = ("kernel", "dtype", "numerics", "case", "backend", "family")
@@ -30,19 +25,13 @@ MACHINE = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("type of 
            ("emulator", "emulator"))  # fmt: skip
 
 
-@dataclass
-class FilesCompared:
-    """What comparing two files found."""
+class _Found:
+    """What comparing two files finds."""
 
-    paths: Tuple[str, str]
-    sides: List[Record] = field(default_factory=list)
-    records: List[Record] = field(default_factory=list)  # machines, changes and trends
-    obstacles: List[Record] = field(default_factory=list)  # that make them incomparable
-    results: int = 0  # checks in both
-    times: int = 0  # timings in both
-    failed: int = 0  # of head, which did not fail in base
-    moved: str = ""  # words if the machine changed
-    begun: float = field(default_factory=time.monotonic)
+    def __init__(self) -> None:
+        self.records: List[Record] = []  # machines, changes and trends
+        self.obstacles: List[Record] = []  # that make them incomparable
+        self.compare: Record = {"incomparable": self.obstacles, "results": 0}  # for the header
 
     def obstacle(self, what: str, base: object, head: object) -> None:
         """Notes what cannot be compared."""
@@ -63,34 +52,6 @@ class FilesCompared:
         change = {"suite": row["suite"], "what": what, "base": base, "head": head, **more, "worse": worse}
         self.records.append({"t": "change", **names, **change})
 
-    def count(self, worse: Optional[bool]) -> int:
-        """Returns how many results got worse (true), better (false) or are otherwise changed (null)."""
-        return sum(record["t"] == "change" and record["worse"] is worse for record in self.records)
-
-    def outcome(self, gate: bool) -> Tuple[int, str]:
-        """Returns the exit code and its reason."""
-        if self.failed:
-            return 1, many(self.failed, "new failure")
-        if self.obstacles:
-            return 5, "the files cannot be compared in full"
-        worse = self.count(True)
-        words = f"{many(worse, 'result')} got worse"
-        if worse and gate:
-            return 3, words
-        return 0, f"{words}; --gate would exit with 3" if worse else "no failure, no result got worse"
-
-    def run(self, argv: Sequence[str], options: Record) -> List[Record]:
-        """Returns the comparison as the records of a run."""
-        base, head = self.sides or [{"path": path} for path in self.paths]
-        compare: Record = {"base": base, "head": head, "incomparable": self.obstacles, "results": self.results}
-        compare.update({"machine": self.moved} if self.moved else {})
-        header: Record = {
-            "t": "header", "schema": "posenc.results/2", "run_id": uuid.uuid4().hex,
-            "started": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "mode": "files",
-            "command": "compare", "argv": ["posenc", "compare", *argv], "options": options, "compare": compare,
-        }  # fmt: skip
-        return finish([header, *self.records], True, self.begun)
-
 
 def _asked(header: Record) -> List[str]:
     """Returns what a run was to check: its mode, and the words of its command line that say so."""
@@ -105,10 +66,9 @@ def _asked(header: Record) -> List[str]:
     return words
 
 
-def _compare_machines(out: FilesCompared, base: Machine, head: Machine) -> None:
+def _compare_machines(out: _Found, base: Machine, head: Machine) -> None:
     """Compares the results of one machine in both files."""
-    if head.env or base.env:
-        out.records.append(head.env or base.env)
+    out.records += [side.env for side in (head, base) if "env_id" in side.env][:1]
     ended = ["ended early" if side.finished < side.runs else "whole" for side in (base, head)]
     whole = "ended early" not in ended
     if not whole:
@@ -127,9 +87,9 @@ def _compare_machines(out: FilesCompared, base: Machine, head: Machine) -> None:
 # ---- checks ----
 
 
-def _compare_checks(out: FilesCompared, base: Machine, head: Machine, vectors: bool, lost: bool) -> None:
+def _compare_checks(out: _Found, base: Machine, head: Machine, vectors: bool, lost: bool) -> None:
     bases, heads = (
-        {tuple(str(check.get(name)) for name in ("case", "backend", "suite")): check for check in side.of("check")}
+        {(check["case"], check["backend"], check["suite"]): check for check in side.of("check")}
         for side in (base, head)
     )
     for key in sorted({*bases, *heads}):
@@ -137,7 +97,7 @@ def _compare_checks(out: FilesCompared, base: Machine, head: Machine, vectors: b
         if not vectors and key[2] == "vectors":
             continue
         if old and new:
-            out.results += 1
+            out.compare["results"] += 1
             _compare_status(out, new, old["status"], new["status"])
             _compare_error(out, old, new)
             bits = [old.get("digest"), new.get("digest")]
@@ -149,20 +109,19 @@ def _compare_checks(out: FilesCompared, base: Machine, head: Machine, vectors: b
             _compare_status(out, old, old["status"], "absent")
 
 
-def _compare_status(out: FilesCompared, row: Record, base: str, head: str) -> None:
+def _compare_status(out: _Found, row: Record, base: str, head: str) -> None:
     if base == head or (base == "absent" and head not in FAILS):
         return  # what is checked besides is no change
     before, after = WORST.get(base, 1), WORST.get(head, 1)
     worse = True if after > before else False if after < before and head != "absent" else None
     more = {}
     if head in FAILS:
-        out.failed += base not in FAILS
         more = {"reason": row["reason"]} if row.get("reason") else {}
         more["worst_at"] = member(row, "error.worst_at") or row.get("reason", "")
     out.change(row, "status", worse, {"status": base}, {"status": head}, **more)
 
 
-def _compare_error(out: FilesCompared, base: Record, head: Record) -> None:
+def _compare_error(out: _Found, base: Record, head: Record) -> None:
     metric = member(head, "error.metric")
     old, new = number(base, "error.max"), number(head, "error.max")
     if not metric or metric != member(base, "error.metric") or old is None or new is None:
@@ -182,7 +141,7 @@ def _timings(machine: Machine) -> Dict[Tuple[str, str, int], Timing]:
     return {(row.case, row.backend, row.record.get("threads", 1)): row for row in rows}
 
 
-def _compare_timings(out: FilesCompared, base: Machine, head: Machine, same_machine: bool) -> None:
+def _compare_timings(out: _Found, base: Machine, head: Machine, same_machine: bool) -> None:
     bases, moved, rooflines = _timings(base), [], []
     for key, new in _timings(head).items():
         old = bases.get(key)
@@ -195,14 +154,14 @@ def _compare_timings(out: FilesCompared, base: Machine, head: Machine, same_mach
         if not timed and not (old.share and new.share):  # a baseline has shares alone
             continue
         out.records.append(_trend(old, new))
-        out.times += 1
         gbps = [number(side.record, "roofline.gbps") or 0.0 for side in (old, new)]
         if timed and min(gbps) > 0:
             moved.append(math.log(new.median / old.median))
             rooflines.append(math.log(gbps[0] / gbps[1]))
     together = machine_moved(moved, rooflines)
     if together:
-        out.moved = f"{together} of {len(moved)} rows moved together with their rooflines: the machine changed"
+        words = f"{together} of {len(moved)} rows moved together with their rooflines: the machine changed"
+        out.compare["machine"] = words
 
 
 def _trend(base: Timing, head: Timing) -> Record:
@@ -222,13 +181,7 @@ def _trend(base: Timing, head: Timing) -> Record:
 def _read(path: str) -> List[Machine]:
     """Returns the machines of a file; one without a name if it says nothing of machines."""
     records = load(path)
-    found = machines(records)
-    if not found:
-        nameless: List[Record] = [{"t": "env"}]
-        found = machines([records[0], *nameless, *records[1:]])
-        for machine in found:
-            machine.env = {}
-    return found
+    return machines(records) or machines([records[0], {"t": "env"}, *records[1:]])
 
 
 def _side(path: str, machine: Machine) -> Record:
@@ -236,24 +189,28 @@ def _side(path: str, machine: Machine) -> Record:
     return {"path": path, "version": member(header, "tool.version") or "", "started": header.get("started") or ""}
 
 
-def compare_files(base_path: str, head_path: str) -> FilesCompared:
-    """Compares two files of records, machine by machine."""
-    out = FilesCompared((base_path, head_path))
+def compare_files(base_path: str, head_path: str) -> List[Record]:
+    """Compares two files of records, machine by machine. Returns the records of that, without the footer."""
+    out = _Found()
     bases, heads = _read(base_path), _read(head_path)
-    names = {str(head.env.get("env_id")): head for head in heads}
+    names = {head.env.get("env_id"): head for head in heads}
     try:
         for base in bases:
             single = len(bases) == len(heads) == 1
-            head = heads[0] if single else names.get(str(base.env.get("env_id")))
+            head = heads[0] if single else names.get(base.env.get("env_id"))
             if head is None:
                 out.obstacle("machine", base.env.get("env_id"), "absent")
                 continue
-            out.sides = out.sides or [_side(base_path, base), _side(head_path, head)]
+            if "base" not in out.compare:
+                out.compare.update(base=_side(base_path, base), head=_side(head_path, head))
             _compare_machines(out, base, head)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CommandError(
             f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
         ) from None
-    if not out.results + out.times + len(out.obstacles):
+    timed = any(record["t"] == "trend" for record in out.records)
+    if not timed and not out.compare["results"] and not out.obstacles:
         out.obstacle("results", "none that head has", "none that base has")
-    return out
+    compare = {"base": {"path": base_path}, "head": {"path": head_path}, **out.compare}
+    header = {"t": "header", "schema": "posenc.results/2", "run_id": uuid.uuid4().hex, "mode": "files"}
+    return [{**header, "compare": compare}, *out.records]

@@ -3,20 +3,23 @@
 import argparse
 import math
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import List, TextIO, Tuple
+from typing import Counter, List, TextIO
 
 from ..command import CommandError, Parser, positive, within
 from ..convert import Record
 from ..engine import Engine
+from ..records import dump, parse
+from ..results.comparison import outcome_of
 from ..verdict import LEAST_PROCESSES, USUAL_THRESHOLD
-from .builds import Comparison, outcome_of
+from .builds import Comparison
 from .files import compare_files
 from .outputs import outputs_of, write_outputs
 from .process import Program
 from .revisions import take_revision
 from .schedule import Settings
-from .text import print_comparison
+from .text import Printer, explain
 
 USUAL_S, KERNEL_S = 200.0, 12.0  # the time limit: of all; of a kernel that is named
 
@@ -29,9 +32,10 @@ SELECT = (
     ("--config", "FILE", "shapes of a model file or folder"),
     ("--case", "GLOB", "only cases whose id matches"),
 )
-SELECTING = tuple(name for name, _, _ in SELECT)
-# Further options that take effect on builds alone.
-TIMING = ("--problem", "--seed", "--processes", "--threshold", "--strict", "--time-limit")
+SELECTING = tuple(name[2:] for name, _, _ in SELECT)
+# Further options that decide what is found. Of files all but --gate have no effect.
+DECIDING = ("problem", "quick", "full", "seed", "processes", "threshold", "strict", "time-limit", "rev", "build",
+            "library", "identical", "gate")  # fmt: skip
 
 EPILOG = """examples:
   posenc compare base/libposenc.so head/libposenc.so --gate
@@ -63,8 +67,9 @@ def _parser() -> Parser:
     for name, value, text in SELECT:
         add(name, metavar=value, action="append", default=[], help=text)
     add("--problem", metavar="LINE", help="only this problem, such as 'alibi heads=2 queries=16 keys=16'")
-    add("--quick", action="store_true", help="the short run (default)")
-    add("--full", action="store_true", help="every case, more rounds, also what has the same code")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--quick", action="store_true", help="the short run (default)")
+    modes.add_argument("--full", action="store_true", help="every case, more rounds, also what has the same code")
     add("--rev", action="store_true", help="BASE and HEAD are git revisions; no HEAD: the work tree")
     add("--build", metavar="COMMAND", help="shell command that builds a revision (default: posenc's)")
     add("--library", metavar="PATH", help="the shared object that --build makes")
@@ -90,10 +95,14 @@ def _parser() -> Parser:
 # ---- options ----
 
 
-def _given(args: argparse.Namespace, *names: str) -> Record:
-    """Returns those of some options that were given, by their names without dashes."""
-    values = {name.lstrip("-"): getattr(args, name.lstrip("-").replace("-", "_")) for name in names}
-    return {name: value for name, value in values.items() if value not in (None, [], "") and value is not False}
+def _options(args: argparse.Namespace) -> Record:
+    """Returns the options that were given and decide what is found, for the header."""
+    options: Record = {}
+    for name in (*SELECTING, *DECIDING):
+        value = getattr(args, name.replace("-", "_"))
+        if value is not None and value is not False and value != []:
+            options[name] = ",".join(value).split(",") if name in SELECTING else value
+    return options
 
 
 def _check(args: argparse.Namespace, files: bool) -> None:
@@ -108,26 +117,18 @@ def _check(args: argparse.Namespace, files: bool) -> None:
     if bool(args.build) != bool(args.library):
         lacking, given = ("--library", "--build") if args.build else ("--build", "--library")
         raise CommandError(f"{lacking} is missing beside {given}. Give both: a command, and the path of what it makes.")
-    if args.quick and args.full:
-        raise CommandError("--quick and --full exclude each other. Give one of them.")
-    for name in _given(args, *SELECTING, *TIMING, "--quick", "--full") if files else ():
-        raise CommandError(f"--{name} has no effect here: files of records are compared as they are. Leave it out.")
+    for name in _options(args) if files else ():
+        if name != "gate":
+            raise CommandError(f"--{name} has no effect here: files of records are compared as they are. Leave it out.")
 
 
 def _selection(args: argparse.Namespace) -> List[str]:
     """Returns the options that select what is compared, for posenc pair."""
-    words = [word for name in SELECTING for value in getattr(args, name[2:]) for word in (name, value)]
+    words = [word for name in SELECTING for value in getattr(args, name) for word in (f"--{name}", value)]
     words += ["--problem", args.problem] if args.problem else []
     if args.explain and not args.case and not args.problem:
         words += ["--case", args.explain]
     return words + (["--full"] if args.full else [])
-
-
-def _options(args: argparse.Namespace) -> Record:
-    """Returns the options that decide what is found, for the header."""
-    options = _given(args, *SELECTING, *TIMING, "--rev", "--build", "--library", "--gate", "--identical")
-    selected = {name[2:] for name in SELECTING}
-    return {name: ",".join(value).split(",") if name in selected else value for name, value in options.items()}
 
 
 def _settings(args: argparse.Namespace) -> Settings:
@@ -150,8 +151,8 @@ def _is_records(path: str) -> bool:
         return False
 
 
-def _builds(args: argparse.Namespace) -> Tuple[Comparison, List[Record]]:
-    """Compares two builds. Returns what is known of each besides."""
+def _builds(args: argparse.Namespace) -> Comparison:
+    """Compares two builds."""
     program, paths = Engine().program, args.builds
     sides: List[Record] = [{}, {}]
     if args.rev:
@@ -160,7 +161,9 @@ def _builds(args: argparse.Namespace) -> Tuple[Comparison, List[Record]]:
         sides = [{"rev": revision.name, "commit": revision.commit, "dirty": revision.dirty} for revision in revisions]
     comparison = Comparison(Program(str(program), [*_selection(args), "--", *paths]), _settings(args))
     comparison.run()
-    return comparison, sides
+    for name, side in zip(("base", "head"), sides):
+        comparison.header.get("compare", {}).get(name, {}).update(side)
+    return comparison
 
 
 def main(arguments: List[str]) -> int:
@@ -169,22 +172,31 @@ def main(arguments: List[str]) -> int:
     files = not args.rev and len(args.builds) == 2 and all(map(_is_records, args.builds))
     _check(args, files)
     outputs = outputs_of(args.out, args.output, args.json, args.force)
-    signalled = 0
+    signalled, measured = 0, {}
     if files:
-        found = compare_files(args.builds[0], args.builds[1])
-        records, outcome = found.run(arguments, _options(args)), found.outcome(args.gate)
+        records = compare_files(*args.builds)
     else:
-        comparison, sides = _builds(args)
+        comparison = _builds(args)
         signalled = comparison.interrupted
         if signalled:
             print("posenc compare: interrupted: writing what there is", file=sys.stderr)
         if not comparison.header:
             return 128 + signalled
-        records = comparison.records(arguments, _options(args), sides)
-        outcome = outcome_of(records, args.gate, args.strict)
+        records, measured = comparison.records(), comparison.measured()
+    finished = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    records[0].setdefault("started", finished)  # which files take no time between
+    records[0].update(command="compare", argv=["posenc", "compare", *arguments], options=_options(args))
+    counts = Counter(record["t"] for record in records)
+    records.append({"t": "footer", "complete": not signalled, "counts": counts, "finished": finished, **measured})
+    outcome = outcome_of(records, args.gate, args.strict)
 
     def print_text(shown: List[Record], out: TextIO) -> None:
-        print_comparison(shown, outcome, out, args.explain, args.verbose)
+        printer = Printer(shown, out, args.verbose)
+        if args.explain:
+            explain(printer, args.explain)
+        else:
+            printer.summary(outcome)
 
+    records = parse(dump(records), "the comparison")  # without what a terminal obeys
     write_outputs(outputs, records, print_text, args.force)
     return 128 + signalled if signalled else outcome[0]

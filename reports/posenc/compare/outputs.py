@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
-from ..command import CommandError, check_output, suggest, write_file
+from ..command import CommandError, check_output, suggest, write_output
 from ..convert import Record
-from ..records import dump, parse
+from ..records import dump
 from ..results.main import FORMATS
 
 BEGINS: Dict[str, bytes] = {
@@ -25,73 +25,56 @@ class Output(NamedTuple):
     path: Optional[Path]
 
 
-def _requested(text: str) -> Output:
-    name, colon, path = text.partition(":")
-    if name not in BEGINS:
-        raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(BEGINS))}")
-    if colon and not path:
-        raise CommandError(f"--out lacks a path (got '{text}'). Expected FORMAT or FORMAT:PATH.")
-    return Output(name, None if path in ("", "-") else Path(path))
-
-
-def _by_suffix(path: Path) -> Output:
-    if path.suffix not in SUFFIXES:
-        raise CommandError(
-            f"the format is not clear from the name (got '{path}'). "
-            f"Use a name that ends in {', '.join(SUFFIXES)}, or --out FORMAT:PATH."
-        )
-    return Output(SUFFIXES[path.suffix], path)
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
 def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: bool) -> List[Output]:
     """Returns the outputs of a command, which can be written."""
-    outputs = [_requested(text) for text in out] + [_by_suffix(path) for path in paths]
-    if json or not out:
-        outputs.append(Output("jsonl" if json else "console", None))
-    files = [os.path.realpath(output.path) for output in outputs if output.path]
+    outputs: List[Output] = []
+    for text in [*out, *(["jsonl"] if json else [] if out else ["console"])]:
+        name, colon, path = text.partition(":")
+        if name not in BEGINS:
+            raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(BEGINS))}")
+        if colon and not path:
+            raise CommandError(f"--out lacks a path (got '{text}'). Expected FORMAT or FORMAT:PATH.")
+        outputs.append(Output(name, None if path in ("", "-") else Path(path)))
+    for given in paths:
+        if given.suffix not in SUFFIXES:
+            raise CommandError(
+                f"the format is not clear from the name (got '{given}'). "
+                f"Use a name that ends in {', '.join(SUFFIXES)}, or --out FORMAT:PATH."
+            )
+        outputs.append(Output(SUFFIXES[given.suffix], given))
+    files = [os.path.realpath(file) for _, file in outputs if file]
     if len(files) < len(outputs) - 1:
         raise CommandError("two outputs go to standard output. Use --out FORMAT:PATH.")
-    for file in files:
-        if files.count(file) > 1:
-            raise CommandError(f"two outputs go to one file (got '{file}'). Use another path.")
-    for output in outputs:
-        if output.path and not _is_device(output.path):
-            check_output(output.path, BEGINS[output.format], force)
+    if len(set(files)) < len(files):
+        raise CommandError("two outputs go to one file. Use another path.")
+    for name, file in outputs:
+        if file:
+            check_output(file, BEGINS[name], force)
     return outputs
 
 
-def _render(format: str, records: List[Record]) -> str:
-    if format == "jsonl":
+def render(name: str, records: List[Record]) -> str:
+    """Returns records in a format that is for a file."""
+    if name == "jsonl":
         return dump(records)
-    if format in ("html", "md"):
+    if name in ("html", "md"):
         from ..report.page import to_html, to_markdown  # takes a while to load
         from ..report.view import View
 
-        return (to_html if format == "html" else to_markdown)(View(records))
-    return FORMATS[format].write(records)
+        return (to_html if name == "html" else to_markdown)(View(records))
+    return FORMATS[name].write(records)
 
 
 def write_outputs(
     outputs: Sequence[Output], records: List[Record], print_text: Callable[[List[Record], TextIO], None], force: bool
 ) -> None:
-    """Writes records to all outputs. `print_text` prints them for people."""
-    records = parse(dump(records), "the comparison")  # without what a terminal obeys
-    for output in outputs:
-        if output.format == "console" and not output.path:
+    """Writes records, without what a terminal obeys, to all outputs. `print_text` prints them for people."""
+    for name, path in outputs:
+        if name == "console" and not path:
             print_text(records, sys.stdout)
-            continue
-        text = io.StringIO()
-        if output.format == "console":
+        elif name == "console":
+            text = io.StringIO()
             print_text(records, text)
+            write_output(path, text.getvalue(), BEGINS[name], force)
         else:
-            text.write(_render(output.format, records))
-        if not output.path:
-            sys.stdout.write(text.getvalue())
-        elif _is_device(output.path):
-            output.path.write_text(text.getvalue(), encoding="utf-8")
-        else:
-            write_file(output.path, text.getvalue().encode(), BEGINS[output.format], force)
+            write_output(path, render(name, records), BEGINS[name], force)

@@ -18,12 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Dict, Iterator, List, NoReturn, Optional, Tuple
+from typing import IO, Dict, List, NamedTuple, Optional, Tuple
 
 from ..command import CommandError, suggest
+from ..show import many
 from .process import Interrupted, interruptible
 
 LOG_LINES, MOST_REFS = 20, 10
@@ -43,8 +42,7 @@ AUTHOR = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Revision:
+class Revision(NamedTuple):
     """A revision and its build."""
 
     name: str  # as it was given, or "work tree"
@@ -99,22 +97,21 @@ def _commit_of_work_tree(top: Path) -> Tuple[str, bool]:
 
     Equal files make the same commit.
     """
-    at = ("-C", str(top))
-    head = _git(*at, "rev-parse", "--verify", "--quiet", "HEAD")
+    head = _git("rev-parse", "--verify", "--quiet", "HEAD")
     if not head:
         raise CommandError("the repository has no commit yet. Commit something.")
-    untracked = (_git(*at, "ls-files", "--others", "--exclude-standard") or "").splitlines()
+    untracked = (_git("-C", str(top), "ls-files", "--others", "--exclude-standard") or "").splitlines()
     if untracked:
-        files = f"{len(untracked)} file{'' if len(untracked) == 1 else 's'}"
+        files = many(len(untracked), "file")
         _say(f"the work tree has {files} that git does not track: left out (git add takes them in)")
-    stash = _git(*at, "stash", "create", env=AUTHOR)  # a commit of head and the changes, which no stash has
+    stash = _git("stash", "create", env=AUTHOR)  # a commit of head and the changes, which no stash has
     if stash is None:
         raise CommandError("git can make no commit of the work tree. Resolve its conflicts (git status).")
-    if not stash or _git(*at, "diff", "--quiet", head, stash) is not None:
+    if not stash or _git("-C", str(top), "diff", "--quiet", head, stash) is not None:
         return head, False
     _say(f"the work tree is {head[:10]} and changes that are not committed")
     # The stash has the index as a parent as well: the commit of its files alone is the same, staged or not.
-    commit = _git(*at, "commit-tree", f"{stash}^{{tree}}", "-p", head, "-m", WORK_TREE, env=AUTHOR)
+    commit = _git("commit-tree", f"{stash}^{{tree}}", "-p", head, "-m", WORK_TREE, env=AUTHOR)
     return str(commit), True
 
 
@@ -156,52 +153,41 @@ def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
         raise
 
 
-@contextmanager
-def _work_tree(top: Path, commit: str, tree: Path, log: IO[bytes]) -> Iterator[bool]:
-    """Checks a commit out into a work tree of its own, and removes that in the end; false: git cannot."""
-
-    def worktree(*arguments: str) -> bool:
-        """Changes the list of work trees, one process at a time: git fails on what another is still writing."""
-        lock = os.open(top, os.O_RDONLY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return _run(["git", "-c", "core.hooksPath=/dev/null", "worktree", *arguments], top, log) == 0
-        finally:
-            os.close(lock)
-
+def _worktree(top: Path, log: IO[bytes], *arguments: str) -> bool:
+    """Changes the list of work trees, one process at a time: git fails on what another is still writing."""
+    lock = os.open(top, os.O_RDONLY)
     try:
-        yield worktree("add", "--quiet", "--detach", str(tree), commit)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _run(["git", "-c", "core.hooksPath=/dev/null", "worktree", *arguments], top, log) == 0
     finally:
-        worktree("remove", "--force", str(tree))
-
-
-def _reject(problem: str, log: Path) -> NoReturn:
-    """Shows the end of a build's log."""
-    for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]:
-        print(f"| {line}", file=sys.stderr)
-    raise CommandError(f"{problem}. Its log is {log}")
+        os.close(lock)
 
 
 def _build(top: Path, name: str, commit: str, command: str, library: str, path: Path) -> None:
-    """Builds a revision. The shared object appears at `path` complete or not at all."""
+    """Builds a revision in a work tree of its own. The shared object appears at `path` complete or not at all."""
     _say(f"building {name} ({commit[:10]})")
     begun, log = time.monotonic(), path.parent / "build.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="posenc-build-") as folder, log.open("wb") as file:
         tree = Path(folder) / path.parent.name  # git keeps that name: one of its own
-        with _work_tree(top, commit, tree, file) as there:
-            ended = _run(["sh", "-c", command], tree, file) if there else 0
-            file.flush()
-            if not there:
-                _reject(f"git cannot check out {name}", log)
-            if ended != 0:
-                _reject(f"the build of {name} ended with exit code {ended if ended > 0 else 128 - ended}", log)
-            if not (tree / library).is_file():
-                _reject(f"the build of {name} makes no file {library}", log)
-            new = path.with_name(f".{path.name}.{os.getpid()}")
-            shutil.copy(tree / library, new)
-            os.replace(new, path)
-    _say(f"built {name} in {time.monotonic() - begun:.0f} s")
+        try:
+            if not _worktree(top, file, "add", "--quiet", "--detach", str(tree), commit):
+                problem = f"git cannot check out {name}"
+            elif (ended := _run(["sh", "-c", command], tree, file)) != 0:
+                problem = f"the build of {name} ended with exit code {ended if ended > 0 else 128 - ended}"
+            elif not (tree / library).is_file():
+                problem = f"the build of {name} makes no file {library}"
+            else:
+                new = path.with_name(f".{path.name}.{os.getpid()}")
+                shutil.copy(tree / library, new)
+                os.replace(new, path)
+                _say(f"built {name} in {time.monotonic() - begun:.0f} s")
+                return
+        finally:
+            _worktree(top, file, "remove", "--force", str(tree))
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]:
+        print(f"| {line}", file=sys.stderr)
+    raise CommandError(f"{problem}. Its log is {log}")
 
 
 def take_revision(name: Optional[str], command: Optional[str], library: Optional[str]) -> Revision:
@@ -227,7 +213,7 @@ def take_revision(name: Optional[str], command: Optional[str], library: Optional
             if not cached:
                 _build(top, shown, commit, command, library, path)
     except Interrupted as signalled:
-        raise CommandError("interrupted while a revision was built.", 128 + signalled.number) from None
+        raise CommandError("interrupted while a revision was built.", 128 + signalled.args[0]) from None
     except OSError as error:
         raise CommandError(f"the build cannot be kept: {error.strerror} (got '{builds}').") from None
     return Revision(shown, commit, dirty, cached, path)

@@ -1,4 +1,4 @@
-"""The schedule of a comparison, fixed in advance.
+"""The rows of a comparison, and the schedule by which they are timed, fixed in advance.
 
     first      three processes time every pair, those in caches before those in memory
     confirm    what is slower or faster gets two more, with a new seed
@@ -7,27 +7,28 @@
 The verdict on the samples is posenc/verdict.py's.
 """
 
-import hashlib
 import math
+import random
 import time
-from dataclasses import dataclass
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from ..command import CommandError
 from ..convert import Record
+from ..runs import number
 from ..terminal import console
-from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, USUAL_THRESHOLD
+from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, USUAL_THRESHOLD, Pair, Verdict, judge
 from .process import Program
-from .rows import MOST_PROCESSES, Failure, Row
 
 FIRST_PART, IN_CACHES = 0.7, 0.5  # of the time limit: the first processes; of these, those in caches
 COUNTS_PART, COUNTS_S = 0.1, 15.0
 LEAST_S = 1e-6  # of a time limit
-SEEDS = 1 << 53
+SEED_BITS = 53
+NAMES = ("kernel", "dtype", "numerics", "stage", "case", "backend", "family", "footprint")
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """How builds are compared."""
 
     limit_s: float
@@ -51,6 +52,90 @@ class Progress:
         self.line.update(f"posenc compare: {self.done}{of}{self.notes}  {backend} {case}")
 
 
+@dataclass
+class Row:
+    """A case on a backend."""
+
+    planned: Record
+    threshold: float = USUAL_THRESHOLD
+    samples: List[Record] = field(default_factory=list)  # of each process
+    failure: Record = field(default_factory=dict)  # why it is not timed: which build, how, and a reason
+    code: Dict[str, str] = field(default_factory=dict)  # digests of base and head, if both are known
+    code_unknown: str = ""  # why they are not
+    spent_s: float = 0.0
+    confirming: int = 0
+    look: int = 1
+    verdict: Verdict = judge(Pair((), ()))
+
+    @property
+    def key(self) -> Tuple[str, str]:
+        """Case and backend."""
+        return self.planned["case"], self.planned["backend"]
+
+    @property
+    def same_code(self) -> bool:
+        """Whether the machine code is known to be the same in both builds."""
+        return bool(self.code) and self.code["base"] == self.code["head"]
+
+    @property
+    def timed(self) -> bool:
+        """Whether both builds have it, and neither failed so far."""
+        return self.planned["builds"] == "both" and not self.failure
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the verdict is slower or faster."""
+        return self.verdict.kind in ("slower", "faster")
+
+    def fail(self, who: str, how: str, reason: str) -> None:
+        """Notes that a build failed, so that it is not timed any more."""
+        self.failure = {"reason": f"{who}: {reason}", "failed": {"who": who, "how": how}}
+
+    def _ratios(self, name: str) -> List[List[float]]:
+        """Returns ln(head / base), or ln(second copy of base / base) of the control, by process and round."""
+        return [list(map(float, process["ratios"][name])) for process in self.samples]
+
+    def judge(self, again: bool = False) -> None:
+        """Sets the verdict on the samples so far; `again`: further processes confirmed it, or had another look."""
+        if again and self.flagged:
+            self.confirming = CONFIRMING
+        elif again:
+            self.look += 1
+        head, control = self._ratios("head"), self._ratios("control")
+        self.verdict = judge(Pair(head, control, self.confirming, self.look, self.threshold, self.same_code))
+
+    def record(self) -> Record:
+        """Returns its record."""
+        record: Record = {"t": "pair", **{name: self.planned[name] for name in NAMES if name in self.planned}}
+        builds, verdict = self.planned["builds"], self.verdict
+        if builds != "both":
+            record["verdict"] = "new" if builds == "head" else "removed"
+            return {**record, "reason": f"only {builds} provides it"}
+        if self.failure:
+            return {**record, "verdict": "incomparable", **self.failure}
+        for name in ("base", "head"):
+            times = (number(process, f"{name}.ns") or math.nan for process in self.samples)
+            record[name] = {"ns": _plain(_median(times)), **({"code": self.code[name]} if self.code else {})}
+        record.update({"code_unknown": self.code_unknown} if self.code_unknown else {})
+        record.update(verdict=verdict.kind, reason=verdict.reason, processes=len(self.samples))
+        if not self.samples:
+            return record
+        record.update(
+            ratio=_plain(verdict.ratio),
+            ci={"level": verdict.level, "lo": _plain(verdict.lo), "hi": _plain(verdict.hi)},
+            process_ratios=[_plain(math.exp(_median(process))) for process in self._ratios("head")],
+            noise_threshold=_plain(verdict.noise_threshold), threshold=self.threshold,
+            confirmed=verdict.confirmed, confirming=self.confirming, look=self.look,
+            rounds=sum(map(len, self._ratios("head"))), control_ratio=_plain(verdict.control_ratio),
+            samples={name: [process["ratios"][name] for process in self.samples] for name in ("head", "control")},
+        )  # fmt: skip
+        if math.isfinite(verdict.more):
+            record["more_seconds"] = _plain(verdict.more * self.spent_s)
+        if "roofline" in self.samples[-1]:
+            record["roofline"] = self.samples[-1]["roofline"]
+        return record
+
+
 class Schedule:
     """Times the rows of a comparison and judges them."""
 
@@ -62,14 +147,13 @@ class Schedule:
         self.program, self.rows, self.builds, self.settings, self.clock = program, rows, builds, settings, clock
         self.progress = Progress()
         self.begun, self.stop_at = clock(), math.inf
-        self.number = 0  # of processes so far
+        self.seeds = random.Random(settings.seed)  # of processes
         self.checked = False  # whether the process before checked all of each output
         self.overhead_s = 0.0  # of the process before: its time without the rounds
         self.noise: List[Record] = []  # what processes say of the machine
 
     def run(self) -> None:
         """Runs all processes."""
-        self.begun = self.clock()
         with self.progress.line:
             self._first()
             self._further()
@@ -78,11 +162,12 @@ class Schedule:
 
     def _first(self) -> None:
         limit_s, processes = self.settings.limit_s, self.settings.processes
-        wanted = [row for row in self.rows if row.in_both and (self.settings.timed_too or not row.same_code)]
-        groups = [[row for row in wanted if row.in_memory == in_memory] for in_memory in (False, True)]
+        wanted = [row for row in self.rows if row.timed and (self.settings.timed_too or not row.same_code)]
+        caches = [row for row in wanted if row.planned["footprint"]["name"] != "DRAM"]
+        memory = [row for row in wanted if row.planned["footprint"]["name"] == "DRAM"]
         self.progress.total = processes * len(wanted)
         self.stop_at = self.begun + limit_s
-        for group, part in zip(groups, (IN_CACHES * FIRST_PART if groups[1] else FIRST_PART, FIRST_PART)):
+        for group, part in ((caches, IN_CACHES * FIRST_PART if memory else FIRST_PART), (memory, FIRST_PART)):
             self.checked, self.overhead_s = False, 0.0
             end = self.begun + part * limit_s
             for left in range(processes, 0, -1):
@@ -111,44 +196,46 @@ class Schedule:
         """Returns the rows that are to be confirmed, and the unclear ones for which there is time."""
         chosen = []
         for row in self.rows:
-            if not row.timed or row.confirming or len(row.head) >= MOST_PROCESSES:
-                continue
-            need_s = CONFIRMING * row.spent_s / max(len(row.head), 1)
-            look = row.verdict.kind == "unclear" and row.look < LOOKS and left_s >= max(need_s, LEAST_S)
-            if row.flagged or look:
-                left_s -= need_s
-                chosen.append(row)
+            if row.timed and not row.confirming:
+                need_s = CONFIRMING * row.spent_s / max(len(row.samples), 1)
+                look = row.verdict.kind == "unclear" and row.look < LOOKS and left_s >= max(need_s, LEAST_S)
+                if row.flagged or look:
+                    left_s -= need_s
+                    chosen.append(row)
         return chosen
 
     def _process(self, rows: Sequence[Row], slot_s: float) -> None:
         """Has a process time rows, in about so many seconds; another one goes on after a crash."""
-        left = {row.key: row for row in rows if row.timed and len(row.head) < MOST_PROCESSES}
-        if not left:
-            return
+        left = {row.key: row for row in rows if row.timed}
         timed = list(left.values())
         begin, share_s = self.clock(), max(slot_s - self.overhead_s, 0.0)
-        options = ["--part", "times", "--seed", str(self._next_seed()), "--budget", f"{max(share_s, LEAST_S):.6f}"]
+        options = [
+            "--part",
+            "times",
+            "--seed",
+            str(self.seeds.getrandbits(SEED_BITS)),
+            "--budget",
+            f"{max(share_s, LEAST_S):.6f}",
+        ]
         options += ["--rows-only"] if self.checked else []
         self.checked = True
         while left and not self._out_of_time():
             before = len(left)
-            self._run(options, left)
+            why = self._run(options, left)
             if len(left) == before and not self._out_of_time():
-                raise CommandError("a process ended before it timed anything. Rerun with --processes 1 to see which.")
+                raise CommandError(f"no process could time the pairs: {why or 'it ended before any'}.")
         took_s = self.clock() - begin
         self.overhead_s = max(took_s - share_s, 0.0)
         for row in timed:
             row.spent_s += took_s / len(timed)
 
-    def _run(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> None:
-        """Runs a process; rows that have a result leave `left`."""
+    def _run(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> str:
+        """Runs a process; rows that have a result leave `left`. Returns how it ended, if early."""
         running: Record = {}
 
-        def finish(record: Record) -> Optional[Row]:
-            row = left.pop((record["case"], record["backend"]), None)
-            if row:
-                self.progress.step(*row.key)
-            return row
+        def finish(record: Record) -> Row:
+            self.progress.step(record["case"], record["backend"])
+            return left.pop((record["case"], record["backend"]))
 
         def take(record: Record) -> None:
             nonlocal running
@@ -156,22 +243,18 @@ class Schedule:
                 self._same_builds(record)
             elif record["t"] == "running":
                 running = record
+            elif record["t"] == "samples" and record["outcome"] == "timed":
+                finish(record).samples.append(record)
             elif record["t"] == "samples":
-                row = finish(record)
-                if row:
-                    row.take(record)
+                finish(record).fail(record["who"], record["outcome"], record["reason"])
             elif record["t"] == "footer" and "noise" in record:
                 self.noise.append(record["noise"])
 
         ended = self.program.run(options, take, self._out_of_time, list(left), watched=True)
-        if ended.finished or ended.stopped:
-            return
-        if not running:
-            raise CommandError(f"no process could time the pairs: {ended.message or ended.how}.")
-        row = finish(running)
-        if row:
-            who = running["who"]
-            row.failure = Failure("base or head" if who == "rounds" else who, "crashed", ended.how)
+        if ended.how and (running.get("case"), running.get("backend")) in left:
+            who = "base or head" if running["who"] == "rounds" else running["who"]
+            finish(running).fail(who, "crashed", ended.how)
+        return ended.message or ended.how
 
     def _same_builds(self, header: Record) -> None:
         for name, sha256 in self.builds.items():
@@ -184,17 +267,11 @@ class Schedule:
     def _out_of_time(self) -> bool:
         return self.clock() > self.stop_at
 
-    def _next_seed(self) -> int:
-        """Returns a seed for the next process, from that of the comparison."""
-        digest = hashlib.sha256(f"{self.settings.seed} {self.number}".encode()).digest()
-        self.number += 1
-        return int.from_bytes(digest[:8], "little") % SEEDS
-
     # ---- instructions ----
 
     def counts(self) -> List[Record]:
         """Returns the instructions of calls in both builds: of what has a verdict first, and of one at least."""
-        rows = [row for row in self.rows if row.timed and row.head and not row.same_code]
+        rows = [row for row in self.rows if row.timed and row.samples and not row.same_code]
         rows.sort(key=lambda row: not row.flagged)
         found: List[Record] = []
         if rows:
@@ -202,3 +279,14 @@ class Schedule:
             options = ["--part", "counts", "--budget", f"{limit_s:.6f}"]
             self.program.run(options, found.append, pairs=[row.key for row in rows])
         return [record for record in found if record["t"] == "count"]
+
+
+def _median(values: Iterable[float]) -> float:
+    """Returns the median of those that are known."""
+    known = [value for value in values if not math.isnan(value)]
+    return median(known) if known else math.nan
+
+
+def _plain(value: float) -> object:
+    """Returns a number as a record holds it: ten digits, and the strings nan, inf and -inf."""
+    return float(f"{value:.10g}") if math.isfinite(value) else str(value)

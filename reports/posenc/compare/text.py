@@ -1,11 +1,16 @@
-"""What a comparison prints: the verdicts first, then what changed, why, and what to type next."""
+"""What a comparison prints: the verdicts first, then what changed, why, and what to type next.
+
+With --explain, the evidence of a verdict: in words, and what each process measured.
+"""
 
 import fnmatch
 import math
 import shlex
 from collections import Counter
 from statistics import median
-from typing import Dict, List, Optional, Sequence, TextIO, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
+
+from rich.table import Table
 
 from .. import show, units
 from ..convert import Record
@@ -13,23 +18,27 @@ from ..quality import disturbances
 from ..results.comparison import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
-from ..runs import Machine, member, number
+from ..runs import Machine, grouped, member, number
 from ..terminal import console, table
-from ..verdict import machine_moved
-from .evidence import explain
+from ..verdict import Pair, judge, machine_moved
 
 SHOWN = 5  # rows of a table, without --verbose
 WORTH_SHOWING = 0.1  # change of the share of the roofline in a trend
 FOLDED = ("same", "identical")
+RULES = {
+    "slower": "all of the interval lies above the noise threshold, and the processes agree",
+    "faster": "all of the interval lies below the noise threshold, and the processes agree",
+    "same": "all of the interval lies within the threshold, to both sides",
+    "identical": "machine code and constants are the same, so the time is that of layout or noise",
+    "unclear": "the interval lies neither beyond the noise threshold nor within the threshold, or processes disagree",
+}
 
 
-class _Printer:
+class Printer:
     """Prints the records of a comparison."""
 
     def __init__(self, records: Sequence[Record], out: TextIO, verbose: bool) -> None:
-        self.of: Dict[str, List[Record]] = {}
-        for record in records:
-            self.of.setdefault(record["t"], []).append(record)
+        self.of: Dict[str, List[Record]] = grouped(records, lambda record: record["t"])
         self.header, self.verbose = records[0], verbose
         self.env = (self.of.get("env") or [{}])[0]
         machine = Machine(self.env, kinds=self.of)
@@ -37,6 +46,7 @@ class _Printer:
         self.console = console(file=out)
 
     def line(self, text: str = "", style: Optional[str] = None) -> None:
+        """Prints a line."""
         self.console.print(text, style=style)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -49,7 +59,9 @@ class _Printer:
             self.line(f"{show.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
 
     def heading(self) -> None:
-        base, head = (build_name(member(self.header, f"compare.{name}") or {}) for name in ("base", "head"))
+        """Prints what was compared, where, and what disturbed that or cannot be compared."""
+        compare = self.header["compare"]
+        base, head = (build_name(compare.get(name) or {}) for name in ("base", "head"))
         grade, mode = member(self.env, "quality.grade"), self.header["mode"]
         facts = [self.env.get("env_id"), f"measurement quality {grade}" if grade else ""]
         facts.append("files of records" if mode == "files" else f"{mode} run")
@@ -60,12 +72,26 @@ class _Printer:
         if causes:
             self.line(f"While it was timed, {', and '.join(causes)}.", "yellow")
         self.line()
-        if member(self.header, "compare.machine"):
-            self.line(f"The machine: {member(self.header, 'compare.machine')}.")
-        for one in member(self.header, "compare.incomparable") or []:
+        if compare.get("machine"):
+            self.line(f"The machine: {compare['machine']}.")
+        for one in compare.get("incomparable", []):
             self.line(f"Not comparable, {one['what']}: {one['base']} in base, {one['head']} in head.", "bold red")
 
-    def verdicts(self) -> None:
+    def summary(self, outcome: Tuple[int, str]) -> None:
+        """Prints everything."""
+        self.heading()
+        self._verdicts()
+        self._results()
+        self._control()
+        self._rows()
+        self.table(["result", "of", "case and backend"], [
+            [direction(change).replace("moved", "changed"), change["what"], _named(change, change_words(change))]
+            for change in self.changed
+        ])  # fmt: skip
+        self._trends()
+        self._ending(*outcome)
+
+    def _verdicts(self) -> None:
         words = [pair_word(pair) for pair in self.pairs]
         always = [WORDS[name] for name in ("slower", "faster", "same", "unclear", "identical")]
         shown = dict.fromkeys((["FAILED"] if "FAILED" in words else []) + always + words)
@@ -73,21 +99,20 @@ class _Printer:
         if words:
             self.line("VERDICT  " + "    ".join(f"{name} {words.count(name)}" for name in shown), style)
 
-    def results(self) -> None:
+    def _results(self) -> None:
         checks, agreements = member(self.header, "compare.results"), self.of.get("agreement", [])
         of = f" of {show.many(checks, 'check')}" if checks is not None else ""
         if agreements:
             cases, values, problems = (
-                show.count(sum(agreement.get(name, 0) for agreement in agreements))
-                for name in ("cases", "values", "problems")
+                show.count(sum(agreement[name] for agreement in agreements)) for name in ("cases", "values", "problems")
             )
             of = f" of {cases} cases, and {values} values of {problems} problems"
         if of or self.changed:
-            ways = [direction(change) for change in self.changed]
-            counts = f"{ways.count('worse')} worse, {ways.count('better')} better, {ways.count('moved')}"
-            self.line(f"Results{of}: {counts} otherwise changed.", "bold red" if "worse" in ways else None)
+            ways = Counter(map(direction, self.changed))
+            counts = f"{ways['worse']} worse, {ways['better']} better, {ways['moved']}"
+            self.line(f"Results{of}: {counts} otherwise changed.", "bold red" if ways["worse"] else None)
 
-    def control(self) -> None:
+    def _control(self) -> None:
         timed = [pair for pair in self.pairs if ratio(pair) > 0]
         if not timed:
             return
@@ -99,21 +124,20 @@ class _Printer:
         )
         together = machine_moved([math.log(ratio(pair)) for pair in timed], list(map(math.log, controls)))
         if together:
-            self.line(
-                f"The machine: {together} of {len(timed)} rows moved together with their A/A control. Compare again.",
-                "bold red",
-            )
+            moved = f"The machine: {together} of {len(timed)} rows moved together with their A/A control."
+            self.line(f"{moved} Compare again.", "bold red")
 
-    def rows(self) -> None:
+    def _rows(self) -> None:
         shown = [pair for pair in self.pairs if self.verbose or verdict(pair) not in FOLDED or is_broken(pair)]
         columns = ["verdict", "case and backend", ">base", ">head", ">change", ">99 % interval", ">instructions"]
         self.table(columns, [self._cells(pair) for pair in shown])
         for pair in shown if self.verbose else shown[:SHOWN]:
-            self.line(f"{pair['case']} {pair['backend']}: {_reason(pair)}")
-        folded = len(self.pairs) - len(shown)
-        if folded:
-            self.line(f"{folded} the same or of identical code: --verbose prints them.")
-        unknown = Counter(pair["code_unknown"] for pair in self.pairs if pair.get("code_unknown"))
+            more = number(pair, "more_seconds") or 0.0
+            longer = f"; about {math.ceil(more)} s more" if verdict(pair) == "unclear" and more > 0 else ""
+            self.line(f"{_named(pair)}: {pair['reason']}{longer}")
+        if len(self.pairs) > len(shown):
+            self.line(f"{len(self.pairs) - len(shown)} the same or of identical code: --verbose prints them.")
+        unknown = Counter(pair["code_unknown"] for pair in self.pairs if "code_unknown" in pair)
         for reason, count in unknown.items() if self.verbose else ():
             self.line(f"Machine code of {show.many(count, 'pair')} not compared: {reason}.")
 
@@ -123,24 +147,18 @@ class _Printer:
 
     def instructions(self, pair: Record) -> str:
         """Returns instructions per element of head, and the change: 13.0 (+4.0 %)."""
-        found: Dict[str, float] = {}
-        for counted in self.of.get("count", []) if ratio(pair) > 0 else []:
-            elements, instructions = (number(counted, name) or 0.0 for name in ("elements", "instructions"))
-            if _is_count_of(counted, pair) and elements > 0 and instructions > 0:
-                found[str(counted.get("build"))] = instructions / elements
-        if "head" not in found:
+        names = ("kernel", "dtype", "numerics", "backend")
+        found = {
+            counted["build"]: counted["instructions"] / counted["elements"]
+            for counted in self.of.get("count", [])
+            if counted.get("elements") and all(counted[name] == pair[name] for name in names)
+        }
+        if "head" not in found or not ratio(pair) > 0:
             return ""
         change = f" ({units.change(found['head'] / found['base'])})" if found.get("base") else ""
         return f"{found['head']:.3g}{change}"
 
-    def changes(self) -> None:
-        words = {"worse": "worse", "better": "better", "moved": "changed"}
-        rows = [
-            [words[direction(change)], change["what"], _named(change, change_words(change))] for change in self.changed
-        ]
-        self.table(["result", "of", "case and backend"], rows)
-
-    def trends(self) -> None:
+    def _trends(self) -> None:
         trends = sorted(self.of.get("trend", []), key=lambda trend: -abs(_trend(trend)))
         if not trends:
             return
@@ -153,10 +171,14 @@ class _Printer:
         )
         self.line("This is no verdict: two runs are two states of a machine. posenc compare of two builds gives one.")
         columns = ["case and backend", ">base", ">of roofline", ">head", ">of roofline", ">time to roofline"]
-        self.table(columns, [_trend_cells(trend) for trend in (trends if self.verbose else large)])
+        rows = []
+        for trend in trends if self.verbose else large:
+            times, shares = _times(trend), [units.percent(trend[side]["share"]) for side in ("base", "head")]
+            change = f"{100 * math.expm1(_trend(trend)):+.0f} %"
+            rows.append([_named(trend), times[0], shares[0], times[1], shares[1], change])
+        self.table(columns, rows)
 
-    def ending(self, outcome: Tuple[int, str]) -> None:
-        code, reason = outcome
+    def _ending(self, code: int, reason: str) -> None:
         self.line()
         if self.of["footer"][-1]["complete"]:
             self.line(f"Exit code {code}: {reason}.", "bold red" if code else None)
@@ -169,13 +191,6 @@ class _Printer:
             self.line(f"Or this, to see what its verdict rests on:  --explain {case}")
 
 
-def _reason(pair: Record) -> str:
-    more = number(pair, "more_seconds") or 0.0
-    return str(pair["reason"]) + (
-        f"; about {math.ceil(more)} s more" if verdict(pair) == "unclear" and more > 0 else ""
-    )
-
-
 def _named(record: Record, why: str = "") -> str:
     """Returns a case and its backend, with the reason on a line of its own."""
     return f"{record['case']} {record['backend']}" + (f"\n  {why}" if why else "")
@@ -186,42 +201,90 @@ def _times(record: Record) -> List[str]:
     return [units.time(ns) if ns > 0 else "-" for ns in times]
 
 
-def _is_count_of(counted: Record, pair: Record) -> bool:
-    """Returns whether instructions are those of a pair's case, or of its kernel on a shape of their own."""
-    if not counted["case"].endswith("/count"):
-        return bool(counted["case"] == pair["case"] and counted["backend"] == pair["backend"])
-    return all(counted.get(name) == pair.get(name) for name in ("kernel", "dtype", "numerics", "backend"))
-
-
 def _trend(trend: Record) -> float:
-    value = number(trend, "roofline_ratio") or number(trend, "ratio") or 0.0
-    return math.log(value) if value > 0 else 0.0
+    """Returns ln of the ratio of times to the roofline, or of times."""
+    return math.log(number(trend, "roofline_ratio") or number(trend, "ratio") or 1.0)
 
 
-def _trend_cells(trend: Record) -> List[str]:
-    base, head = _times(trend)
-    old, new = (units.percent(number(trend, f"{side}.share")) for side in ("base", "head"))
-    return [f"{trend['case']} {trend['backend']}", base, old, head, new, f"{100 * math.expm1(_trend(trend)):+.0f} %"]
+# ---- evidence ----
 
 
-def print_comparison(
-    records: Sequence[Record], outcome: Tuple[int, str], out: TextIO, explained: Optional[str], verbose: bool
-) -> None:
-    """Prints the records of a comparison, or the evidence of the verdicts on the cases that are `explained`."""
-    printer = _Printer(records, out, verbose)
+def _samples(pair: Record) -> Pair:
+    """Returns ln of ratios by process and round: of head / base, and of the A/A control."""
+    samples = pair.get("samples") or {"head": [], "control": []}
+    head, control = ([list(map(float, process)) for process in samples[name]] for name in ("head", "control"))
+    return Pair(head, control)
+
+
+def _timings(pair: Record, ratio: float) -> Iterator[str]:
+    """Yields sentences about the times of a pair."""
+    side, more = ("slower", "more") if ratio > 1 else ("faster", "less")
+    lo, hi = (100 * ((number(pair, f"ci.{end}") or math.nan) - 1) for end in ("lo", "hi"))
+    base, head, control, noise = (
+        number(pair, path) or 0.0 for path in ("base.ns", "head.ns", "control_ratio", "noise_threshold")
+    )
+    yield f"A call takes {units.time(base)} with base and {units.time(head)} with head."
+    yield (
+        f"Within rounds head takes {abs(100 * (ratio - 1)):.1f} % {more} time than base. With "
+        f"{100 * pair['ci']['level']:g} % confidence the change lies between {lo:+.1f} and {hi:+.1f} %."
+    )
+    verdict = judge(_samples(pair))
+    chance = f" If both were one build, chance would give that once in {3**verdict.agree} comparisons."
+    yield f"In {verdict.agree} of {verdict.processes} processes head was {side} than both copies of base." + (
+        chance if verdict.agree == verdict.processes else ""
+    )
+    yield (
+        f"A/A control: base was {abs(100 * (control - 1)):.1f} % from its own copy in the same rounds. "
+        f"The noise threshold is {100 * noise:.1f} %: a smaller difference shows nothing."
+    )
+
+
+def _sentences(pair: Record, instructions: str) -> Iterator[str]:
+    ratio = number(pair, "ratio") or 0.0
+    if ratio > 0:
+        yield from _timings(pair, ratio)
+    codes = [str(member(pair, f"{side}.code") or "") for side in ("base", "head")]
+    if all(codes):
+        same = "the same" if codes[0] == codes[1] else "different"
+        yield f"The machine code is {same} ({codes[0][:12]}, {codes[1][:12]})."
+    elif "code_unknown" in pair:
+        yield f"The machine code was not compared: {pair['code_unknown']}."
+    if instructions:
+        yield f"Instructions per element of head: {instructions}. They explain a time, and do not decide the verdict."
+    rule = f": {RULES[pair['verdict']]}" if pair["verdict"] in RULES else ""
+    yield f"{pair_word(pair)}{rule}; {pair['reason']}."
+
+
+def _rounds(samples: Sequence[float]) -> List[str]:
+    """Returns the median of the rounds of a process in percent, and the range of nine in ten."""
+    known = sorted(100 * math.expm1(sample) for sample in samples if math.isfinite(sample))
+    if not known:
+        return ["-", "-"]
+    tail = len(known) // 20
+    return [f"{median(known):+.1f} %", f"{known[tail]:+.1f} to {known[-1 - tail]:+.1f}"]
+
+
+def processes(pair: Record) -> Table:
+    """Returns what the processes measured: head against base, and the A/A control."""
+    measured = _samples(pair)
+    samples = enumerate(zip(measured.head, measured.control), start=1)
+    rows = [[str(at), *_rounds(head), *_rounds(control)] for at, (head, control) in samples]
+    return table([">process", ">head", ">nine in ten rounds", ">A/A control", ">nine in ten rounds"], rows)
+
+
+def explain(printer: Printer, pattern: str) -> None:
+    """Prints the evidence of the verdicts on the cases that match a pattern."""
     printer.heading()
-    if not explained:
-        printer.verdicts()
-        printer.results()
-        printer.control()
-        printer.rows()
-        printer.changes()
-        printer.trends()
-        printer.ending(outcome)
-        return
-    found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], explained)]
+    found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], pattern)]
     for pair in found:
-        explain(pair, pair_word(pair), printer.instructions(pair), printer.console)
+        printer.line(f"{pair['case']} {pair['backend']}")
+        for sentence in _sentences(pair, printer.instructions(pair)):
+            printer.line(f"  - {sentence}")
+        printer.line()
+        drawn = processes(pair)
+        if drawn.row_count:
+            printer.console.print(drawn)
+            printer.line()
     if not found:
         first = f"; the first is {printer.pairs[0]['case']}" if printer.pairs else ""
-        printer.line(f"No pair is called {explained}. There are {len(printer.pairs)}{first}.")
+        printer.line(f"No pair is called {pattern}. There are {len(printer.pairs)}{first}.")

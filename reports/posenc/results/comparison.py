@@ -2,11 +2,14 @@
 
 import math
 from collections import Counter
-from typing import List, Tuple
+from typing import List, Sequence, Tuple
 
 from .. import show, units
 from ..convert import Record
 from ..runs import Machine, member, number
+from ..show import many
+
+FAILS = ("inconclusive", "fail", "crash")
 
 WORDS = {
     "slower": "SLOWER", "faster": "FASTER", "unclear": "UNCLEAR", "same": "SAME", "identical": "identical code",
@@ -122,3 +125,29 @@ def change_words(change: Record) -> str:
         words += f" (limit {units.error(limit, change.get('metric', ''))})"
     words += f", {moved(change)} values moved" if moved(change) else ""
     return words + (f", at {change['worst_at']}" if change.get("worst_at") else "")
+
+
+# ---- the outcome ----
+
+
+def outcome_of(records: Sequence[Record], gate: bool, strict: bool) -> Tuple[int, str]:
+    """Returns the exit code of a comparison, and its reason."""
+    header, compared = records[0], [record for record in records if record["t"] == "pair"]
+    worse = [record for record in records if record["t"] == "change" and record["worse"] and record["what"] != "bits"]
+    failing = sum(map(is_broken, compared)) + sum(member(change, "head.status") in FAILS for change in worse)
+    if failing:
+        return 1, f"head is wrong or fails where base does not ({many(failing, 'result')})"
+    if member(header, "compare.incomparable"):
+        return 5, "the files cannot be compared in full"
+    if header.get("mode") != "files" and all(verdict(pair) in ("new", "removed") for pair in compared):
+        return 5, "the builds have nothing in common"
+    slower = sum(map(fails_gate, compared))
+    grown = sum(member(change, "head.status") != "unsupported" for change in worse)
+    unclear = sum(verdict(pair) == "unclear" for pair in compared)
+    reasons = [many(slower, "confirmed slowdown")] if slower else []
+    reasons += [f"{many(grown, 'result')} got worse"] if grown else []
+    if gate and reasons:
+        return 3, " and ".join(reasons)
+    if strict and unclear:
+        return 4, many(unclear, "unclear verdict")
+    return 0, f"{' and '.join(reasons)}; --gate would exit with 3" if reasons else "no failure, no confirmed slowdown"
