@@ -10,6 +10,7 @@ from ..command import CommandError, Parser, write_file
 from ..convert import Record
 from ..engine import Engine
 from ..records import dump, load
+from ..results.outcome import check_words
 from ..terminal import console, table
 from .folder import FILES, ReportFolder
 from .measure import Measurement, one_run
@@ -77,8 +78,8 @@ def _answer_rows(host: Host) -> List[List[str]]:
             sure += f" with {answer.tied[0].backend}" + (f" + {len(answer.tied) - 1}" if len(answer.tied) > 1 else "")
         rows.append([
             name, step.name, best.backend + (" (default)" if best.backend == answer.default else ""), sure,
-            units.time(best.ns), units.times(answer.speedup("libm", host.families)),
-            units.times(answer.speedup("autovec", host.families)), units.percent(best.share),
+            units.time(best.ns), units.times(answer.speedup("libm")),
+            units.times(answer.speedup("autovec")), units.percent(best.share),
         ])  # fmt: skip
     return rows
 
@@ -89,18 +90,17 @@ HEAD = ("Model", "Step", "Fastest", "How sure", ">Time", ">vs C", ">vs compiler"
 def _print_host(host: Host, verbose: bool) -> None:
     out = console()
     checked = host.checked
-    quality = f", measurement quality {host.grade}" if host.grade else ""
+    quality = f", measurement quality {host.quality.grade}" if host.quality.grade else ""
     out.print(f"{host.cpu} ({host.name}){quality}", style="bold")
     if checked.counts:
         word = "failed" if checked.failed else "passed"
         out.print(f"{(checked.failed or checked.ran):,} of {checked.ran:,} checks {word}".replace(",", "\u202f"))
     for note in host.notes:
         out.print(note, style="yellow")
-    for failure in host.failures[:FAILURES]:
-        worst = failure.worst
-        what = "{}, limit {}".format(*worst.judged) if worst else str(failure.check.get("reason", ""))
-        backends = ", ".join(failure.backends)
-        out.print(f"{failure.check['status'].upper()} {failure.check['case']} on {backends}: {what}", style="red")
+    for checks in host.failures[:FAILURES]:
+        backends = ", ".join(check["backend"] for check in checks)
+        what = f"{checks[0]['status'].upper()} {checks[0]['case']} on {backends}: {check_words(checks[0])}"
+        out.print(what, style="red")
     if len(host.failures) > FAILURES:
         out.print(f"… and {len(host.failures) - FAILURES} other failures")
     rows = _answer_rows(host)
@@ -114,15 +114,15 @@ def _print_host(host: Host, verbose: bool) -> None:
 
 def _print_tables(host: Host) -> None:
     out = console()
-    timed = [row for ranking in host.ranked.cases.values() for row in ranking.rows]
+    timed = [(row, ranking.place(row)) for ranking in host.ranked.cases.values() for row in ranking.rows]
     if timed:
         head = ("Case", "Backend", ">Time", ">±", ">% of roofline", ">vs C", ">vs compiler", "Place")
         out.print()
         out.print(table(head, [
             [row.case, row.backend, row.rejected or units.time(row.median),
              "" if row.rejected else units.percent(row.width), units.percent(row.share), units.times(row.speedup_libm),
-             units.times(row.speedup_autovec), row.standing.name.lower().replace("_", " ")]
-            for row in timed
+             units.times(row.speedup_autovec), place]
+            for row, place in timed
         ]))  # fmt: skip
     if host.checked.counts:
         rows = []

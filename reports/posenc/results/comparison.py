@@ -41,14 +41,14 @@ def fails_gate(pair: Record) -> bool:
     return slower and threshold is not None and ratio(pair) - 1.0 >= threshold
 
 
-def pairs(machine: Machine) -> List[Record]:
-    """Returns the pairs of a machine by verdict, those that changed most first."""
+def pairs(*machines: Machine) -> List[Record]:
+    """Returns the pairs by verdict, those that changed most first."""
 
     def place(pair: Record) -> Tuple[bool, int, float, str, str]:
         change = abs(math.log(ratio(pair))) if ratio(pair) > 0 else 0.0
         return not is_broken(pair), list(WORDS).index(verdict(pair)), -change, pair["case"], pair["backend"]
 
-    return sorted(machine.of("pair"), key=place)
+    return sorted((pair for machine in machines for pair in machine.of("pair")), key=place)
 
 
 def direction(change: Record) -> str:
@@ -57,7 +57,7 @@ def direction(change: Record) -> str:
     return "moved" if worse is None else "worse" if worse else "better"
 
 
-def changes(machine: Machine) -> List[Record]:
+def changes(*machines: Machine) -> List[Record]:
     """Returns the results that changed: worse ones first, then those that are neither; statuses, errors, bits."""
 
     def place(change: Record) -> Tuple[int, int, str, str, str]:
@@ -65,7 +65,7 @@ def changes(machine: Machine) -> List[Record]:
         what = {"status": 0, "error": 1}.get(str(change.get("what")), 2)
         return way, what, change["case"], change["backend"], change.get("suite", "")
 
-    return sorted(machine.of("change"), key=place)
+    return sorted((change for machine in machines for change in machine.of("change")), key=place)
 
 
 def tally(machine: Machine) -> Counter[str]:
