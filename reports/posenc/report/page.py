@@ -219,11 +219,15 @@ def environment(markdown: bool = False) -> jinja2.Environment:
 
 def to_html(view: View) -> str:
     """Returns the page."""
+    d3 = d3_source()
+    if d3 is None:
+        print("posenc: the page has no charts: D3 is missing. Install libjs-d3 (Debian), or: pip install XStatic-D3",
+              file=sys.stderr)  # fmt: skip
     sections = [(name, title) for name, title, wanted in SECTIONS if wanted(view)]
     raw = {name: (HERE / "templates" / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     return environment().get_template("page.html.j2").render(
         view=view, sections=sections, ran=RAN, css=Markup(raw["css"]), script=Markup(raw["js"]),
-        d3=Markup((d3_source() or "").replace("</script", "<\\/script")), data=Markup(page_data(view)),
+        d3=Markup((d3 or "").replace("</script", "<\\/script")), data=Markup(page_data(view)),
         checks=packed_checks(view),
     )  # fmt: skip
 
