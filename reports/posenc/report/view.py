@@ -96,6 +96,7 @@ class View:
         self.records, self.hosts = records, [Host(machine) for machine in found]
         self.header: Record = next((record for record in records if record["t"] == "header"), {})
         self.pairs, self.changes = comparison.pairs(*found), comparison.changes(*found)
+        self.conclusion = comparison.conclusion(records, *found) if "compare" in self.header else ""
         self.method = METHOD_OF_COMPARISONS if self.pairs else METHOD
         names = list(dict.fromkeys(name for host in self.hosts for name in host.backends))
         self.colors = {name: color_of(name, names) for name in names}
