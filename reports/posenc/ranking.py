@@ -107,13 +107,19 @@ class Ranking:
         """Returns the timing of a backend."""
         return next((row for row in self.rows if row.backend == backend), None)
 
+    def place(self, row: Timing) -> str:
+        """Returns the place of a timing in words: fastest, tie, 1.24× as long; noisy, wrong, not timed."""
+        if row.standing == Standing.SLOWER:
+            return f"{units.times(row.median / self.fastest.median)} as long" if self.fastest else ""
+        return "tie" if row.standing == Standing.TIED else row.standing.name.lower().replace("_", " ")
+
 
 class Ranked:
     """The timings and checks of a machine, by case and by backend."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.counts: Dict[Tuple[str, str], Dict[str, int]] = defaultdict(Counter)
+        self.counts: Dict[Tuple[str, str], Counter[str]] = defaultdict(Counter)
         for check in machine.of("check"):
             self.counts[check["kernel"], check["backend"]][check["status"]] += 1
         self.cases: Dict[str, Ranking] = {}
@@ -124,7 +130,7 @@ class Ranked:
 
     def conforms(self, kernel: str, backend: str) -> Optional[bool]:
         """Returns whether no check of a kernel failed on a backend; None if there was none."""
-        counts = self.counts.get((kernel, backend), {})
+        counts = self.counts.get((kernel, backend), Counter())
         if not any(counts.get(status) for status in ("pass", "fail", "crash", "inconclusive")):
             return None
         return not (counts.get("fail") or counts.get("crash"))

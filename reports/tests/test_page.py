@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import pytest
 
@@ -468,6 +468,41 @@ def test_tidy_finds_no_error(folder: Path, name: str) -> None:
 
 
 # ---- without a browser ----
+
+
+def test_conclusion_of_a_comparison() -> None:
+    view = View(comparison())
+    assert view.conclusion == (
+        "15 results are worse (first: rope_half/f32/given/hd10-t7 on avx2: 1.40 pair ulp, was 0.90 pair ulp); "
+        "1 pair is slower (rope_half/f32/given/hd64-t4096 on avx512: +8.0 %); "
+        "exit code 0: 15 results got worse; --gate would exit with 3."
+    )
+    assert f'<p class="conclusion">{view.conclusion}</p>' in to_html(view)
+    assert f"# posenc comparison\n\n{view.conclusion}\n" in to_markdown(view)
+
+
+@pytest.mark.parametrize(
+    "options, kept, words",
+    [
+        ({}, ("same", "identical"), "Nothing changed beyond noise; exit code 0: no failure, no confirmed slowdown."),
+        (
+            {"strict": True},
+            ("same", "unclear"),
+            "1 pair is unclear (rope_half/f32/given/hd96-t4096 on avx512: +3.0 %); exit code 4: 1 unclear verdict.",
+        ),
+        ({}, (), "No result changed; exit code 5: the builds have nothing in common."),
+    ],
+)
+def test_conclusion_where_nothing_changed(options: Record, kept: Sequence[str], words: str) -> None:
+    records = [record for record in comparison() if record["t"] != "change" and record.get("verdict", "same") in kept
+               or record["t"] in ("header", "env", "footer")]  # fmt: skip
+    records[0]["options"] = options
+    assert View(records).conclusion == words
+
+
+def test_quality_of_each_machine() -> None:
+    table = to_html(View(fleet())).partition('<table class="fleet">')[2].partition("</table>")[0]
+    assert len(re.findall('<b class="grade-[A-D]">', table)) == 3
 
 
 def test_size_of_a_large_fleet() -> None:

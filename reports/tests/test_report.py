@@ -126,6 +126,15 @@ def test_pages_of_files(work: Path, program: Path) -> None:
     assert load(str(work / "x.jsonl")) == load(str(work / "rep" / "results.jsonl"))
 
 
+def test_formats(work: Path, program: Path) -> None:
+    """As examples/fleet and docs/exports.md ask for them; also of a run of this machine."""
+    assert report(work, program, "--dir", "rep", "-o", "x.csv").status == 0
+    done = report(work, program, "rep/results.jsonl", "--out", "console", "--out", "html:x.html", "--out", "bmf:x.json")
+    assert done.status == 0 and "3 of 3 checks passed" in done.out
+    assert names(work) == ["rep", "x.csv", "x.html", "x.json"]
+    assert report(work, program, "rep/results.jsonl", "--out", "md").out == (work / "rep" / "report.md").read_text()
+
+
 def test_failures_of_the_program(work: Path, program: Path) -> None:
     done = report(work, program, fake="crash")
     assert done.status == 128 + signal.SIGSEGV and names(work) == []

@@ -1,4 +1,4 @@
-"""Where the records of a comparison go: -o PATH, --out FORMAT[:PATH] and standard output."""
+"""Where the records of a comparison or a report go: -o PATH, --out FORMAT[:PATH] and standard output."""
 
 import io
 import os

@@ -3,18 +3,17 @@
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import units
 from ..convert import Record
-from ..runs import Machine, member, number
+from ..runs import Machine, grouped, member, number
 
 METRICS = ("ulp", "pair_ulp", "abs", "exact")
 RANGE = re.compile(r"p2e(\d+)$")
 
 
-@dataclass(frozen=True)
-class Worst:
+class Worst(NamedTuple):
     """The largest error in one metric."""
 
     metric: str
@@ -36,11 +35,10 @@ class Worst:
 
 def worst_in(check: Record) -> Optional[Worst]:
     """Returns the error that a check measured; None if it measured none."""
-    error = check.get("error")
-    largest = number(error, "max") if error else None
-    if not error or largest is None or error.get("metric") is None:
+    metric, largest = member(check, "error.metric"), number(check, "error.max")
+    if metric is None or largest is None:
         return None
-    return Worst(error["metric"], largest, number(error, "limit") or 0.0, check)
+    return Worst(metric, largest, number(check, "error.limit") or 0.0, check)
 
 
 def bits(check: Record) -> int:
@@ -51,22 +49,13 @@ def bits(check: Record) -> int:
 
 def worst_of(checks: Sequence[Record]) -> List[Worst]:
     """Returns the largest error in each metric. Equal bits are named only if nothing else is known."""
-    largest: Dict[str, Tuple[float, Record]] = {}
-    for check in checks:
-        worst = worst_in(check)
-        if not worst:
-            continue
-        metric, error, seen = worst.metric, worst.largest, largest.get(worst.metric)
-        if seen is None or (not math.isnan(seen[0]) and (math.isnan(error) or error > seen[0])):
-            largest[metric] = error, check
-    if len(largest) > 1 and largest.get("exact", (1.0,))[0] == 0:
-        del largest["exact"]
-    order = sorted(largest, key=lambda metric: METRICS.index(metric) if metric in METRICS else len(METRICS))
-    return [
-        Worst(metric, largest[metric][0], number(largest[metric][1], "error.limit") or 0.0, largest[metric][1],
-              _since(checks, metric) if len(largest) > 1 else 0)
-        for metric in order
-    ]  # fmt: skip
+    measured = grouped(filter(None, map(worst_in, checks)), lambda worst: worst.metric)
+    found = [max(of, key=lambda worst: (math.isnan(worst.largest), worst.largest)) for of in measured.values()]
+    if len(found) > 1:
+        found = [worst for worst in found if worst.metric != "exact" or worst.largest]
+    if len(found) > 1:
+        found = [worst._replace(since=_since(checks, worst.metric)) for worst in found]
+    return sorted(found, key=lambda worst: METRICS.index(worst.metric) if worst.metric in METRICS else len(METRICS))
 
 
 def _since(checks: Sequence[Record], metric: str) -> int:
@@ -85,12 +74,10 @@ class Errors:
     """The checks of a machine that measured an error."""
 
     def __init__(self, machine: Machine) -> None:
-        self._checks: Dict[Tuple[str, str, str, str], List[Record]] = {}
+        measured = (check for check in machine.of("check") if member(check, "error.metric"))
+        names = ("kernel", "dtype", "numerics", "backend")
+        self._checks = grouped(measured, lambda check: tuple(check[name] for name in names))
         self._found: Dict[Tuple[Any, ...], List[Worst]] = {}
-        for check in machine.of("check"):
-            if member(check, "error.metric"):
-                key = (check["kernel"], check["dtype"], check["numerics"], check["backend"])
-                self._checks.setdefault(key, []).append(check)
 
     def of(self, record: Record) -> List[Worst]:
         """Returns the largest errors that belong to a timing."""
@@ -101,24 +88,18 @@ class Errors:
             self._found[(*key, scale)] = worst_of(checks)
         return self._found[(*key, scale)]
 
-    def rows(self) -> List[Tuple[Tuple[str, str, str, str], List[Worst]]]:
+    def rows(self) -> List[Tuple[Any, List[Worst]]]:
         """Returns all largest errors by kernel, dtype, numerics mode and backend."""
         return [(key, worst_of(checks)) for key, checks in self._checks.items()]
 
     def by_range(self, kernel: str, numerics: str, backends: Sequence[str]) -> Optional["ByRange"]:
         """Returns largest f32 errors by range of positions; None if no scan measured them."""
-        ranges: Dict[int, None] = {}
         cells: Dict[str, Dict[int, List[Worst]]] = {}
         for backend in backends:
-            checks = self._checks.get((kernel, "f32", numerics, backend), [])
-            own: Dict[int, List[Record]] = {}
-            for check in checks:
-                if bits(check):
-                    own.setdefault(bits(check), []).append(check)
-            if own:
-                ranges.update(dict.fromkeys(own))
-                cells[backend] = {end: worst_of(found) for end, found in own.items()}
-        return ByRange(kernel, numerics, list(ranges), cells) if ranges else None
+            scans = filter(bits, self._checks.get((kernel, "f32", numerics, backend), []))
+            cells[backend] = {end: worst_of(found) for end, found in grouped(scans, bits).items()}
+        ends = list(dict.fromkeys(end for row in cells.values() for end in row))
+        return ByRange(kernel, numerics, ends, {name: row for name, row in cells.items() if row}) if ends else None
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Optional
 
 from ..command import CommandError
 
-FILES = ("report.html", "report.md", "results.jsonl")
+FILES = {"html": "report.html", "md": "report.md", "jsonl": "results.jsonl"}
 
 
 def _others(folder: Path) -> Optional[str]:
     """Returns the name of a file that no report wrote; None if there is none."""
     names = sorted(path.name for path in folder.iterdir())
-    return next(iter(names), None) if names and "results.jsonl" not in names else None
+    return names[0] if names and FILES["jsonl"] not in names else None
 
 
 class ReportFolder:

@@ -2,150 +2,119 @@
 
 import base64
 import gzip
-import importlib.util
 import json
+import math
 import re
+import shlex
+import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
-from .. import quality, units
+from .. import show, units
 from ..convert import Record
-from ..ranking import Ranking, Standing, Timing
+from ..results import comparison, outcome
 from ..runs import member, number
-from .errors import Worst, text_of, worst_in
-from .glossary import METHOD, METHOD_OF_COMPARISONS, TERMS
-from .view import RAN, Host, View, shape
+from .errors import text_of, worst_in
+from .glossary import TERMS
+from .view import RAN, Host, View
 
 HERE = Path(__file__).parent
 # D3, to be inlined: in a bundle, from PyPI (XStatic-D3), from Debian (libjs-d3).
-D3 = (HERE / "d3.min.js", Path("/usr/share/javascript/d3/d3.min.js"))
-VERDICTS = ("slower", "unclear", "faster", "same", "identical", "incomparable", "new", "removed")
+D3 = (HERE / "d3.min.js", *(Path(folder, "xstatic/pkg/d3/data/d3.js") for folder in sys.path),
+      Path("/usr/share/javascript/d3/d3.min.js"))  # fmt: skip
 
 
 def d3_source() -> Optional[str]:
     """Returns the chart library; None if it is not installed."""
-    paths = list(D3)
-    try:
-        found = importlib.util.find_spec("xstatic.pkg.d3")
-    except ModuleNotFoundError:
-        found = None
-    if found and found.origin:
-        paths.insert(1, Path(found.origin).parent / "data" / "d3.js")
-    return next((path.read_text(encoding="utf-8") for path in paths if path.is_file()), None)
+    return next((path.read_text(encoding="utf-8") for path in D3 if path.is_file()), None)
 
 
 # ---- the data that the page carries ----
 
-TIMING = ("machine", "kernel", "dtype", "numerics", "case", "shape", "level", "backend", "ns", "lo", "hi",
-          "gbps", "share", "roof", "bound", "libm", "autovec", "error", "errorText", "metric", "standing",
-          "rejected")  # fmt: skip
+
+def _timings(host: Host) -> Iterable[Record]:
+    """Yields the timings of a machine by the names of their columns."""
+    shapes = {one["case"]: f"{model['title']}: {one.get('label') or one['case']}"
+              for model in reversed(host.machine.of("model")) for one in reversed(model["cases"])}  # fmt: skip
+    for ranking in host.ranked.cases.values():
+        for row in ranking.rows:
+            record, found = row.record, host.errors.of(row.record)
+            judged = next((worst for worst in found if worst.metric != "exact"), found[0] if found else None)
+            yield {
+                "machine": host.name, "kernel": row.kernel, "dtype": record["dtype"], "numerics": record["numerics"],
+                "case": row.case, "shape": shapes.get(row.case, row.case.rpartition("/")[2]),
+                "level": member(record, "footprint.name"), "backend": row.backend,
+                "ns": row.median if not row.rejected else None, "lo": row.lo or row.median, "hi": row.hi or row.median,
+                "gbps": number(record, "gbps"), "share": row.share, "roof": number(record, "roofline.gbps"),
+                "bound": member(record, "bound.resource") or ("memory" if row.share else None),
+                "libm": row.speedup_libm, "autovec": row.speedup_autovec,
+                "error": judged.largest if judged else None, "metric": judged.metric if judged else None,
+                "errorText": text_of(found), "standing": ranking.place(row), "rejected": row.rejected,
+            }  # fmt: skip
 
 
-def _digits(value: Optional[float], many: int = 5) -> Optional[float]:
-    return None if value is None else float(f"{value:.{many}g}")
-
-
-def _standing(row: Timing, ranking: Ranking) -> str:
-    words = {
-        Standing.FASTEST: "fastest",
-        Standing.TIED: "tie",
-        Standing.NOISY: "noisy",
-        Standing.WRONG: "wrong",
-        Standing.NOT_TIMED: "not timed",
-    }
-    if row.standing == Standing.SLOWER and ranking.fastest:
-        return f"{units.times(row.median / ranking.fastest.median)} as long"
-    return words.get(row.standing, "")
-
-
-def _timing(host: Host, row: Timing, ranking: Ranking) -> List[Any]:
-    record, models = row.record, host.machine.of("model")
-    found = host.errors.of(record)
-    judged = next((worst for worst in found if worst.metric != "exact"), found[0] if found else None)
-    bound = member(record, "bound.resource") or ("memory" if row.share else None)
-    level = member(record, "footprint.name")
-    return [
-        host.name, row.kernel, record["dtype"], record["numerics"], row.case,
-        shape(record, models), level, row.backend, _digits(row.median) if not row.rejected else None,
-        _digits(row.lo or row.median), _digits(row.hi or row.median), _digits(number(record, "gbps")),
-        _digits(row.share, 3), _digits(number(record, "roofline.gbps")), bound, _digits(row.speedup_libm, 4),
-        _digits(row.speedup_autovec, 4), _finite(judged), text_of(found), judged.metric if judged else None,
-        _standing(row, ranking), row.rejected,
-    ]  # fmt: skip
-
-
-def _finite(worst: Optional[Worst]) -> Optional[float]:
-    return float(f"{worst.largest:.4g}") if worst and abs(worst.largest) < float("inf") else None
-
-
-def _pair(record: Record) -> Dict[str, Any]:
-    ratio = number(record, "ratio")
+def _pair(pair: Record) -> Record:
+    ratio = number(pair, "ratio")
     return {
-        "name": f"{record['case']} {record['backend']}", "ratio": _digits(ratio), "verdict": record["verdict"],
-        "lo": _digits(number(record, "ci.lo") or ratio), "hi": _digits(number(record, "ci.hi") or ratio),
-        "control": _digits(number(record, "control_ratio")), "noise": number(record, "noise_threshold"),
-        "reason": record["reason"],
+        "name": f"{pair['case']} {pair['backend']}", "verdict": comparison.verdict(pair), "reason": pair["reason"],
+        "ratio": ratio, "lo": number(pair, "ci.lo") or ratio, "hi": number(pair, "ci.hi") or ratio,
+        "control": number(pair, "control_ratio"), "noise": number(pair, "noise_threshold"),
     }  # fmt: skip
 
 
-def page_data(view: View) -> Dict[str, Any]:
-    """Returns what the charts and filters of the page read."""
-    timings = [
-        _timing(host, row, ranking)
-        for host in view.hosts
-        for ranking in host.ranked.cases.values()
-        for row in ranking.rows
-    ]
-    curves = [
-        {"machine": host.name, "name": curve["curve"], "backend": curve.get("backend", ""),
-         "numerics": curve.get("numerics", ""), "positions": curve["positions"],
-         "errors": [_digits(error, 3) for error in curve["errors"]]}
-        for host in view.hosts
-        for curve in host.machine.of("curve")
-    ]  # fmt: skip
-    pairs = sorted(map(_pair, view.pairs), key=lambda pair: (VERDICTS.index(pair["verdict"]), -(pair["ratio"] or 0)))
-    # A text is stored once. Rows hold -1 - its place; their own numbers are never negative.
-    texts: Dict[str, int] = {}
-    rows = [[-1 - texts.setdefault(value, len(texts)) if isinstance(value, str) else value for value in row]
-            for row in timings]  # fmt: skip
-    return {"colors": view.colors, "columns": TIMING, "texts": list(texts), "timings": rows, "curves": curves,
-            "pairs": pairs}  # fmt: skip
+def _finite(value: Any) -> Any:
+    """Returns data with numbers of five digits, and none that JSON lacks."""
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, float):
+        return float(f"{value:.5g}") if math.isfinite(value) else None
+    return value
 
 
-CHECK = ("case", "suite", "status", "reason", "problem", "shown", "limit", "worst_at", "got", "want", "coverage",
-         "checked", "misrounded", "command")  # fmt: skip
+def page_data(view: View) -> str:
+    """Returns what the charts and filters of the page read: JSON that may stand in a script element."""
+    curves = [{**curve, "machine": host.name} for host in view.hosts for curve in host.machine.of("curve")]
+    timings = [timing for host in view.hosts for timing in _timings(host)]
+    data = _finite({"colors": view.colors, "timings": timings, "curves": curves, "pairs": [*map(_pair, view.pairs)]})
+    return _json(data).replace("<", "\\u003c")
 
 
-def _check(check: Record) -> Tuple[Any, ...]:
+def _json(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+def _check(check: Record) -> Record:
+    """Returns what the page shows of a check."""
     error, worst = check.get("error", {}), worst_in(check)
     shown, limit = worst.judged if worst else ("", "")
-    return (
-        check["case"], _suite(check["suite"]), check["status"], check.get("reason"), check.get("problem"), shown, limit,
-        error.get("worst_at"), error.get("got"), error.get("want"), error.get("coverage"), error.get("checked"),
-        error.get("misrounded"), check.get("command"),
-    )  # fmt: skip
+    measured = ("worst_at", "got", "want", "coverage", "checked", "misrounded")
+    return {
+        "suite": suite(check["suite"]), "shown": shown, "limit": limit, **{name: error.get(name) for name in measured},
+        **{name: check.get(name) for name in ("case", "status", "reason", "problem", "command")},
+    }  # fmt: skip
 
 
 def packed_checks(view: View) -> str:
-    """Returns all checks by machine, kernel and backend: JSON, compressed, in base64.
+    """Returns all checks: JSON, compressed, in base64.
 
-    Many backends return the same bits, so each check is there once. A cell has the place of each of its checks, less
-    the place before.
+    Many backends return the same bits, so each check is there once, with the numbers of its cells.
     """
-    places: Dict[Tuple[Any, ...], int] = {}
-    cells: Dict[str, List[int]] = {}
+    cells: Dict[str, int] = {}
+    found: Dict[Tuple[Any, ...], List[int]] = {}
+    columns: List[str] = []
     for host in view.hosts:
-        before: Dict[str, int] = {}
         for check in host.machine.of("check"):
-            cell = f"{host.name} {check['kernel']} {check['backend']}"
-            place = places.setdefault(_check(check), len(places))
-            cells.setdefault(cell, []).append(place - before.get(cell, 0))
-            before[cell] = place
-    data = {"columns": CHECK, "checks": list(places), "cells": cells}
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+            cell = cells.setdefault(f"{host.name} {check['kernel']} {check['backend']}", len(cells))
+            shown = _check(check)
+            found.setdefault(tuple(shown.values()), []).append(cell)
+            columns = [*shown, "cells"]
+    checks = [[*values, of] for values, of in found.items()]
+    text = _json({"cells": cells, "columns": columns, "checks": checks})
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
@@ -157,7 +126,8 @@ def _has(*kinds: str) -> Callable[[View], bool]:
 
 
 # The sections of the page in their order: name, title, and whether a view has it. To add one, write
-# templates/sections/NAME.j2, which sees what _common() returns, and a line here; test it in test_page.py.
+# templates/sections/NAME.j2, which sees what environment() and to_html() name, and a line here, and test it in
+# test_page.py.
 SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
     ("comparison", "Comparison", _has("pair", "change")),
     ("fleet", "Fleet", lambda view: len(view.hosts) > 1),
@@ -170,51 +140,32 @@ SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
 )
 
 
-def facts(host: Host) -> Iterable[Tuple[str, str]]:
-    """Yields what a machine is, with which quality it was measured, and why."""
-    env = host.env
-    cpus, caches = env.get("cpus", {}), env.get("caches", [])
-    yield "CPU", f"{host.cpu} ({member(env, 'cpu.key')})"
-    yield "Features", ", ".join(member(env, "cpu.features") or [])
-    yield "CPUs", f"{cpus.get('online')} online, {cpus.get('allowed')} for this process" if cpus else ""
-    yield "Caches", ", ".join(f"L{c['level']} {c['type'].lower()} {units.size(c['bytes'])}" for c in caches)
-    yield "Hypervisor", str(env.get("virtualization") or "")
-    yield "Frequency", ", ".join(f"{name} {value}" for name, value in env.get("frequency", {}).items())
-    yield "System", ", ".join(str(value) for value in env.get("os", {}).values())
-    build = env.get("build", {})
-    yield "Build", f"{build.get('cc', '')} {build.get('version', '')} {build.get('flags', '')}".strip()
-    tool = host.machine.header.get("tool", {})
+def facts(host: Host) -> Dict[str, str]:
+    """Returns what a machine is, with which quality it was measured, and why; empty what is not known."""
+    env, header = host.env, host.machine.header
+    cpus, build, tool = env.get("cpus", {}), env.get("build", {}), header.get("tool", {})
+    caches = (f"L{one['level']} {one['type'].lower()} {units.size(one['bytes'])}" for one in env.get("caches", []))
     changed = ", with changes that are not committed" if tool.get("dirty") else ""
-    yield "posenc", f"{tool.get('version', '')} {tool.get('commit', '')}{changed}".strip()
-    vectors = member(host.machine.header, "vectors.sha256")
-    yield "Golden vectors", f"SHA-256 {vectors[:16]}…" if vectors else ""
-    yield "Run", f"{host.machine.header.get('mode', '')}, {host.machine.header.get('started', '')}"
-    reasons = quality.of_machine(host.machine).reasons
-    yield "Measurement quality", f"{host.grade}: {'; '.join(reasons) or 'nothing disturbs it'}" if host.grade else ""
+    vectors, (grade, reasons) = member(header, "vectors.sha256"), host.quality
+    return {
+        "CPU": f"{host.cpu} ({member(env, 'cpu.key')})",
+        "Features": ", ".join(member(env, "cpu.features") or []),
+        "CPUs": f"{cpus.get('online')} online, {cpus.get('allowed')} for this process" if cpus else "",
+        "Caches": ", ".join(caches),
+        "Hypervisor": str(env.get("virtualization") or ""),
+        "Frequency": ", ".join(f"{name} {value}" for name, value in env.get("frequency", {}).items()),
+        "System": ", ".join(str(value) for value in env.get("os", {}).values()),
+        "Build": f"{build.get('cc', '')} {build.get('version', '')} {build.get('flags', '')}".strip(),
+        "posenc": f"{tool.get('version', '')} {tool.get('commit', '')}{changed}".strip(),
+        "Golden vectors": f"SHA-256 {vectors[:16]}…" if vectors else "",
+        "Run": f"{header.get('mode', '')}, {header.get('started', '')}",
+        "Measurement quality": f"{grade}: {'; '.join(reasons) or 'nothing disturbs it'}" if grade else "",
+    }
 
 
-def _forced(hosts: Sequence[Host]) -> str:
-    """Returns an example of a backend to force: the fastest that is not the default."""
-    for host in hosts:
-        for answer in host.answers:
-            for cost in answer.costs:
-                if cost.backend != answer.default:
-                    return cost.backend
-    return next((backend for host in hosts for backend in host.backends), "") if hosts else ""
-
-
-def _side(side: Record) -> str:
-    if side.get("rev"):
-        return f"{side['rev']} ({side.get('commit', '')[:10]})"
-    return f"{side.get('path', '?')} {side.get('version', '')}".strip()
-
-
-def _result(side: Optional[Record], change: Record) -> str:
-    side = side or {}
-    largest = number(side, "max")
-    if largest is not None and change.get("metric"):
-        return units.error(largest, change["metric"])
-    return str(side.get("status") or side.get("value") or "–")
+def suite(name: str) -> str:
+    """Returns the name of a suite as people read it."""
+    return TERMS[f"suite-{name}"].name if f"suite-{name}" in TERMS else name
 
 
 def _spread(width: float) -> str:
@@ -222,18 +173,9 @@ def _spread(width: float) -> str:
     return f"±{100 * width:.0f} %" if width <= 1 else "> ±100 %"
 
 
-def _suite(name: str) -> str:
-    """Returns the name of a suite as people read it."""
-    return TERMS[f"suite-{name}"].name if f"suite-{name}" in TERMS else name
-
-
 def _change(ratio: float) -> str:
     """Returns a ratio of times as +7.5 %, or as 697× where a percentage says nothing."""
     return units.times(ratio) if ratio >= 10 else units.change(ratio)
-
-
-def _count(value: float) -> str:
-    return f"{int(value):,}".replace(",", "\u202f")
 
 
 class Code(str):
@@ -267,47 +209,29 @@ def environment(markdown: bool = False) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     env.filters.update(
-        time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size,
-        change=_change, count=_count, errors=text_of, suite=_suite,
-        side=_side, result=_result, forced_backend=_forced,
-        by_verdict=lambda pairs: sorted(pairs, key=lambda pair: VERDICTS.index(pair["verdict"])),
-        code=_code, block=_block,
+        time=units.time, times=units.times, percent=units.percent, size=units.size, change=_change, spread=_spread,
+        count=lambda value: show.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
+        shell=lambda words: shlex.join(map(str, words)), code=_code, block=_block,
     )  # fmt: skip
+    env.globals.update(comparison=comparison, check_words=outcome.check_words, facts=facts, glossary=TERMS)
     return env
-
-
-def suites(host: Host) -> List[str]:
-    """Returns the suites of a machine's checks that ran."""
-    return list(dict.fromkeys(check["suite"] for check in host.machine.of("check") if check["status"] in RAN))
-
-
-def _common(view: View) -> Dict[str, Any]:
-    headers = [record for record in view.records if record["t"] == "header"]
-    return {
-        "view": view, "facts": facts, "suites": suites, "glossary": TERMS,
-        "method": METHOD_OF_COMPARISONS if view.pairs else METHOD,
-        "tables": [(host, table) for host in view.hosts for table in host.by_range],
-        "version": member(headers[0], "tool.version") if headers else "",
-        "started": headers[0].get("started", "") if headers else "",
-    }  # fmt: skip
-
-
-def _script(data: Any) -> str:
-    """Returns JSON that may stand in a script element."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
 def to_html(view: View) -> str:
     """Returns the page."""
+    d3 = d3_source()
+    if d3 is None:
+        print("posenc: the page has no charts: D3 is missing. Install libjs-d3 (Debian), or: pip install XStatic-D3",
+              file=sys.stderr)  # fmt: skip
     sections = [(name, title) for name, title, wanted in SECTIONS if wanted(view)]
     raw = {name: (HERE / "templates" / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     return environment().get_template("page.html.j2").render(
-        **_common(view), sections=sections, css=Markup(raw["css"]), script=Markup(raw["js"]),
-        d3=Markup((d3_source() or "").replace("</script", "<\\/script")), data=Markup(_script(page_data(view))),
+        view=view, sections=sections, ran=RAN, css=Markup(raw["css"]), script=Markup(raw["js"]),
+        d3=Markup((d3 or "").replace("</script", "<\\/script")), data=Markup(page_data(view)),
         checks=packed_checks(view),
     )  # fmt: skip
 
 
 def to_markdown(view: View) -> str:
     """Returns the report as Markdown."""
-    return environment(markdown=True).get_template("report.md.j2").render(**_common(view))
+    return environment(markdown=True).get_template("report.md.j2").render(view=view)

@@ -6,7 +6,7 @@ from typing import List, Sequence, Tuple
 
 from .. import show, units
 from ..convert import Record
-from ..runs import Machine, member, number
+from ..runs import Machine, grouped, member, number
 from ..show import many
 
 FAILS = ("inconclusive", "fail", "crash")
@@ -41,14 +41,14 @@ def fails_gate(pair: Record) -> bool:
     return slower and threshold is not None and ratio(pair) - 1.0 >= threshold
 
 
-def pairs(machine: Machine) -> List[Record]:
-    """Returns the pairs of a machine by verdict, those that changed most first."""
+def pairs(*machines: Machine) -> List[Record]:
+    """Returns the pairs by verdict, those that changed most first."""
 
     def place(pair: Record) -> Tuple[bool, int, float, str, str]:
         change = abs(math.log(ratio(pair))) if ratio(pair) > 0 else 0.0
         return not is_broken(pair), list(WORDS).index(verdict(pair)), -change, pair["case"], pair["backend"]
 
-    return sorted(machine.of("pair"), key=place)
+    return sorted((pair for machine in machines for pair in machine.of("pair")), key=place)
 
 
 def direction(change: Record) -> str:
@@ -57,7 +57,7 @@ def direction(change: Record) -> str:
     return "moved" if worse is None else "worse" if worse else "better"
 
 
-def changes(machine: Machine) -> List[Record]:
+def changes(*machines: Machine) -> List[Record]:
     """Returns the results that changed: worse ones first, then those that are neither; statuses, errors, bits."""
 
     def place(change: Record) -> Tuple[int, int, str, str, str]:
@@ -65,7 +65,7 @@ def changes(machine: Machine) -> List[Record]:
         what = {"status": 0, "error": 1}.get(str(change.get("what")), 2)
         return way, what, change["case"], change["backend"], change.get("suite", "")
 
-    return sorted(machine.of("change"), key=place)
+    return sorted((change for machine in machines for change in machine.of("change")), key=place)
 
 
 def tally(machine: Machine) -> Counter[str]:
@@ -151,3 +151,38 @@ def outcome_of(records: Sequence[Record], gate: bool, strict: bool) -> Tuple[int
     if strict and unclear:
         return 4, many(unclear, "unclear verdict")
     return 0, f"{' and '.join(reasons)}; --gate would exit with 3" if reasons else "no failure, no confirmed slowdown"
+
+
+def conclusion(records: Sequence[Record], *machines: Machine) -> str:
+    """Returns what a comparison found and its exit code, in a sentence: what is worse, else what is otherwise new."""
+    found = grouped([*pairs(*machines), *changes(*machines)], _kind)
+    bad, other = ("failing", "worse", "slower"), ("faster", "better", "otherwise changed", "unclear", "incomparable")
+    kinds = [kind for kind in bad if kind in found] or [kind for kind in (*other, "new", "removed") if kind in found]
+    parts = [_example(kind, found[kind]) for kind in kinds]
+    if not parts:
+        parts = ["nothing changed beyond noise" if "same" in found or "identical" in found else "no result changed"]
+    if sum(record["t"] == "header" for record in records) == 1 and not any(machine.partial for machine in machines):
+        options = records[0].get("options") or {}
+        parts.append(
+            "exit code {}: {}".format(*outcome_of(records, bool(options.get("gate")), bool(options.get("strict"))))
+        )
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _kind(result: Record) -> str:
+    """Returns what a pair or a change says of head, in a word or two."""
+    if result["t"] == "change":
+        return {"moved": "otherwise changed"}.get(direction(result), direction(result))
+    return "failing" if is_broken(result) else verdict(result)
+
+
+def _example(kind: str, results: Sequence[Record]) -> str:
+    """Returns how many results are of a kind, and the first of them: 1 pair is slower (CASE on BACKEND: +7.5 %)."""
+    one = results[0]
+    if one["t"] == "change":
+        noun, by = "result", f"{side(one, 'head')}, was {side(one, 'base')}"
+    else:
+        noun, by = "pair", units.change(ratio(one)) if ratio(one) > 0 else str(one.get("reason"))
+    are, first = ("is", "") if len(results) == 1 else ("are", "first: ")
+    return f"{many(len(results), noun)} {are} {kind} ({first}{one['case']} on {one['backend']}: {by})"

@@ -46,12 +46,11 @@ const columns = [
 const numeric = new Set(["ns", "width", "gbps", "share", "libm", "autovec", "error"]);
 const ofCase = new Set(["machine", "kernel", "dtype", "numerics", "shape", "level"]);
 const mostFirst = new Set(["share", "gbps", "libm", "autovec"]);
-const timings = data.timings.map((values) => {
-  const row = Object.fromEntries(data.columns.map((name, at) => [name, values[at] < 0 ? data.texts[-1 - values[at]] : values[at]]));
+const timings = data.timings;
+for (const row of timings) {
   row.short = row.case.split("/").pop();
   row.width = row.ns ? Math.max(row.hi - row.ns, row.ns - row.lo) / row.ns : null;
-  return row;
-});
+}
 const varies = (name) => new Set(timings.map((row) => row[name])).size > 1;
 const useful = columns.filter(([name]) => !["machine", "dtype", "numerics"].includes(name) || varies(name));
 const first = 60;
@@ -96,8 +95,7 @@ function filtered() {
   return rows.sort((a, b) => {
     const [x, y] = [a[key], b[key]];
     if (x === y) return 0;
-    if (x === null || x === undefined) return 1;
-    if (y === null || y === undefined) return -1;
+    if (x == null || y == null) return x == null ? 1 : -1;
     return sign * (numeric.has(key) ? x - y : String(x).localeCompare(String(y)));
   });
 }
@@ -282,8 +280,8 @@ function drawPosition() {
   const dashes = ["none", "6 3", "2 3", "8 3 2 3"], modes = [...new Set(curves.map((curve) => curve.numerics))];
   svg.selectAll("path.line").data(curves).enter().append("path").attr({ class: "line", d: (curve) => path(d3.zip(curve.positions, curve.errors)) })
     .style({ stroke: (curve) => data.colors[curve.backend] || "var(--quiet)", "stroke-dasharray": (curve) => dashes[modes.indexOf(curve.numerics) % 4] })
-    .append("title").text((curve) => curve.name);
-  caption(figure, "Upwards: largest absolute error of cosine and sine. To the right: position.", curves.map((curve) => [curve.name, data.colors[curve.backend]]));
+    .append("title").text((curve) => curve.curve);
+  caption(figure, "Upwards: largest absolute error of cosine and sine. To the right: position.", curves.map((curve) => [curve.curve, data.colors[curve.backend]]));
 }
 function drawForest() {
   const where = document.getElementById("forest");
@@ -352,9 +350,9 @@ async function openCell(button) {
   drawerBody.replaceChildren("Reading …");
   drawer.showModal();
   checks = checks || (await unpacked());
-  let place = 0; // each is stored less the one before
-  const found = (checks.cells[`${machine} ${kernel} ${backend}`] || []).map((step) =>
-    ({ backend, ...Object.fromEntries(checks.columns.map((name, at) => [name, checks.checks[(place += at ? 0 : step)][at]])) }));
+  const cell = checks.cells[`${machine} ${kernel} ${backend}`];
+  const found = checks.checks.filter((values) => values.at(-1).includes(cell))
+    .map((values) => ({ backend, ...Object.fromEntries(checks.columns.map((name, at) => [name, values[at]])) }));
   const failed = (check) => ["fail", "crash"].includes(check.status);
   found.sort((a, b) => failed(b) - failed(a));
   const filter = element("input", { type: "search", placeholder: "filter the cases", "aria-label": "Filter the cases" });
