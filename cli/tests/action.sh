@@ -27,7 +27,7 @@ change() { # BRANCH EXPRESSION: of sed, on the plug-in of main
 mkdir "$project" && cd "$project" && git init -q -b main . && git commit -q --allow-empty -m empty && cp "$root/examples/plugin.c" . &&
     git add . && git commit -q -m base || exit 1
 change same 's|^/\* One head|/* A single head|'
-change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 60000; i++) {}|'
+change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 6000; i++) {}|'
 change wrong 's|y\[i\] = fmaf(x0, c, -(x1 \* s));|y[i] = x0 * c - x1 * s;|'
 change broken 's|^#include <math.h>|#include <maths.h>|'
 git checkout -q --orphan stranger && git commit -q -m stranger || exit 1
@@ -82,7 +82,7 @@ same 'both files of records are whole' "$(tail -q -n 1 "$project"/posenc-ci/*.js
 same 'the kept page is that of the job' "$(cmp "$project/posenc-ci/summary.md" summary && echo yes)" yes
 same 'nothing of git is left changed' "$(cd "$project" && git worktree list | wc -l | tr -d ' ')$(cd "$project" && git status --short | tr -d '\n')" '1?? posenc-ci/'
 
-# A slower one, told, and failing where there is a gate.  It takes some hundred times as long, so that it is told on any
+# A slower one, told, and failing where there is a gate.  It takes some ten times as long, so that it is told on any
 # machine; of the time limit the small shape uses a second.
 slow="${small%--processes*}--time-limit 3600"
 on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow" POSENC_GATE=yes
