@@ -109,8 +109,6 @@ compares 'and --strict says so: exit 4' 4 'unclear ' "$PLUGIN" "$PLUGIN_SLOW" --
 # Twenty times as long is slower on any machine.
 compares 'a gate fails where head is slower' 3 'slower ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" --time-limit 3600 --gate
 same 'which was confirmed' "$(member_of stdout confirmed)$(member_of stdout processes)" 'true 5 '
-compares 'and not without --gate' 0 'slower ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" --time-limit 3600
-compares 'nor where it is faster' 0 'faster ' "$PLUGIN_SLOW" "$PLUGIN" --problem "$small" --time-limit 3600 --gate
 # shellcheck disable=SC2086
 compares 'a wrong head: exit 1, no number' 1 'incomparable ' "$PLUGIN" "$PLUGIN_WRONG" --problem "$small" $short
 same 'with its reason' "$(grep -c '"reason":"head: wrong: .*"failed":{"who":"head","how":"wrong"}' stdout) $(grep -c '"ratio"' stdout)" '1 0'
