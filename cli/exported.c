@@ -74,7 +74,7 @@ int exported_write(const struct cli *cli, const struct format *format, const jso
         if (export)
             *word++ = "export";
         *word++ = "-";
-        *word++ = "--format";
+        *word++ = export ? "--format" : "--out";
         *word++ = format->name;
         status = run(argv, fileno(file), fileno(to));
     }

@@ -44,7 +44,7 @@ fi
 # ---- What is shown ----
 
 rm -f work/*
-succeeds 'saved counts on a page' 'scalar' report "$scratch/first.jsonl" --format html
+succeeds 'saved counts on a page' 'scalar' report "$scratch/first.jsonl" --out html
 refuses 'an operand' 'unexpected argument: alibi' count alibi
 refuses 'a pattern that matches nothing' '--case: nothing/[*]' count --kernel learned_add --backend scalar --case 'nothing/*'
 run "$POSENC" count --backend scalar --budget 0.000001 --out jsonl:r.jsonl

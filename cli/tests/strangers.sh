@@ -36,7 +36,7 @@ clean() { # NAME FILE: no byte that a terminal obeys
 for format in console md html csv junit summary comment annotations badge gbench gha bmf baseline jsonl; do
     case $format in
     console) run "$POSENC" report hostile.jsonl -v ;;
-    md | html | jsonl) run "$POSENC" report hostile.jsonl --format "$format" ;;
+    md | html | jsonl) run "$POSENC" report hostile.jsonl --out "$format" ;;
     *) run "$POSENC" results export hostile.jsonl --format "$format" ;;
     esac
     case $status in 0) ;; *) fail "$format is written" "exit $status" ;; esac
