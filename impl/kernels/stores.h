@@ -82,16 +82,30 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
 /* The forms of function(type, how, args), each compiled by itself: all in one body took the compiler twice
  * as long, and what their rows need was not in registers (alibi_add of short rows 1.15 times the time,
  * Zen 5).  args_of: the struct behind args. */
-#define FORM(function, args_of, type, how)                                                     \
-    static                                                                                     \
-        __attribute__((noinline)) void function##_##type##_##how(const struct args_of *args)   \
+#define FORM_OF(isa, function, type, how) KERNEL_SYMBOL(isa, function##_##type##_##how)
+#define DECLARE_FORM(isa, function, args_of, type, how)                                        \
+    void FORM_OF(isa, function, type, how)(const struct args_of *args);
+#define FORM(isa, function, args_of, type, how)                                                \
+    DECLARE_FORM(isa, function, args_of, type, how)                                            \
+    __attribute__((noinline)) void FORM_OF(isa, function, type,                                \
+                                           how)(const struct args_of *args)                    \
     {                                                                                          \
         function(type, how, args);                                                             \
     }
+
+/* An ISA that differs from another in how it stores bf16 alone runs the other's forms of f32 and f16: the build
+ * names it POSENC_F32_ISA. */
+#ifdef POSENC_F32_ISA
+#define F32_FORM DECLARE_FORM
+#else
+#define F32_FORM       FORM
+#define POSENC_F32_ISA POSENC_ISA
+#endif
+
 #define FORMS(function, args_of, how)                                                          \
-    FORM(function, args_of, POSENC_F32, how)                                                   \
-    FORM(function, args_of, POSENC_F16, how)                                                   \
-    FORM(function, args_of, POSENC_BF16, how)
+    F32_FORM(POSENC_F32_ISA, function, args_of, POSENC_F32, how)                               \
+    F32_FORM(POSENC_F32_ISA, function, args_of, POSENC_F16, how)                               \
+    FORM(POSENC_ISA, function, args_of, POSENC_BF16, how)
 #define FORMS_WRITTEN(function, args_of)                                                       \
     FORMS(function, args_of, STORED)                                                           \
     FORMS(function, args_of, STREAMED)
@@ -104,15 +118,15 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
     FORMS(function, args_of, SUMMED_STREAMED)
 
 /* Runs the form for a type, or for a call, of those that write or of those that add.  No switch: a table of
- * jumps is not followed where the code of a kernel is compared with another (bench/walk.c). */
+ * jumps is not followed where the code of two builds is compared (reports/posenc/compare/same_code.py). */
 #define RUN_FORM(function, type, how, args)                                                    \
     do {                                                                                       \
         if ((type) == POSENC_F32)                                                              \
-            function##_POSENC_F32_##how(args);                                                 \
+            FORM_OF(POSENC_F32_ISA, function, POSENC_F32, how)(args);                          \
         else if ((type) == POSENC_F16)                                                         \
-            function##_POSENC_F16_##how(args);                                                 \
+            FORM_OF(POSENC_F32_ISA, function, POSENC_F16, how)(args);                          \
         else                                                                                   \
-            function##_POSENC_BF16_##how(args);                                                \
+            FORM_OF(POSENC_ISA, function, POSENC_BF16, how)(args);                             \
     } while (0)
 #define RUN_WRITTEN(function, args)                                                            \
     do {                                                                                       \
