@@ -358,11 +358,14 @@ static bool conforms(const char *unused)
                                           .case_glob = "*/model*",
                                           .problem = m.verify,
                                           .n_problems = m.n_verify };
-    const struct posenc_backend *backend;
-    n_judged = n_failed = 0;
-    for (size_t i = 0; (backend = posenc_backend_at(i)); i++)
+    enum { MOST_BACKENDS = 64 };
+    const struct posenc_backend *usable[MOST_BACKENDS], *backend;
+    size_t n = 0;
+    for (size_t i = 0; n < MOST_BACKENDS && (backend = posenc_backend_at(i)); i++)
         if (!posenc_backend_obstacle(backend))
-            conf_run(&backend, 1, &options, on_result, NULL);
+            usable[n++] = backend;
+    n_judged = n_failed = 0;
+    conf_run(usable, n, &options, on_result, NULL);
     return n_judged >= m.n_verify && m.n_verify > 0 && n_failed == 0;
 }
 
