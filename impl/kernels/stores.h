@@ -86,12 +86,19 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
 #define DECLARE_FORM(isa, function, args_of, type, how)                                        \
     void FORM_OF(isa, function, type, how)(const struct args_of *args);
 #define FORM(isa, function, args_of, type, how)                                                \
-    DECLARE_FORM(isa, function, args_of, type, how)                                            \
-    __attribute__((noinline)) void FORM_OF(isa, function, type,                                \
-                                           how)(const struct args_of *args)                    \
+    FORM_SCOPE DECLARE_FORM(isa, function, args_of, type, how)                                 \
+    FORM_SCOPE __attribute__((noinline)) void FORM_OF(isa, function, type,                     \
+                                                      how)(const struct args_of *args)         \
     {                                                                                          \
         function(type, how, args);                                                             \
     }
+
+/* What nobody runs is not compiled, unless another ISA may run it. */
+#ifdef POSENC_LENDS_FORMS
+#define FORM_SCOPE
+#else
+#define FORM_SCOPE static
+#endif
 
 /* An ISA that differs from another in how it stores bf16 alone runs the other's forms of f32 and f16: the build
  * names it POSENC_F32_ISA. */
