@@ -93,15 +93,15 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
         function(type, how, args);                                                             \
     }
 
-/* What nobody runs is not compiled, unless another ISA may run it. */
+/* Forms that this ISA never runs are not compiled, unless it lends them to another. */
 #ifdef POSENC_LENDS_FORMS
 #define FORM_SCOPE
 #else
 #define FORM_SCOPE static
 #endif
 
-/* An ISA that differs from another in how it stores bf16 alone runs the other's forms of f32 and f16: the build
- * names it POSENC_F32_ISA. */
+/* An ISA that differs from another only in how it stores bf16 borrows the other's forms of f32 and f16.  The build
+ * names that other ISA POSENC_F32_ISA. */
 #ifdef POSENC_F32_ISA
 #define F32_FORM DECLARE_FORM
 #else

@@ -37,12 +37,8 @@ class Timing:
 
     def __init__(self, record: Record) -> None:
         rate, of = (float(units.rate(number(record, name) or 0.0)) for name in ("gbps", "roofline.gbps"))
-        self.record = record
-        self.case, self.kernel, self.backend = (
-            str(record["case"]),
-            str(record.get("kernel", "")),
-            str(record["backend"]),
-        )
+        self.record, self.case, self.backend = record, str(record["case"]), str(record["backend"])
+        self.kernel = str(record.get("kernel", ""))
         self.median, self.lo, self.hi = (number(record, name) or 0.0 for name in ("median_ns", "ci.lo", "ci.hi"))
         self.control = abs(number(record, "control_pct") or 0.0) / 100  # difference of the A/A control, a share
         self.rejected = str(record.get("rejected") or ("" if 0 < self.median < math.inf else "no time recorded"))

@@ -121,6 +121,12 @@ def test_a_process_may_end_in_several_shards() -> None:
     assert kinds(merge(files, False, [])[0])["check"] == 23
 
 
+def otherwise(file: File, at: int, **members: Any) -> File:
+    """A file of which a record has other members."""
+    file[1][at].update(members)
+    return file
+
+
 REJECTED = [
     (shards(0, 2), 6, "missing: shard 1 of 3 of verify on amd-1a-02-1/KVM. Expected 0 to 2."),
     (shards(1), 6, "missing: shards 0, 2 of 3"),
@@ -130,7 +136,17 @@ REJECTED = [
      "r1: is partial: its run was interrupted, or goes on. Run posenc verify again."),
     ([*shards(0, 2), run("r1", (1, 3), ends=None)], 2, "r1: is partial"),
     ([run("w", ends=None)], 2, "w: is partial"),
-    ([("x", run("x")[1][:1])], 2, "x: is partial"),
+    ([("x", run("x")[1][:1])], 2, "x: nothing says which machine it is of"),
+    ([("x", [*run("x")[1], {"t": "env"}])], 2, "x: records follow the footer of a run"),
+    ([run("w", machine=ARM), otherwise(run("x", machine=ARM), 5, status="fail")], 2,
+     "x: alibi/f32/given/case-1 of neon on arm-41-d4f-r0p1 differs from the same in w"),
+    ([*shards(0, 2), otherwise(run("r1", (1, 3)), 3, available=False)], 2,
+     "r1: its backend avx512 differs from that of r0"),
+    ([run("r4", (4, 3))], 2, 'r4: there is no such shard (got {"i": 4, "n": 3})'),
+    ([run("r", (-1, 3))], 2, 'r: there is no such shard (got {"i": -1, "n": 3})'),
+    ([run("r", (0, 10**9))], 2, 'r: there is no such shard (got {"i": 0, "n": 1000000000})'),
+    ([otherwise(run("r"), 0, shard={"i": 0, "n": "a"})], 2, 'r: there is no such shard (got {"i": 0, "n": "a"})'),
+    ([otherwise(run("r"), 0, shard="0/3")], 2, 'r: there is no such shard (got "0/3")'),
     ([run("w", ends=False)], 2, "w: is partial"),
     ([*shards(0, 2), run("r1", (1, 3), vectors={"sha256": "77aa"})], 2,
      "r1: its vectors are 77aa, those of r0 are 91c4"),

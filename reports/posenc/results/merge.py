@@ -11,10 +11,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from ..command import CommandError, Parser, write_output
 from ..convert import Record
 from ..records import dump, load
-from ..runs import grouped, member, number
+from ..runs import KEYS, grouped, member, number
 from ..show import plain
 
 MISSING = 6  # exit code: shards are missing
+MOST_SHARDS = 1_000_000
 _FACTS = ("env", "kernel", "backend", "model")  # said once for all shards
 _ALIKE = ("mode", "tool.version", "tool.commit", "tool.dirty", "vectors.sha256", "shard.n", "seed")  # in all shards
 
@@ -49,12 +50,21 @@ class Run(NamedTuple):
 
 
 def find_runs(path: str, records: List[Record]) -> Iterator[Run]:
-    """Yields the runs of a file."""
+    """Yields the runs of a file. Rejects one that names no machine or has a shard that there is not."""
     starts = [at for at, record in enumerate(records) if record["t"] == "header"]
     for start, end in zip(starts, [*starts[1:], len(records)]):
-        footer: Record = next((record for record in records[start:end] if record["t"] == "footer"), {})
-        results = [record for record in records[start + 1 : end] if record is not footer]
-        yield Run(path, records[start], results, footer)
+        header, *results = records[start:end]
+        footer = results.pop() if results and results[-1]["t"] == "footer" else {}
+        run = Run(path, header, results, footer)
+        if any(record["t"] == "footer" for record in results):
+            raise CommandError(f"{path}: records follow the footer of a run. Merge files as posenc writes them.")
+        if not run.machine:
+            raise CommandError(f"{path}: nothing says which machine it is of. Merge files with their env records.")
+        i, n = member(header, "shard.i"), member(header, "shard.n")
+        if "shard" in header and not (type(i) is type(n) is int and 0 <= i < n <= MOST_SHARDS):
+            got = json.dumps(header["shard"])
+            raise CommandError(f"{path}: there is no such shard (got {got}). Expected i from 0 to n - 1.")
+        yield run
 
 
 # ---- whether they belong together ----
@@ -98,6 +108,23 @@ def _check_distinct(runs: List[Run]) -> None:
             )
 
 
+def _check_results(runs: List[Run]) -> None:
+    """Rejects a result of a machine that is there twice with other values."""
+    seen: Dict[Any, Tuple[Record, Run]] = {}
+    for run in runs:
+        for record in run.records:
+            if record["t"] not in ("check", "bench") or record["case"].endswith("/ended"):  # ends may be many
+                continue
+            values = {name: value for name, value in record.items() if name != "place"}
+            key = (run.machine, record["t"], *(record.get(name) for name in KEYS[record["t"]]))
+            before, where = seen.setdefault(key, (values, run))
+            if before != values:
+                raise CommandError(
+                    f"{run.path}: {record['case']} of {record['backend']} on {run.machine} differs from the same in "
+                    f"{where.path}. Give each result of a machine once."
+                )
+
+
 def _check_whole(shards: List[Run], mixed: bool) -> Iterator[str]:
     """Rejects a run that lacks shards. Yields notes on attempts at a shard that was finished elsewhere."""
     attempts, n = grouped(shards, lambda run: member(run.header, "shard.i") or 0), shards[0].shards
@@ -134,6 +161,11 @@ def _joined(shards: List[Run], argv: List[str]) -> List[Record]:
         for record in run.records:
             if record["t"] not in _FACTS:
                 results.append(record)
+            elif record["t"] == "backend" and record not in facts and run is not first:
+                raise CommandError(
+                    f"{run.path}: its backend {record['id']} differs from that of {first.path}. "
+                    "Merge shards of one run on one kind of machine."
+                )
             elif record not in facts and (record["t"] != "env" or run is first):  # what env measures differs
                 facts.append(record)
     facts.sort(key=lambda record: _FACTS.index(record["t"]))
@@ -155,6 +187,7 @@ def merge(files: List[Tuple[str, List[Record]]], mixed: bool, argv: List[str]) -
     records: List[Record] = []
     notes: List[str] = []
     _check_distinct(runs)
+    _check_results([run for run in runs if run.complete])
     for shards in grouped(runs, lambda run: run.whole(mixed)).values():
         complete = [run for run in shards if run.complete]
         for run in complete[1:]:
