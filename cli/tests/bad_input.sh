@@ -317,7 +317,7 @@ refuses 'library without the symbol' 'exports no posenc_plugin' verify --plugin 
 
 echo '{"t":"header","schema":"posenc.results/1"}' >cut.jsonl
 printf '{"t":"conf","case":' >>cut.jsonl
-refuses 'and are not merged' 'cut.jsonl: is partial' results merge "$scratch/cut.jsonl"
+refuses 'and are not merged' 'cut.jsonl: nothing says which machine' results merge "$scratch/cut.jsonl"
 echo '{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"max_position_embeddings":64,"rope_scaling":{"rope_type":"twisted","factor":2}}' >c.json
 refuses 'unknown key in a config' 'twisted' table rope_table --model "$scratch/c.json" --out csv:x.csv
 

@@ -62,8 +62,15 @@ void *aligned_alloc(size_t alignment, size_t bytes)
     return __libc_memalign(alignment, bytes);
 }
 
+void *memalign(size_t alignment, size_t bytes);
+void *memalign(size_t alignment, size_t bytes) { return aligned_alloc(alignment, bytes); }
+
+void *valloc(size_t bytes) { return aligned_alloc((size_t)sysconf(_SC_PAGESIZE), bytes); }
+
 int posix_memalign(void **block, size_t alignment, size_t bytes)
 {
+    if (alignment % sizeof(void *) || !alignment || (alignment & (alignment - 1)))
+        return EINVAL;
     void *made = aligned_alloc(alignment, bytes);
     if (!made)
         return ENOMEM;
