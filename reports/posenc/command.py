@@ -6,7 +6,20 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NoReturn, Optional, Sequence, Tuple
+
+# Options of the C commands that select what is checked and timed.
+SELECT = {
+    "kernel": ("NAME", "only these kernels (posenc list kernels)"),
+    "backend": ("NAME", "only these backends or families"),
+    "dtype": ("NAME", "only this element type: f32, f16 or bf16"),
+    "case": ("GLOB", "only cases whose id matches"),
+    "model": ("NAME", "shapes of this model (posenc list models)"),
+    "config": ("FILE", "shapes of a model file or folder"),
+    "plugin": ("LIB", "a shared library with a backend of your own"),
+    "vectors": ("PATH", "other golden vectors"),
+    "limit": ("SECONDS", "CPU time after which a call counts as hung"),
+}
 
 
 class CommandError(Exception):
@@ -17,11 +30,18 @@ class CommandError(Exception):
         self.status = status
 
 
-class Parser(argparse.ArgumentParser):
-    """Parses options. A mistake is a CommandError."""
+def words_of(name: str, values: Sequence[str]) -> List[str]:
+    """Returns the words of a command line that give an option these values."""
+    return [word for value in values for word in (f"--{name}", value)]
 
-    def __init__(self, prog: str, description: str, epilog: Optional[str] = None) -> None:
+
+class Parser(argparse.ArgumentParser):
+    """Parses options. A mistake is a CommandError. An epilog of several lines is printed as it is."""
+
+    def __init__(self, prog: str, description: str, epilog: str = "") -> None:
         super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
+        if "\n" in epilog:
+            self.formatter_class = argparse.RawDescriptionHelpFormatter
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}. See {self.prog} --help.")
@@ -35,6 +55,23 @@ class Parser(argparse.ArgumentParser):
         what = "where it goes (default: standard output)"
         self.add_argument("-o", "--output", metavar="PATH", type=Path, help=what)
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
+
+    def add_outputs(self) -> None:
+        """Adds -o PATH, --out FORMAT and --force, for compare.outputs.outputs_of()."""
+        add = self.add_argument
+        paths = "write .html, .md, .jsonl, .csv or .xml as well"
+        add("-o", "--output", metavar="PATH", type=Path, action="append", default=[], help=paths)
+        formats = "write this format, to standard output or PATH"
+        add("--out", metavar="FORMAT[:PATH]", action="append", default=[], help=formats)
+        add("--force", action="store_true", help="overwrite any file")
+
+    def add_selection(self, *names: str) -> None:
+        """Adds options of SELECT, and --quick and --full."""
+        for name in names:
+            self.add_argument(f"--{name}", metavar=SELECT[name][0], action="append", default=[], help=SELECT[name][1])
+        modes = self.add_mutually_exclusive_group()
+        modes.add_argument("--quick", action="store_true", help="the short run (default)")
+        modes.add_argument("--full", action="store_true", help="every case, more rounds")
 
 
 def _option(kind: Callable[[str], Any], fits: Callable[[float], bool], expected: str) -> Callable[[str], Any]:

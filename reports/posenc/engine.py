@@ -82,13 +82,9 @@ class Engine:
         """Runs the program and returns its standard output. What it rejects is a CommandError."""
         try:
             done = subprocess.run(
-                [str(self.program), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
+                [str(self.program), *arguments], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
                 check=False,
-            )
+            )  # fmt: skip
         except OSError as error:
             raise CommandError(f"the program cannot be run: {error.strerror} (got '{self.program}').") from None
         if done.returncode != 0:

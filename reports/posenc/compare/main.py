@@ -4,10 +4,9 @@ import argparse
 import math
 import sys
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Counter, List, TextIO
 
-from ..command import CommandError, Parser, positive, within
+from ..command import CommandError, Parser, positive, within, words_of
 from ..convert import Record
 from ..engine import Engine
 from ..records import dump, parse
@@ -23,16 +22,7 @@ from .text import Printer, explain
 
 USUAL_S, KERNEL_S = 200.0, 12.0  # the time limit: of all; of a kernel that is named
 
-# Options of posenc pair that select what is compared.
-SELECT = (
-    ("--kernel", "NAME", "only these kernels (posenc list kernels)"),
-    ("--backend", "NAME", "only these backends or families"),
-    ("--dtype", "NAME", "only this element type: f32, f16 or bf16"),
-    ("--model", "NAME", "shapes of this model (posenc list models)"),
-    ("--config", "FILE", "shapes of a model file or folder"),
-    ("--case", "GLOB", "only cases whose id matches"),
-)
-SELECTING = tuple(name[2:] for name, _, _ in SELECT)
+SELECTING = ("kernel", "backend", "dtype", "model", "config", "case")  # what is compared
 # Further options that decide what is found. Of files all but --gate have no effect.
 DECIDING = ("problem", "quick", "full", "seed", "processes", "threshold", "strict", "time-limit", "rev", "build",
             "library", "identical", "gate")  # fmt: skip
@@ -61,15 +51,10 @@ be timed here."""
 
 def _parser() -> Parser:
     parser = Parser("posenc compare", "Whether a change made a kernel slower or faster, or its results others.", EPILOG)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("builds", metavar="BASE HEAD", nargs="*", help="what is compared; with --rev HEAD may be left out")
-    for name, value, text in SELECT:
-        add(name, metavar=value, action="append", default=[], help=text)
+    parser.add_selection(*SELECTING)
     add("--problem", metavar="LINE", help="only this problem, such as 'alibi heads=2 queries=16 keys=16'")
-    modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--quick", action="store_true", help="the short run (default)")
-    modes.add_argument("--full", action="store_true", help="every case, more rounds, also what has the same code")
     add("--rev", action="store_true", help="BASE and HEAD are git revisions; no HEAD: the work tree")
     add("--build", metavar="COMMAND", help="shell command that builds a revision (default: posenc's)")
     add("--library", metavar="PATH", help="the shared object that --build makes")
@@ -83,12 +68,8 @@ def _parser() -> Parser:
     add("--identical", action="store_true", help="time also what has the same machine code")
     add("--explain", metavar="GLOB", help="print the evidence of the verdicts on these cases")
     add("-v", "--verbose", "--all", action="store_true", dest="verbose", help="print all rows")
-    add("-o", "--output", metavar="PATH", type=Path, action="append", default=[],
-        help="write .html, .jsonl, .csv or .xml as well")  # fmt: skip
-    add("--out", metavar="FORMAT[:PATH]", action="append", default=[],
-        help="write this format, to standard output or PATH")  # fmt: skip
+    parser.add_outputs()
     add("--json", action="store_true", help="print records instead of text")
-    add("--force", action="store_true", help="overwrite any file")
     return parser
 
 
@@ -124,7 +105,7 @@ def _check(args: argparse.Namespace, files: bool) -> None:
 
 def _selection(args: argparse.Namespace) -> List[str]:
     """Returns the options that select what is compared, for posenc pair."""
-    words = [word for name in SELECTING for value in getattr(args, name) for word in (f"--{name}", value)]
+    words = [word for name in SELECTING for word in words_of(name, getattr(args, name))]
     words += ["--problem", args.problem] if args.problem else []
     if args.explain and not args.case and not args.problem:
         words += ["--case", args.explain]

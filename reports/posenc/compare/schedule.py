@@ -209,14 +209,8 @@ class Schedule:
         left = {row.key: row for row in rows if row.timed}
         timed = list(left.values())
         begin, share_s = self.clock(), max(slot_s - self.overhead_s, 0.0)
-        options = [
-            "--part",
-            "times",
-            "--seed",
-            str(self.seeds.getrandbits(SEED_BITS)),
-            "--budget",
-            f"{max(share_s, LEAST_S):.6f}",
-        ]
+        seed, budget = self.seeds.getrandbits(SEED_BITS), f"{max(share_s, LEAST_S):.6f}"
+        options = ["--part", "times", "--seed", str(seed), "--budget", budget]
         options += ["--rows-only"] if self.checked else []
         self.checked = True
         while left and not self._out_of_time():

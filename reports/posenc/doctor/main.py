@@ -1,6 +1,5 @@
 """posenc doctor: measures what disturbs timings on this machine, or diagnoses the records of others."""
 
-import argparse
 import textwrap
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
@@ -38,7 +37,6 @@ less than 3 %, and UNCLEAR if not."""
 
 def _parser() -> Parser:
     parser = Parser("posenc doctor", ABOUT, EPILOG)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="records to diagnose (default: measure this machine)")
     add("--quick", action="store_true", help="measure for 3 seconds (default: 13)")

@@ -17,7 +17,7 @@ from ..results.outcome import check_words
 from ..runs import machines
 from ..terminal import console, table
 from .folder import FILES, ReportFolder
-from .measure import SELECT, SHAPES, Measurement
+from .measure import SELECTING, SHAPES, Measurement
 from .view import Host, View
 
 FOLDER = "posenc-report"
@@ -35,22 +35,13 @@ Exit code 1 if a check fails or an output is wrong, 77 if nothing can run here. 
 
 def _parser() -> Parser:
     parser = Parser("posenc report", "Which backend is fastest here, how sure that is, and is it right.", EPILOG)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
-    parser.add_argument("-o", "--output", metavar="PATH", type=Path, action="append", default=[],
-                        help="write .html, .md, .jsonl, .csv or .xml as well")  # fmt: skip
-    parser.add_argument("--out", metavar="FORMAT[:PATH]", action="append", default=[],
-                        help="write this format, to standard output or PATH")  # fmt: skip
+    parser.add_outputs()
     parser.add_argument("--dir", metavar="FOLDER", type=Path, help=f"folder of the report (default: {FOLDER})")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
-    parser.add_argument("--force", action="store_true", help="overwrite any file or folder")
-    for name, value, text in SELECT + SHAPES:
-        parser.add_argument(name, metavar=value, action="append", default=[], help=text)
+    parser.add_selection(*SELECTING, *SHAPES)
     parser.add_argument("--jobs", metavar="N", help="kernels checked at once (default: CPUs)")
     parser.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop timing after SECONDS")
-    modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--quick", action="store_true", help="the short run (default)")
-    modes.add_argument("--full", action="store_true", help="every case, dense scans, more rounds")
     return parser
 
 
@@ -138,7 +129,7 @@ def print_summary(records: List[Record], file: TextIO, verbose: bool) -> None:
 
 def _render(args: argparse.Namespace, outputs: Sequence[Output]) -> int:
     """Renders files."""
-    idle = [name for name, *_ in (*SELECT, *SHAPES, ("--dir",)) if getattr(args, name[2:])]
+    idle = [f"--{name}" for name in (*SELECTING, *SHAPES, "dir") if getattr(args, name)]
     if idle:
         raise CommandError(f"{idle[0]} has no effect on files of records. Leave it out.")
     records = [record for path in args.files for record in load(path)]

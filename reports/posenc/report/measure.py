@@ -4,35 +4,21 @@ import argparse
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
-from ..command import CommandError
+from ..command import CommandError, words_of
 from ..convert import Record
 from ..engine import SIGNALS, Engine, output_of, started
 from ..records import load
+from ..runs import grouped
 
-# Options of the C commands that select what is checked and timed.
-SELECT = (
-    ("--kernel", "NAME", "only these kernels (posenc list kernels)"),
-    ("--backend", "NAME", "only these backends or families"),
-    ("--dtype", "NAME", "only this element type: f32, f16 or bf16"),
-    ("--case", "GLOB", "only cases whose id matches"),
-    ("--plugin", "LIB", "a shared library with a backend of your own"),
-    ("--vectors", "PATH", "other golden vectors"),
-    ("--limit", "SECONDS", "CPU time after which a call counts as hung"),
-)
-SHAPES = (("--model", "NAME", "shapes of this model (posenc list models)"),
-          ("--config", "FILE", "shapes of a model file or folder"))  # fmt: skip
+SELECTING, SHAPES = ("kernel", "backend", "dtype", "case", "plugin", "vectors", "limit"), ("model", "config")
 # A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.
 MODELS = ("transformer-base", "gpt2", "llama-3.1-8b", "bloom-176b", "t5-base")
 # Kernels that are timed at these places of memory as well, if no model is named.
 MAIN_KERNELS, PLACES = ("sinusoidal", "rope_table", "rope_half"), ("*/l2", "*/dram")
 SECONDS, OF_MODELS = 110.0, 0.75  # of timing, and the share of models
 WRONG, BAD_INPUT, NOTHING = 1, 2, 77
-
-
-def _options(name: str, values: Sequence[str]) -> List[str]:
-    return [word for value in values for word in (name, value)]
 
 
 class Measurement:
@@ -42,8 +28,7 @@ class Measurement:
         """`folder` takes the records as they come."""
         self.engine, self.folder, self.args = engine, folder, args
         self.select, self.models = (
-            [word for name, _, _ in options for word in _options(name, getattr(args, name[2:]))]
-            for options in (SELECT, SHAPES)
+            [word for name in names for word in words_of(name, getattr(args, name))] for names in (SELECTING, SHAPES)
         )
         self.runs: List[List[Record]] = []
         self.statuses: List[int] = []
@@ -58,11 +43,11 @@ class Measurement:
         print("Timing …", file=sys.stderr)
         seconds = args.time_limit or (None if args.full else SECONDS)
         share = 1.0 if self.models else OF_MODELS
-        if not self._run("bench", *(self.models or _options("--model", MODELS)), *_limit(seconds, share)):
+        if not self._run("bench", *(self.models or words_of("model", MODELS)), *_limit(seconds, share)):
             return
         if not self.models and not args.case:
-            kernels = [] if args.kernel else _options("--kernel", MAIN_KERNELS)
-            self._run("bench", *kernels, *_options("--case", PLACES), *_limit(seconds, 1 - OF_MODELS))
+            kernels = [] if args.kernel else words_of("kernel", MAIN_KERNELS)
+            self._run("bench", *kernels, *words_of("case", PLACES), *_limit(seconds, 1 - OF_MODELS))
 
     def _run(self, command: str, *options: str) -> bool:
         """Runs a command of the program. Returns false if the rest is not to be run."""
@@ -100,14 +85,12 @@ class Measurement:
 
     def _curves(self, backends: Sequence[str]) -> List[Record]:
         """Returns the largest errors of cosines and sines by position: a record for each curve."""
-        found: Dict[str, Record] = {}
-        for line in self.engine.columns("errors", *_options("--backend", backends)):
-            new: Record = {"t": "curve", "kernel": "rope_table", "curve": line["curve"], "numerics": line["numerics"],
-                           "backend": line["backend"], "positions": [], "errors": []}  # fmt: skip
-            curve = found.setdefault(line["curve"], new)
-            curve["positions"].append(float(line["position"]))
-            curve["errors"].append(float(line["error"]))
-        return list(found.values())
+        lines = self.engine.columns("errors", *words_of("backend", backends))
+        return [
+            {"t": "curve", "kernel": "rope_table", **{name: of[0][name] for name in ("curve", "numerics", "backend")},
+             "positions": [float(line["position"]) for line in of], "errors": [float(line["error"]) for line in of]}
+            for of in grouped(lines, lambda line: line["curve"]).values()
+        ]  # fmt: skip
 
 
 def _limit(seconds: Optional[float], share: float) -> List[str]:

@@ -6,7 +6,7 @@ from typing import Callable, Dict, List, NamedTuple
 from ..command import CommandError, Parser, suggest, write_output
 from ..convert import Record
 from ..records import load
-from . import merge
+from . import merge, trend
 from .annotations import to_annotations
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha
 from .junit import to_junit
@@ -83,19 +83,12 @@ def export(arguments: List[str]) -> int:
     return 0
 
 
-def trend(arguments: List[str]) -> int:
-    """Shows many runs in their order. Returns the exit code."""
-    from . import trend as command  # which takes rich; the others do not
-
-    return command.main(arguments)
-
-
 def main(arguments: List[str]) -> int:
     """Runs posenc results. Returns the exit code."""
     if arguments[:1] in (["-h"], ["--help"]):
         print(USAGE.format(formats="\n".join(f"  {name:<12} {f.about} (.{f.suffix})" for name, f in FORMATS.items())))
         return 0
-    commands = {"export": export, "merge": merge.main, "trend": trend}
+    commands = {"export": export, "merge": merge.main, "trend": trend.main}
     if not arguments or arguments[0] not in commands:
         got = f" (got '{arguments[0]}')" if arguments else ""
         raise CommandError(f"expected a subcommand{got}: {', '.join(commands)}. See posenc results --help.")

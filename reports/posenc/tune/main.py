@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..command import CommandError, Parser, check_output, positive, write_file
+from ..command import CommandError, Parser, check_output, positive, words_of, write_file
 from ..convert import Record
 from ..engine import Engine
 from ..runs import member
@@ -37,7 +37,6 @@ SECONDS = 50.0
 
 def _parser() -> Parser:
     parser = Parser("posenc tune", ABOUT, EPILOG)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", type=Path, help="tuning file (default: ~/.config/posenc/profile)")
     add("--check", action="store_true", help="write nothing: check that the choices of FILE still hold")
@@ -78,8 +77,7 @@ class Benchmark(NamedTuple):
 def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Benchmark:
     """Times kernels and dtypes; all of them if none is named. Reports wrong outputs, and what could not be timed."""
     options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(args.seed)]
-    options += [word for name in args.kernel for word in ("--kernel", name)]
-    options += [word for name in args.dtype for word in ("--dtype", name)]
+    options += [*words_of("kernel", args.kernel), *words_of("dtype", args.dtype)]
     options += ["--tuning", str(tuning)] if tuning else []
     records, status = Engine().records("bench", *options)
     places = places_of(records)
