@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # ./run test: every test of what this machine can run; ./run test-faults: the tests of the tests; ./run test-certify: what
-# the tests rely on, by MPFR; ./run test-sanitizers: the same suites again under AddressSanitizer and
-# UndefinedBehaviorSanitizer, which takes a build of its own.  Sourced by run.
+# the tests rely on, by MPFR, and the reports of old runs; ./run test-sanitizers: the same suites again under
+# AddressSanitizer and UndefinedBehaviorSanitizer, which takes a build of its own.  Sourced by run.
 
 # Meson's tests, and beside them, so that no core waits, what is counted line by line.
 test_native() {

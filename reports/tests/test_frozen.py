@@ -1,7 +1,8 @@
 """The numbers of real runs, cell by cell, as the reports in C printed them before Python replaced them.
 
 tests/frozen has the records of each run (NAME.jsonl.gz), and what the C program made of them: NAME.csv.gz and
-NAME.md.gz, the report as Markdown. Words have changed since; every number has to come out again.
+NAME.md.gz, the report as Markdown. Words have changed since; every number has to come out again. So do the changes of
+level in series (changepoints.json.gz). It takes a while, and is part of ./run test-certify.
 """
 
 import csv
@@ -22,9 +23,11 @@ from posenc.report.answers import Step, cost_of, steps
 from posenc.report.errors import Worst, text_of
 from posenc.report.page import to_html, to_markdown
 from posenc.report.view import Cell, Host, View
-from posenc.results import exports
+from posenc.results import changepoints, exports
 
 FROZEN = Path(__file__).parent / "frozen"
+# Series, and the changes found in them: at, start, stop, medians, p.
+SERIES = json.loads(gzip.decompress((Path(__file__).parent / "changepoints.json.gz").read_bytes()))
 RUNS = sorted(path.name.partition(".")[0] for path in FROZEN.glob("*.jsonl.gz"))
 MODES = {"profile": "numerics"}
 
@@ -304,3 +307,9 @@ def test_pages(name: str) -> None:
         pytest.skip("it names no machine")
     assert to_html(view).rstrip().endswith("</html>")
     assert to_markdown(view).startswith("# posenc")
+
+
+@pytest.mark.parametrize("at", range(len(SERIES)))
+def test_changes_of_level(at: int) -> None:
+    found = changepoints.find(SERIES[at]["values"])
+    assert [[one.at, one.start, one.stop, one.before, one.after, one.p] for one in found] == SERIES[at]["changes"]
