@@ -7,6 +7,26 @@
 #define TEMPLATE_TEXT(name)   #name
 #define TEMPLATE_STRING(name) TEMPLATE_TEXT(name)
 
+/* An ISA that differs from another only in how it narrows to bf16 has that other's kernels for other outputs: the
+ * build names it POSENC_F32_ISA. */
+#ifdef POSENC_F32_ISA
+#include "impl/members.h"
+
+#define POSENC_KERNEL(name, signature, ...)                                                    \
+    enum posenc_status KERNEL_SYMBOL(POSENC_F32_ISA,                                           \
+                                     name)(const struct posenc_##signature##_args *args);      \
+    static enum posenc_status name(const struct posenc_##signature##_args *args)               \
+    {                                                                                          \
+        return posenc_dtype_of(POSENC_KERNEL_##name, args) == POSENC_BF16                      \
+                   ? KERNEL(name)(args)                                                        \
+                   : KERNEL_SYMBOL(POSENC_F32_ISA, name)(args);                                \
+    }
+#include <posenc_kernels.def>
+#define SERVED(name) name
+#else
+#define SERVED(name) KERNEL(name)
+#endif
+
 static int32_t lanes(void) { return (int32_t)vf_lanes(); }
 
 const struct posenc_backend KERNEL_SYMBOL(backend, POSENC_ISA) = {
@@ -19,6 +39,6 @@ const struct posenc_backend KERNEL_SYMBOL(backend, POSENC_ISA) = {
     .fused = true,
     .f16_bf16 = true,
     .family = "native",
-#define POSENC_KERNEL(name, ...) .name = KERNEL(name),
+#define POSENC_KERNEL(name, ...) .name = SERVED(name),
 #include <posenc_kernels.def>
 };

@@ -41,7 +41,7 @@ SIMD_INLINE int64_t alibi_side(enum posenc_dtype type, enum how how, float slope
     const vf four = vf_set1(4.0f * (float)w);
     vf a = vf_add(vf_iota(), vf_set1((float)ahead));
 
-    for (; is_far(how) && j + 16 * w <= end; j += 16 * w)
+    for (; how == ADDED_FAR && j + 16 * w <= end; j += 16 * w)
         for (int64_t k = 0; k < 16 * w; k += 4 * w, a = vf_add(a, four))
             alibi_four(type, how, slopes, a, scale, x, out, j + k);
     for (; j + 4 * w <= end; j += 4 * w, a = vf_add(a, four))

@@ -102,7 +102,7 @@ SIMD_INLINE int64_t put_whole(enum posenc_dtype type, enum how how, enum biases 
                               const void *x, void *out, int64_t j, int64_t k, int64_t n)
 {
     const int64_t w = vf_lanes();
-    const bool by_sixteens = biases == SAME && (how == STORED || is_far(how));
+    const bool by_sixteens = biases == SAME && (how == STORED || how == ADDED_FAR);
 
     for (; by_sixteens && k + 16 * w <= n; k += 16 * w)
         for (int64_t m = k; m < k + 16 * w; m += 4 * w)

@@ -13,16 +13,20 @@
 
 #define STORAGE_INLINE static inline __attribute__((always_inline))
 
+/* What is for outputs of f32 and f16: nothing where these are another ISA's (backend.h). */
+#ifdef POSENC_F32_ISA
+#define IF_F32(...)
+#else
+#define IF_F32(...) __VA_ARGS__
+#endif
+
 /* Calls function(type, ...) with a type that is a constant: the body of an inline function stands
  * there three times, each with loads and stores of one kind. */
 #define FOR_TYPE(dtype, function, ...)                                                         \
     do {                                                                                       \
-        if ((dtype) == POSENC_F32)                                                             \
-            function(POSENC_F32, __VA_ARGS__);                                                 \
-        else if ((dtype) == POSENC_F16)                                                        \
-            function(POSENC_F16, __VA_ARGS__);                                                 \
-        else                                                                                   \
-            function(POSENC_BF16, __VA_ARGS__);                                                \
+        IF_F32(if ((dtype) == POSENC_F32) function(POSENC_F32, __VA_ARGS__); else)             \
+        IF_F32(if ((dtype) == POSENC_F16) function(POSENC_F16, __VA_ARGS__); else)             \
+        function(POSENC_BF16, __VA_ARGS__);                                                    \
     } while (0)
 
 /* Element 0 of a row of a rank-4 output of any type, */

@@ -12,21 +12,10 @@
 
 /* ADDED: x x_scale + value in one fused operation.  SUMMED: x + value, the same where x_scale is 1: an
  * addition takes two thirds of the time in a cache (Zen 5; a fused operation whose addend lies ready
- * in a register is in the way of stores).  FAR: what is changed in place comes from DRAM.  ASKED: stored
- * nearby, and what it will be added to asked for.  SENT: streamed, of rows that were made nearby while memory
- * was idle. */
-enum how {
-    STORED,
-    STREAMED,
-    ASKED,
-    ADDED,
-    ADDED_FAR,
-    ADDED_STREAMED,
-    ADDED_SENT,
-    SUMMED,
-    SUMMED_FAR,
-    SUMMED_STREAMED
-};
+ * in a register is in the way of stores), and no less than a fused operation in DRAM.  FAR: what is changed in
+ * place comes from DRAM.  ASKED: stored nearby, and what it will be added to asked for.  SENT: streamed, of rows
+ * that were made nearby while memory was idle. */
+enum how { STORED, STREAMED, ASKED, ADDED, ADDED_FAR, ADDED_STREAMED, ADDED_SENT, SUMMED };
 
 /* An output of more bytes than this does not stay in a cache. */
 enum { STREAM_FROM = 32 << 20 };
@@ -34,11 +23,8 @@ enum { STREAM_FROM = 32 << 20 };
 SIMD_INLINE bool adds(enum how how) { return how >= ADDED; }
 SIMD_INLINE bool streams(enum how how)
 {
-    return vf_streams() && (how == STREAMED || how == ADDED_STREAMED || how == ADDED_SENT ||
-                            how == SUMMED_STREAMED);
+    return vf_streams() && (how == STREAMED || how == ADDED_STREAMED || how == ADDED_SENT);
 }
-
-SIMD_INLINE bool is_far(enum how how) { return how == ADDED_FAR || how == SUMMED_FAR; }
 
 /* A value onto a vector of x, which is at `from`.  If it comes from DRAM each asks for what is 4 KiB further
  * on, 0.75 to 0.9 of the time there, and 8 KiB where the output is another array: 0.93 (Zen 5).  A CPU that is
@@ -52,7 +38,7 @@ SIMD_INLINE vf onto(enum how how, const char *from, vf x, vf x_scale, vf value)
         ask_for(from, ahead);
     else if (how != ADDED && how != SUMMED)
         ask_ahead(from, ahead);
-    return how >= SUMMED ? vf_add(x, value) : vf_fma(x, x_scale, value);
+    return how == SUMMED ? vf_add(x, value) : vf_fma(x, x_scale, value);
 }
 
 static inline int64_t bytes_of(const struct posenc_tensor *tensor)
@@ -64,55 +50,34 @@ static inline int64_t bytes_of(const struct posenc_tensor *tensor)
     return bytes;
 }
 
-/* That of a call: what is changed in place is not streamed. */
+/* That of a call: what is changed in place is not streamed.  One lane may come without a fused instruction: a call
+ * of fmaf() for each sum took 1.5 to 4 times as long in DRAM (scalar, Zen 3). */
 static inline enum how how_of(bool add, const struct posenc_const_tensor *x, float x_scale,
                               const struct posenc_tensor *out)
 {
     const enum how near = !add ? STORED : x_scale == 1.0f ? SUMMED : ADDED;
-    const enum how far = near == SUMMED ? SUMMED_FAR : ADDED_FAR;
-    const enum how streamed = !add             ? STREAMED
-                              : near == SUMMED ? SUMMED_STREAMED
-                                               : ADDED_STREAMED;
 
-    if (bytes_of(out) < STREAM_FROM || (!add && !vf_streams()))
+    if (bytes_of(out) < STREAM_FROM || (!add && !vf_streams()) ||
+        (near == SUMMED && vf_lanes() == 1))
         return near;
-    return add && (x->data == out->data || !vf_streams()) ? far : streamed;
+    if (!add)
+        return STREAMED;
+    return x->data == out->data || !vf_streams() ? ADDED_FAR : ADDED_STREAMED;
 }
 
 /* The forms of function(type, how, args), each compiled by itself: all in one body took the compiler twice
  * as long, and what their rows need was not in registers (alibi_add of short rows 1.15 times the time,
  * Zen 5).  args_of: the struct behind args. */
-#define FORM_OF(isa, function, type, how) KERNEL_SYMBOL(isa, function##_##type##_##how)
-#define DECLARE_FORM(isa, function, args_of, type, how)                                        \
-    void FORM_OF(isa, function, type, how)(const struct args_of *args);
-#define FORM(isa, function, args_of, type, how)                                                \
-    FORM_SCOPE DECLARE_FORM(isa, function, args_of, type, how)                                 \
-    FORM_SCOPE __attribute__((noinline)) void FORM_OF(isa, function, type,                     \
-                                                      how)(const struct args_of *args)         \
+#define FORM(type, how, function, args_of)                                                     \
+    static                                                                                     \
+        __attribute__((noinline)) void function##_##type##_##how(const struct args_of *args)   \
     {                                                                                          \
-        function(type, how, args);                                                             \
+        function(POSENC_##type, how, args);                                                    \
     }
-
-/* Forms that this ISA never runs are not compiled, unless it lends them to another. */
-#ifdef POSENC_LENDS_FORMS
-#define FORM_SCOPE
-#else
-#define FORM_SCOPE static
-#endif
-
-/* An ISA that differs from another only in how it stores bf16 borrows the other's forms of f32 and f16.  The build
- * names that other ISA POSENC_F32_ISA. */
-#ifdef POSENC_F32_ISA
-#define F32_FORM DECLARE_FORM
-#else
-#define F32_FORM       FORM
-#define POSENC_F32_ISA POSENC_ISA
-#endif
-
 #define FORMS(function, args_of, how)                                                          \
-    F32_FORM(POSENC_F32_ISA, function, args_of, POSENC_F32, how)                               \
-    F32_FORM(POSENC_F32_ISA, function, args_of, POSENC_F16, how)                               \
-    FORM(POSENC_ISA, function, args_of, POSENC_BF16, how)
+    IF_F32(FORM(F32, how, function, args_of))                                                  \
+    IF_F32(FORM(F16, how, function, args_of))                                                  \
+    FORM(BF16, how, function, args_of)
 #define FORMS_WRITTEN(function, args_of)                                                       \
     FORMS(function, args_of, STORED)                                                           \
     FORMS(function, args_of, STREAMED)
@@ -120,20 +85,15 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
     FORMS(function, args_of, ADDED)                                                            \
     FORMS(function, args_of, ADDED_FAR)                                                        \
     FORMS(function, args_of, ADDED_STREAMED)                                                   \
-    FORMS(function, args_of, SUMMED)                                                           \
-    FORMS(function, args_of, SUMMED_FAR)                                                       \
-    FORMS(function, args_of, SUMMED_STREAMED)
+    FORMS(function, args_of, SUMMED)
 
 /* Runs the form for a type, or for a call, of those that write or of those that add.  No switch: a table of
  * jumps is not followed where the code of two builds is compared (reports/posenc/compare/same_code.py). */
 #define RUN_FORM(function, type, how, args)                                                    \
     do {                                                                                       \
-        if ((type) == POSENC_F32)                                                              \
-            FORM_OF(POSENC_F32_ISA, function, POSENC_F32, how)(args);                          \
-        else if ((type) == POSENC_F16)                                                         \
-            FORM_OF(POSENC_F32_ISA, function, POSENC_F16, how)(args);                          \
-        else                                                                                   \
-            FORM_OF(POSENC_ISA, function, POSENC_BF16, how)(args);                             \
+        IF_F32(if ((type) == POSENC_F32) function##_F32_##how(args); else)                     \
+        IF_F32(if ((type) == POSENC_F16) function##_F16_##how(args); else)                     \
+        function##_BF16_##how(args);                                                           \
     } while (0)
 #define RUN_WRITTEN(function, args)                                                            \
     do {                                                                                       \
@@ -153,12 +113,8 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
             RUN_FORM(function, (args)->out.dtype, ADDED_FAR, args);                            \
         else if (adds_as == ADDED_STREAMED)                                                    \
             RUN_FORM(function, (args)->out.dtype, ADDED_STREAMED, args);                       \
-        else if (adds_as == SUMMED)                                                            \
-            RUN_FORM(function, (args)->out.dtype, SUMMED, args);                               \
-        else if (adds_as == SUMMED_FAR)                                                        \
-            RUN_FORM(function, (args)->out.dtype, SUMMED_FAR, args);                           \
         else                                                                                   \
-            RUN_FORM(function, (args)->out.dtype, SUMMED_STREAMED, args);                      \
+            RUN_FORM(function, (args)->out.dtype, SUMMED, args);                               \
         if (streams(adds_as))                                                                  \
             stream_end();                                                                      \
     } while (0)

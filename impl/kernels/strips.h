@@ -409,19 +409,21 @@ typedef void strip(const struct token *token, int64_t i, int64_t last);
     STRIPS(pairing, type, PLAIN)                                                               \
     STRIPS(pairing, type, FAR)                                                                 \
     STRIPS(pairing, type, ANY)
+#ifndef POSENC_F32_ISA
 KINDS(HALF, F32)
 STRIPS(HALF, F32, PAST)
 KINDS(HALF, F16)
-KINDS(HALF, BF16)
 KINDS(INTERLEAVED, F32)
 STRIPS(INTERLEAVED, F32, PAST)
 KINDS(INTERLEAVED, F16)
-KINDS(INTERLEAVED, BF16)
 STRIP(INTERLEAVED, F32, PLAIN, EIGHT)
 STRIP(INTERLEAVED, F32, FAR, EIGHT)
 STRIP(INTERLEAVED, F32, PAST, EIGHT)
 STRIP(INTERLEAVED, F16, PLAIN, EIGHT)
 STRIP(INTERLEAVED, F16, FAR, EIGHT)
+#endif
+KINDS(HALF, BF16)
+KINDS(INTERLEAVED, BF16)
 STRIP(INTERLEAVED, BF16, PLAIN, EIGHT)
 STRIP(INTERLEAVED, BF16, FAR, EIGHT)
 #undef KINDS
@@ -447,9 +449,14 @@ struct strips {
         }                                                                                      \
     }
 static const struct strips all_strips[][POSENC_BF16 + 1] = {
-    [HALF] = { HALVES(F32, HALF_F32_PAST), HALVES(F16, NULL), HALVES(BF16, NULL) },
-    [INTERLEAVED] = { TURNS(F32, INTERLEAVED_F32_PAST, INTERLEAVED_F32_PAST_EIGHT),
-                      TURNS(F16, NULL, NULL), TURNS(BF16, NULL, NULL) },
+#ifndef POSENC_F32_ISA
+    [HALF][POSENC_F32] = HALVES(F32, HALF_F32_PAST),
+    [HALF][POSENC_F16] = HALVES(F16, NULL),
+    [INTERLEAVED][POSENC_F32] = TURNS(F32, INTERLEAVED_F32_PAST, INTERLEAVED_F32_PAST_EIGHT),
+    [INTERLEAVED][POSENC_F16] = TURNS(F16, NULL, NULL),
+#endif
+    [HALF][POSENC_BF16] = HALVES(BF16, NULL),
+    [INTERLEAVED][POSENC_BF16] = TURNS(BF16, NULL, NULL),
 };
 #undef TURNS
 #undef HALVES

@@ -50,7 +50,7 @@ SIMD_INLINE void window_scores(enum posenc_dtype type, enum how how, const float
 SIMD_INLINE void window_put(enum posenc_dtype type, enum how how, const float *bias,
                             const struct posenc_window_args *args, const struct window *to)
 {
-    const bool near = !is_far(how) && !streams(how);
+    const bool near = how != ADDED_FAR && !streams(how);
     const bool asks =
         near && adds(how) && type == POSENC_F32 && bytes_of(&args->out) > ASK_FROM;
     const int64_t batches = args->out.shape[0];
