@@ -88,6 +88,6 @@ int hand_over(const char *name, char **argv)
     if (errno == ENOENT) /* it is there: what its first line names is not */
         return cli_refuse(
             &cli, "Python", NULL,
-            "not found: the first line of %s names it.  Install Python 3.9 or later", path);
+            "not found: the first line of %s names it. Install Python 3.9 or later", path);
     return cli_refuse(&cli, path, NULL, "cannot be run: %s", strerror(errno));
 }

@@ -24,6 +24,7 @@
  * there three times, each with loads and stores of one kind. */
 #define FOR_TYPE(dtype, function, ...)                                                         \
     do {                                                                                       \
+        (void)(dtype);                                                                         \
         IF_F32(if ((dtype) == POSENC_F32) function(POSENC_F32, __VA_ARGS__); else)             \
         IF_F32(if ((dtype) == POSENC_F16) function(POSENC_F16, __VA_ARGS__); else)             \
         function(POSENC_BF16, __VA_ARGS__);                                                    \

@@ -91,6 +91,7 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
  * jumps is not followed where the code of two builds is compared (reports/posenc/compare/same_code.py). */
 #define RUN_FORM(function, type, how, args)                                                    \
     do {                                                                                       \
+        (void)(type);                                                                          \
         IF_F32(if ((type) == POSENC_F32) function##_F32_##how(args); else)                     \
         IF_F32(if ((type) == POSENC_F16) function##_F16_##how(args); else)                     \
         function##_BF16_##how(args);                                                           \
