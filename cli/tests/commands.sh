@@ -43,11 +43,13 @@ if [ $status = 1 ] && grep -q 'rope.json: something was added: .*SHA-256' stdout
 rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
-succeeds 'verify a problem' ' 2[23] passed' verify --backend scalar --problem 'rope_half x head_dim=80 rotary_dim=32 heads=2 tokens=3 rows=3'
+# What watches memory is skipped, by name, where a sanitizer (3) or counters of coverage (1) write there themselves.
+of_a_problem='^0 failed, (22 passed, 0|21 passed, 1|19 passed, 3) skipped'
+succeeds 'verify a problem' "$of_a_problem" verify --backend scalar --problem 'rope_half x head_dim=80 rotary_dim=32 heads=2 tokens=3 rows=3'
 # Rows 16 GiB apart take address space, no memory.  With little of it the checks of far rows are skipped, by name.
-succeeds 'verify a problem of far rows' ' 2[23] passed' verify --backend scalar --problem \
+succeeds 'verify a problem of far rows' "$of_a_problem" verify --backend scalar --problem \
     'rope_half x head_dim=7 rotary_dim=4 heads=2 tokens=2 rows=3 x.stride=0,14,-4294979641 out.stride=0,4295004331,7'
-succeeds 'verify a problem of many rows' ' 2[23] passed' verify --backend scalar --problem \
+succeeds 'verify a problem of many rows' "$of_a_problem" verify --backend scalar --problem \
     'learned_add x dim=5 rows=20000003 table.stride=128 tokens=3 position_kind=i64 positions=19999999,65537,16777219'
 # A call that stops at each page of a large tensor would take minutes.
 succeeds 'verify a problem of many pages' 'conduct/together",.*"status":"pass"' verify --backend scalar --limit 20 --out jsonl --problem \
