@@ -12,7 +12,7 @@
 
 /* ADDED: x x_scale + value in one fused operation.  SUMMED: x + value, the same where x_scale is 1: an
  * addition takes two thirds of the time in a cache (Zen 5; a fused operation whose addend lies ready
- * in a register is in the way of stores), and no less than a fused operation in DRAM.  FAR: what is changed in
+ * in a register is in the way of stores), and no less in DRAM (Zen 3).  FAR: what is changed in
  * place comes from DRAM.  ASKED: stored nearby, and what it will be added to asked for.  SENT: streamed, of rows
  * that were made nearby while memory was idle. */
 enum how { STORED, STREAMED, ASKED, ADDED, ADDED_FAR, ADDED_STREAMED, ADDED_SENT, SUMMED };

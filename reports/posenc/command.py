@@ -56,22 +56,22 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-o", "--output", metavar="PATH", type=Path, help=what)
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 
-    def add_outputs(self) -> None:
+    def add_outputs(self, force: str) -> None:
         """Adds -o PATH, --out FORMAT and --force, for compare.outputs.outputs_of()."""
         add = self.add_argument
         paths = "write .html, .md, .jsonl, .csv or .xml as well"
         add("-o", "--output", metavar="PATH", type=Path, action="append", default=[], help=paths)
         formats = "write this format, to standard output or PATH"
         add("--out", metavar="FORMAT[:PATH]", action="append", default=[], help=formats)
-        add("--force", action="store_true", help="overwrite any file")
+        add("--force", action="store_true", help=force)
 
-    def add_selection(self, *names: str) -> None:
-        """Adds options of SELECT, and --quick and --full."""
+    def add_selection(self, full: str, *names: str) -> None:
+        """Adds options of SELECT, --quick, and --full with its help."""
         for name in names:
             self.add_argument(f"--{name}", metavar=SELECT[name][0], action="append", default=[], help=SELECT[name][1])
         modes = self.add_mutually_exclusive_group()
         modes.add_argument("--quick", action="store_true", help="the short run (default)")
-        modes.add_argument("--full", action="store_true", help="every case, more rounds")
+        modes.add_argument("--full", action="store_true", help=full)
 
 
 def _option(kind: Callable[[str], Any], fits: Callable[[float], bool], expected: str) -> Callable[[str], Any]:

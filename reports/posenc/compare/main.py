@@ -53,7 +53,7 @@ def _parser() -> Parser:
     parser = Parser("posenc compare", "Whether a change made a kernel slower or faster, or its results others.", EPILOG)
     add = parser.add_argument
     add("builds", metavar="BASE HEAD", nargs="*", help="what is compared; with --rev HEAD may be left out")
-    parser.add_selection(*SELECTING)
+    parser.add_selection("every case, more rounds, also what has the same code", *SELECTING)
     add("--problem", metavar="LINE", help="only this problem, such as 'alibi heads=2 queries=16 keys=16'")
     add("--rev", action="store_true", help="BASE and HEAD are git revisions; no HEAD: the work tree")
     add("--build", metavar="COMMAND", help="shell command that builds a revision (default: posenc's)")
@@ -68,7 +68,7 @@ def _parser() -> Parser:
     add("--identical", action="store_true", help="time also what has the same machine code")
     add("--explain", metavar="GLOB", help="print the evidence of the verdicts on these cases")
     add("-v", "--verbose", "--all", action="store_true", dest="verbose", help="print all rows")
-    parser.add_outputs()
+    parser.add_outputs("overwrite any file")
     add("--json", action="store_true", help="print records instead of text")
     return parser
 

@@ -36,10 +36,10 @@ Exit code 1 if a check fails or an output is wrong, 77 if nothing can run here. 
 def _parser() -> Parser:
     parser = Parser("posenc report", "Which backend is fastest here, how sure that is, and is it right.", EPILOG)
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
-    parser.add_outputs()
+    parser.add_outputs("overwrite any file or folder")
     parser.add_argument("--dir", metavar="FOLDER", type=Path, help=f"folder of the report (default: {FOLDER})")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
-    parser.add_selection(*SELECTING, *SHAPES)
+    parser.add_selection("every case, dense scans, more rounds", *SELECTING, *SHAPES)
     parser.add_argument("--jobs", metavar="N", help="kernels checked at once (default: CPUs)")
     parser.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop timing after SECONDS")
     return parser
