@@ -1,6 +1,7 @@
 """Runs a command of this package: python3 -m posenc COMMAND, or posenc COMMAND through the C program."""
 
 import importlib
+import importlib.util
 import io
 import os
 import sys
@@ -10,6 +11,7 @@ from typing import List, NoReturn
 from .command import CommandError
 from .show import plain
 
+PACKAGES = ("jinja2", "rich")  # imported late: what lacks one is told before it measures anything
 COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 
 
@@ -21,6 +23,9 @@ def main(name: str, arguments: List[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets a question mark
     try:
+        for package in PACKAGES:
+            if not importlib.util.find_spec(package):
+                raise ModuleNotFoundError(name=package)
         module = importlib.import_module(f"posenc.{name}.main")
         status: int = module.main(arguments)
         sys.stdout.flush()

@@ -1,9 +1,12 @@
-"""Text and tables for a terminal."""
+"""Text and tables for a terminal. Rich is imported when something is printed: it takes a third of the time to start."""
 
-from typing import Any, Literal, Optional, Sequence, TextIO
+from __future__ import annotations
 
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 RUNNER = "##["  # begins a command of GitHub's runners, wherever it stands
 WIDEST = 10_000  # of what is no terminal: a file or a pipe, which cuts nothing
@@ -15,16 +18,17 @@ def guarded(text: str) -> str:
     return f"\\{text}" if text.lstrip().startswith("::") else text
 
 
-class Terminal(Console):
-    """A console that prints no commands for runners of GitHub."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Prints texts and tables."""
-        super().print(*(guarded(item) if isinstance(item, str) else item for item in objects), **options)
-
-
 def console(stderr: bool = False, file: Optional[TextIO] = None) -> Console:
-    """Returns a console. It respects NO_COLOR and the width of the terminal, and changes no word."""
+    """Returns a console that prints no commands for runners of GitHub.
+
+    It respects NO_COLOR and the width of the terminal, and changes no word.
+    """
+    from rich.console import Console
+
+    class Terminal(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            super().print(*(guarded(item) if isinstance(item, str) else item for item in objects), **options)
+
     terminal = Terminal(stderr=stderr, file=file, highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
         terminal.width = WIDEST
@@ -33,6 +37,8 @@ def console(stderr: bool = False, file: Optional[TextIO] = None) -> Console:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Returns a table. Columns that begin with > are flush right."""
+    from rich.table import Table
+
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
         side: Literal["left", "right"] = "right" if name.startswith(">") else "left"

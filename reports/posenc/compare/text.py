@@ -3,14 +3,14 @@
 With --explain, the evidence of a verdict: in words, and what each process measured.
 """
 
+from __future__ import annotations
+
 import fnmatch
 import math
 import shlex
 from collections import Counter
 from statistics import median
-from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
-
-from rich.table import Table
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from .. import show, units
 from ..convert import Record
@@ -21,6 +21,9 @@ from ..results.comparison import (
 from ..runs import Machine, grouped, member, number
 from ..terminal import console, table
 from ..verdict import Pair, judge, machine_moved
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 SHOWN = 5  # rows of a table, without --verbose
 WORTH_SHOWING = 0.1  # change of the share of the roofline in a trend

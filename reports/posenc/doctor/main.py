@@ -1,11 +1,10 @@
 """posenc doctor: measures what disturbs timings on this machine, or diagnoses the records of others."""
 
+from __future__ import annotations
+
 import textwrap
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 
 from .. import units
 from ..command import CommandError, Parser, check_output, write_output
@@ -16,6 +15,9 @@ from ..records import dump, load
 from ..runs import member, number
 from ..terminal import console, table
 from .findings import COSTS, FINE, HIDDEN, LEVELS, NOTE, Run, findings_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 ABOUT = """Lists conditions that disturb timings on this machine, their measured cost, and
 the command that fixes each. It changes nothing on the machine."""
@@ -94,7 +96,7 @@ def percent(pct: Optional[float]) -> str:
 def _print(console: Console, text: str, first: str = "", style: str = "") -> None:
     """Prints a paragraph behind its first words. Its lines fit the console, and are flush with the text."""
     for line in textwrap.wrap(text, console.width, initial_indent=first, subsequent_indent=" " * len(first)):
-        console.print(Text(line, style), soft_wrap=True)
+        console.print(line, style=style, soft_wrap=True)
 
 
 def _answer(console: Console, run: Run, quality: Record) -> None:
@@ -131,7 +133,7 @@ def _finding(console: Console, finding: Record) -> None:
     if finding["fix"]:
         _print(console, finding["fix"], margin)
     if finding["command"]:  # in one piece, to be copied
-        console.print(Text(f"{margin}$ {finding['command']}", "cyan"), soft_wrap=True)
+        console.print(f"{margin}$ {finding['command']}", style="cyan", soft_wrap=True)
 
 
 def show(console: Console, run: Run, verbose: bool = False) -> None:
@@ -148,7 +150,7 @@ def show(console: Console, run: Run, verbose: bool = False) -> None:
     for level, title in TITLES.items():
         if levels[level]:
             console.print()
-            console.print(Text(f"{title}, by cost", "bold"))
+            console.print(f"{title}, by cost", style="bold")
         for finding in levels[level]:
             _finding(console, finding)
     console.print()

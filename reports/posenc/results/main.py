@@ -6,7 +6,6 @@ from typing import Callable, Dict, List, NamedTuple
 from ..command import CommandError, Parser, suggest, write_output
 from ..convert import Record
 from ..records import load
-from . import merge, trend
 from .annotations import to_annotations
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha
 from .junit import to_junit
@@ -88,6 +87,8 @@ def main(arguments: List[str]) -> int:
     if arguments[:1] in (["-h"], ["--help"]):
         print(USAGE.format(formats="\n".join(f"  {name:<12} {f.about} (.{f.suffix})" for name, f in FORMATS.items())))
         return 0
+    from . import merge, trend  # other commands load this module for its formats
+
     commands = {"export": export, "merge": merge.main, "trend": trend.main}
     if not arguments or arguments[0] not in commands:
         got = f" (got '{arguments[0]}')" if arguments else ""
