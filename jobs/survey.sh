@@ -51,9 +51,9 @@ survey_of() {
 survey_write() {
     rm -f "build-survey/$survey_newer.jsonl"
     for round in 1 2 3 4 5; do
-        cp conformance/models/types.txt build-survey/types.txt
+        cp reports/posenc/models/types.txt build-survey/types.txt
         survey_of $survey_newer --write
-        cmp -s conformance/models/types.txt build-survey/types.txt && return 0
+        cmp -s reports/posenc/models/types.txt build-survey/types.txt && return 0
         say "survey: the table of types is another after round $round"
         survey_build || return 1
     done

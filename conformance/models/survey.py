@@ -29,7 +29,6 @@ import table
 from look import look
 from truth import NEEDED, config_classes, model_classes, torch, transformers
 
-TABLE = os.path.join(rows.HERE, "types.txt")
 OWN_WAY = "its classes read their members in a way of their own"
 
 
@@ -185,7 +184,7 @@ def main():
             json.dump(figures, file, indent=1)
     if options.write:
         versions = f"transformers {figures['transformers']} with torch {figures['torch']}"
-        table.write(TABLE, made_again(types, seen, told, found), versions)
+        table.write(rows.TABLE, made_again(types, seen, told, found), versions)
     return 1 if any(of["wrong"] for of in found.values()) else 0
 
 

@@ -9,6 +9,7 @@ from truth import NEEDED, NO_MODEL
 
 MARK = "# ---- seen by the survey"
 HERE = __file__.rsplit("/", 2)[0]
+TABLE = f"{HERE}/../../reports/posenc/models/types.txt"
 TEXT = ["text_config", "language_config", "llm_config", "thinker_config", "talker_config", "decoder", "text_encoder",
         "generator", "global_config", "semantic_config", "decoder_config", "model_config", "backbone_config", "encoder"]
 WORDS = ("rope_scaling rope_parameters layer_types no_rope_layers position_embedding_type mrope_section "
@@ -56,7 +57,7 @@ class Row:
 def written():
     """The rows of types.txt: {type: Row}."""
     found, by_hand = {}, True
-    for line in open(f"{HERE}/types.txt"):
+    for line in open(TABLE):
         by_hand &= not line.startswith(MARK)
         if not line.startswith("#") and line.strip():
             name, encoding, flags, members, besides = ([c.strip() for c in line.rstrip("\n").split("|", 4)] + [""] * 4)[:5]

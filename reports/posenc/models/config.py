@@ -1,0 +1,367 @@
+"""Reads from a Hugging Face config.json what it says of positions: its type, its sizes, and the parts it has.
+
+What is not known is refused by name, never guessed; what is known and not covered is said in notes.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import embeddings, scores
+from .members import Members, Refused, member_of
+from .part import Part
+from .rotation import rotation
+from .tower import tower
+from .types import ModelType, find_text, find_tower, type_of, unknown
+
+# What position_embedding_type may say. ModernBERT rotates, and says "absolute", a word from its parent class that
+# nobody reads.
+EMBEDDING_TYPES = {
+    "sinusoidal": "absolute sinusoidal", "learned": "absolute learned", "rope_half": "rope rotary absolute",
+    "rope_interleaved": "rope rotary absolute rope_gptj", "alibi": "alibi", "t5": "relative", "deberta": "relative",
+    "transformer_xl": "relative", "shaw": "relative relative_key", "decomposed": "", "window": "relative",
+}  # fmt: skip
+STORAGE = {"float32": "f32", "float": "f32", "float16": "f16", "half": "f16", "bfloat16": "bf16"}
+STACKS = (
+    "encoder decoder text image rows columns spatial temporal stage1 stage2 stage3 stage4 seen full sliding".split()
+)
+# Types whose sizes are read by a function of their own, in the order in which they are asked.
+OWN_SIZES = {
+    "series": embeddings.series,
+    "patched_series": embeddings.patched_series, "frames": embeddings.frames, "pyramid": embeddings.pyramid,
+    "spread": embeddings.spread, "in_blocks": scores.in_blocks,
+}  # fmt: skip
+PATCHED = ("patches", "counted", "tubelets", "spectrogram")
+
+
+@dataclass
+class Reading:
+    """What a file says."""
+
+    parts: List[Part] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
+    facts: Dict[str, str] = field(default_factory=dict)  # title, source, checked, trained_profile
+    type: str = ""
+    type_from: str = ""
+    storage: str = "f32"
+    storage_from: str = ""
+
+
+# ---- which encoding ----
+
+
+def _of_type(members: Members, kind: ModelType, part: Part) -> None:
+    """Sets the encoding of a type. Some have one of two, as a member says."""
+    part.encoding = kind.encoding
+    if "by_width" in kind.flags:
+        members.whole(part, "width", "hidden_size")
+        if part.width not in (4096, 5120):
+            members.refuse(f"hidden_size is {part.width}: of a baichuan model 4096 (a rotation) or 5120 (ALiBi) is "
+                           "needed to know its encoding")  # fmt: skip
+        part.encoding = "alibi" if part.width == 5120 else "rope_half"
+    if "maybe_relative" in kind.flags:
+        members.truth(part, "relative", "relative_attention")
+        if not part.relative:
+            part.encoding = "learned"
+
+
+def _take_encoding(members: Members, ours: Any, kind: Optional[ModelType], name: Optional[str], part: Part) -> None:
+    """Sets the encoding. "_posenc" of the file may name it, which goes before that of its model_type."""
+    named = ours.get("encoding") if isinstance(ours, dict) else None
+    if isinstance(named, str):
+        if named not in EMBEDDING_TYPES:
+            members.refuse(f"_posenc.encoding '{named[:60]}' is unknown; known: sinusoidal, learned, rope_half, "
+                           "rope_interleaved, alibi, t5, deberta, transformer_xl, shaw, decomposed, "
+                           "window")  # fmt: skip
+        part.encoding = named
+        return
+    if not kind:
+        members.refuse(unknown(name))
+    if kind.refused:
+        members.refuse(f"model_type '{kind.name}' is not supported yet: {kind.note}")
+    if kind.encoding == "none":
+        why = f" ({kind.note})" if kind.note else ""
+        members.refuse(f"model_type '{kind.name}' has no positions in its attention or embeddings{why}: there is "
+                       "nothing to check or to time")  # fmt: skip
+    _of_type(members, kind, part)
+
+
+def _refine(members: Members, kind: Optional[ModelType], part: Part) -> None:
+    """Reads members that say which encoding it is, where a type has several."""
+    expected = part.encoding == "alibi"
+    part.alibi, part.adjacent = expected, part.encoding == "rope_interleaved"
+    members.truth(part, "alibi", "attn_config.alibi alibi")
+    members.truth(part, "adjacent", "rope_interleave")
+    if expected and not part.alibi:
+        members.refuse(f"{members.find('attn_config.alibi alibi').name} is false: such a model has no ALiBi, and this "
+                       "loader knows no other encoding of its type")  # fmt: skip
+    if part.alibi and not expected:
+        if "alibi" not in members.defaults:
+            members.refuse("alibi is true: this loader does not know what that means for model_type "
+                           f"'{kind.name if kind else '(none)'}'")  # fmt: skip
+        members.note("Its code adds ALiBi in bf16 before it scales the scores: what is checked and timed here is the "
+                     "bias in f32 onto scaled scores")  # fmt: skip
+        part.encoding = "alibi"
+    if part.rotates:
+        part.encoding = "rope_interleaved" if part.adjacent else "rope_half"
+
+
+def _check_embedding_type(members: Members, encoding: str) -> None:
+    """Refuses relative positions of BERT and its like, and what else does not fit the encoding."""
+    said = members.value("position_embedding_type")
+    rotary = "where_rotary" in members.flags
+    fitting = "rotary" if rotary else EMBEDDING_TYPES[encoding]
+    if said is None and rotary:
+        members.refuse("position_embedding_type is missing: without it such a model has a learned table; read is: "
+                       "rotary")  # fmt: skip
+    if said is None and "where_said" in members.flags:
+        members.refuse("position_embedding_type is missing: without it such a model has no positions; supported: "
+                       f"{fitting}")  # fmt: skip
+    if said is not None and said not in fitting.split():
+        word = said[:60] if isinstance(said, str) else "(no text)"
+        members.refuse(f"position_embedding_type '{word}' is not supported here; supported: {fitting}")
+    plural = members.file.get("position_embeddings_type")
+    wanted = "relative_key" if "limits" in members.flags else "relative"
+    if "position_embeddings_type" in members.file and encoding == "shaw" and plural != wanted:
+        word = plural[:60] if isinstance(plural, str) else "no text"
+        members.refuse(f"position_embeddings_type is {word}: {wanted} is what is read of this model_type")
+
+
+def _tell_encoding(ours: Any, part: Part) -> None:
+    key = "_posenc.encoding" if isinstance(ours, dict) and "encoding" in ours else "model_type"
+    for quantity in ("alibi", "adjacent", "relative"):
+        origin = part.origins.get(quantity)
+        if origin and origin.kind == "file":
+            key = origin.key
+    part.say("encoding", key, 0)
+
+
+# ---- parts ----
+
+
+def _stacks(members: Members, like: Part, own: Any) -> List[Part]:
+    """Returns a part for each stack that the flags name, as own_encoder; one for all where they name none."""
+    parts = []
+    for stack in STACKS:
+        if f"own_{stack}" not in members.flags:
+            continue
+        part = replace(like, name=stack, stack=stack, origins=dict(like.origins))
+        part.decodes = like.decodes and stack in ("decoder", "full", "sliding")
+        own(members, part, stack)
+        parts.append(part)
+    return parts or [like]
+
+
+def _speech(members: Members, part: Part) -> List[Part]:
+    """Whisper: sines and cosines up to the endpoint in the encoder, a learned table in the decoder."""
+    decoder = replace(part, name="decoder", stack="decoder", encoding="learned", length=part.rows,
+                      origins={**part.origins, "length": part.origins["rows"]})  # fmt: skip
+    encoder = replace(part, name="encoder", stack="encoder", freq_convention="endpoint", decodes=False, dim=part.width)
+    return [encoder, decoder]
+
+
+def _sizes(members: Members, part: Part) -> None:
+    """Reads the sizes of a model that has them as one number each, and what its encoding needs besides."""
+    flags = members.flags
+    embeddings.sizes(members, part)
+    embeddings.what_flags_say(members, part)
+    if part.encoding == "learned":
+        part.set("tabled", True)
+    embeddings.offsets(members, part)
+    if "image_table" in flags:
+        embeddings.patches(members, part, flags)
+    if "hashed" in flags:
+        embeddings.hashed(members, part)
+    if "by_input" in flags:
+        members.whole(part, "width", "input_embedding_size")
+    if part.encoding == "sinusoidal":
+        embeddings.theta_of_sinusoids(members, part)
+    elif part.encoding in ("alibi", "t5", "deberta", "transformer_xl"):
+        getattr(scores, part.encoding)(members, part)
+    for flag in ("both_ways", "backward", "nearest", "behind", "limits", "limits_backward"):
+        if flag == "backward":
+            part.backward |= flag in flags
+        elif flag in flags:
+            getattr(scores, flag.partition("_back")[0])(members, part)
+
+
+def _own_sizes(members: Members, part: Part) -> None:
+    """Reads the sizes of a model that has them in a way of its own."""
+    flags = members.flags
+    embeddings.what_flags_say(members, part)
+    embeddings.offsets(members, part)
+    if any(flag in flags for flag in PATCHED):
+        embeddings.patches(members, part, flags)
+    for flag, read in OWN_SIZES.items():
+        if flag in flags:
+            read(members, part)
+    if "placed" in flags:
+        embeddings.placed(members, part)
+    part.backward |= "backward" in flags
+
+
+def _parts(members: Members, like: Part) -> List[Part]:
+    flags = members.flags
+    if "tower" in flags:
+        tower(members, like)
+        return [like]
+    if like.encoding == "decomposed":
+        embeddings.what_flags_say(members, like)
+        return scores.decomposed(members, like)
+    if "stages" in flags:
+        embeddings.what_flags_say(members, like)
+        return scores.stages(members, like)
+    if "speech" in flags:
+        embeddings.what_flags_say(members, like)
+        embeddings.speech(members, like)
+        embeddings.theta_of_sinusoids(members, like)
+        return _speech(members, like)
+    own = [*PATCHED, *OWN_SIZES, "placed", "stacked_frames"]
+    if any(flag in flags for flag in own):
+        _own_sizes(members, like)
+    elif like.encoding == "window":
+        embeddings.sizes(members, like)
+        embeddings.what_flags_say(members, like)
+        scores.window(members, like)
+    else:
+        _sizes(members, like)
+    if like.rotates:
+        return rotation(members, like)
+    if like.encoding == "sinusoidal":
+        like.dim = like.width
+        like.freq_convention = "endpoint" if "endpoint" in flags else "exponent"
+        return [like]
+    if like.encoding == "learned":
+        return _stacks(members, like, embeddings.own_table)
+    like.dim = like.width if like.both_ways else 0
+    return _stacks(members, like, scores.own_terms)
+
+
+# ---- beside the text ----
+
+
+def _vision(members: Members) -> List[Part]:
+    """Reads the first tower that rotates of a model of several parts."""
+    found = find_tower(members)
+    if not found:
+        return []
+    kind = found.type
+    own = Members(members.root, found.file, kind.defaults, kind.flags, surveyed=True)
+    part = Part(name="vision", stack="vision", encoding=found.type.encoding)
+    part.say("encoding", found.key, 0)
+    try:
+        tower(own, part)
+    except Refused as why:
+        members.refuse(f"{found.key}: {why}")
+    if found.type.note:
+        own.note(found.type.note)
+    if own.assumed:
+        own.note(f"Not in the file, and taken as the classes of {found.type.name} do: {', '.join(own.assumed)}")
+    if own.notes:
+        members.note(f"Of {found.key}: {'.  '.join(own.notes)}")
+    return [part]
+
+
+def _line(value: Any, otherwise: str) -> str:
+    """Returns a text that is there and not empty, on one line."""
+    text = value if isinstance(value, str) and value else otherwise
+    return "".join(" " if c < " " or c == "\x7f" else c for c in text[:400])
+
+
+def _storage(members: Members, reading: Reading) -> None:
+    """Reads the type that tensors are stored as. What stands at the top of a file goes before what its text says."""
+    first = counts = ""
+    for where, prefix in ((members.root, ""), (members.root.get("text_config"), "text_config.")):
+        for name in ("dtype", "torch_dtype"):
+            value = where.get(name) if isinstance(where, dict) else None
+            if value is None:
+                continue
+            said = _line(value, "no text")[:47]
+            plain = said[6:] if said.startswith("torch.") else said
+            if not first:
+                first, counts = prefix + name, plain
+                if plain in STORAGE:
+                    reading.storage, reading.storage_from = STORAGE[plain], first
+                else:
+                    members.note(f"{first} is {plain}, which is no type of storage here (float32, float16, bfloat16): "
+                                 "f32 is taken")  # fmt: skip
+            elif plain != counts:
+                members.note(f"{prefix}{name} is {plain} where {first} is {counts}: {first} counts")
+
+
+FULL = "full_attention"
+GLOBAL = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
+
+
+def _per_layer(members: Members) -> None:
+    """Takes members by layer (per_layer_config of transformers 5) as members of the layers of full attention."""
+    layers = members.file.get("per_layer_config")
+    if layers is None or layers == {}:
+        return
+    if not isinstance(layers, dict):
+        members.refuse('per_layer_config is no object: one such as {"5": {"head_dim": 512}}, or null, is needed')
+    types = members.file.get("layer_types")
+    types = types if isinstance(types, list) else []
+    said: Dict[str, Tuple[str, Any]] = {}
+    for layer, says in layers.items():
+        if not layer.isdigit() or int(layer) >= len(types) or types[int(layer)] != FULL:
+            members.refuse(f"per_layer_config has layer '{layer[:20]}', which layer_types does not call "
+                           "full_attention: it is read of layers of full attention alone")  # fmt: skip
+        for name, value in (says if isinstance(says, dict) else {}).items():
+            if name not in GLOBAL:
+                members.refuse(f"per_layer_config has '{name[:40]}' for layer {layer[:10]}: known are head_dim and "
+                               "num_key_value_heads")  # fmt: skip
+            if said.setdefault(name, (layer, value))[1] != value:
+                members.refuse(f"per_layer_config has another {name} for layer {layer[:10]} than for layers of full "
+                               "attention before it: the same for all of them is needed")  # fmt: skip
+    if len(layers) != types.count(FULL):
+        members.refuse(f"per_layer_config has {len(layers)} layers of full attention where layer_types has "
+                       f"{types.count(FULL)}: all of them, or none, are needed")  # fmt: skip
+    members.file = {**members.file, **{GLOBAL[name]: value for name, (_, value) in said.items()}}
+
+
+# ---- all of it ----
+
+
+def read_config(root: Any) -> Reading:
+    """Reads a configuration."""
+    if not isinstance(root, dict):
+        holds = "an array" if isinstance(root, list) else "no object"
+        raise Refused(f'it holds {holds}: an object, {{"model_type": ...}}, is needed')
+    members = Members(root=root, file=root)
+    name = find_text(members)
+    kind = type_of(name)
+    members.defaults = kind.defaults if kind else {}
+    members.flags = kind.flags if kind else ()
+    members.surveyed = "surveyed" in members.flags
+    reading = Reading(notes=members.notes, type=(name or "(none)")[:60])
+    said = member_of(members.file, "model_type")
+    if name:
+        reading.type_from = (
+            members.path("model_type") if said.value == name else "assumed: what the class of the whole has for text"
+        )
+    if "tower" not in members.flags:
+        _per_layer(members)
+    ours = root.get("_posenc")
+    like = Part()
+    like.decodes = not (isinstance(ours, dict) and ours.get("decodes") is False)
+    _take_encoding(members, ours, kind, name, like)
+    _refine(members, kind, like)
+    _check_embedding_type(members, like.encoding)
+    _tell_encoding(ours, like)
+    own = ours if isinstance(ours, dict) else {}
+    reading.facts = {
+        "title": _line(own.get("title"), _line(root.get("_name_or_path"), "")),
+        "source": _line(own.get("source"), "the configuration given"),
+        "checked": _line(own.get("checked"), ""),
+        "trained_profile": _line(own.get("trained_profile"), ""),
+    }
+    if kind and kind.note:
+        members.note(kind.note)
+    reading.parts = _parts(members, like)
+    reading.parts += _vision(members)
+    if members.value("dual_chunk_attention_config") is not None:
+        members.note("dual_chunk_attention_config is not covered: positions are those of short sequences")
+    _storage(members, reading)
+    if members.assumed:
+        members.note(f"Not in the file, and taken as the classes of this model_type do: {', '.join(members.assumed)}")
+    return reading

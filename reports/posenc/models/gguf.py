@@ -1,0 +1,189 @@
+"""Reads the metadata of a GGUF file, of versions 2 and 3: its keys, and the tensors that divide frequencies.
+
+Source: ggml-org/ggml, docs/gguf.md. Every count is checked against the bytes that are left before anything is taken.
+"""
+
+import math
+import struct
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Dict, List, NamedTuple, Tuple
+
+from .members import Refused
+
+COUNT, NAME, TEXT, FACTORS, LIST, AXES = 65536, 256, 1024, 32768, 4096, 4  # at most: bytes, entries
+FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+STRING, ARRAY = 8, 9
+TENSORS = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")
+
+
+class Tensor(NamedTuple):
+    """A list of factors: how many, and where they begin."""
+
+    length: int
+    offset: int
+
+
+@dataclass
+class Reader:
+    """A file, and how far it was read."""
+
+    file: BinaryIO
+    size: int
+    at: int = 0
+    keys: Dict[str, Any] = field(default_factory=dict)
+    tensors: Dict[str, Tensor] = field(default_factory=dict)
+
+    def _check(self, count: int, what: str) -> None:
+        left = self.size - self.at
+        if count > left:
+            raise Refused(f"{what} at byte {self.at}: {count} bytes are needed, {left} are left")
+
+    def bytes(self, count: int, what: str) -> bytes:
+        """Returns the next bytes."""
+        self._check(count, what)
+        taken = self.file.read(count)
+        if len(taken) < count:
+            raise Refused(f"{what} at byte {self.at} cannot be read")
+        self.at += count
+        return taken
+
+    def skip(self, count: int, what: str) -> None:
+        """Goes past bytes."""
+        self._check(count, what)
+        self.at += count
+        self.file.seek(self.at)
+
+    def number(self, kind: int, what: str) -> Any:
+        """Returns a number or a truth. What is not finite is a text, which nobody accepts."""
+        form = "<" + FORMATS[kind]
+        value = struct.unpack(form, self.bytes(struct.calcsize(form), what))[0]
+        return "not finite" if isinstance(value, float) and not math.isfinite(value) else value
+
+    def count(self, what: str, kind: int = 10) -> int:
+        """Returns a whole number."""
+        return int(self.number(kind, what))
+
+    def name(self, what: str) -> str:
+        """Returns a short text."""
+        length = self.count(what)
+        if length >= NAME:
+            raise Refused(f"{what} at byte {self.at} has {length} bytes: at most {NAME - 1} are read")
+        text = self.bytes(length, what)
+        if 0 in text:
+            raise Refused(f"{what} before byte {self.at} holds a NUL")
+        return text.decode("utf-8", "replace")
+
+    def text(self, key: str) -> Any:
+        """Returns a text, or None for one that is too long to matter."""
+        length = self.count(key)
+        if length >= TEXT:
+            self.skip(length, key)
+            return None
+        return self.bytes(length, key).decode("utf-8", "replace")
+
+    def array(self, key: str) -> Any:
+        """Returns a list of numbers, or None for one of texts or one that is too long to matter."""
+        kind, length = self.count(key, 4), self.count(key)
+        if kind not in FORMATS and kind != STRING:
+            raise Refused(f"{key} is a list of values of kind {kind}: 0 to 8 and 10 to 12 are known")
+        least = 8 if kind == STRING else struct.calcsize("<" + FORMATS[kind])
+        if length > (self.size - self.at) // least:
+            raise Refused(f"{key} is a list of {length} values, more than the file has bytes for")
+        if kind == STRING:
+            for _ in range(length):
+                self.skip(self.count(key), key)
+            return None
+        if length > LIST:
+            self.skip(length * least, key)
+            return None
+        return [self.number(kind, key) for _ in range(length)]
+
+    def pair(self) -> None:
+        """Reads a key and its value."""
+        key = self.name("a key")
+        kind = self.count(key, 4)
+        if kind not in FORMATS and kind not in (STRING, ARRAY):
+            raise Refused(f"{key} has a value of kind {kind}: 0 to 12 are known")
+        value = self.text(key) if kind == STRING else self.array(key) if kind == ARRAY else self.number(kind, key)
+        if key in self.keys:
+            raise Refused(f"the key {key} is there twice")
+        self.keys[key] = value
+
+    def tensor(self) -> None:
+        """Reads name, sizes, type (0 is f32) and place of a tensor."""
+        name = self.name("a tensor's name")
+        axes = self.count("a tensor's number of axes", 4)
+        if axes > AXES:
+            raise Refused(f"the tensor {name} has {axes} axes: at most {AXES} are known")
+        sizes = [self.count("a tensor's size") for _ in range(axes)]
+        kind, offset = self.count("a tensor's type", 4), self.count("a tensor's place")
+        if name not in TENSORS:
+            return
+        if name in self.tensors:
+            raise Refused(f"the tensor {name} is there twice")
+        if kind != 0:
+            raise Refused(f"the tensor {name} is of type {kind}: 0, f32, is needed")
+        if len(sizes) != 1 or not 1 <= sizes[0] <= FACTORS:
+            raise Refused(f"the tensor {name} is no list of 1 to {FACTORS} factors")
+        self.tensors[name] = Tensor(sizes[0], offset)
+
+    def factors(self, name: str, data: int) -> List[Any]:
+        """Returns the numbers of a tensor."""
+        tensor = self.tensors[name]
+        if data + tensor.offset > self.size:
+            raise Refused(f"the tensor {name} begins past the end of the file")
+        self.at = data + tensor.offset
+        self.file.seek(self.at)
+        return [self.number(6, name) for _ in range(tensor.length)]
+
+
+def _nest(root: Dict[str, Any], key: str, value: Any) -> None:
+    """Puts a value where the dots of its key say."""
+    *folders, name = key.split(".")
+    for folder in folders:
+        root = root.setdefault(folder, {})
+        if not isinstance(root, dict):
+            raise Refused(f"{key}: what its dots part is a value as well")
+    if name in root:
+        raise Refused(f"{key} is a value, and the beginning of other keys")
+    root[name] = value
+
+
+def _header(reader: Reader) -> Tuple[int, int]:
+    reader.bytes(4, "GGUF")
+    version = reader.count("the version", 4)
+    if version and not version & 0xFFFF:
+        raise Refused("it is a GGUF file of a big-endian machine: one of little endian is needed")
+    if version not in (2, 3):
+        raise Refused(f"it is a GGUF file of version {version}: 2 and 3 are read")
+    tensors, pairs = reader.count("the number of tensors"), reader.count("the number of keys")
+    if max(tensors, pairs) > COUNT:
+        raise Refused(f"it has {tensors} tensors and {pairs} keys: at most {COUNT} of each are read")
+    return tensors, pairs
+
+
+def read_gguf(file: BinaryIO) -> Dict[str, Any]:
+    """Returns the keys of the architecture as objects within each other, its name, that of the model, and "tensors"."""
+    reader = Reader(file, file.seek(0, 2))
+    file.seek(0)
+    tensors, pairs = _header(reader)
+    for _ in range(pairs):
+        reader.pair()
+    align = reader.keys.get("general.alignment", 32)
+    if not isinstance(align, int) or not 1 <= align <= 65536 or align & (align - 1):
+        raise Refused(f"general.alignment is {align}: a power of two up to 65536 is needed")
+    for _ in range(tensors):
+        reader.tensor()
+    data = -(-reader.at // align) * align
+    factors = {name: reader.factors(name, data) for name in TENSORS if name in reader.tensors}
+    found: Dict[str, Any] = {"tensors": factors}
+    architecture = reader.keys.get("general.architecture")
+    if not isinstance(architecture, str) or not architecture:
+        what = "no text" if "general.architecture" in reader.keys else "missing"
+        raise Refused(f"general.architecture is {what}: the name of an architecture is needed")
+    prefix = f"{architecture}."
+    for key, value in reader.keys.items():
+        if key.startswith(prefix) and value is not None:
+            _nest(found, key[len(prefix) :], value)
+    title = reader.keys.get("general.name")
+    return {**found, "architecture": architecture, "name": title if isinstance(title, str) else ""}

@@ -1,0 +1,466 @@
+"""What llama.cpp does with the positions of a model, from the metadata of its GGUF file.
+
+architectures.txt says what the file does not. Sources: ggml-org/llama.cpp, src/llama-model.cpp, src/llama-context.cpp
+and src/models; ggml-org/ggml, ggml_rope_ext.
+"""
+
+import functools
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .config import Reading
+from .members import KEPT, Members, Otherwise, Range, is_number
+from .part import Frequencies, Part
+from .scaling import PICTURE, check_frequencies
+from .types import rows
+
+# Keys of rope and who reads them: everybody, or those with one of these flags or words of the table.
+ROPE_KEYS = {
+    "freq_base": "", "dimension_count": "", "scale_linear": "", "freq_base_swa": "slides slides_if",
+    "dimension_count_swa": "slides slides_if", "dimension_sections": "mrope imrope mrope_or_norm mrope_or_neox",
+    "scaling.type": "", "scaling.factor": "", "scaling.attn_factor": "", "scaling.original_context_length": "",
+    "scaling.finetuned": "", "scaling.alpha": "alpha", "scaling.yarn_log_multiplier": "log10 log1",
+    "scaling.yarn_ext_factor": "grok", "scaling.yarn_attn_factor": "grok", "scaling.yarn_beta_fast": "betas",
+    "scaling.yarn_beta_slow": "betas",
+}  # fmt: skip
+ATTENTION_KEYS = (
+    "head_count head_count_kv key_length value_length key_length_swa value_length_swa head_count_kv_sliding "
+    "key_length_mla value_length_mla layer_norm_epsilon layer_norm_rms_epsilon group_norm_epsilon group_norm_groups "
+    "causal clamp_kqv max_alibi_bias q_lora_rank kv_lora_rank relative_buckets_count sliding_window "
+    "sliding_window_pattern scale output_scale value_scale temperature_length temperature_scale shared_kv_layers"
+).split()
+STOPS = float(1 << 60)  # a factor that stops a pair: the converter of Gemma 4 writes 1e30
+SHORT, LONG, ANY = "rope_factors_short.weight", "rope_factors_long.weight", "rope_freqs.weight"
+
+
+class Architecture(NamedTuple):
+    """A row of architectures.txt."""
+
+    name: str
+    what: str
+    flags: Tuple[str, ...]
+    pattern: str
+    note: str
+
+
+@functools.lru_cache(None)
+def architectures() -> Dict[str, Architecture]:
+    """Returns the table."""
+    return {
+        name: Architecture(name, what, tuple(flags.split()), pattern, note)
+        for name, what, flags, pattern, note in rows(Path(__file__).parent / "architectures.txt", 5)
+    }
+
+
+def _truth(value: Any) -> bool:
+    return value is True or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
+
+
+@dataclass
+class Gguf:
+    """A file that is read as llama.cpp reads it."""
+
+    members: Members
+    kind: Architecture
+    parts: List[Part]
+
+    def has(self, flag: str) -> bool:
+        """Returns whether the table has a flag for the architecture."""
+        return flag in self.kind.flags
+
+    # ---- keys that are there and do not count ----
+
+    def check_rope_keys(self, where: Any, before: str = "") -> None:
+        """Refuses keys of rope that are not known; notes those that llama.cpp does not read of such a model."""
+        for key, value in (where or {}).items():
+            name = before + key
+            if isinstance(value, dict) and not before:
+                self.check_rope_keys(value, f"{name}.")
+                continue
+            if name not in ROPE_KEYS:
+                self.members.refuse(f"rope.{name[:60]} is a key that this reader does not know: it may change the "
+                                    "numbers")  # fmt: skip
+            readers = ROPE_KEYS[name].split()
+            if readers and not {self.kind.what, self.kind.name, *self.kind.flags} & set(readers):
+                self.members.note(f"llama.cpp does not read rope.{name} of such a model")
+
+    # ---- heads ----
+
+    def settle_types(self) -> None:
+        """Makes one number for each kind of layer of a list of key heads."""
+        attention = self.members.file.setdefault("attention", {})
+        attention.pop("head_count_kv_sliding", None)
+        heads, pattern = attention.get("head_count_kv"), attention.get("sliding_window_pattern") or []
+        if not self.has("by_type") or not isinstance(heads, list):
+            return
+        if len(heads) > len(pattern):
+            self.members.refuse(f"attention.head_count_kv has {len(heads)} numbers, and "
+                                f"attention.sliding_window_pattern {len(pattern)}: as many are needed")  # fmt: skip
+        counts = [0, 0]
+        for layer, count in enumerate(heads):
+            slides = int(_truth(pattern[layer]))
+            counts[slides] = counts[slides] or count
+            if counts[slides] != count:
+                self.members.refuse(f"attention.head_count_kv is {count} of layer {layer} and {counts[slides]} of "
+                                    "others of its kind: they must agree")  # fmt: skip
+        attention["head_count_kv"], attention["head_count_kv_sliding"] = counts
+
+    def settle_heads(self) -> int:
+        """Makes one number of a list of heads: that of the first layer that has any.
+
+        Returns how many layers are alike; 0: all.
+        """
+        attention = self.members.file["attention"]
+        blocks = self.members.value("block_count")
+        blocks = blocks if isinstance(blocks, int) else 0
+        lists = {name: attention.get(name) for name in ("head_count", "head_count_kv")}
+        for name, value in lists.items():
+            if isinstance(value, list) and len(value) < blocks:
+                self.members.refuse(f"attention.{name} has {len(value)} numbers: one for each of {blocks} layers is "
+                                    "needed")  # fmt: skip
+        if not any(isinstance(value, list) for value in lists.values()):
+            return 0
+
+        def of_layer(layer: int) -> Tuple[int, int]:
+            queries, keys = (value[layer] if isinstance(value, list) else value for value in lists.values())
+            return queries or 0, queries or 0 if keys is None else keys
+
+        each = [of_layer(layer) for layer in range(blocks)]
+        some = [heads for heads in each if min(heads) > 0]
+        first = some[0] if some else (0, 0)
+        alike = some.count(first)
+        if len(some) > alike:
+            self.members.note(f"{len(some) - alike} of {blocks} layers have other numbers of heads than the first: not "
+                              "covered")  # fmt: skip
+        for name, count in zip(lists, first):
+            if lists[name] is not None:
+                attention[name] = count
+        return alike
+
+    # ---- axes ----
+
+    def read_sections(self, part: Part) -> None:
+        """Reads how three axes share the pairs of a head."""
+        found = self.members.find("rope.dimension_sections")
+        sections = found.value if isinstance(found.value, list) else []
+        sections = [n if isinstance(n, int) else 0 for n in sections[:4]]
+        total = sum(sections)
+        sections += [0] * (4 - len(sections))
+        if "_" in self.kind.what and (sections[0] <= 0 or sections[1] <= 0):
+            return
+        if min(sections[:3]) < 1 or sections[3] != 0 or total != part.rotary_dim // 2:
+            what = "missing" if found.value is None else "of other numbers"
+            self.members.refuse(f"{found.name} is {what}: three numbers of pairs and a 0 are needed, which add up to "
+                                f"{part.rotary_dim // 2}, half of rope.dimension_count")  # fmt: skip
+        turns = self.kind.what == "imrope"
+        past = sum(pair >= 3 * sections[pair % 3] for pair in range(total)) if turns else 0
+        if past:
+            self.members.note(f"ggml turns {past} pairs past the sections by a fourth axis, which is 0 for text: here "
+                              "they turn with the first")  # fmt: skip
+        part.mrope_section, part.mrope_layout = tuple(sections[:3]), "interleaved" if turns else "chunked"
+        part.picture = PICTURE
+        part.encoding = "rope_half"
+
+    # ---- scaling ----
+
+    def _factors(self, name: str, part: Part) -> Optional[Tuple[float, ...]]:
+        factors = self.members.file["tensors"].get(name)
+        if factors is None:
+            return None
+        pairs = part.rotary_dim // 2
+        if len(factors) < pairs:
+            self.members.refuse(f"the tensor {name} has {len(factors)} factors: {pairs}, one for each pair, are needed")
+        accepted = Range(0.0009765625, 1e38, whole=False)
+        for i, factor in enumerate(factors[:pairs]):
+            if not is_number(factor):
+                self.members.refuse(f"{name}[{i}] is no number: {accepted} is needed")
+            if not accepted.has(factor):
+                self.members.refuse(f"{name}[{i}] is {factor:.10g}: {accepted} is needed")
+        return tuple(factor * part.factor for factor in factors[:pairs])
+
+    def _scale_by_tensors(self, part: Part, kind: str) -> None:
+        """Divides angles by factors: at any length, or by short ones up to the trained context and long ones after."""
+        longrope = kind == "longrope"
+        reads = {ANY: self.has("factors") and not longrope}
+        reads[SHORT] = reads[LONG] = self.has("always_long") or (self.has("long") and longrope)
+        found = {}
+        for name in (ANY, SHORT, LONG):
+            if name in self.members.file["tensors"] and not reads[name]:
+                self.members.refuse(f"the tensor {name}: such a model has none where its scaling is {kind}")
+            found[name] = self._factors(name, part)
+        every, short, far = found[ANY], found[SHORT], found[LONG]
+        if not every and not short and not far:
+            return
+        if not every and not (short and far):
+            lacks, there = (LONG, SHORT) if short else (SHORT, LONG)
+            self.members.refuse(f"the tensor {lacks} is missing beside {there}")
+        if kind == "yarn":
+            self.members.refuse("rope.scaling.type is yarn beside a tensor of factors: one of them is needed")
+        part.say("scaling", f"the tensor {ANY if every else SHORT}")
+        turning = 0
+        while every and turning < len(every) and every[turning] == part.factor:
+            turning += 1
+        if every and 0 < turning < len(every) and all(factor >= STOPS for factor in every[turning:]):
+            self.members.note(f"The factors of {ANY} stop all pairs but the first {turning}; of such a scaling profile "
+                              "ggml_f32 has no tables")  # fmt: skip
+            part.partial_rotary_factor = (turning + 0.5) / len(every)
+            part.scaling = "proportional"
+            return
+        part.scaling, part.factor = "longrope", 1.0
+        part.short_factor, part.long_factor = every or short or (), every or far or ()
+        if every:
+            part.original_max_position_embeddings = float(part.length)
+        else:
+            self.members.note(
+                "llama.cpp takes the long factors where the context it was given is longer than "
+                f"{part.original_max_position_embeddings:.10g}, here they count past that length"
+            )
+
+    def _scale_yarn(self, part: Part) -> None:
+        def magnitude(mscale: float) -> float:
+            return 0.1 * mscale * math.log(part.factor) + 1
+
+        multiplier = part.mscale_all_dim * (10 if self.has("log10") else 1)
+        own = self.kind.name == "deepseek2" and abs(multiplier - 1) > 1e-6
+        part.attention_factor *= (
+            magnitude(multiplier if own else 1) / magnitude(multiplier) if multiplier > 0 else magnitude(1)
+        )
+        part.mscale_all_dim = 0.0
+        part.scaling = "yarn"
+
+    def scale(self, part: Part) -> None:
+        """Reads how frequencies are scaled."""
+        members = self.members
+        found = members.find("rope.scaling.type")
+        kind = "linear" if found.value is None else found.value
+        if found.value is not None:
+            part.origins["scaling"] = part.origin_in(members.before + found.name)
+        if kind not in ("none", "linear", "yarn", "longrope"):
+            word = kind[:60] if isinstance(kind, str) else "(no text)"
+            members.refuse(f"rope.scaling.type is '{word}': known are none, linear, yarn, longrope")
+        extends = members.value("rope.scaling.yarn_ext_factor")
+        if self.kind.name == "grok" and extends is not None and not (extends == 1 and kind == "yarn"):
+            members.refuse(f"rope.scaling.yarn_ext_factor is {extends:g} with a scaling of type {kind}: 1 with yarn is "
+                           "needed")  # fmt: skip
+        if part.factor <= 0 or kind == "none":
+            part.factor = 1.0
+        if part.factor < 1:
+            members.refuse(f"rope.scaling.factor is {part.factor:g}: 0 or a number from 1 is needed")
+        if part.original_max_position_embeddings <= 0:
+            part.original_max_position_embeddings = float(part.length)
+        alpha, part.mscale = part.mscale, 0.0
+        if alpha > 0:
+            if part.factor > 1:
+                members.refuse(f"rope.scaling.alpha beside a factor of {part.factor:g}: one of them is needed")
+            part.factor, part.scaling = alpha, "ntk"
+            part.say("scaling", f"{members.before}rope.scaling.alpha")
+        else:
+            self._scale_by_tensors(part, kind)
+        if part.scaling != "none" or part.factor <= 1:
+            return
+        if kind == "yarn":
+            self._scale_yarn(part)
+        else:
+            part.scaling = "linear"
+
+    # ---- layers that slide ----
+
+    def _count_full(self, layers: int, every: int, first: bool) -> int:
+        """Returns how many layers have full attention, by the file's list or number, or the table's."""
+        own = self.members.value("attention.sliding_window_pattern")
+        if isinstance(own, list):
+            return sum(not _truth(one) for one in own[:layers])
+        every = own if isinstance(own, int) else every
+        return (layers + (every - 1 if first else 0)) // every if every >= 1 else 0
+
+    def _slides(self, layers: int) -> bool:
+        window = self.members.value("attention.sliding_window")
+        if self.has("by_layers"):
+            return self.has("slides_if") and layers == 64
+        return self.has("slides") or (self.has("slides_if") and is_number(window) and window > 0)
+
+    def _sliding(self, full: Part) -> Part:
+        """Returns the rotation of the layers that slide."""
+        part = replace(full, name="sliding", origins=dict(full.origins))
+        if self.has("plain") or self.has("unscaled"):
+            part.scaling = "none"
+            part.factor = part.partial_rotary_factor = part.attention_factor = 1.0
+        if self.has("plain"):
+            by = self.members.value("rope.scaling.attn_factor")
+            part.attention_factor = float(by) if is_number(by) else 1.0
+            part.rope_theta = 10000.0
+            part.say("rope_theta", "llama.cpp's constant for layers that slide")
+        members = self.members
+        members.divisor(part, "key_heads", "attention.head_count_kv_sliding", "heads",
+                        Otherwise(part.key_heads, "key_heads"))  # fmt: skip
+        members.whole(part, "head_dim", "attention.key_length_swa", otherwise=Otherwise(part.head_dim, "head_dim"))
+        rotary = Otherwise(part.head_dim, "head_dim")
+        members.even(part, "rotary_dim", "rope.dimension_count_swa", 2, part.head_dim, rotary)
+        members.number(part, "rope_theta", "rope.freq_base_swa", 1e-6, 1e30, KEPT)
+        part.dim = part.rotary_dim
+        if self.has("unscaled"):
+            part.rope_theta = full.rope_theta
+        return part
+
+    def _rest(self, part: Part, every: int, first: bool) -> None:
+        own = self.members.value("rope.freq_base_swa")
+        if is_number(own) and own != part.rope_theta:
+            self.members.refuse(f"rope.freq_base_swa is {own:g} beside a base of {part.rope_theta:g}: one base is "
+                                "known of a model whose layers do not all turn")  # fmt: skip
+        rest = (part.layers + (every - 1 if first else 0)) // every
+        self.members.note(f"{rest} of {part.layers} layers do not turn")
+        part.layers -= rest
+
+    def add_layers(self, part: Part) -> None:
+        """Adds the rotation of all layers, or one of those of full attention and one of those that slide."""
+        some, members, pattern = self._slides(part.layers), self.members, self.kind.pattern
+        if some and not pattern and members.value("attention.sliding_window_pattern") is None:
+            members.refuse("attention.sliding_window_pattern is missing: a list that says which layers slide is needed")
+        number = re.search(r"\d+", pattern)
+        every, first = int(number[0]) if number else 0, pattern.startswith("first")
+        full = self._count_full(part.layers, every, first) if some else part.layers
+        self.parts.append(part)
+        if self.has("rests") or (self.has("rests_if") and some):
+            self._rest(part, every, first)
+            return
+        if some and self.has("alone"):
+            members.note(f"{full} of {part.layers} layers do not turn: those of full attention")
+            part.layers -= full
+            return
+        if not some:
+            return
+        sliding = self._sliding(part)
+        same = all(getattr(part, name) == getattr(sliding, name) for name in SAME)
+        if same:
+            return
+        members.note(f"{full} of {part.layers} layers have full attention, the others slide")
+        part.name = "full"
+        sliding.layers, part.layers = part.layers - full, full
+        for one in (part, sliding):
+            one.say("layers", f"{members.before}block_count, and which of them slide")
+        self.parts.append(sliding)
+
+    # ---- parts ----
+
+    def _encoding(self, part: Part) -> bool:
+        """Sets which encoding it is. Returns whether only the number of Baichuan's layers says that."""
+        layers, what = self.members.value("block_count"), self.kind.what
+        by_layers = self.has("by_layers") and not self.has("slides_if")
+        if by_layers and layers not in (32, 40):
+            self.members.refuse(f"block_count is {layers}: of a baichuan model 32 (a rotation) or 40 (ALiBi) is needed "
+                                "to know its encoding")  # fmt: skip
+        part.say("encoding", "block_count" if by_layers else "general.architecture", 0)
+        turns = "rope_interleaved" if "norm" in what else "rope_half"
+        part.encoding = what if what in ("learned", "t5", "alibi") else turns
+        if by_layers and layers == 40:
+            part.encoding = "alibi"
+        return by_layers
+
+    def _sizes(self, part: Part) -> None:
+        members = self.members
+        members.whole(part, "length", "context_length")
+        members.whole(part, "width", "embedding_length")
+        members.whole(part, "layers", "block_count", 1, 65536)
+        members.whole(part, "every", "nextn_predict_layers", 0, part.layers - 1, 0)
+        part.set("layers", part.layers - part.every, "layers - every")
+        members.whole(part, "heads", "attention.head_count", 1, 65536)
+        width = Otherwise(part.width // part.heads, "width / heads")
+        members.whole(part, "head_dim", "attention.key_length", otherwise=width)
+
+    def _rotation(self, part: Part) -> None:
+        members = self.members
+        members.divisor(part, "key_heads", "attention.head_count_kv", "heads", Otherwise(part.heads, "heads"))
+        whole = Otherwise(part.head_dim, "head_dim")
+        members.even(part, "rotary_dim", "rope.dimension_count", 2, part.head_dim, whole)
+        members.number(part, "rope_theta", "rope.freq_base", 1e-6, 1e30, 10000.0)
+        if self.has("whole") and part.head_dim != part.rotary_dim:
+            members.refuse(f"rope.dimension_count is {part.rotary_dim} of heads of {part.head_dim}: such a model turns "
+                           "all of a head")  # fmt: skip
+        if self.has("latent"):
+            part.set("head_dim", part.rotary_dim, "rotary_dim")
+            part.set("key_heads", 1)
+        if self.has("mixed"):
+            members.whole(part, "every", "full_attention_interval", 1, 65536, 4)
+            part.set("layers", part.layers // part.every, "layers / every")
+        part.ggml = True
+        members.number(part, "factor", "rope.scaling.factor rope.scale_linear", 0, 1e6, 0.0)
+        original = "original_max_position_embeddings"
+        members.number(part, original, "rope.scaling.original_context_length", 0, 1e9, 0.0)
+        members.number(part, "attention_factor", "rope.scaling.attn_factor", 1e-6, 1e6, 1.0)
+        if self.has("betas"):
+            members.number(part, "beta_fast", "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32.0)
+            members.number(part, "beta_slow", "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1.0)
+        if self.has("log10") or self.has("log1"):
+            members.number(part, "mscale_all_dim", "rope.scaling.yarn_log_multiplier", 0, 1e6, 0.0)
+        if self.has("alpha"):
+            members.number(part, "mscale", "rope.scaling.alpha", 0, 1e6, 0.0)
+
+    def _other(self, part: Part, eight: bool) -> None:
+        members = self.members
+        if part.encoding == "alibi" and eight:
+            part.set("alibi_bias_max", 8.0)
+        elif part.encoding == "alibi":
+            members.number(part, "alibi_bias_max", "attention.max_alibi_bias", 1e-3, 64)
+        elif part.encoding == "t5":
+            members.even(part, "num_buckets", "attention.relative_buckets_count", 4, 4096)
+            part.set("max_distance", 128)
+            members.whole(part, "decoder_layers", "decoder_block_count", 0, 65536, Otherwise(part.layers, "layers"))
+        else:
+            part.set("tabled", True)
+            part.set("rows", part.length, "length")
+
+    def read(self) -> None:
+        """Reads all parts."""
+        part = Part()
+        self.settle_types()
+        alike = self.settle_heads()
+        by_layers = self._encoding(part)
+        if part.rotates:
+            self.check_rope_keys(self.members.file.get("rope"))
+        self._sizes(part)
+        part.decodes = not self.has("encoder")
+        if part.rotates:
+            self._rotation(part)
+        else:
+            self._other(part, by_layers or self.has("eight"))
+        part.layers = alike or part.layers
+        for key in self.members.file["attention"]:
+            if key not in ATTENTION_KEYS:
+                self.members.note(f"attention.{key[:60]} is not covered")
+        if not part.rotates:
+            self.parts.append(part)
+            return
+        if self.has("switch") and self.members.value("rope.scaling.finetuned") is False:
+            self.members.refuse("rope.scaling.finetuned is false: such a model then encodes no positions")
+        self.members.note("It forms its angles as profile ggml_f32 does")
+        part.dim = part.rotary_dim
+        if "mrope" in self.kind.what:
+            self.read_sections(part)
+        self.scale(part)
+        check_frequencies(self.members, part)
+        self.add_layers(part)
+
+
+SAME = ("head_dim", "rotary_dim", *Frequencies.__dataclass_fields__)
+
+
+def read_llama_cpp(root: Dict[str, Any]) -> Reading:
+    """Reads what read_gguf() returns, which is changed."""
+    name = root["architecture"]
+    members = Members(root=root, file=root, before=f"{name}.")
+    members.note("As llama.cpp reads it")
+    kind = architectures().get(name)
+    if not kind:
+        known = ", ".join(one.name for one in architectures().values() if one.what != "refused")
+        members.refuse(f"general.architecture '{name[:60]}' is unknown; known: {known}")
+    if kind.what == "refused":
+        members.refuse(f"general.architecture '{name}' is not read: {kind.note}")
+    if kind.note:
+        members.note(kind.note)
+    gguf = Gguf(members, kind, [])
+    gguf.read()
+    facts = {"title": root["name"], "source": "the GGUF file given"}
+    return Reading(gguf.parts, members.notes, facts, name, "general.architecture")

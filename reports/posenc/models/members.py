@@ -1,0 +1,300 @@
+"""Members of a configuration: under any of their names, in range, or refused by name.
+
+Names are written with blanks between them, in the order in which they count. Names behind a "/" are read where none of
+those before it is there, and may say something else. "a.b" is the b of an object a, "a.0" the first of a list a.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple, Union
+
+from .part import Origin, Part
+
+MOST = 1 << 24  # of a length, a width, a number of rows
+ALTERNATIVE = "/"
+UNREAD = "ignored"  # stands among the defaults of a class for a member that it has and does not read
+
+# Names that only some classes read: where the table has a type's members, those that it lacks are not read.
+ROTATIONS = (
+    "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
+    "global_rope_theta global_head_dim"
+).split()
+LOOSE = ("length", "layers", "every")  # are called many things at once, of which the first counts
+
+
+class Refused(Exception):
+    """A configuration is not read, and why: what, which value, and what would be accepted."""
+
+
+class Member(NamedTuple):
+    """A value and its name. The value is None where nothing says it."""
+
+    value: Any
+    name: str
+    path: str = ""  # in the file; "" for what is not there
+
+
+class Otherwise(NamedTuple):
+    """What a quantity is where no member says it, and how that follows from others."""
+
+    value: Union[int, float, bool]
+    formula: str = ""
+
+
+NEEDED = object()
+KEPT = object()
+
+
+class Range(NamedTuple):
+    """What is accepted of a number."""
+
+    least: float
+    most: float
+    whole: bool = True
+    even: bool = False
+    divides: str = ""  # the quantity that it has to divide, whose value is `most`
+
+    def __str__(self) -> str:
+        if self.divides:
+            return f"a divisor of {self.divides}, {self.most:.10g},"
+        if not self.whole:
+            return f"a number from {self.least:g} to {self.most:g}"
+        return f"{'an even' if self.even else 'a whole'} number from {self.least:.10g} to {self.most:.10g}"
+
+    def has(self, value: float) -> bool:
+        """Returns whether a number is accepted."""
+        step = 1 + self.even
+        return (
+            self.least <= value <= self.most
+            and not (self.whole and value % step)
+            and not (self.divides and self.most % value)
+        )
+
+
+def is_number(value: Any) -> bool:
+    """Returns whether a value of JSON is a number: true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def member_of(where: Any, names: str) -> Member:
+    """Returns the first of several members of an object that is there and not null."""
+    each = names.split()
+    for name in each:
+        value = where
+        for key in name.split("."):
+            if isinstance(value, list):
+                value = value[int(key)] if key.isdigit() and int(key) < len(value) else None
+            else:
+                value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            return Member(value, name)
+    return Member(None, each[0] if each else "")
+
+
+def groups(names: str) -> List[List[str]]:
+    """Returns the names of each alternative."""
+    return [group.split() for group in names.split(ALTERNATIVE)]
+
+
+def path_of(root: Any, where: Any, before: str = "") -> Optional[str]:
+    """Returns the path to an object that is within another, with a dot behind it; None if it is not."""
+    if root is where:
+        return before
+    children = root.items() if isinstance(root, dict) else enumerate(root) if isinstance(root, list) else ()
+    for key, value in children:
+        if isinstance(value, (dict, list)):
+            path = path_of(value, where, f"{before}{key}.")
+            if path is not None:
+                return path
+    return None
+
+
+@dataclass
+class Members:
+    """What a configuration says, and what the classes of its type take where it says nothing."""
+
+    root: Any  # the whole file
+    file: Any  # the object that is about the model, or the part of it about text
+    defaults: Dict[str, Any] = field(default_factory=dict)
+    flags: Tuple[str, ...] = ()
+    surveyed: bool = False  # the defaults name every member that the classes read
+    notes: List[str] = field(default_factory=list)
+    assumed: List[str] = field(default_factory=list)  # "rope_theta 10000"
+    rope: Optional[Dict[str, Any]] = None  # the object for scaling
+    rope_name: str = "rope_scaling"
+    whose: str = ""  # follows "is missing" in a refusal
+    before: str = ""  # of every key: "llama." in a GGUF file
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Refuses the configuration."""
+        raise Refused(reason)
+
+    def note(self, sentence: str) -> None:
+        """Says what is there and does not count, or is not covered."""
+        self.notes.append(sentence)
+
+    # ---- finding ----
+
+    def _default(self, name: str) -> Tuple[bool, Any]:
+        first, _, rest = name.partition(".")
+        key = first if rest[:1].isdigit() else name
+        return key in self.defaults, self.defaults.get(key)
+
+    def reads(self, name: str, group: List[str]) -> bool:
+        """Returns whether the classes of the type read a member, one of the names of a group."""
+        there, value = self._default(name)
+        if there:
+            return not isinstance(value, str)
+        if not self.surveyed:
+            return True
+        return name not in ROTATIONS and not any(self._default(other)[0] for other in group)
+
+    def _usual(self, names: List[str]) -> Member:
+        for name in names:
+            usual = member_of(self.defaults, name)
+            if usual.value is not None and not isinstance(usual.value, str):
+                return usual
+        return Member(None, names[0] if names else "")
+
+    def own(self, names: str) -> Member:
+        """Returns the first member of the file that the classes read."""
+        for group in groups(names):
+            for name in group:
+                found = member_of(self.file, name)
+                if found.value is not None and self.reads(name, group):
+                    return self._with_path(found)
+        return Member(None, (groups(names)[0] or [""])[0])
+
+    def _with_path(self, found: Member) -> Member:
+        return found._replace(path=self.path(found.name))
+
+    def path(self, name: str, where: Any = None) -> str:
+        """Returns the key of a member in the file."""
+        folder = path_of(self.root, self.file if where is None else where)
+        return self.before + (folder or "") + name
+
+    def find(self, names: str) -> Member:
+        """Returns the first member that is there, of the file before the defaults."""
+        for group in groups(names):
+            found = self.own(" ".join(group))
+            if found.value is None:
+                found = self._usual(group)
+            if found.value is not None:
+                return found
+        return Member(None, (groups(names)[0] or [""])[0])
+
+    def value(self, names: str) -> Any:
+        """Returns the value of the first member that is there."""
+        return self.find(names).value
+
+    # ---- values ----
+
+    def accept(self, member: Member, accepted: Optional[Range]) -> Union[int, float, bool]:
+        """Returns the value of a member: a number in range, or true or false where no range is given."""
+        value, name = member.value, member.name
+        if accepted is None:
+            if not isinstance(value, bool):
+                self.refuse(f"{name} is neither true nor false: one of them is needed")
+            return value
+        if value is None:
+            self.refuse(f"{name} is missing{self.whose}: {accepted} is needed")
+        if not is_number(value):
+            self.refuse(f"{name} is no number: {accepted} is needed")
+        if not accepted.has(value):
+            self.refuse(f"{name} is {value:.10g}: {accepted} is needed")
+        return int(value) if accepted.whole else float(value)
+
+    def _agree(self, names: str, quantity: str, value: float) -> None:
+        """Refuses what else is said by another name, unless several names are usual for it."""
+        met = False
+        for group in groups(names):
+            if met:
+                break
+            for name in group:
+                said = member_of(self.file, name).value
+                usual = member_of(self.defaults, name).value
+                met |= said is not None or (usual is not None and not isinstance(usual, str))
+                if not is_number(said) or said == value:
+                    continue
+                if quantity in LOOSE:
+                    self.note(f"{name} is {said:.10g}, which does not count: {value:.10g} does")
+                    continue
+                unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"
+                self.refuse(f"{name} is {said:.10g}{unread}, where {value:.10g} counts: they must agree")
+
+    def _read(self, part: Part, quantity: str, names: str, accepted: Optional[Range], otherwise: Any = NEEDED) -> None:
+        read = quantity == "rope_theta" or self.reads(quantity, [quantity])
+        given = member_of(self.rope, quantity)
+        inner = given._replace(path=self.path(quantity, self.rope)) if read else Member(None, quantity)
+        outer = member_of(self.file, names)
+        found = inner if inner.value is not None else self.find(names)
+        before = getattr(part, quantity)
+        if found.value is not None or otherwise is NEEDED:
+            value = self.accept(found, accepted)
+            kind = "file" if found.path else "class"
+            part.origins[quantity] = Origin(kind, found.path or found.name, value=value)
+        elif otherwise is KEPT:
+            value = before
+            if quantity not in part.origins:
+                part.origins[quantity] = Origin("assumed", self.before + found.name, value=value)
+            if given.value is None:
+                self._agree(names, quantity, value)
+                return
+        else:
+            value, formula = otherwise if isinstance(otherwise, Otherwise) else (otherwise, "")
+            if formula != quantity:
+                part.origins[quantity] = Origin("assumed", self.before + found.name, part.formula(formula), value)
+            if accepted and (value or formula) and not accepted.has(value):
+                self.refuse(f"{found.name} is {value:.10g}: {accepted} is needed")
+        if inner.value is not None and outer.value is not None:
+            beside = self.accept(outer, accepted)
+            if beside != value:
+                self.refuse(f"{outer.name} is {beside:.9g}, and {inner.name} in {self.rope_name} is {value:.9g}: "
+                            "they must agree")  # fmt: skip
+        setattr(part, quantity, value)
+        if accepted is None:
+            return
+        if given.value is not None and not read and given.value != value:
+            said = given.value if is_number(given.value) else 0
+            self.refuse(f"{quantity} in {self.rope_name} is {said:.10g}, which the classes of this model_type do not "
+                        "read: leave it out")  # fmt: skip
+        if self.surveyed and inner.value is None and found.value is not None and self.own(names).value is None:
+            text = f"{found.name} {value:.10g}"
+            if not any(text in one for one in self.assumed):
+                self.assumed.append(text)
+        self._agree(names, quantity, value)
+
+    def whole(
+        self, part: Part, quantity: str, names: str, least: float = 1, most: float = MOST, otherwise: Any = NEEDED
+    ) -> None:
+        """Reads a whole number."""
+        self._read(part, quantity, names, Range(least, most), otherwise)
+
+    def even(self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED) -> None:
+        """Reads an even number."""
+        self._read(part, quantity, names, Range(least, most, even=True), otherwise)
+
+    def divisor(self, part: Part, quantity: str, names: str, of: str, otherwise: Any = NEEDED) -> None:
+        """Reads a divisor of another quantity."""
+        self._read(part, quantity, names, Range(1, getattr(part, of), divides=of), otherwise)
+
+    def number(self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED) -> None:
+        """Reads a number."""
+        self._read(part, quantity, names, Range(least, most, whole=False), otherwise)
+
+    def truth(self, part: Part, quantity: str, names: str, otherwise: Any = KEPT) -> None:
+        """Reads true or false."""
+        self._read(part, quantity, names, None, otherwise)
+
+
+def numbers(members: Members, member: Member, count: int, needed: str, accepted: Range) -> List[float]:
+    """Returns a list of so many numbers. In a refusal, `needed` says more of what they are."""
+    words = f"an array of {count} numbers{needed} is needed"
+    if not isinstance(member.value, list):
+        what = "missing" if member.value is None else "no array"
+        members.refuse(f"{member.name} is {what}{members.whose}: {words}")
+    if len(member.value) != count:
+        members.refuse(f"{member.name} has {len(member.value)} numbers: {words}")
+    for i, value in enumerate(member.value):
+        if value is None:
+            members.refuse(f"{member.name}[{i}] is null: {accepted} is needed")
+    return [members.accept(Member(value, f"{member.name}[{i}]"), accepted) for i, value in enumerate(member.value)]

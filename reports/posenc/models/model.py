@@ -1,0 +1,95 @@
+"""Reads a model file: which positional encodings it has, and the problems that check and time them."""
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Dict, List, Tuple
+
+from .calls import Case, calls_of
+from .config import Reading, read_config
+from .gguf import read_gguf
+from .llama_cpp import read_llama_cpp
+from .members import Refused
+from .params import is_params, read_params
+from .places import NEEDED, name_of
+
+JSON_NEEDED = "the JSON text of a Hugging Face config.json or of a params.json, or a GGUF file, is needed"
+LONGEST = 40  # name of a model in ids
+
+
+@dataclass
+class Model:
+    """A model: what its file says, and the calls that it makes."""
+
+    name: str
+    reading: Reading
+    cases: List[Case]
+    verify: List[str]  # problems that are only checked
+
+    @property
+    def notes(self) -> str:
+        """Sentences: what of the file is not covered, or counts for nothing."""
+        return ".  ".join(self.reading.notes)
+
+    def record(self) -> Dict[str, Any]:
+        """Returns what the engine needs to know of it."""
+        reading, first = self.reading, self.reading.parts[0]
+        return {
+            "name": self.name, "title": reading.facts["title"], "source": reading.facts.get("source", ""),
+            "checked": reading.facts.get("checked", ""), "notes": self.notes, "encoding": first.encoding,
+            "trained_profile": reading.facts.get("trained_profile", ""), "max_position_embeddings": first.length,
+            "storage": reading.storage, "storage_from": reading.storage_from,
+            "cases": [asdict(case) for case in self.cases], "verify": self.verify,
+        }  # fmt: skip
+
+
+def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Refused(f"the member {twice} is there twice: {JSON_NEEDED}")
+    return members
+
+
+def read_json(text: str) -> Reading:
+    """Reads a config.json or a params.json. Infinity and NaN are numbers as Python writes them."""
+    try:
+        root = json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        what = "it holds a NUL character" if "\0" in text else error.msg
+        raise Refused(f"line {error.lineno}: {what}; {JSON_NEEDED}") from None
+    except RecursionError:
+        raise Refused(f"it is nested too deeply; {JSON_NEEDED}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise Refused(f"{error}; {JSON_NEEDED}") from None
+    return read_params(root) if is_params(root) else read_config(root)
+
+
+def read_file(file: BinaryIO, name: str) -> Model:
+    """Reads an open file. The name is that of the model in ids and, where nothing else is said, its title."""
+    begins = file.read(4)
+    file.seek(0)
+    if begins == b"GGUF":
+        reading = read_llama_cpp(read_gguf(file))
+    else:
+        reading = read_json(file.read().decode("utf-8", "replace"))
+    title = re.sub(r"[^ -~]", "-", name[:LONGEST])
+    short = re.sub(r"[^a-z0-9._-]", "-", name[:LONGEST].lower())
+    if not short or short.startswith("."):
+        title = short = "config"
+    reading.facts["title"] = reading.facts.get("title") or title
+    cases, verify = calls_of(reading.parts, short)
+    return Model(short, reading, cases, verify)
+
+
+def read_model(path: Path) -> Model:
+    """Reads the file of a path."""
+    try:
+        with open(path, "rb") as file:
+            return read_file(file, name_of(path))
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}: {NEEDED} is needed") from None
+    except Refused as why:
+        raise Refused(f"{path}: {why}") from None

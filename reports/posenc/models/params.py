@@ -1,0 +1,156 @@
+"""Reads params.json, as Meta's and Mistral's own releases have it beside their weights. Both turn pairs of neighbours.
+
+Sources: meta-llama/llama-models, models/llama3/model.py and models/llama4/model.py; mistralai/mistral-inference,
+rope.py; YaRN's keys as vllm-project/vllm reads them, transformers_utils/configs/mistral.py.
+"""
+
+import math
+from typing import Any, Dict, Sequence
+
+from .config import Reading
+from .members import MOST, Members, Otherwise
+from .part import Part
+
+# Keys that tell one from the other, those of both, those that change no position and those that are not covered.
+META = (
+    "multiple_of ffn_dim_multiplier use_scaled_rope rope_scaling_factor rope_high_freq_factor nope_layer_interval"
+).split()
+MISTRAL = "head_dim hidden_dim yarn llama_4_scaling qk_rope_head_dim".split()
+BOTH = (
+    "dim n_layers n_heads n_kv_heads rope_theta max_seq_len norm_eps vocab_size max_batch_size model_parallel_size"
+).split()
+HARMLESS = (
+    "ffn_exp use_qk_norm quantization_args lora_args moe_args max_position_embeddings model_type moe lora "
+    "sliding_window tied_embeddings q_lora_rank kv_lora_rank qk_nope_head_dim v_head_dim qk_head_dim quantization "
+    "activation causal use_biases attention_chunk_size dtype"
+).split()
+UNCOVERED = (
+    "vision_encoder multimodal vision_args vision_chunk_size vision_max_num_chunks vision_num_cross_attention_layers "
+    "vision_model llama_4_scaling attn_temperature_tuning floor_scale attn_scale"
+).split()
+TELLING = ("rope", "rotary", "theta", "yarn", "scal", "pos", "head", "alibi", "nope")
+
+
+def is_params(root: Any) -> bool:
+    """Returns whether it is a params.json. DistilBERT's config.json has dim and n_layers, too, and its own type."""
+    if not isinstance(root, dict):
+        return False
+    named = root.get("model_type", "transformer")
+    return "dim" in root and "n_layers" in root and "hidden_size" not in root and named in ("transformer", "mamba")
+
+
+def _check_keys(members: Members, own: Sequence[str]) -> None:
+    """Refuses a key that is not known where its name says positions or heads; else it is noted."""
+    for key, value in members.file.items():
+        if value is None:
+            continue
+        if key in UNCOVERED:
+            members.note(f"{key} is not covered")
+        elif key not in own and key not in BOTH and key not in HARMLESS:
+            if any(word in key for word in TELLING):
+                members.refuse(f"'{key[:60]}' is a key that this reader does not know: it may change the numbers")
+            members.note(f"{key[:60]} is not read")
+
+
+def _sizes(members: Members, part: Part) -> None:
+    members.whole(part, "width", "dim")
+    members.whole(part, "layers", "n_layers")
+    members.whole(part, "heads", "n_heads", 1, 65536)
+    members.divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
+
+
+def _meta(members: Members, part: Part) -> None:
+    scaled = members.value("use_scaled_rope")
+    _sizes(members, part)
+    members.even(part, "head_dim", "", 2, MOST, Otherwise(part.width // part.heads, "width / heads"))
+    members.whole(part, "length", "max_seq_len", otherwise=2048)
+    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30, 10000.0)
+    members.whole(part, "every", "nope_layer_interval", 0, 65536, 0)
+    if part.every:
+        members.note(f"One layer in {part.every} does not turn (nope_layer_interval)")
+        part.layers -= part.layers // part.every
+    part.set("rotary_dim", part.head_dim, "head_dim")
+    if members.value("rope_theta") is None:
+        members.note("rope_theta is missing: 10000 is taken, the constant of Llama 2's code")
+    if members.value("max_seq_len") is None:
+        members.note("max_seq_len is missing: 2048 positions are taken, the default of Meta's code")
+    if scaled is not None and not isinstance(scaled, bool):
+        members.refuse("use_scaled_rope is neither true nor false: one of them is needed")
+    if not scaled:
+        return
+    part.scaling = "llama3"
+    part.say("scaling", "use_scaled_rope")
+    if members.value("rope_scaling_factor") is None:
+        members.note("use_scaled_rope scales by 8, the constant of Meta's code (Hugging Face's files of Llama 3.2 say "
+                     "32)")  # fmt: skip
+    members.number(part, "factor", "rope_scaling_factor", 1, 1e6, 8.0)
+    members.number(part, "high_freq_factor", "rope_high_freq_factor", 1e-6, 1e6, 4.0)
+    part.set("low_freq_factor", 1.0)
+    part.set("original_max_position_embeddings", 8192.0)
+
+
+def _yarn(members: Members, part: Part) -> None:
+    yarn: Dict[str, Any] = members.value("yarn")
+    if yarn is None:
+        return
+    if not isinstance(yarn, dict):
+        members.refuse('yarn is no object: one such as {"factor": 16, "original_max_position_embeddings": 16384}, or '
+                       "null, is needed")  # fmt: skip
+    for key in yarn:
+        if key not in ("alpha", "beta", "factor", "original_max_position_embeddings", "apply_scale"):
+            members.refuse(f"yarn has '{key[:60]}', which this reader does not know: it may change the numbers")
+    scales = yarn.get("apply_scale", True)
+    if not isinstance(scales, bool):
+        members.refuse("yarn.apply_scale is neither true nor false: one of them is needed")
+    part.scaling = "yarn"
+    members.number(part, "factor", "yarn.factor", 1, 1e6)
+    original = "original_max_position_embeddings"
+    members.number(part, original, f"yarn.{original}", 1, 1e9)
+    members.number(part, "beta_fast", "yarn.beta", 1e-3, 1e6, 32.0)
+    members.number(part, "beta_slow", "yarn.alpha", 1e-3, 1e6, 1.0)
+    part.attention_factor = 0.1 * math.log(part.factor) + 1 if scales else 1.0
+    part.say("scaling", "yarn")
+    part.say("attention_factor", "0.1 ln(yarn.factor) + 1" if scales else "yarn.apply_scale")
+
+
+def _mistral(members: Members, part: Part) -> None:
+    kind = members.value("model_type")
+    if kind is not None and kind != "transformer":
+        word = kind if isinstance(kind, str) else "(no text)"
+        members.refuse(f"model_type is '{word[:60]}': only 'transformer' has positions in attention")
+    _sizes(members, part)
+    members.even(part, "head_dim", "head_dim", 2, MOST)
+    members.whole(part, "length", "max_position_embeddings max_seq_len", otherwise=128000)
+    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
+    members.even(part, "latent", "qk_rope_head_dim", 0, MOST, 0)
+    part.set("rotary_dim", part.head_dim, "head_dim")
+    if members.value("max_position_embeddings max_seq_len") is None:
+        members.note("max_position_embeddings is missing: 128000 positions are taken, as vLLM does")
+    if part.latent:
+        part.head_dim = part.rotary_dim = part.latent
+        part.key_heads = 1
+        part.say("head_dim", "qk_rope_head_dim")
+        part.say("rotary_dim", "qk_rope_head_dim")
+        part.say("key_heads", "one for all, as qk_rope_head_dim is there")
+    _yarn(members, part)
+
+
+def read_params(root: Dict[str, Any]) -> Reading:
+    """Reads a params.json."""
+    members = Members(root=root, file=root)
+    said = [key for key, value in root.items() if value is not None]
+    meta, mistral = (next((key for key in said if key in own), None) for own in (META, MISTRAL))
+    if meta and mistral:
+        members.refuse(f"it has {meta}, as Meta's params.json has, and {mistral}, as Mistral's has: one of them is "
+                       "needed")  # fmt: skip
+    if not meta and not mistral:
+        members.refuse(f"it is like a params.json, but has none of the keys by which Meta's ({' '.join(META)}) and "
+                       f"Mistral's ({' '.join(MISTRAL)}) are told apart")  # fmt: skip
+    part = Part(encoding="rope_interleaved")
+    part.say("encoding", meta or mistral or "", 0)
+    members.note(f"As {'Meta' if meta else 'Mistral'}'s own code reads it (params.json)")
+    _check_keys(members, META if meta else MISTRAL)
+    (_meta if meta else _mistral)(members, part)
+    part.dim = part.rotary_dim
+    reading = Reading([part], members.notes, {"source": "the params.json given"}, "params.json", meta or mistral or "")
+    return reading

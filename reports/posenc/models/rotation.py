@@ -1,0 +1,276 @@
+"""Rotations: heads and the part of them that turns, the base, and the types of layers that have their own."""
+
+from dataclasses import replace
+from typing import Any, List, NamedTuple
+
+from .members import MOST, Member, Members, Otherwise, is_number, member_of
+from .part import Part
+from .scaling import read_scaling
+
+OF_CLASS = "the rope_parameters that its class takes"
+LOCALS = "rope_local_base_freq local_rope_theta"
+HEAD_DIM = "head_dim kv_channels"
+KEY_HEADS = "num_key_value_heads num_kv_heads n_head_kv decoder_num_key_value_heads"
+
+
+class Layers(NamedTuple):
+    """A type of layers as files call it, the name of its part, and which rules read it."""
+
+    type: str
+    name: str
+    rules: str
+
+
+ALL = Layers("", "", "every_layer")
+TYPES = (
+    Layers("full_attention", "full", "full"), Layers("sliding_attention", "sliding", "sliding"),
+    Layers("chunked_attention", "chunked", "chunked"), Layers("hybrid", "hybrid", "every_layer"),
+    Layers("hybrid_sliding", "hybrid_sliding", "every_layer"),
+)  # fmt: skip
+BY_NAME = {known.name: known for known in TYPES}
+BY_TYPE = {known.type: known for known in TYPES}
+
+
+# ---- layers that do not rotate ----
+
+
+def hybrid(members: Members, part: Part) -> None:
+    """Counts the layers that attend, of those that mix in another way."""
+    members.whole(part, "every", "full_attention_interval", otherwise=MOST)
+    part.set("layers", part.layers // part.every, "layers / every")
+
+
+def resting_layers(members: Members, part: Part) -> None:
+    """Reads the layers that do not rotate at all: a list of them, or one in so many."""
+    found = members.find("no_rope_layers layer_rope_theta")
+    layers = found.value if isinstance(found.value, list) else []
+    resting = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
+    if resting:
+        members.note(f"{resting} of {len(layers)} layers do not rotate ({found.name})")
+    if layers:
+        part.layers = len(layers) - resting
+        part.origins["layers"] = part.origin_in(found.path or found.name, part.layers)
+        return
+    members.whole(part, "every", "no_rope_layer_interval", otherwise=0)
+    if part.every:
+        members.note(f"One layer in {part.every} does not rotate (no_rope_layer_interval)")
+        backwards = part.every - 1 if "last_rests" in members.flags else 0
+        part.layers -= (part.layers + backwards) // part.every
+
+
+# ---- one type of layers ----
+
+
+def _sizes(members: Members, part: Part, rules: str) -> None:
+    """Reads base, heads and their width for a type of layers."""
+    theta = {
+        "every_layer": "rope_theta rotary_emb_base", "full": "rope_theta global_rope_theta", "chunked": "rope_theta",
+        "sliding": LOCALS,
+    }[rules]  # fmt: skip
+    members.number(part, "rope_theta", theta, 1e-6, 1e30)
+    full = rules == "full"
+    names = "global_head_dim / head_dim kv_channels" if full else HEAD_DIM
+    members.whole(part, "head_dim", names, otherwise=Otherwise(part.width // part.heads, "width / heads"))
+    names = "num_global_key_value_heads / num_key_value_heads" if full else KEY_HEADS
+    members.divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
+    members.truth(part, "single", "multi_query")
+    members.truth(part, "grouped", "new_decoder_architecture")
+    members.whole(part, "latent", "qk_rope_head_dim", otherwise=0)
+
+
+def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Part]) -> None:
+    """Adds the rotation of all layers, or of those of a type."""
+    if layers.name and isinstance(rope, dict) and rope.get("truncate") is False:
+        members.refuse("truncate stands in the object for one type of layers: releases of that library differ in "
+                       "whether it counts there")  # fmt: skip
+    whose = f" for layers of type {layers.type}" if layers.name else ""
+    own = replace(members, rope=rope, whose=whose)
+    part = replace(like, name=layers.name, origins=dict(like.origins))
+    parts.append(part)
+    _sizes(own, part, layers.rules)
+    head = own.value("head_dim")
+    if part.latent and isinstance(head, int) and head != part.latent:
+        members.refuse(f"head_dim is {head} and qk_rope_head_dim {part.latent}: they must agree (releases of that "
+                       "library differ in which turns)")  # fmt: skip
+    if part.latent:
+        part.head_dim = part.latent
+        part.origins["head_dim"] = part.origins["latent"]
+    if part.latent or (part.single and not part.grouped):
+        part.key_heads = 1
+        part.say("key_heads", f"one for all, as {part.origins['latent' if part.latent else 'single'].key} is there")
+    read_scaling(own, part)
+
+
+# ---- the object for scaling ----
+
+
+def find_rope(members: Members) -> Members:
+    """Returns the members with the object for scaling and its name."""
+    found = replace(members, rope=None, rope_name="rope_scaling")
+    names = ("rope_scaling", "rope_parameters")
+    for i, name in enumerate(names):
+        value = member_of(members.file, name).value
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            members.refuse(f'{name} is no object: one such as {{"rope_type": "linear", "factor": 2}}, or null, is '
+                           "needed")  # fmt: skip
+        if isinstance(members.defaults.get(name), str):
+            members.refuse(f"{name} is there, which the classes of this model_type do not read: {names[1 - i]} is "
+                           "needed")  # fmt: skip
+        if found.rope is not None and value != found.rope:
+            members.refuse("rope_scaling and rope_parameters differ: one of them, or the same twice, is needed")
+        if found.rope is None:
+            found.rope, found.rope_name = value, name
+    if found.rope is None:
+        usual = members.defaults.get(names[1])
+        found.rope, found.rope_name = usual if isinstance(usual, dict) else None, OF_CLASS
+    return found
+
+
+def _by_layers(rope: Any) -> bool:
+    """Returns whether every member is an object, or null where such layers do not rotate."""
+    values = rope.values() if isinstance(rope, dict) else []
+    return any(isinstance(v, dict) for v in values) and all(v is None or isinstance(v, dict) for v in values)
+
+
+def _check_beside(members: Members) -> None:
+    """Refuses a member beside objects for types of layers that does not say what all of them do."""
+    objects = members.rope if _by_layers(members.rope) else {}
+    of_class = members.rope_name == OF_CLASS
+    for name in ("rope_theta", "partial_rotary_factor"):
+        own = member_of(members.file, name).value
+        for layers, rope in (objects or {}).items():
+            if not is_number(own) or not isinstance(rope, dict) or (name in rope and not of_class):
+                continue
+            if own == (rope[name] if name in rope else 1.0):
+                continue
+            has = ", which its class has," if of_class else ""
+            members.refuse(f"{name} is {own:.9g} beside an object for layers of type {layers[:40]}{has} that says "
+                           f"otherwise or nothing: rope_parameters with one for each type of layers, with its {name}, "
+                           "is needed")  # fmt: skip
+
+
+def _check_form(members: Members, local: bool) -> None:
+    """Refuses forms of the object that the classes of a type do not take for what they say."""
+    old = members.rope_name == "rope_scaling"
+    alone = "full_scaled" in members.flags or (members.surveyed and local)
+    if members.rope is None or members.rope_name == OF_CLASS:
+        return
+    if _by_layers(members.rope):
+        if f"one_{members.rope_name}" in members.flags or (alone and old):
+            needed = "rope_parameters, with the same," if old else "one for all"
+            members.refuse(f"{members.rope_name} has an object for each type of layers, which the classes of this "
+                           f"model_type do not take as they stand: {needed} is needed")  # fmt: skip
+    elif "layered" in members.flags or (alone and not old):
+        members.refuse(
+            f"{members.rope_name} is one object for all layers, which the classes of this model_type take "
+            "for some of them or for none: rope_parameters, with one for each type of layers, is needed"
+        )
+
+
+# ---- types of layers ----
+
+
+def _each_type(members: Members, like: Part, parts: List[Part]) -> None:
+    for key in members.rope or {}:
+        if key not in BY_TYPE:
+            members.refuse(f"{members.rope_name} has layers of type '{key[:40]}': known are full_attention, "
+                           "sliding_attention, chunked_attention, hybrid and hybrid_sliding")  # fmt: skip
+    for known in TYPES:
+        rope = (members.rope or {}).get(known.type)
+        if isinstance(rope, dict):
+            _add(members, like, known, rope, parts)
+        elif known.type in (members.rope or {}):
+            members.note(f"Layers of type {known.type} do not rotate")
+
+
+def _full_alone(members: Members, like: Part, local: Member, parts: List[Part]) -> None:
+    """One object scales layers of full attention alone. Of rope_theta beside it releases differ."""
+    rope = members.rope
+    if members.surveyed and rope and "type" in rope and "rope_type" not in rope:
+        members.refuse(f"type stands in {members.rope_name} without rope_type: releases of that library differ in "
+                       "whether it counts; rope_type is needed")  # fmt: skip
+    is_local = local.value is not None
+    if rope is not None and is_local and local.name == "local_rope_theta":
+        members.refuse(f"{members.rope_name} beside local_rope_theta: releases of that library differ in which layers "
+                       "it scales; an object for each type of layers is needed")  # fmt: skip
+    theta, usual = (member_of(where, "rope_theta").value for where in (members.file, members.defaults))
+    if not is_local and theta is not None and theta != usual:
+        members.refuse(f"rope_theta is {theta:.9g}: releases of that library differ in whether layers of sliding "
+                       f"attention have it, too; {usual:.9g}, or rope_parameters with an object for each type of "
+                       "layers, is needed")  # fmt: skip
+    _add(members, like, BY_NAME["full"], rope, parts)
+    sliding = BY_NAME["sliding"] if is_local else BY_NAME["sliding"]._replace(rules="every_layer")
+    _add(members, like, sliding, None, parts)
+
+
+def _by_pattern(members: Members, like: Part, parts: List[Part]) -> None:
+    """Counts layers: of Gemma's every sixth has full attention, of ModernBERT's the first of every three."""
+    members.whole(
+        like, "every", "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers", otherwise=0
+    )
+    if like.every:
+        members.note(f"One layer in {like.every} has full attention, the others slide")
+    first = members.value("global_attn_every_n_layers") is not None
+    full = (like.layers + (like.every - 1 if first else 0)) // like.every if like.every else 0
+    for part in parts:
+        part.layers = 0 if not full else full if part.name == "full" else like.layers - full
+        if full:
+            layers, every = like.origins["layers"], like.origins["every"]
+            assumed = "" if every.kind == "file" else "assumed: "
+            part.say("layers", f"{layers.key or layers.formula}, one in {like.every} full ({assumed}{every.key})")
+
+
+def _count_layers(members: Members, like: Part, parts: List[Part]) -> None:
+    """Counts the layers that each part stands for, and those that none does."""
+    layers = member_of(members.file, "layer_types").value
+    layers = layers if isinstance(layers, list) else []
+    if not layers:
+        _by_pattern(members, like, parts)
+        return
+    left = len(layers)
+    for part in parts:
+        called = BY_NAME[part.name].type
+        part.layers = layers.count(called)
+        left -= part.layers
+        part.origins["layers"] = part.origin_in(members.path("layer_types"), part.layers)
+        members.note(f"{called} is the rotation of {part.layers} of {len(layers)} layers")
+    if left:
+        members.note(f"{left} layers are of types without a rotation here")
+
+
+def rotation(plain: Members, like: Part) -> List[Part]:
+    """Reads the rotations of a model, one for each type of layers."""
+    if "hybrid" in plain.flags:
+        hybrid(plain, like)
+    if "projected" in plain.flags:
+        _projected(plain, like)
+    resting_layers(plain, like)
+    local, stray = plain.find(LOCALS), member_of(plain.file, LOCALS)
+    is_local = local.value is not None
+    if stray.value is not None and not is_local:
+        plain.refuse(f"{stray.name} is there, which the classes of this model_type do not read: leave it out")
+    members = find_rope(plain)
+    _check_form(members, is_local)
+    if not is_local:
+        _check_beside(members)
+    parts: List[Part] = []
+    if _by_layers(members.rope):
+        _each_type(members, like, parts)
+    elif is_local or "full_scaled" in members.flags:
+        _full_alone(members, like, local, parts)
+    else:
+        _add(members, like, ALL, members.rope, parts)
+        return parts
+    _count_layers(members, like, parts)
+    return parts
+
+
+def _projected(members: Members, part: Part) -> None:
+    """CLVP turns a share of its projection."""
+    members.number(part, "rope_theta", "rope_theta", 1e4, 1e4)
+    members.truth(part, "relative", "use_rotary_embedding", True)
+    if not part.relative:
+        members.refuse("use_rotary_embedding is false: such a model has no positions in its attention or embeddings")
+    members.note("Its code turns values, too: what is checked and timed here turns queries and keys")

@@ -1,0 +1,255 @@
+"""The rule by which frequencies are scaled, as rope_scaling or rope_parameters states it.
+
+A rule or a member that is not known is refused by name. A member that belongs to another rule counts for nothing, and a
+note says so. Source: huggingface/transformers, modeling_rope_utils.py.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any, Dict, List, NamedTuple
+
+from .members import KEPT, Members, Otherwise, Range, is_number, member_of, numbers
+from .part import Part
+
+PICTURE = 32  # side in tokens of the picture in cases: 896 x 896 pixels in patches of 14 x 14, two and two merged
+
+YARN = (
+    "factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow", "mscale",
+    "mscale_all_dim", "truncate",
+)  # fmt: skip
+# The members that each rule takes.
+RULES: Dict[str, List[str]] = {
+    "none": [],
+    "linear": ["factor"],
+    "llama3": ["factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"],
+    "yarn": [*YARN],
+    "dynamic": ["factor", "max_position_embeddings"],
+    "longrope": ["factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor"],
+    "proportional": ["factor", "partial_rotary_factor"],
+    "resonance_yarn": [*YARN],
+}
+NAMES = {"default": "none", "su": "longrope", "mrope": "none", **{rule: rule for rule in RULES if rule != "none"}}
+KNOWN = "default, linear, llama3, yarn, dynamic, longrope, proportional, resonance_yarn, su, mrope"
+ANY_RULE = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
+BY_RULE = (
+    "factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor", "attention_factor",
+    "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate", "short_factor", "long_factor",
+)  # fmt: skip
+NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
+POSITIONS = Range(1, 1e9, whole=False)
+
+
+class Rule(NamedTuple):
+    """A rule, and what the configuration calls it."""
+
+    name: str
+    scaling: str
+
+    def takes(self, member: str) -> bool:
+        """Returns whether a member counts with this rule."""
+        return member in RULES[self.scaling]
+
+
+def _find_rule(members: Members) -> Rule:
+    """Finds the rule under either spelling, or both if they agree. An object with neither must scale nothing."""
+    found = None
+    rope = members.rope or {}
+    for key in ("rope_type", "type"):
+        name = rope.get(key)
+        if name is None:
+            continue
+        if not isinstance(name, str):
+            members.refuse(f"{key} of {members.rope_name} is no text; known: {KNOWN}")
+        renamed = name == "yarn" and "yarn_is_longrope" in members.flags
+        if name not in NAMES:
+            members.refuse(f"{key} '{name[:60]}' of {members.rope_name} is unknown; known: {KNOWN}")
+        rule = Rule(name, "longrope" if renamed else NAMES[name])
+        if found and found.scaling != rule.scaling:
+            members.refuse(f"{members.rope_name} has rope_type '{found.name}' and type '{rule.name}': they must agree")
+        if not found or name == "mrope":
+            found = rule
+    if not found and any(rope.get(name) is not None for name in ("factor", "finetuned")):
+        members.refuse(f"{members.rope_name} has no rope_type; known: {KNOWN}")
+    return found or Rule("default", "none")
+
+
+def _check_members(members: Members, rule: Rule) -> None:
+    for name, value in (members.rope or {}).items():
+        if name in ANY_RULE or (name in BY_RULE and rule.takes(name)) or value is None:
+            continue
+        if name not in BY_RULE and name not in NO_RULE:
+            members.refuse(f"{members.rope_name} has '{name[:60]}', which this loader does not know: it may change the "
+                           f"numbers; the rule is {rule.name}")  # fmt: skip
+        members.note(f"{name} of {members.rope_name} does not change a rotation of type {rule.name}")
+
+
+# ---- how many channels turn ----
+
+
+def _check_latent(members: Members, part: Part) -> None:
+    """Refuses a share that is not that of the channels which turn of all of a head."""
+    still = members.value("qk_nope_head_dim")
+    every = (still if is_number(still) else 0) + part.latent
+    for where in (members.rope, members.file):
+        share = member_of(where, "partial_rotary_factor").value
+        if share is not None and math.floor(every * (share if is_number(share) else 0)) != part.latent:
+            members.refuse(f"partial_rotary_factor is {share:.9g}, where qk_rope_head_dim is {part.latent} of the "
+                           f"{every} channels of a head: they must agree")  # fmt: skip
+
+
+def _read_share(members: Members, rule: Rule, part: Part) -> None:
+    """Reads how many channels turn: a share of those of a head, unless the rule makes use of the share."""
+    flags = members.flags
+    if part.name and "needs_share" in flags and member_of(members.rope, "partial_rotary_factor").value is None:
+        members.refuse(f"partial_rotary_factor is missing{members.whose}, of which the classes of this model_type take "
+                       "different ones: a number from 0 to 1 is needed")  # fmt: skip
+    if "latent_share" in flags:
+        _check_latent(members, part)
+    else:
+        if "half" in flags:
+            part.set("partial_rotary_factor", 0.5)
+        names = "partial_rotary_factor rotary_pct rope_pct"
+        members.number(part, "partial_rotary_factor", names, 0, 1, KEPT)
+    share = part.partial_rotary_factor
+    if rule.scaling == "none" and "scaled_share" in flags and share < 1:
+        members.refuse(f"partial_rotary_factor is {share:.9g} with rope_type {rule.name}, with which the classes of "
+                       "this model_type do not read it: leave it out")  # fmt: skip
+    counted = rule.takes("partial_rotary_factor")
+    part.rotary_dim = part.head_dim if counted else int(part.head_dim * share)
+    part.say("rotary_dim", "all of head_dim")
+    if part.rotary_dim < part.head_dim:
+        origin = part.origins.get("partial_rotary_factor")
+        key = origin.key if origin else ""
+        default = "" if origin and origin.kind == "file" else "assumed: the default of its class of "
+        part.say("rotary_dim", f"{share:.10g} of head_dim ({default}{key})")
+    if not counted:
+        part.partial_rotary_factor = 1.0
+    if "projected" in flags:
+        members.whole(part, "image", "projection_dim")
+        part.set("rotary_dim", max(part.image // part.heads // 2, 32), "image / heads / 2")
+    else:
+        members.even(part, "rotary_dim", "rotary_dim", 2, part.head_dim, Otherwise(part.rotary_dim, "rotary_dim"))
+    part.dim = part.rotary_dim
+
+
+# ---- parameters of a rule ----
+
+
+def _yarn(members: Members, part: Part) -> None:
+    stated = part.factor > 0
+    original = part.original_max_position_embeddings
+    if not stated and original <= 0:
+        members.refuse(f"factor is missing{members.whose}: a number, or original_max_position_embeddings, to divide "
+                       "max_position_embeddings by, is needed")  # fmt: skip
+    if not stated:
+        part.factor = max(1.0, part.length / original)
+        part.say("factor", "max_position_embeddings / original_max_position_embeddings")
+    elif original > 0 and abs(part.factor * original - part.length) > 0.5:
+        members.note(f"factor is {part.factor:.9g} where max_position_embeddings / original_max_position_embeddings is "
+                     f"{part.length / original:.9g}: the factor counts")  # fmt: skip
+    if original <= 0:
+        part.original_max_position_embeddings = float(part.length)
+        part.origins["original_max_position_embeddings"] = part.origins["length"]
+
+
+def _longrope(members: Members, part: Part) -> None:
+    given, original = part.factor, part.original_max_position_embeddings
+    part.factor = max(1.0, part.length / original)
+    part.say("factor", "max_position_embeddings / original_max_position_embeddings")
+    if given > 0 and abs(given - part.factor) > 1e-6 * part.factor:
+        members.refuse(
+            f"factor is {given:.9g} where max_position_embeddings / original_max_position_embeddings is "
+            f"{part.factor:.9g}: they must agree (releases of that library differ in which they take)"
+        )
+    for name in ("short_factor", "long_factor"):
+        found = member_of(members.file, name)
+        accepted = Range(0.0009765625, 1e9, whole=False)
+        setattr(part, name, tuple(numbers(members, found, part.rotary_dim // 2, ", half of rotary_dim,", accepted)))
+
+
+def _read_axes(members: Members, rule: Rule, part: Part) -> None:
+    """Reads how three axes, time, height and width, share the pairs of a head: by turns where a member says so."""
+    sections, by_turns = members.find("mrope_section"), members.find("mrope_interleaved")
+    turns = by_turns.value is not None and bool(members.accept(by_turns, None))
+    known = members.defaults.get("mrope_interleaved")
+    if known is not None and bool(known) != turns:
+        members.refuse(f"mrope_interleaved is {str(turns).lower()}: the code of this model_type takes "
+                       f"{'interleaved' if known else 'chunked'} sections, whatever it says")  # fmt: skip
+    said = member_of(members.file, "mrope_interleaved").value is not None
+    if sections.value is None and rule.name != "mrope" and not said:
+        return
+    pairs = numbers(members, sections, 3, " of pairs, such as [16, 24, 24],", Range(1, 1 << 24))
+    if sum(pairs) != part.rotary_dim // 2:
+        members.refuse(f"mrope_section adds up to {sum(pairs):.10g} pairs: {part.rotary_dim // 2}, half of rotary_dim, "
+                       "are needed")  # fmt: skip
+    part.mrope_section = tuple(int(n) for n in pairs)
+    part.mrope_layout = "interleaved" if turns else "chunked"
+    part.picture = PICTURE
+
+
+def _parameters(members: Members, rule: Rule, part: Part) -> None:
+    """Reads what stands in the object for scaling alone."""
+    stated = KEPT if rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional") else None
+    bounds: Dict[str, Any] = {
+        "low_freq_factor": (1e-6, 1e6), "high_freq_factor": (1e-6, 1e6), "attention_factor": (1e-6, 1e6, KEPT),
+        "beta_fast": (1e-3, 1e6, KEPT), "beta_slow": (1e-3, 1e6, KEPT), "mscale": (0, 1e6, KEPT),
+        "mscale_all_dim": (0, 1e6, KEPT),
+    }  # fmt: skip
+    if rule.takes("factor"):
+        members.number(part, "factor", "factor", 1, 1e6, *([stated] if stated else []))
+    if rule.scaling == "llama3":
+        members.number(part, "original_max_position_embeddings", "original_max_position_embeddings", 1, 1e9)
+    for name, bound in bounds.items():
+        if rule.takes(name):
+            members.number(part, name, name, *bound)
+    if rule.takes("truncate"):
+        members.truth(part, "truncate", "truncate")
+
+
+def check_frequencies(members: Members, part: Part) -> None:
+    """Refuses parameters of which no frequencies can be made."""
+    dim = part.dim or part.rotary_dim
+    for name, value, least, most in (
+        ("dim", dim, 1, 65536),
+        ("beta_fast (beta_slow at least)", part.beta_fast, part.beta_slow, 2**40),
+        ("high_freq_factor (low_freq_factor at least)", part.high_freq_factor, part.low_freq_factor, 2**40),
+        ("partial_rotary_factor (a pair at least)", part.partial_rotary_factor, 2 / max(dim, 2), 1),
+        ("factor", part.factor, 1, 1e6),
+    ):
+        if not least <= value <= most:
+            members.refuse(f"its frequencies cannot be made: {name} is {value:.10g}, expected from {least:.10g} to "
+                           f"{most:.10g}")  # fmt: skip
+
+
+def read_scaling(members: Members, part: Part) -> None:
+    """Reads how many channels turn and the rule of their frequencies, of which rope_theta is there already."""
+    rule = _find_rule(members)
+    _check_members(members, rule)
+    _read_share(members, rule, part)
+    if member_of(members.rope, "rope_type type").value is not None:
+        found = member_of(members.rope, "rope_type type")
+        part.origins["scaling"] = part.origin_in(members.path(found.name, members.rope))
+    original = "original_max_position_embeddings"
+    inner, outer = (member_of(where, original).value for where in (members.rope, members.file))
+    if rule.takes("low_freq_factor") and is_number(inner) and is_number(outer) and inner != outer:
+        members.refuse(f"original_max_position_embeddings differs from that in {members.rope_name}: they must agree")
+    whose = f" for {members.rope_name} of type {rule.name}"
+    both = replace(members, whose=whose)  # the file and the object
+    alone = replace(members, file=members.rope or {}, rope=None, whose=whose, surveyed=False, assumed=[])
+    part.scaling = rule.scaling
+    longrope, yarn = rule.takes("short_factor"), rule.takes("beta_fast")
+    if longrope or yarn:
+        part.factor = 0.0
+    _read_axes(alone, rule, part)
+    _parameters(alone, rule, part)
+    if longrope:
+        both.number(part, original, original, 1, 1e9)
+    elif yarn:
+        both.number(part, original, original, 1, 1e9, 0.0)
+    if rule.takes("max_position_embeddings"):
+        part.max_position_embeddings = float(part.length)
+    if longrope:
+        _longrope(alone, part)
+    elif yarn:
+        _yarn(alone, part)
+    check_frequencies(members, part)

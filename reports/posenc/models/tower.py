@@ -1,0 +1,128 @@
+"""Towers that rotate: each pair of a head turns by one position of a patch: its row, its column or its time."""
+
+import math
+from typing import Any
+
+from .embeddings import SIDE
+from .members import Members, Otherwise
+from .part import Part
+from .rotation import find_rope, hybrid
+from .scaling import PICTURE, check_frequencies
+
+EXPERTS = ("num_local_experts", "num_experts_per_tok")  # have nothing to do with positions
+
+
+def _check_rule(members: Members) -> None:
+    for key, value in (members.rope or {}).items():
+        if key in ("rope_type", "type") and value not in ("axial", "default"):
+            said = value[:40] if isinstance(value, str) else "(no text)"
+            members.refuse(f"{key} in {members.rope_name} is '{said}': axial or default is needed for a tower")
+        if key not in ("rope_type", "type", "rope_theta"):
+            members.refuse(f"{members.rope_name} has '{key[:40]}': rope_type and rope_theta are what is known of a "
+                           "tower")  # fmt: skip
+
+
+def _check_layers(members: Members) -> None:
+    layers: Any = members.file.get("per_layer_config")
+    for layer, says in (layers or {}).items() if isinstance(layers, dict) else ():
+        for key in says if isinstance(says, dict) else ():
+            if key not in EXPERTS:
+                members.refuse(f"per_layer_config has '{key[:40]}' for layer {layer[:10]}: of a tower this is not "
+                               "known")  # fmt: skip
+
+
+def _heads(members: Members, part: Part) -> None:
+    flags = members.flags
+    if "hidden_size" in flags:
+        members.whole(part, "width", "hidden_size embed_dim")
+    if "embed_dim" in flags:
+        members.whole(part, "width", "embed_dim")
+    members.whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
+    members.divisor(part, "key_heads", "num_key_value_heads", "heads", Otherwise(part.heads, "heads"))
+    width = Otherwise(max(part.width // part.heads, 1), "width / heads")
+    members.whole(part, "head_dim", "head_dim", otherwise=width)
+    if "whole_head" in flags:
+        members.whole(part, "heads", "num_attention_heads", 8, 8)
+        part.set("heads", 1)
+        part.set("key_heads", 1)
+        part.set("head_dim", part.width, "width")
+        members.note("Its code turns the whole width of a patch, before it is cut into heads: one head as wide is what "
+                     "is checked and timed here.  Patches are those that its aggregation leaves")  # fmt: skip
+    if "free_width" in flags:
+        part.set("width", part.heads * part.head_dim, "heads * head_dim")
+    if part.heads * part.head_dim != part.width:
+        members.refuse(f"{part.heads} heads of {part.head_dim} are not as wide as the tower, {part.width}: they must "
+                       "be")  # fmt: skip
+    members.whole(part, "layers", "depth num_hidden_layers", 0, 65536, 0)
+    if "whole_head" in flags:
+        members.whole(part, "layers", "num_attention_layers", 0, 65536)
+    if "hybrid" in flags:
+        hybrid(members, part)
+
+
+def _pairs(members: Members, part: Part) -> None:
+    """Shares the pairs of a head out to the positions of a patch."""
+    flags = members.flags
+    part.axes = 3 if "three_axes" in flags else 2
+    part.set("rotary_dim", part.head_dim // 2 // part.axes * part.axes * 2, "head_dim / 2")
+    if "halves" in flags:
+        part.halves = True
+        part.rotary_dim //= 2
+        members.note("Each half of a head turns as a head of its own: two calls, each of which leaves the other half "
+                     "as it is")  # fmt: skip
+    if part.axes == 2 and part.head_dim % 4:
+        members.refuse(f"its heads are of {part.head_dim} channels: a multiple of 4 is needed, for as many pairs of "
+                       "rows as of columns")  # fmt: skip
+    if part.rotary_dim == 0:
+        members.refuse(f"its heads are of {part.head_dim} channels: {part.axes} pairs are needed")
+    if "column_first" in flags:
+        part.column_first = True
+        members.note("Its positions are the column of a patch and its row, in this order")
+    if "three_axes" in flags:
+        members.note("Its positions are the time, the row and the column of a patch")
+    if "fractions" in flags:
+        part.fractions = True
+        members.note("Patches are at the middles of n parts of a picture from -1 to 1, times 2 pi: at 2 i + 1 - n for "
+                     "patch i of n, where frequencies are times 2 pi / n.  Tables of rows and of columns are repeated "
+                     "for each patch by its code, side by side; its class token and registers do not turn")  # fmt: skip
+    part.dealt, part.alternating = "dealt" in flags, "alternating" in flags
+
+
+def _picture(members: Members, part: Part) -> None:
+    """Counts the patches along a side: as image_size says, or as many tokens as the text model is given of one."""
+    members.whole(part, "merged", "spatial_merge_size merge_size", 1, 16, 1)
+    members.whole(part, "image", "image_size", 1, SIDE, 0)
+    members.whole(part, "patch", "patch_size", 1, SIDE, 1)
+    part.set("side", part.image // part.patch, "image / patch")
+    part.set("length", part.side if part.image else part.picture * part.merged, "image / patch" if part.image else "")
+    if part.length == 0:
+        members.refuse(f"image_size is {part.image} where patch_size is {part.patch}: one patch is needed")
+    if part.fractions and part.length < 7:
+        members.refuse(f"its pictures have {part.length} patches a side: 7 are needed")
+    part.picture = part.length
+    if "from_one" in members.flags:
+        part.origin = 1
+        part.set("length", part.length + 1, "length + 1")
+        members.note("Its rows and columns count from 1")
+    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
+
+
+def tower(plain: Members, part: Part) -> None:
+    """Reads a tower, whose encoding the part has."""
+    part.tower, part.decodes, part.picture = True, False, PICTURE
+    members = find_rope(plain)
+    _check_rule(members)
+    _check_layers(members)
+    _heads(members, part)
+    _pairs(members, part)
+    _picture(members, part)
+    part.dim = part.rotary_dim
+    if part.fractions:
+        part.dim //= 2
+        part.scaling, part.factor = "linear", part.length / (2 * math.pi)
+        part.say("scaling", "frequencies of fractions, times 2 pi, are those of patches")
+        part.say("factor", "patches a side / 2 pi")
+    elif not part.halves:
+        part.mrope_section = (part.rotary_dim // 2 // part.axes,) * part.axes
+        part.mrope_layout = "dealt" if part.dealt else "alternating" if part.alternating else "restarted"
+    check_frequencies(members, part)

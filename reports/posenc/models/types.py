@@ -1,0 +1,149 @@
+"""The table of model types: how each encodes positions, and what its classes take where a file says nothing."""
+
+import difflib
+import functools
+import json
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from .members import Members
+
+NESTED = 4  # models within models
+
+
+class ModelType(NamedTuple):
+    """A row of types.txt."""
+
+    name: str
+    encoding: str
+    flags: Tuple[str, ...]
+    defaults: Dict[str, Any]
+    note: str
+
+    @property
+    def refused(self) -> bool:
+        """Whether it encodes positions in a way that is not read."""
+        return "unsupported" in self.flags
+
+    @property
+    def composite(self) -> bool:
+        """Whether it is made of parts: its defaults are their names and types, that of text first."""
+        return self.encoding == "composite"
+
+
+def rows(path: Path, columns: int) -> Iterator[List[str]]:
+    """Yields the rows of a table of columns with "|" between them."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            cells = [cell.strip() for cell in line.split("|", columns - 1)]
+            yield cells + [""] * (columns - len(cells))
+
+
+@functools.lru_cache(None)
+def types() -> Dict[str, ModelType]:
+    """Returns the table."""
+    return {
+        name: ModelType(name, encoding, tuple(flags.split()), json.loads(f"{{{defaults}}}"), note)
+        for name, encoding, flags, defaults, note in rows(Path(__file__).parent / "types.txt", 5)
+    }
+
+
+def type_of(name: Any) -> Optional[ModelType]:
+    """Returns the type of a name, if it is known."""
+    return types().get(name) if isinstance(name, str) else None
+
+
+def _named(value: Any) -> Optional[str]:
+    name = value.get("model_type") if isinstance(value, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def near(name: str) -> List[str]:
+    """Returns names of types that a name may have meant."""
+    begun = [known for known in types() if known.startswith(name)] if name else []
+    return begun or difflib.get_close_matches(name, list(types()), cutoff=0.75)
+
+
+def unknown(name: Optional[str]) -> str:
+    """Returns why a type is refused that is not in the table."""
+    close = near(name or "")
+    return (
+        f"model_type '{(name or '(none)')[:60]}' is unknown among {len(types())} types"
+        + (f"; near to it: {', '.join(close)}" if close else "")
+        + '.  Say how it encodes positions: "_posenc": {"encoding": "rope_half"}, or give the model_type whose code '
+        "it shares"
+    )
+
+
+def find_text(members: Members) -> Optional[str]:
+    """Finds the part of a model that is about text: sets members.file, and returns the name of its type."""
+    members.file = members.root
+    name = _named(members.root)
+    for _ in range(NESTED):
+        kind = type_of(name)
+        key, inner = next(iter(kind.defaults.items())) if kind and kind.composite else ("text_config", None)
+        inside = members.file if isinstance(members.file, dict) else {}
+        text = inside.get(key, inside.get("text_config") if inner else None)
+        if text is not None:
+            if not isinstance(text, dict):
+                members.refuse(f"{key} is no object: one with the sizes of the text model, or null, is needed")
+            members.file = text
+            name = _named(text) or inner or name
+        elif inner:
+            name = inner
+            if kind and "flat" not in kind.flags:
+                members.note(f"{key} is not there: that of the defaults of its class, {inner}, is meant")
+                members.file = {}
+        else:
+            break
+    return name
+
+
+class Tower(NamedTuple):
+    """A part of a model that sees pictures and rotates."""
+
+    key: str
+    file: Dict[str, Any]
+    type: ModelType
+
+
+def _fate(members: Members, key: str, name: Optional[str]) -> None:
+    """Says what becomes of a part that is not the one about text."""
+    kind = type_of(name)
+    if not kind:
+        members.note(f"{key} is not covered: this is the model of text alone")
+    elif kind.encoding == "none" and not kind.note:
+        members.note(f"{key}, {name}, has no positions of a kind that is known")
+    elif kind.refused:
+        members.note(f"{key} is not covered: of {name} {kind.note}")
+    else:
+        members.note(f"{key} is not covered: this is the model of text alone; a file of it alone, of model_type "
+                     f"{name}, is read")  # fmt: skip
+
+
+def _holds(where: Any, inner: Any) -> bool:
+    return where is inner or (isinstance(where, dict) and any(_holds(value, inner) for value in where.values()))
+
+
+def find_tower(members: Members, whole: Any = None, kind: Optional[ModelType] = None) -> Optional[Tower]:
+    """Returns the first tower of a model, to be read beside its text. Says what becomes of the other parts."""
+    whole, kind = (members.root, type_of(_named(members.root))) if whole is None else (whole, kind)
+    parts = kind.defaults if kind and kind.composite else {}
+    first: Optional[Tower] = None
+    for key, value in whole.items():
+        mine = parts.get(key)
+        known = mine or key in ("vision_config", "audio_config")
+        if not isinstance(value, dict) or key == "text_config" or not known:
+            continue
+        named = _named(value)
+        own = type_of(named)
+        if not own or own.composite:
+            own = type_of(mine)
+        if _holds(value, members.file):
+            deeper = find_tower(members, value, own)
+            first = first or deeper
+        elif not first and own and "tower" in own.flags:
+            first = Tower(key, value, own)
+        else:
+            _fate(members, key, named or mine)
+    return first
