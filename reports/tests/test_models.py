@@ -11,6 +11,7 @@ import pytest
 
 from posenc.models.members import Refused
 from posenc.models.model import Model, read_file
+from posenc.models.part import Part
 from posenc.models.places import name_of
 
 HERE = Path(__file__).parent
@@ -19,9 +20,12 @@ SINGLE = ("x_scale", "scale", "alibi_bias_max", "epsilon", "weight_offset", "tim
 LABEL = 63  # bytes that C kept of a label
 # Refusals that say it in other words now, by a piece of the old ones.
 REWORDED = (
+    "rope_local_base_freq is missing for layers",
     "invalid token", "real number overflow", "too big integer", "duplicate object key", "frequencies cannot be made",
     "near to it: llama", "unexpected token", "it holds a NUL", "maximum parsing depth",
 )  # fmt: skip
+# Sizes given to types that read them in a part, or under another name: refused by the key that they do not read.
+UNREAD = '"hidden_size": 1024, "num_attention_heads": 32, "max_position_embeddings": 2000}'
 # Shapes too large for a machine are the engine's to refuse.
 TOO_LARGE = "a sixteenth of this machine's memory"
 
@@ -54,6 +58,9 @@ def check(record: Dict[str, Any], data: bytes, name: str) -> None:
     try:
         model = read_file(io.BytesIO(data), name)
     except Refused as why:
+        if record.get("text", "").endswith(UNREAD) and "refused" not in record:
+            assert str(why).startswith("max_position_embeddings is 2000: it speaks of positions")
+            return
         assert "refused" in record, why
         if not any(piece in record["refused"] for piece in REWORDED):
             assert record["refused"].split(": ", 1)[1] == str(why)
@@ -88,6 +95,108 @@ def test_presets_make_the_calls_that_they_made() -> None:
     for record in frozen("model"):
         if "cases" in record:
             check(record, (PRESETS / f"{record['model']}.json").read_bytes(), record["model"])
+
+
+# ---- keys that speak of positions ----
+
+SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 100}
+STRANGE = {
+    "rope_ratio": 50, "rotary_scaling_factor": 2, "use_alibi": True, "rotary_emb_scale_base": 512, "xpos_scale": 512,
+    "position_encoding_2d": True, "num_attention_heads_per_layer": [4, 2], "swa_rope_theta": 1e6,
+    "compress_rope_base": 9,
+    "rope_mode": "3d",
+}  # fmt: skip
+
+
+def read(**members: Any) -> Model:
+    """Reads a configuration with these members."""
+    return read_file(io.BytesIO(json.dumps(members).encode()), "made")
+
+
+@pytest.mark.parametrize("kind", ["llama", "bert", "gpt_oss", "bloom", "opt"])
+@pytest.mark.parametrize("key", STRANGE)
+def test_a_key_that_speaks_of_positions_refuses_the_file(key: str, kind: str) -> None:
+    sizes = {**SIZES, "head_dim": 16, "num_key_value_heads": 2} if kind == "gpt_oss" else SIZES
+    assert not any(key in note for note in read(model_type=kind, **sizes).reading.notes)
+    with pytest.raises(Refused, match=f"^{key} is "):
+        read(model_type=kind, **sizes, **{key: STRANGE[key]})
+
+
+@pytest.mark.parametrize("value", [None, False, [], ""])
+def test_a_value_that_changes_nothing_is_noted(value: Any) -> None:
+    assert any("rope_ratio" in note for note in read(model_type="llama", **SIZES, rope_ratio=value).reading.notes)
+
+
+def test_a_neutral_value_is_noted_and_another_refused() -> None:
+    assert "rope_ratio is 1, which changes nothing" in read(model_type="llama", **SIZES, rope_ratio=1).notes
+    with pytest.raises(Refused, match="rope_ratio is 2: it speaks of positions"):
+        read(model_type="llama", **SIZES, rope_ratio=2)
+
+
+def test_a_key_of_the_whole_may_say_what_its_text_says() -> None:
+    text = {"model_type": "llama", **SIZES, "rope_theta": 5e5}
+    assert read(model_type="llava", text_config=text, rope_theta=5e5).reading.parts[0].rope_theta == 5e5
+    with pytest.raises(Refused, match="rope_theta is 10000.0: it speaks of positions"):
+        read(model_type="llava", text_config=text, rope_theta=1e4)
+
+
+# ---- what the readers in C got wrong ----
+
+
+def part_of(**members: Any) -> Part:
+    """Returns the first part of a configuration."""
+    return read(**members).reading.parts[0]
+
+
+def test_no_key_heads_are_as_many_as_heads_whatever_the_class_has() -> None:
+    assert part_of(model_type="csm", **SIZES, num_key_value_heads=None, head_dim=16).key_heads == 4
+    assert part_of(model_type="qwen3_vl_text", **SIZES, num_key_value_heads=None).key_heads == 4
+
+
+def test_an_empty_object_keeps_the_scaling_of_the_class() -> None:
+    sizes = {**SIZES, "num_key_value_heads": 2}
+    assert part_of(model_type="gpt_oss", **sizes, rope_scaling={}).scaling == "yarn"
+    assert part_of(model_type="gpt_oss", **sizes, rope_scaling={"rope_type": "default"}).scaling == "none"
+
+
+@pytest.mark.parametrize("kind", ["llama", "nanochat", "esmc"])
+def test_one_rotation_is_not_read_as_two(kind: str) -> None:
+    rope = {"full_attention": {"rope_theta": 1e4}, "sliding_attention": {"rope_theta": 1e6}}
+    with pytest.raises(Refused, match="know none: one for all is needed"):
+        read(model_type=kind, **SIZES, rope_parameters=rope)
+
+
+@pytest.mark.parametrize("head_dim", [64, 192])
+def test_the_channels_that_turn_count_for_a_latent_head(head_dim: int) -> None:
+    model = read(model_type="glm_moe_dsa", hidden_size=6144, num_attention_heads=64, head_dim=head_dim)
+    assert (model.reading.parts[0].head_dim, model.reading.parts[0].rotary_dim) == (64, 64)
+    assert ("head_dim is 192, which does not count: qk_rope_head_dim does" in model.notes) == (head_dim == 192)
+
+
+def test_alpha_of_hunyuan_is_a_larger_base() -> None:
+    scaling = {"type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32, "mscale": 1.0}
+    model = read(model_type="hunyuan_v1_dense", **SIZES, rope_scaling=scaling)
+    assert (model.reading.parts[0].scaling, model.reading.parts[0].factor) == ("ntk", 1000)
+    assert "factor of rope_scaling does not change a rotation" in model.notes
+    assert any({"profile=hf_f32", "scaling=ntk", "factor=1000"} <= set(case.problem.split()) for case in model.cases)
+    with pytest.raises(Refused, match="has 'alpha', which this loader does not know"):
+        read(model_type="llama", **SIZES, rope_scaling=scaling)
+
+
+# ---- published files ----
+
+
+def test_published_files_are_read_or_refused_for_a_reason() -> None:
+    with gzip.open(HERE / "published.jsonl.gz", "rt", encoding="utf-8") as file:
+        published = [json.loads(line) for line in file]
+    refused = 0
+    for one in published:
+        try:
+            assert read(**one["config"]).cases
+        except Refused as why:
+            refused += 1
+            assert len(str(why)) > 20, one["model"]
+    assert len(published) >= 300 and refused <= 94  # a ratchet: fewer with each type that is read
 
 
 # ---- GGUF ----

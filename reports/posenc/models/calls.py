@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from .part import Frequencies, Part
 
 PROMPT, FEW, TABLE = 512, 8, 4096
-HF_F32 = ("none", "linear", "llama3", "yarn", "dynamic", "longrope", "proportional")
+HF_F32 = ("none", "linear", "llama3", "yarn", "dynamic", "ntk", "longrope", "proportional")
 GGML_F32 = HF_F32[:-1]
 PLANNED = ("sinusoidal", "sinusoidal_add", "rope_table")  # kernels whose problems have frequencies
 USUAL = Frequencies()

@@ -10,6 +10,7 @@ from . import embeddings, scores
 from .members import Members, Refused, member_of
 from .part import Part
 from .rotation import rotation
+from .silence import check_silence
 from .tower import tower
 from .types import ModelType, find_text, find_tower, type_of, unknown
 
@@ -333,6 +334,7 @@ def read_config(root: Any) -> Reading:
     members.defaults = kind.defaults if kind else {}
     members.flags = kind.flags if kind else ()
     members.surveyed = "surveyed" in members.flags
+    members.kind = name or ""
     reading = Reading(notes=members.notes, type=(name or "(none)")[:60])
     said = member_of(members.file, "model_type")
     if name:
@@ -362,6 +364,9 @@ def read_config(root: Any) -> Reading:
     if members.value("dual_chunk_attention_config") is not None:
         members.note("dual_chunk_attention_config is not covered: positions are those of short sequences")
     _storage(members, reading)
+    members.consider("rope_scaling", "rope_parameters", "position_embedding_type", "position_embeddings_type",
+                     "per_layer_config", "original_max_position_embeddings")  # fmt: skip
+    check_silence(members, reading.type)
     if members.assumed:
         members.note(f"Not in the file, and taken as the classes of this model_type do: {', '.join(members.assumed)}")
     return reading

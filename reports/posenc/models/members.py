@@ -5,7 +5,7 @@ those before it is there, and may say something else. "a.b" is the b of an objec
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Set, Tuple, Union
 
 from .part import Origin, Part
 
@@ -122,11 +122,17 @@ class Members:
     rope: Optional[Dict[str, Any]] = None  # the object for scaling
     rope_name: str = "rope_scaling"
     whose: str = ""  # follows "is missing" in a refusal
+    kind: str = ""  # its model_type
     before: str = ""  # of every key: "llama." in a GGUF file
+    considered: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
 
     def refuse(self, reason: str) -> NoReturn:
         """Refuses the configuration."""
         raise Refused(reason)
+
+    def consider(self, *names: str) -> None:
+        """Says that keys were read."""
+        self.considered.update(name.partition(".")[0] for name in names)
 
     def note(self, sentence: str) -> None:
         """Says what is there and does not count, or is not covered."""
@@ -161,6 +167,7 @@ class Members:
             for name in group:
                 found = member_of(self.file, name)
                 if found.value is not None and self.reads(name, group):
+                    self.consider(name)
                     return self._with_path(found)
         return Member(None, (groups(names)[0] or [""])[0])
 
@@ -214,8 +221,11 @@ class Members:
                 usual = member_of(self.defaults, name).value
                 met |= said is not None or (usual is not None and not isinstance(usual, str))
                 if not is_number(said) or said == value:
+                    if said is not None:
+                        self.consider(name)
                     continue
                 if quantity in LOOSE:
+                    self.consider(name)
                     self.note(f"{name} is {said:.10g}, which does not count: {value:.10g} does")
                     continue
                 unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"

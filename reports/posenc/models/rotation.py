@@ -48,6 +48,8 @@ def resting_layers(members: Members, part: Part) -> None:
     if resting:
         members.note(f"{resting} of {len(layers)} layers do not rotate ({found.name})")
     if layers:
+        if members.reads("no_rope_layer_interval", ["no_rope_layer_interval"]):
+            members.consider("no_rope_layer_interval")  # of which the list is made
         part.layers = len(layers) - resting
         part.origins["layers"] = part.origin_in(found.path or found.name, part.layers)
         return
@@ -69,13 +71,28 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
     }[rules]  # fmt: skip
     members.number(part, "rope_theta", theta, 1e-6, 1e30)
     full = rules == "full"
-    names = "global_head_dim / head_dim kv_channels" if full else HEAD_DIM
-    members.whole(part, "head_dim", names, otherwise=Otherwise(part.width // part.heads, "width / heads"))
-    names = "num_global_key_value_heads / num_key_value_heads" if full else KEY_HEADS
-    members.divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
+    latent = members.value("qk_rope_head_dim")
+    if latent and not members.reads("head_dim", ["head_dim"]):
+        _latent_head(members, part, latent)
+    else:
+        names = "global_head_dim / head_dim kv_channels" if full else HEAD_DIM
+        members.whole(part, "head_dim", names, otherwise=Otherwise(part.width // part.heads, "width / heads"))
+    if members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
+        part.set("key_heads", part.heads, "heads")
+    else:
+        names = "num_global_key_value_heads / num_key_value_heads" if full else KEY_HEADS
+        members.divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
     members.truth(part, "single", "multi_query")
     members.truth(part, "grouped", "new_decoder_architecture")
     members.whole(part, "latent", "qk_rope_head_dim", otherwise=0)
+
+
+def _latent_head(members: Members, part: Part, latent: int) -> None:
+    """Takes the channels that turn for a head, where the classes do not read how wide one is."""
+    part.head_dim = latent
+    said = member_of(members.file, HEAD_DIM)
+    if said.value is not None and said.value != latent:
+        members.note(f"{said.name} is {said.value}, which does not count: qk_rope_head_dim does")
 
 
 def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Part]) -> None:
@@ -110,7 +127,7 @@ def find_rope(members: Members) -> Members:
     names = ("rope_scaling", "rope_parameters")
     for i, name in enumerate(names):
         value = member_of(members.file, name).value
-        if value is None:
+        if value is None or value == {}:  # its class keeps its own
             continue
         if not isinstance(value, dict):
             members.refuse(f'{name} is no object: one such as {{"rope_type": "linear", "factor": 2}}, or null, is '
@@ -151,6 +168,11 @@ def _check_beside(members: Members) -> None:
                            "is needed")  # fmt: skip
 
 
+def _has_types(members: Members) -> bool:
+    """Returns whether the classes of the type know types of layers."""
+    return "layer_types" in members.defaults or _by_layers(members.defaults.get("rope_parameters"))
+
+
 def _check_form(members: Members, local: bool) -> None:
     """Refuses forms of the object that the classes of a type do not take for what they say."""
     old = members.rope_name == "rope_scaling"
@@ -158,6 +180,9 @@ def _check_form(members: Members, local: bool) -> None:
     if members.rope is None or members.rope_name == OF_CLASS:
         return
     if _by_layers(members.rope):
+        if members.surveyed and not local and not _has_types(members):
+            members.refuse(f"{members.rope_name} has an object for each type of layers, of which the classes of this "
+                           "model_type know none: one for all is needed")  # fmt: skip
         if f"one_{members.rope_name}" in members.flags or (alone and old):
             needed = "rope_parameters, with the same," if old else "one for all"
             members.refuse(f"{members.rope_name} has an object for each type of layers, which the classes of this "

@@ -24,11 +24,17 @@ RULES: Dict[str, List[str]] = {
     "llama3": ["factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"],
     "yarn": [*YARN],
     "dynamic": ["factor", "max_position_embeddings"],
+    "ntk": ["alpha"],
     "longrope": ["factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor"],
     "proportional": ["factor", "partial_rotary_factor"],
     "resonance_yarn": [*YARN],
 }
-NAMES = {"default": "none", "su": "longrope", "mrope": "none", **{rule: rule for rule in RULES if rule != "none"}}
+NAMES = {
+    "default": "none",
+    "su": "longrope",
+    "mrope": "none",
+    **{rule: rule for rule in RULES if rule not in ("none", "ntk")},
+}
 KNOWN = "default, linear, llama3, yarn, dynamic, longrope, proportional, resonance_yarn, su, mrope"
 ANY_RULE = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
 BY_RULE = (
@@ -36,7 +42,8 @@ BY_RULE = (
     "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate", "short_factor", "long_factor",
 )  # fmt: skip
 NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
-POSITIONS = Range(1, 1e9, whole=False)
+# Types whose dynamic scaling with an alpha is a larger base at any length: theta alpha^(d / (d - 2)).
+ALPHA = ("hunyuan_v1_dense", "hunyuan_v1_moe")
 
 
 class Rule(NamedTuple):
@@ -54,6 +61,8 @@ def _find_rule(members: Members) -> Rule:
     """Finds the rule under either spelling, or both if they agree. An object with neither must scale nothing."""
     found = None
     rope = members.rope or {}
+    if rope.get("alpha") and members.kind in ALPHA and rope.get("type", rope.get("rope_type")) == "dynamic":
+        return Rule("dynamic", "ntk")
     for key in ("rope_type", "type"):
         name = rope.get(key)
         if name is None:
@@ -75,7 +84,7 @@ def _find_rule(members: Members) -> Rule:
 
 def _check_members(members: Members, rule: Rule) -> None:
     for name, value in (members.rope or {}).items():
-        if name in ANY_RULE or (name in BY_RULE and rule.takes(name)) or value is None:
+        if name in ANY_RULE or rule.takes(name) or value is None:
             continue
         if name not in BY_RULE and name not in NO_RULE:
             members.refuse(f"{members.rope_name} has '{name[:60]}', which this loader does not know: it may change the "
@@ -197,6 +206,8 @@ def _parameters(members: Members, rule: Rule, part: Part) -> None:
     }  # fmt: skip
     if rule.takes("factor"):
         members.number(part, "factor", "factor", 1, 1e6, *([stated] if stated else []))
+    if rule.takes("alpha"):
+        members.number(part, "factor", "alpha", 1, 1e6)
     if rule.scaling == "llama3":
         members.number(part, "original_max_position_embeddings", "original_max_position_embeddings", 1, 1e9)
     for name, bound in bounds.items():

@@ -1,0 +1,74 @@
+"""Keys of a file that speak of positions and that nothing here reads: never passed over in silence.
+
+A value that changes nothing is noted, any other refuses the file. A key of the same value as the one that counts is
+what the file says twice.
+"""
+
+import json
+import re
+from typing import Any, Dict, Iterator, Tuple
+
+from .members import Members
+
+SPEAKS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
+EMPTY: Tuple[Any, ...] = (None, False, 0, "", [], {})
+
+# Values that are what code does without the key.
+NEUTRAL: Dict[str, Tuple[Any, ...]] = {
+    "rotary": (True,), "rotary_pct": (1,), "rotary_percent": (1,), "rotary_emb_fraction": (1,), "rope_ratio": (1,),
+    "partial_rotary_factor": (1,), "use_rotary_pos_emb": (True,), "use_rope": (True,), "use_position_ids": (True,),
+    "rope": (True,), "position_embedding_type": ("absolute",), "rope_scaling_factor": (1,),
+    "rotary_scaling_factor": (1,),
+    "apply_rotary_pos_emb": (True,), "use_rotary_embedding": (True,),
+}  # fmt: skip
+
+# Reviewed: they say nothing of how positions of tokens are encoded.
+UNRELATED = {
+    "dim_model_base": "width of the model whose learning rate was tuned (MiniCPM)",
+    "indexer_rope_interleave": "the indexer of sparse attention, which is not covered",
+    "position_id_per_seconds": "how a processor counts positions of sound",
+    "position_embedding_size": "rows of a table for pictures, which is not covered",
+    "positional_dropout": "dropout of training",
+    "reduction_position": "where frames are joined",
+    "mm_newline_position": "where tokens of line breaks stand",
+    "t2u_max_position_embeddings": "another stack's length",
+    "max_text_positions": "another stack's length",
+    "max_speech_positions": "another stack's length",
+    "offset_alibi": "unread by the classes of Bloom",
+    "initializer_positions": "initialisation",
+    "flash_rotary": "which of two equal implementations runs",
+    "original_rope": "which of two equal implementations runs",
+    "alibi_impl": "which of several equal implementations runs",
+    "position_ids": "a buffer",
+    "static_position_embeddings": "sinusoids, whatever it says (Marian)",
+}
+
+
+# What is not covered, in words.
+UNCOVERED = {"max_2d_position_embeddings": "the tables of places on a page that its code adds are not covered"}
+
+
+def _unread(members: Members) -> Iterator[Tuple[str, Any]]:
+    """Yields the keys that speak of positions and do not count, of the object that was read and of the whole file."""
+    for key, value in members.file.items():
+        if key not in members.considered:
+            yield key, value
+    if members.file is not members.root:
+        for key, value in members.root.items():
+            if key not in members.file or members.file[key] != value:
+                yield key, value
+
+
+def check_silence(members: Members, kind: str) -> None:
+    """Notes or refuses what speaks of positions and was not read."""
+    for key, value in _unread(members):
+        if key in UNRELATED or not SPEAKS.search(key) or isinstance(value, dict):
+            continue
+        shown = "a list" if isinstance(value, list) and value else json.dumps(value)[:60]
+        if key in UNCOVERED:
+            members.note(f"{key}: {UNCOVERED[key]}")
+        elif value in EMPTY or value in NEUTRAL.get(key, ()):
+            members.note(f"{key} is {shown}, which changes nothing: it is not read")
+        else:
+            members.refuse(f"{key} is {shown}: it speaks of positions, and is not read of model_type '{kind}'. Leave "
+                           "it out if it changes nothing")  # fmt: skip
