@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, Tuple
+from typing import Any, BinaryIO, Dict, List, Tuple, Union
 
 from .calls import Case, calls_of
 from .config import Reading, read_config
@@ -44,6 +44,11 @@ class Model:
         }  # fmt: skip
 
 
+def _whole(digits: str) -> Union[int, float]:
+    """Returns a whole number, as f64 where 64 bits do not hold it."""
+    return int(digits) if len(digits) < 19 else float(digits)
+
+
 def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -56,14 +61,12 @@ def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def read_json(text: str) -> Reading:
     """Reads a config.json or a params.json. Infinity and NaN are numbers as Python writes them."""
     try:
-        root = json.loads(text, object_pairs_hook=_once)
+        root = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
     except json.JSONDecodeError as error:
         what = "it holds a NUL character" if "\0" in text else error.msg
         raise Refused(f"line {error.lineno}: {what}; {JSON_NEEDED}") from None
     except RecursionError:
         raise Refused(f"it is nested too deeply; {JSON_NEEDED}") from None
-    except ValueError as error:  # a number of thousands of digits
-        raise Refused(f"{error}; {JSON_NEEDED}") from None
     return read_params(root) if is_params(root) else read_config(root)
 
 
