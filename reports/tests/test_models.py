@@ -168,6 +168,25 @@ def test_one_rotation_is_not_read_as_two(kind: str) -> None:
         read(model_type=kind, **SIZES, rope_parameters=rope)
 
 
+@pytest.mark.parametrize("key, value", [("no_rope_layers", [1, 0]), ("no_rope_layer_interval", 2)])
+def test_layers_rest_for_types_alone_whose_classes_read_it(key: str, value: Any) -> None:
+    assert part_of(model_type="smollm3", **SIZES, num_key_value_heads=2, **{key: value}).layers == 1
+    with pytest.raises(Refused, match=f"^{key} is "):
+        read(model_type="llama", **SIZES, **{key: value})
+
+
+def test_layers_that_attend_are_counted() -> None:
+    model = read(
+        model_type="bamba", **{**SIZES, "num_hidden_layers": 32}, num_key_value_heads=2, attn_layer_indices=[9, 18]
+    )
+    assert model.reading.parts[0].layers == 2 and "2 of 32 layers attend (attn_layer_indices)" in model.notes
+
+
+def test_a_share_that_no_key_says_is_what_its_code_does() -> None:
+    part = part_of(model_type="bamba", **SIZES, num_key_value_heads=2)
+    assert part.origins["rotary_dim"].formula == "0.5 of head_dim (what its code does)"
+
+
 @pytest.mark.parametrize("head_dim", [64, 192])
 def test_the_channels_that_turn_count_for_a_latent_head(head_dim: int) -> None:
     model = read(model_type="glm_moe_dsa", hidden_size=6144, num_attention_heads=64, head_dim=head_dim)
@@ -241,7 +260,38 @@ def gguf_bytes(text: str, less: int = 0) -> bytes:
 
 def test_a_gguf_file_makes_the_calls_that_it_made() -> None:
     for record in frozen("gguf"):
+        if '"llama4"' in record["gguf"] and "sliding_window" not in record["gguf"]:
+            continue  # one layer in four does not turn: see below
         check(record, gguf_bytes(record["gguf"], record["less"]), name_of(Path(record["path"])))
+
+
+def gguf(architecture: str, **keys: Any) -> Model:
+    """Reads a GGUF file of an architecture with 48 layers. "__" in a key stands for a dot."""
+    said = {"context_length": 100, "embedding_length": 64, "block_count": 48, "attention.head_count": 4}
+    said.update({key.replace("__", "."): value for key, value in keys.items()})
+    text = json.dumps({"general.architecture": architecture, **{f"{architecture}.{k}": v for k, v in said.items()}})
+    return read_file(io.BytesIO(gguf_bytes(text)), "made")
+
+
+def test_llama4_rests_unless_its_file_says_that_nothing_slides() -> None:
+    assert gguf("llama4").reading.parts[0].layers == 36
+    assert gguf("llama4", attention__sliding_window=8192).reading.parts[0].layers == 36
+    assert gguf("llama4", attention__sliding_window=0).reading.parts[0].layers == 48
+
+
+def test_phi3_without_factors_says_that_nothing_is_scaled() -> None:
+    long = gguf("phi3", rope__scaling__original_context_length=50)
+    assert "llama.cpp then scales nothing" in long.notes
+    assert "llama.cpp then scales nothing" not in gguf("phi3", rope__scaling__original_context_length=100).notes
+
+
+def test_key_heads_by_layer_are_those_of_its_kind() -> None:
+    slides = [layer % 6 != 0 for layer in range(48)]
+    heads = [4 if not one else 2 for one in slides]
+    model = gguf("mimo2", attention__head_count_kv=heads, attention__sliding_window_pattern=slides)
+    found = [(part.name, part.key_heads, part.layers) for part in model.reading.parts]
+    assert found == [("full", 4, 8), ("sliding", 2, 40)]
+    assert "other numbers of heads" not in model.notes
 
 
 # ---- files that nobody wrote ----

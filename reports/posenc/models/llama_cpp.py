@@ -259,6 +259,10 @@ class Gguf:
             part.say("scaling", f"{members.before}rope.scaling.alpha")
         else:
             self._scale_by_tensors(part, kind)
+            original = part.original_max_position_embeddings
+            if self.has("always_long") and part.scaling == "none" and original < part.length:
+                members.note(f"The file has no {LONG}, and a context longer than the {original:.10g} tokens trained "
+                             "on: llama.cpp then scales nothing")  # fmt: skip
         if part.scaling != "none" or part.factor <= 1:
             return
         if kind == "yarn":
@@ -280,6 +284,8 @@ class Gguf:
         window = self.members.value("attention.sliding_window")
         if self.has("by_layers"):
             return self.has("slides_if") and layers == 64
+        if window is None and self.has("slides_unset"):
+            return True
         return self.has("slides") or (self.has("slides_if") and is_number(window) and window > 0)
 
     def _sliding(self, full: Part) -> Part:
@@ -444,7 +450,7 @@ class Gguf:
         self.add_layers(part)
 
 
-SAME = ("head_dim", "rotary_dim", *Frequencies.__dataclass_fields__)
+SAME = ("key_heads", "head_dim", "rotary_dim", *Frequencies.__dataclass_fields__)
 
 
 def read_llama_cpp(root: Dict[str, Any]) -> Reading:

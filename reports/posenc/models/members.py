@@ -16,7 +16,7 @@ UNREAD = "ignored"  # stands among the defaults of a class for a member that it 
 # Names that only some classes read: where the table has a type's members, those that it lacks are not read.
 ROTATIONS = (
     "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
-    "global_rope_theta global_head_dim"
+    "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval"
 ).split()
 LOOSE = ("length", "layers", "every")  # are called many things at once, of which the first counts
 
@@ -220,9 +220,12 @@ class Members:
                 said = member_of(self.file, name).value
                 usual = member_of(self.defaults, name).value
                 met |= said is not None or (usual is not None and not isinstance(usual, str))
-                if not is_number(said) or said == value:
-                    if said is not None:
-                        self.consider(name)
+                if not is_number(said):
+                    continue
+                if said == value:
+                    self.consider(name)
+                    continue
+                if name in ROTATIONS and not self.reads(name, group) and quantity in LOOSE:
                     continue
                 if quantity in LOOSE:
                     self.consider(name)

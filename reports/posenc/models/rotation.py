@@ -269,6 +269,11 @@ def rotation(plain: Members, like: Part) -> List[Part]:
     """Reads the rotations of a model, one for each type of layers."""
     if "hybrid" in plain.flags:
         hybrid(plain, like)
+    indices = plain.file.get("attn_layer_indices")
+    if isinstance(indices, list) and "attn_layer_indices" in plain.defaults:
+        plain.note(f"{len(indices)} of {like.layers} layers attend (attn_layer_indices)")
+        like.layers = len(indices)
+        like.origins["layers"] = like.origin_in(plain.path("attn_layer_indices"), like.layers)
     if "projected" in plain.flags:
         _projected(plain, like)
     resting_layers(plain, like)

@@ -129,8 +129,8 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
     if part.rotary_dim < part.head_dim:
         origin = part.origins.get("partial_rotary_factor")
         key = origin.key if origin else ""
-        default = "" if origin and origin.kind == "file" else "assumed: the default of its class of "
-        part.say("rotary_dim", f"{share:.10g} of head_dim ({default}{key})")
+        assumed = f"assumed: the default of its class of {key}" if key else "what its code does"
+        part.say("rotary_dim", f"{share:.10g} of head_dim ({key if origin and origin.kind == 'file' else assumed})")
     if not counted:
         part.partial_rotary_factor = 1.0
     if "projected" in flags:
