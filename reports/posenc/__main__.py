@@ -11,7 +11,6 @@ from typing import List, NoReturn
 from .command import CommandError
 from .show import plain
 
-PACKAGES = ("jinja2", "rich")  # imported late: what lacks one is told before it measures anything
 COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 
 
@@ -23,7 +22,7 @@ def main(name: str, arguments: List[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets a question mark
     try:
-        for package in PACKAGES:
+        for package in ("jinja2", "rich"):  # imported late: what is missing is told before anything is measured
             if not importlib.util.find_spec(package):
                 raise ModuleNotFoundError(name=package)
         module = importlib.import_module(f"posenc.{name}.main")

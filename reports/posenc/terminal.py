@@ -1,12 +1,12 @@
 """Text and tables for a terminal. Rich is imported when something is printed: it takes a third of the time to start."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, TextIO
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console as Console
+    from rich.table import Table as Table
+else:
+    Console = Table = Any
 
 RUNNER = "##["  # begins a command of GitHub's runners, wherever it stands
 WIDEST = 10_000  # of what is no terminal: a file or a pipe, which cuts nothing
@@ -19,10 +19,7 @@ def guarded(text: str) -> str:
 
 
 def console(stderr: bool = False, file: Optional[TextIO] = None) -> Console:
-    """Returns a console that prints no commands for runners of GitHub.
-
-    It respects NO_COLOR and the width of the terminal, and changes no word.
-    """
+    """Returns a console that respects NO_COLOR and the terminal's width, and gives GitHub's runners no commands."""
     from rich.console import Console
 
     class Terminal(Console):

@@ -3,14 +3,12 @@
 With --explain, the evidence of a verdict: in words, and what each process measured.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import math
 import shlex
 from collections import Counter
 from statistics import median
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from .. import show, units
 from ..convert import Record
@@ -19,11 +17,8 @@ from ..results.comparison import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
 from ..runs import Machine, grouped, member, number
-from ..terminal import console, table
+from ..terminal import Table, console, table
 from ..verdict import Pair, judge, machine_moved
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 SHOWN = 5  # rows of a table, without --verbose
 WORTH_SHOWING = 0.1  # change of the share of the roofline in a trend

@@ -1,10 +1,8 @@
 """posenc doctor: measures what disturbs timings on this machine, or diagnoses the records of others."""
 
-from __future__ import annotations
-
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from .. import units
 from ..command import CommandError, Parser, check_output, write_output
@@ -13,11 +11,8 @@ from ..engine import Engine
 from ..quality import DETECTABLE, quality_of
 from ..records import dump, load
 from ..runs import member, number
-from ..terminal import console, table
+from ..terminal import Console, console, table
 from .findings import COSTS, FINE, HIDDEN, LEVELS, NOTE, Run, findings_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 ABOUT = """Lists conditions that disturb timings on this machine, their measured cost, and
 the command that fixes each. It changes nothing on the machine."""

@@ -1,11 +1,9 @@
 """posenc report: which backend is fastest here, how sure that is, and is it right."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Sequence, TextIO
+from typing import List, Sequence, TextIO
 
 from .. import show, units
 from ..command import CommandError, Parser, write_file
@@ -15,13 +13,10 @@ from ..engine import Engine
 from ..records import load
 from ..results.outcome import check_words
 from ..runs import machines
-from ..terminal import console, table
+from ..terminal import Console, console, table
 from .folder import FILES, ReportFolder
 from .measure import SELECTING, SHAPES, Measurement
 from .view import Host, View
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 FOLDER = "posenc-report"
 CONSOLE = Output("console", None)

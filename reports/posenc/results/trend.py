@@ -4,15 +4,13 @@ Of each case the share of the roofline, with the changes of its level, and the l
 exactly. Machines and types of build are never mixed: each has a history of its own.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from statistics import geometric_mean, median
-from typing import TYPE_CHECKING, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import show, units
 from ..command import CommandError, Parser, read_text
@@ -20,12 +18,9 @@ from ..convert import Record
 from ..ranking import timings
 from ..records import load
 from ..runs import Machine, grouped, machines, member, number
-from ..terminal import console, table
+from ..terminal import Console, console, table
 from . import changepoints
 from .changepoints import LEAST, ChangePoint, P
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 BRIEF = 40  # rows of cases, without --all
 SPARKS = 20
