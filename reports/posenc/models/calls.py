@@ -407,7 +407,7 @@ def _add_rotation(calls: Calls, parts: Sequence[Part], at: int) -> None:
     calls.add(part, tables(part, part.length, "exact"))
     if part.ggml and part.scaling in GGML_F32:
         calls.add(part, tables(part, part.length, "ggml_f32"))
-    elif not part.ggml and not part.fractions and part.scaling in HF_F32:
+    elif not (part.ggml or part.in_f64 or part.fractions) and part.scaling in HF_F32:
         calls.add(part, tables(part, part.length, "hf_f32"))
 
 

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Dict, List, Tuple, Union
 
 from .calls import Case, calls_of
 from .config import Reading, read_config
+from .diffusers import is_diffusers, read_diffusers
 from .gguf import read_gguf
 from .llama_cpp import read_llama_cpp
 from .members import Refused
@@ -59,7 +60,7 @@ def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def read_json(text: str) -> Reading:
-    """Reads a config.json or a params.json. Infinity and NaN are numbers as Python writes them."""
+    """Reads a config.json, of diffusers too, or a params.json. Infinity and NaN are numbers as Python writes them."""
     try:
         root = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
     except json.JSONDecodeError as error:
@@ -67,6 +68,8 @@ def read_json(text: str) -> Reading:
         raise Refused(f"line {error.lineno}: {what}; {JSON_NEEDED}") from None
     except RecursionError:
         raise Refused(f"it is nested too deeply; {JSON_NEEDED}") from None
+    if is_diffusers(root):
+        return read_diffusers(root)
     return read_params(root) if is_params(root) else read_config(root)
 
 

@@ -107,8 +107,8 @@ class Part(Frequencies):
     across_heads: bool = False
     unit: bool = False
     epsilon: float = 0.0
-    # The profile of its tables is that of llama.cpp
-    ggml: bool = False
+    ggml: bool = False  # the profile of its tables is that of llama.cpp
+    in_f64: bool = False  # its code forms angles in f64
     # What members say that becomes one of the others
     alibi: bool = False
     adjacent: bool = False
