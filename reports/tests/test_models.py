@@ -90,6 +90,8 @@ def compare(record: Dict[str, Any], model: Model) -> None:
 def test_a_configuration_makes_the_calls_that_it_made(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PRESETS)  # a config.json is named after its folder
     for record in frozen("text")[part::8]:
+        if "mimo_v2_flash" in record["text"]:
+            continue  # its layers that slide have key heads of their own: see below
         check(record, record["text"].encode(), name_of(Path(record["path"])))
 
 
@@ -175,6 +177,18 @@ def test_layers_rest_for_types_alone_whose_classes_read_it(key: str, value: Any)
         read(model_type="llama", **SIZES, **{key: value})
 
 
+def test_mimo_v2_flash_has_bases_and_key_heads_by_type_of_layers() -> None:
+    sizes = {"hidden_size": 4096, "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 192}
+    slides = [layer % 6 != 0 for layer in range(48)]
+    published = read(
+        model_type="mimo_v2_flash", **sizes, rope_theta=5e6, swa_rope_theta=1e4, partial_rotary_factor=0.334,
+        swa_num_key_value_heads=8, swa_head_dim=192, hybrid_layer_pattern=list(map(int, slides)),
+    )  # fmt: skip
+    found = [(p.name, p.layers, p.key_heads, p.rotary_dim, p.rope_theta) for p in published.reading.parts]
+    assert found == [("full", 8, 4, 64, 5e6), ("sliding", 40, 8, 64, 1e4)]
+    assert [part.key_heads for part in read(model_type="mimo_v2_flash").reading.parts] == [4, 8]
+
+
 def test_layers_that_attend_are_counted() -> None:
     model = read(
         model_type="bamba", **{**SIZES, "num_hidden_layers": 32}, num_key_value_heads=2, attn_layer_indices=[9, 18]
@@ -257,7 +271,7 @@ def test_published_files_are_read_or_refused_for_a_reason() -> None:
         except Refused as why:
             refused += 1
             assert len(str(why)) > 20, one["model"]
-    assert len(published) >= 260 and refused <= 71  # a ratchet: fewer with each type that is read
+    assert len(published) >= 260 and refused <= 70  # a ratchet: fewer with each type that is read
 
 
 # ---- GGUF ----

@@ -16,7 +16,8 @@ UNREAD = "ignored"  # stands among the defaults of a class for a member that it 
 # Names that only some classes read: where the table has a type's members, those that it lacks are not read.
 ROTATIONS = (
     "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
-    "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval"
+    "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval "
+    "swa_rope_theta swa_head_dim swa_num_key_value_heads"
 ).split()
 LOOSE = ("length", "layers", "every")  # are called many things at once, of which the first counts
 

@@ -70,18 +70,24 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
         "sliding": LOCALS,
     }[rules]  # fmt: skip
     members.number(part, "rope_theta", theta, 1e-6, 1e30)
-    full = rules == "full"
+    full, slides = rules == "full", rules == "sliding"
     latent = members.value("qk_rope_head_dim")
     if latent and not members.reads("head_dim", ["head_dim"]):
         _latent_head(members, part, latent)
     else:
-        names = "global_head_dim / head_dim kv_channels" if full else HEAD_DIM
-        members.whole(part, "head_dim", names, otherwise=Otherwise(part.width // part.heads, "width / heads"))
+        own = "global_head_dim / " if full else "swa_head_dim / " if slides else ""
+        members.whole(part, "head_dim", own + HEAD_DIM, otherwise=Otherwise(part.width // part.heads, "width / heads"))
     if members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
         part.set("key_heads", part.heads, "heads")
     else:
-        names = "num_global_key_value_heads / num_key_value_heads" if full else KEY_HEADS
-        members.divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
+        own = "num_global_key_value_heads / " if full else "swa_num_key_value_heads / " if slides else ""
+        members.divisor(
+            part,
+            "key_heads",
+            own + (KEY_HEADS.split()[0] if full else KEY_HEADS),
+            "heads",
+            Otherwise(part.heads, "heads"),
+        )
     members.truth(part, "single", "multi_query")
     members.truth(part, "grouped", "new_decoder_architecture")
     members.whole(part, "latent", "qk_rope_head_dim", otherwise=0)
@@ -149,6 +155,22 @@ def _by_layers(rope: Any) -> bool:
     """Returns whether every member is an object, or null where such layers do not rotate."""
     values = rope.values() if isinstance(rope, dict) else []
     return any(isinstance(v, dict) for v in values) and all(v is None or isinstance(v, dict) for v in values)
+
+
+def _with_bases(members: Members) -> None:
+    """Makes objects for types of layers of the two bases that published files of MiMo-V2-Flash say."""
+    sliding = member_of(members.file, "swa_rope_theta").value
+    if sliding is None or not members.reads("swa_rope_theta", []):
+        return
+    members.consider("swa_rope_theta", "rope_theta", "partial_rotary_factor")
+    share = member_of(members.file, "partial_rotary_factor").value
+    bases = {"full_attention": member_of(members.file, "rope_theta").value, "sliding_attention": sliding}
+    members.rope = {kind: {"rope_theta": base, "partial_rotary_factor": share} for kind, base in bases.items()}
+    members.rope_name = "rope_parameters"
+    members.file = {k: v for k, v in members.file.items() if k not in ("rope_theta", "partial_rotary_factor")}
+    pattern = members.file.get("hybrid_layer_pattern")
+    if isinstance(pattern, list) and "layer_types" not in members.file:
+        members.file["layer_types"] = ["sliding_attention" if one else "full_attention" for one in pattern]
 
 
 def _check_beside(members: Members) -> None:
@@ -282,6 +304,7 @@ def rotation(plain: Members, like: Part) -> List[Part]:
     if stray.value is not None and not is_local:
         plain.refuse(f"{stray.name} is there, which the classes of this model_type do not read: leave it out")
     members = find_rope(plain)
+    _with_bases(members)
     _check_form(members, is_local)
     if not is_local:
         _check_beside(members)
