@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import embeddings, scores
-from .members import Members, Refused, member_of
+from .members import Members, Refused, member_of, path_of
 from .part import Part
 from .rotation import rotation
 from .silence import check_silence
@@ -246,7 +246,7 @@ def _vision(members: Members) -> List[Part]:
     if not found:
         return []
     kind = found.type
-    own = Members(members.root, found.file, kind.defaults, kind.flags, surveyed=True)
+    own = Members(members.root, found.file, kind.defaults, kind.flags, surveyed=True, within=f"{found.key}.")
     part = Part(name="vision", stack="vision", encoding=found.type.encoding)
     part.say("encoding", found.key, 0)
     try:
@@ -335,6 +335,7 @@ def read_config(root: Any) -> Reading:
     members.flags = kind.flags if kind else ()
     members.surveyed = "surveyed" in members.flags
     members.kind = name or ""
+    members.within = path_of(root, members.file) or ""
     reading = Reading(notes=members.notes, type=(name or "(none)")[:60])
     said = member_of(members.file, "model_type")
     if name:

@@ -17,7 +17,7 @@ UNREAD = "ignored"  # stands among the defaults of a class for a member that it 
 ROTATIONS = (
     "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
     "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval "
-    "swa_rope_theta swa_head_dim swa_num_key_value_heads"
+    "swa_rope_theta swa_head_dim swa_num_key_value_heads num_attention_heads_per_layer"
 ).split()
 LOOSE = ("length", "layers", "every")  # are called many things at once, of which the first counts
 
@@ -124,6 +124,7 @@ class Members:
     rope_name: str = "rope_scaling"
     whose: str = ""  # follows "is missing" in a refusal
     kind: str = ""  # its model_type
+    within: str = ""  # path of the object in the file, with a dot behind it
     before: str = ""  # of every key: "llama." in a GGUF file
     considered: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
 
@@ -177,8 +178,8 @@ class Members:
 
     def path(self, name: str, where: Any = None) -> str:
         """Returns the key of a member in the file."""
-        folder = path_of(self.root, self.file if where is None else where)
-        return self.before + (folder or "") + name
+        folder = self.within if where is None else path_of(self.root, where) or ""
+        return self.before + folder + name
 
     def find(self, names: str) -> Member:
         """Returns the first member that is there, of the file before the defaults."""

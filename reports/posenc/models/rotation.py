@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, List, NamedTuple
 
-from .members import MOST, Member, Members, Otherwise, is_number, member_of
+from .members import MOST, Member, Members, Otherwise, Range, is_number, member_of
 from .part import Part
 from .scaling import read_scaling
 
@@ -101,6 +101,21 @@ def _latent_head(members: Members, part: Part, latent: int) -> None:
         members.note(f"{said.name} is {said.value}, which does not count: qk_rope_head_dim does")
 
 
+def _heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
+    """Takes the query heads of a type of layers from a list of those of each layer."""
+    name = "num_attention_heads_per_layer"
+    counts, types = (member_of(members.file, key).value for key in (name, "layer_types"))
+    if not isinstance(counts, list) or not members.reads(name, []):
+        return
+    members.consider(name)
+    types = types if isinstance(types, list) else [layers.type] * len(counts)
+    own = [count for count, kind in zip(counts, types) if kind == layers.type]
+    if not own or any(count != own[0] for count in own):
+        members.refuse(f"{name} has other numbers for layers of one type: one for each type is needed")
+    part.heads = int(members.accept(Member(own[0], name), Range(1, 65536)))
+    part.origins["heads"] = part.origin_in(members.path(name), part.heads)
+
+
 def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Part]) -> None:
     """Adds the rotation of all layers, or of those of a type."""
     if layers.name and isinstance(rope, dict) and rope.get("truncate") is False:
@@ -110,6 +125,7 @@ def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Pa
     own = replace(members, rope=rope, whose=whose)
     part = replace(like, name=layers.name, origins=dict(like.origins))
     parts.append(part)
+    _heads_by_layer(own, part, layers)
     _sizes(own, part, layers.rules)
     head = own.value("head_dim")
     if part.latent and isinstance(head, int) and head != part.latent:
@@ -148,7 +164,22 @@ def find_rope(members: Members) -> Members:
     if found.rope is None:
         usual = members.defaults.get(names[1])
         found.rope, found.rope_name = usual if isinstance(usual, dict) else None, OF_CLASS
+    _drop_beside(found)
     return found
+
+
+def _drop_beside(members: Members) -> None:
+    """Drops numbers beside objects for types of layers that say what one of these does: no class reads them."""
+    objects = {key: value for key, value in (members.rope or {}).items() if key in BY_TYPE and isinstance(value, dict)}
+    if not objects or members.rope is None:
+        return
+    for key, value in list(members.rope.items()):
+        if key not in BY_TYPE and not isinstance(value, dict) and value is not None:
+            if all(one.get(key) != value for one in objects.values()):
+                members.refuse(f"{key} of {members.rope_name} stands beside objects for types of layers, none of which "
+                               "says the same: leave it out")  # fmt: skip
+            members.note(f"{key} of {members.rope_name} does not count: those of types of layers do")
+            members.rope = {name: said for name, said in members.rope.items() if name != key}
 
 
 def _by_layers(rope: Any) -> bool:
@@ -219,11 +250,24 @@ def _check_form(members: Members, local: bool) -> None:
 # ---- types of layers ----
 
 
+def _without_repeated(members: Members) -> Members:
+    """Returns the members without what every type of layers says for itself, and one of them as it stands beside."""
+    objects = [rope for rope in (members.rope or {}).values() if isinstance(rope, dict)]
+    repeated = []
+    for name in ("rope_theta", "partial_rotary_factor"):
+        own = member_of(members.file, name).value
+        if own is not None and all(name in rope for rope in objects) and any(rope[name] == own for rope in objects):
+            repeated.append(name)
+    members.consider(*repeated)
+    return replace(members, file={key: said for key, said in members.file.items() if key not in repeated})
+
+
 def _each_type(members: Members, like: Part, parts: List[Part]) -> None:
     for key in members.rope or {}:
         if key not in BY_TYPE:
             members.refuse(f"{members.rope_name} has layers of type '{key[:40]}': known are full_attention, "
                            "sliding_attention, chunked_attention, hybrid and hybrid_sliding")  # fmt: skip
+    members = _without_repeated(members)
     for known in TYPES:
         rope = (members.rope or {}).get(known.type)
         if isinstance(rope, dict):
