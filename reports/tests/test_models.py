@@ -178,7 +178,7 @@ def test_layers_rest_for_types_alone_whose_classes_read_it(key: str, value: Any)
 
 
 def test_mimo_v2_flash_has_bases_and_key_heads_by_type_of_layers() -> None:
-    sizes = {"hidden_size": 4096, "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 192}
+    sizes: Dict[str, Any] = {"hidden_size": 4096, "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 192}
     slides = [layer % 6 != 0 for layer in range(48)]
     published = read(
         model_type="mimo_v2_flash", **sizes, rope_theta=5e6, swa_rope_theta=1e4, partial_rotary_factor=0.334,
@@ -189,11 +189,11 @@ def test_mimo_v2_flash_has_bases_and_key_heads_by_type_of_layers() -> None:
     assert [part.key_heads for part in read(model_type="mimo_v2_flash").reading.parts] == [4, 8]
 
 
-LAGUNA = {
+LAGUNA: Dict[str, Any] = {
     "model_type": "laguna", "hidden_size": 2048, "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128,
     "layer_types": ["full_attention", "sliding_attention", "sliding_attention"],
 }  # fmt: skip
-LAGUNA_ROPE = {
+LAGUNA_ROPE: Dict[str, Any] = {
     "full_attention": {"rope_type": "yarn", "rope_theta": 5e5, "factor": 64, "original_max_position_embeddings": 4096},
     "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
 }  # fmt: skip
@@ -292,7 +292,7 @@ def test_published_files_are_read_or_refused_for_a_reason() -> None:
         except Refused as why:
             refused += 1
             assert len(str(why)) > 20, one["model"]
-    assert len(published) >= 260 and refused <= 68  # a ratchet: fewer with each type that is read
+    assert len(published) >= 300 and refused <= 79  # a ratchet: fewer with each type that is read
 
 
 # ---- GGUF ----

@@ -40,6 +40,7 @@ UNRELATED = {
     "original_rope": "which of two equal implementations runs",
     "alibi_impl": "which of several equal implementations runs",
     "position_ids": "a buffer",
+    "window_positional_embedding_background_size": "how a table of patches is stored",
     "static_position_embeddings": "sinusoids, whatever it says (Marian)",
 }
 
