@@ -282,9 +282,14 @@ def test_other_classes_of_diffusers_are_refused_for_what_they_do() -> None:
 # ---- published files ----
 
 
-def test_published_files_are_read_or_refused_for_a_reason() -> None:
+def published_files() -> List[Any]:
+    """Returns what published files say."""
     with gzip.open(HERE / "published.jsonl.gz", "rt", encoding="utf-8") as file:
-        published = [json.loads(line) for line in file]
+        return [json.loads(line) for line in file]
+
+
+def test_published_files_are_read_or_refused_for_a_reason() -> None:
+    published = published_files()
     refused = 0
     for one in published:
         try:
@@ -408,10 +413,11 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
 def test_whatever_a_file_holds_it_is_read_or_refused(seed: int) -> None:
     rng = random.Random(seed)
     texts = [one["text"] for one in frozen("text") if one["text"].startswith("{") and "refused" not in one]
+    published = [json.dumps(one["config"]) for one in published_files()]
     files = [gguf_bytes(one["gguf"]) for one in frozen("gguf")]
     outcomes = set()
     for _ in range(1000):
-        for data in (_spoilt(rng.choice(texts), rng), _damaged(rng.choice(files), rng)):
+        for data in (_spoilt(rng.choice(rng.choice((texts, published))), rng), _damaged(rng.choice(files), rng)):
             try:
                 outcomes.add(bool(read_file(io.BytesIO(data), "spoilt").cases))
             except Refused:

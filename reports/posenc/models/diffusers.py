@@ -77,7 +77,11 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
     members.whole(part, "head_dim", "attention_head_dim", otherwise=width)
     members.divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
     members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30, kind.theta)
-    part.layers = sum(members.value(layers) or 0 for layers in kind.layers)
+    layers = 0
+    for name_of_layers in kind.layers:
+        members.whole(part, "layers", name_of_layers, 0, 65536, 0)
+        layers += part.layers
+    part.set("layers", layers)
     part.say("layers", " + ".join(kind.layers))
     axes = _axes(members, kind, part)
     if sum(axes) != part.head_dim:

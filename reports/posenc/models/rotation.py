@@ -287,7 +287,7 @@ def _full_alone(members: Members, like: Part, local: Member, parts: List[Part]) 
         members.refuse(f"{members.rope_name} beside local_rope_theta: releases of that library differ in which layers "
                        "it scales; an object for each type of layers is needed")  # fmt: skip
     theta, usual = (member_of(where, "rope_theta").value for where in (members.file, members.defaults))
-    if not is_local and theta is not None and theta != usual:
+    if not is_local and is_number(theta) and is_number(usual) and theta != usual:
         members.refuse(f"rope_theta is {theta:.9g}: releases of that library differ in whether layers of sliding "
                        f"attention have it, too; {usual:.9g}, or rope_parameters with an object for each type of "
                        "layers, is needed")  # fmt: skip
