@@ -137,6 +137,23 @@ def test_a_neutral_value_is_noted_and_another_refused() -> None:
         read(model_type="llama", **SIZES, rope_ratio=2)
 
 
+@pytest.mark.parametrize(
+    "key, value", [("rotary_emb_fraction", 0), ("use_rope", False), ("rotary", 1), ("rope_ratio", 0)]
+)
+def test_what_may_switch_a_rotation_off_is_not_neutral(key: str, value: Any) -> None:
+    with pytest.raises(Refused, match=f"^{key} is "):
+        read(model_type="llama", **SIZES, **{key: value})
+
+
+def test_members_of_a_rule_without_its_name_are_refused() -> None:
+    for member in ("beta_fast", "long_factor", "max_position_embeddings"):
+        with pytest.raises(Refused, match="rope_scaling has no rope_type"):
+            read(model_type="llama", **SIZES, rope_scaling={member: 32})
+    scaling = {"rope_type": "dynamic", "factor": 2.0, "max_position_embeddings": 50}
+    notes = read(model_type="llama", **SIZES, rope_scaling=scaling).notes
+    assert "max_position_embeddings of rope_scaling does not change a rotation of type dynamic" in notes
+
+
 def test_a_key_of_the_whole_may_say_what_its_text_says() -> None:
     text = {"model_type": "llama", **SIZES, "rope_theta": 5e5}
     assert read(model_type="llava", text_config=text, rope_theta=5e5).reading.parts[0].rope_theta == 5e5

@@ -14,7 +14,7 @@ ALTERNATIVE = "/"
 UNREAD = "ignored"  # stands among the defaults of a class for a member that it has and does not read
 
 # Names that only some classes read: where the table has a type's members, those that it lacks are not read.
-ROTATIONS = (
+RARE = (
     "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
     "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval "
     "swa_rope_theta swa_head_dim swa_num_key_value_heads num_attention_heads_per_layer"
@@ -154,7 +154,7 @@ class Members:
             return not isinstance(value, str)
         if not self.surveyed:
             return True
-        return name not in ROTATIONS and not any(self._default(other)[0] for other in group)
+        return name not in RARE and not any(self._default(other)[0] for other in group)
 
     def _usual(self, names: List[str]) -> Member:
         for name in names:
@@ -227,7 +227,7 @@ class Members:
                 if said == value:
                     self.consider(name)
                     continue
-                if name in ROTATIONS and not self.reads(name, group) and quantity in LOOSE:
+                if name in RARE and not self.reads(name, group) and quantity in LOOSE:
                     continue
                 if quantity in LOOSE:
                     self.consider(name)

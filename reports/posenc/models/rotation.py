@@ -191,7 +191,7 @@ def _by_layers(rope: Any) -> bool:
 def _with_bases(members: Members) -> None:
     """Makes objects for types of layers of the two bases that published files of MiMo-V2-Flash say."""
     sliding = member_of(members.file, "swa_rope_theta").value
-    if sliding is None or not members.reads("swa_rope_theta", []):
+    if sliding is None or members.rope_name != OF_CLASS or not members.reads("swa_rope_theta", []):
         return
     members.consider("swa_rope_theta", "rope_theta", "partial_rotary_factor")
     share = member_of(members.file, "partial_rotary_factor").value

@@ -77,14 +77,15 @@ def _find_rule(members: Members) -> Rule:
             members.refuse(f"{members.rope_name} has rope_type '{found.name}' and type '{rule.name}': they must agree")
         if not found or name == "mrope":
             found = rule
-    if not found and any(rope.get(name) is not None for name in ("factor", "finetuned")):
+    if not found and any(rope.get(name) is not None for name in (*BY_RULE, *NO_RULE)):
         members.refuse(f"{members.rope_name} has no rope_type; known: {KNOWN}")
     return found or Rule("default", "none")
 
 
 def _check_members(members: Members, rule: Rule) -> None:
     for name, value in (members.rope or {}).items():
-        if name in ANY_RULE or rule.takes(name) or value is None:
+        counts = name in ANY_RULE or (name in (*BY_RULE, "alpha") and rule.takes(name))
+        if counts or value is None:
             continue
         if name not in BY_RULE and name not in NO_RULE:
             members.refuse(f"{members.rope_name} has '{name[:60]}', which this loader does not know: it may change the "

@@ -11,15 +11,14 @@ from typing import Any, Dict, Iterator, Tuple
 from .members import Members
 
 SPEAKS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
-EMPTY: Tuple[Any, ...] = (None, False, 0, "", [], {})
+EMPTY: Tuple[Any, ...] = ("", [], {})
 
-# Values that are what code does without the key.
+# Values that are what code does without the key. Another one, false or 0 too, may switch a rotation off.
 NEUTRAL: Dict[str, Tuple[Any, ...]] = {
     "rotary": (True,), "rotary_pct": (1,), "rotary_percent": (1,), "rotary_emb_fraction": (1,), "rope_ratio": (1,),
     "partial_rotary_factor": (1,), "use_rotary_pos_emb": (True,), "use_rope": (True,), "use_position_ids": (True,),
     "rope": (True,), "position_embedding_type": ("absolute",), "rope_scaling_factor": (1,),
-    "rotary_scaling_factor": (1,),
-    "apply_rotary_pos_emb": (True,), "use_rotary_embedding": (True,),
+    "rotary_scaling_factor": (1,), "apply_rotary_pos_emb": (True,), "use_rotary_embedding": (True,),
 }  # fmt: skip
 
 # Reviewed: they say nothing of how positions of tokens are encoded.
@@ -44,7 +43,6 @@ UNRELATED = {
     "static_position_embeddings": "sinusoids, whatever it says (Marian)",
 }
 
-
 # What is not covered, in words.
 UNCOVERED = {"max_2d_position_embeddings": "the tables of places on a page that its code adds are not covered"}
 
@@ -60,6 +58,14 @@ def _unread(members: Members) -> Iterator[Tuple[str, Any]]:
                 yield key, value
 
 
+def _changes_nothing(key: str, value: Any) -> bool:
+    """Returns whether a value says what would be so without the key."""
+    neutral = NEUTRAL.get(key, ())
+    if isinstance(value, bool):
+        return value is any(one is True for one in neutral)
+    return value is None or value in EMPTY or any(value == one for one in neutral if not isinstance(one, bool))
+
+
 def check_silence(members: Members, kind: str) -> None:
     """Notes or refuses what speaks of positions and was not read."""
     for key, value in _unread(members):
@@ -68,7 +74,7 @@ def check_silence(members: Members, kind: str) -> None:
         shown = "a list" if isinstance(value, list) and value else json.dumps(value)[:60]
         if key in UNCOVERED:
             members.note(f"{key}: {UNCOVERED[key]}")
-        elif value in EMPTY or value in NEUTRAL.get(key, ()):
+        elif _changes_nothing(key, value):
             members.note(f"{key} is {shown}, which changes nothing: it is not read")
         else:
             members.refuse(f"{key} is {shown}: it speaks of positions, and is not read of model_type '{kind}'. Leave "
