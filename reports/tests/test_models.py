@@ -61,7 +61,7 @@ def check(record: Dict[str, Any], data: bytes, name: str) -> None:
         model = read_file(io.BytesIO(data), name)
     except Refused as why:
         if record.get("text", "").endswith(UNREAD) and "refused" not in record:
-            assert str(why).startswith("max_position_embeddings is 2000: it speaks of positions")
+            assert str(why).startswith("max_position_embeddings is 2000: a key about positions")
             return
         assert "refused" in record, why
         if not any(piece in record["refused"] for piece in REWORDED) and "stands beside objects" not in str(why):
@@ -133,7 +133,7 @@ def test_a_value_that_changes_nothing_is_noted(value: Any) -> None:
 
 def test_a_neutral_value_is_noted_and_another_refused() -> None:
     assert "rope_ratio is 1, which changes nothing" in read(model_type="llama", **SIZES, rope_ratio=1).notes
-    with pytest.raises(Refused, match="rope_ratio is 2: it speaks of positions"):
+    with pytest.raises(Refused, match="rope_ratio is 2: a key about positions"):
         read(model_type="llama", **SIZES, rope_ratio=2)
 
 
@@ -157,7 +157,7 @@ def test_members_of_a_rule_without_its_name_are_refused() -> None:
 def test_a_key_of_the_whole_may_say_what_its_text_says() -> None:
     text = {"model_type": "llama", **SIZES, "rope_theta": 5e5}
     assert read(model_type="llava", text_config=text, rope_theta=5e5).reading.parts[0].rope_theta == 5e5
-    with pytest.raises(Refused, match="rope_theta is 10000.0: it speaks of positions"):
+    with pytest.raises(Refused, match="rope_theta is 10000.0: a key about positions"):
         read(model_type="llava", text_config=text, rope_theta=1e4)
 
 

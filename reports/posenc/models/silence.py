@@ -1,4 +1,4 @@
-"""Keys of a file that speak of positions and that nothing here reads: never passed over in silence.
+"""Keys of a file that are about positions and that nothing here reads: never passed over in silence.
 
 A value that changes nothing is noted, any other refuses the file. A key of the same value as the one that counts is
 what the file says twice.
@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, Tuple
 
 from .members import Members
 
-SPEAKS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
+ABOUT_POSITIONS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
 EMPTY: Tuple[Any, ...] = ("", [], {})
 
 # Values that are what code does without the key. Another one, false or 0 too, may switch a rotation off.
@@ -48,7 +48,7 @@ UNCOVERED = {"max_2d_position_embeddings": "the tables of places on a page that 
 
 
 def _unread(members: Members) -> Iterator[Tuple[str, Any]]:
-    """Yields the keys that speak of positions and do not count, of the object that was read and of the whole file."""
+    """Yields the keys that do not count, of the object that was read and of the whole file."""
     for key, value in members.file.items():
         if key not in members.considered:
             yield key, value
@@ -67,9 +67,9 @@ def _changes_nothing(key: str, value: Any) -> bool:
 
 
 def check_silence(members: Members, kind: str) -> None:
-    """Notes or refuses what speaks of positions and was not read."""
+    """Notes or refuses keys about positions that were not read."""
     for key, value in _unread(members):
-        if key in UNRELATED or not SPEAKS.search(key) or isinstance(value, dict):
+        if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
             continue
         shown = "a list" if isinstance(value, list) and value else json.dumps(value)[:60]
         if key in UNCOVERED:
@@ -77,5 +77,5 @@ def check_silence(members: Members, kind: str) -> None:
         elif _changes_nothing(key, value):
             members.note(f"{key} is {shown}, which changes nothing: it is not read")
         else:
-            members.refuse(f"{key} is {shown}: it speaks of positions, and is not read of model_type '{kind}'. Leave "
-                           "it out if it changes nothing")  # fmt: skip
+            members.refuse(f"{key} is {shown}: a key about positions that is not read for model_type '{kind}'. "
+                           "Remove it if it changes nothing")  # fmt: skip
