@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # Other x86-64 CPUs than this one.  Sourced by run, whose functions it uses.
 #
-#     ./run test-avx512     a static program with the AVX-512 backend, on this CPU where it can and in Bochs,
+#     ./run test-avx512     the AVX-512 backend on this CPU where it can and in Bochs,
 #                           which interprets every instruction, so that any machine vouches for it: for all
 #                           suites where this CPU lacks AVX-512, for golden vectors and primitives where it has it
 #     ./run test-baseline   the engine in qemu-user on a CPU with SSE2 only, and on one with AVX2 but no
@@ -21,14 +21,10 @@ is_x86() {
 
 test_avx512() {
     is_x86 'programs for x86-64' || return 0
-    bochs=build-avx512/bochs static=build-avx512/conformance/criterion/runner
-    pack=build/conformance/golden/vectors.pack primitives=build-avx512/impl/simd/tests/primitives
-    # Bochs' guest has one program and no libraries, so no plug-ins.
-    if ! configure build-avx512 -Dauto_features=disabled -Ddefault_library=static -Dc_link_args=-static ||
-        ! compile build-avx512 runner primitives; then
-        tally "$job: static build" 0 1 0
-        return
-    fi
+    logs=build/avx512 bochs=build/avx512/bochs
+    runner=build/conformance/criterion/runner primitives=build/impl/simd/tests/primitives
+    pack=build/conformance/golden/vectors.pack
+    mkdir -p "$bochs"
     if [ ! -f $pack ]; then
         say 'no pack of vectors was built'
         cannot "$job: golden vectors"
@@ -51,13 +47,13 @@ test_avx512() {
         cannot "$job: in Bochs"
     fi
     if [ $here = yes ]; then
-        $primitives avx512 >build-avx512/primitives.log 2>&1
-        avx512_count 'this CPU, primitives' $? build-avx512/primitives.log
-        $static --no-accuracy --backend avx512 --backend scalar $pack >build-avx512/here.log 2>&1
-        avx512_count 'this CPU' $? build-avx512/here.log
+        $primitives avx512 >"$logs/primitives.log" 2>&1
+        avx512_count 'this CPU, primitives' $? "$logs/primitives.log"
+        $runner --no-accuracy --backend avx512 --backend scalar $pack >"$logs/here.log" 2>&1
+        avx512_count 'this CPU' $? "$logs/here.log"
         # shellcheck disable=SC2086  # an option or two words
-        $static $suites --backend avx512 --backend scalar --except "$bochs_except" $pack \
-            >build-avx512/same.log 2>&1 || true
+        $runner $suites --backend avx512 --backend scalar --except "$bochs_except" $pack \
+            >"$logs/same.log" 2>&1 || true
     fi
     for guest in $guests; do
         wait "${guest#*:}"
@@ -82,7 +78,6 @@ bochs_ready() {
         /usr/share/bochs/BIOS-bochs-latest:bochsbios /usr/share/bochs/VGABIOS-lgpl-latest:vgabios \
         /usr/lib/ISOLINUX/isolinux.bin:isolinux /usr/lib/syslinux/modules/bios/ldlinux.c32:syslinux-common \
         xorriso:xorriso cpio:cpio || return 1
-    mkdir -p "$bochs"
     sh cross/bochs/kernel.sh "$bochs" && return 0
     [ "$install" = yes ] || return 1
     say 'once more with new lists of packages'
@@ -97,7 +92,7 @@ bochs_except='*/f16/*' bochs_except_random='*/random/*'
 bochs_runner() {
     guest=$1
     shift
-    sh cross/bochs/guest.sh "$bochs/$guest" "$bochs/vmlinuz" 2400 "$static" "$pack" "$@" --backend "$guest" \
+    sh cross/bochs/guest.sh "$bochs/$guest" "$bochs/vmlinuz" 2400 "$runner" "$pack" "$@" --backend "$guest" \
         --except "$bochs_except" --except "$bochs_except_random" /data \
         >"$bochs/$guest.log" 2>"$bochs/$guest.err"
 }
@@ -118,7 +113,7 @@ avx512_count() {
 avx512_same() {
     right=0
     for backend in avx512 scalar; do
-        counted=$(grep "^$backend .* passed" build-avx512/same.log)
+        counted=$(grep "^$backend .* passed" "$logs/same.log")
         [ -n "$counted" ] && [ "$counted" = "$(grep "^$backend .* passed" "$bochs/$backend.log")" ] &&
             right=$((right + 1))
     done

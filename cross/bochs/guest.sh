@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs a static x86-64 program on a CPU that is not at hand: Bochs interprets every instruction of a Skylake-X,
-# AVX-512 included.  The guest is a Linux kernel with a file system of three files in memory.
+# Runs an x86-64 program on a CPU that is not at hand: Bochs interprets every instruction of a Skylake-X,
+# AVX-512 included.  The guest is a Linux kernel with a file system in memory: the program, the libraries that it is linked
+# with, and its data.
 #
 #     cross/bochs/guest.sh FOLDER KERNEL SECONDS PROGRAM DATA ARGUMENTS...
 #
@@ -18,6 +19,10 @@ shift 5
 rm -rf "$folder"
 mkdir -p "$folder/memory" "$folder/disc"
 cp "$program" "$folder/memory/program"
+for library in $(ldd "$program" | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p'); do
+    mkdir -p "$folder/memory${library%/*}"
+    cp -L "$library" "$folder/memory$library"
+done
 cp "$data" "$folder/memory/data"
 cp "$kernel" "$folder/disc/vmlinuz"
 cd "$folder"
