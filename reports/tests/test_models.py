@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import random
+import re
 import struct
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
@@ -28,6 +29,8 @@ REWORDED = (
 )  # fmt: skip
 # Sizes given to types that read them in a part, or under another name: refused by the key that they do not read.
 UNREAD = '"hidden_size": 1024, "num_attention_heads": 32, "max_position_embeddings": 2000}'
+# Said since of types whose layers of full attention rest: correction 6, tested below.
+RESTS = re.compile(r"\d+ of \d+ layers do not rotate: those that attend to all positions \(\w+(?: class)?\)(?:[.]  |$)")
 # Shapes too large for a machine are the engine's to refuse.
 TOO_LARGE = "a sixteenth of this machine's memory"
 
@@ -76,12 +79,16 @@ def check(record: Dict[str, Any], data: bytes, name: str) -> None:
 def compare(record: Dict[str, Any], model: Model) -> None:
     """Compares the calls, the notes and the facts of a model."""
     made = model.record()
+    rest = RESTS.search(made["notes"])
+    made["notes"] = RESTS.sub("", made["notes"])
     for name in ("notes", "encoding", "max_position_embeddings", "storage", "storage_from", "trained_profile", "name"):
         assert made[name] == record[name], name
     assert len(made["cases"]) == len(record["cases"])
     for new, old in zip(made["cases"], record["cases"]):
         assert fields_of(new.pop("problem")) == fields_of(old.pop("problem")), old["id"]
         new["label"] = new["label"][:LABEL]
+        if rest:  # all layers were counted, or none
+            assert new.pop("times") <= (old.pop("times") or 1 << 24)
         assert new == old
     assert [fields_of(line) for line in made["verify"]] == [fields_of(line) for line in record["verify"]]
 
@@ -192,6 +199,44 @@ def test_layers_rest_for_types_alone_whose_classes_read_it(key: str, value: Any)
     assert part_of(model_type="smollm3", **SIZES, num_key_value_heads=2, **{key: value}).layers == 1
     with pytest.raises(Refused, match=f"^{key} is "):
         read(model_type="llama", **SIZES, **{key: value})
+
+
+@pytest.mark.parametrize(
+    "kind, rotating, layers",
+    [("afmoe", 24, 32), ("exaone_moe", 24, 32), ("exaone4", 24, 32), ("cohere2", 30, 40), ("cohere2_moe", 30, 40),
+     ("flint", 35, 49), ("kolibri1", 40, 50)],
+)  # fmt: skip
+def test_layers_that_attend_to_all_positions_rest(kind: str, rotating: int, layers: int) -> None:
+    reading = read(model_type=kind).reading
+    assert reading.parts[0].layers == rotating
+    assert any(f"{layers - rotating} of {layers} layers do not rotate" in note for note in reading.notes)
+    listed = ["sliding_attention", "sliding_attention", "full_attention"]
+    assert part_of(model_type=kind, layer_types=listed, num_hidden_layers=3).layers == 2
+    with pytest.raises(Refused, match="none of its 2 layers rotates"):
+        read(model_type=kind, layer_types=listed[2:] * 2, num_hidden_layers=2)
+
+
+def test_layers_without_a_window_rotate_where_their_class_says_so() -> None:
+    listed = ["full_attention"] * 3
+    for kind in ("exaone4", "exaone_moe", "kolibri1"):
+        assert part_of(model_type=kind, layer_types=listed, num_hidden_layers=3, sliding_window=None).layers == 3
+    with pytest.raises(Refused, match="none of its 3 layers rotates"):
+        read(model_type="cohere2", layer_types=listed, num_hidden_layers=3, sliding_window=None)
+
+
+@pytest.mark.parametrize(
+    "keys, rotating",
+    [({}, 30), ({"first_k_dense_replace": 1}, 31), ({"first_k_dense_replace": 2}, 31),
+     ({"sliding_window_pattern": 2}, 20), ({"first_k_dense_replace": 2, "prefix_dense_sliding_window_pattern": 2}, 30)],
+)  # fmt: skip
+def test_dense_layers_of_cohere2_moe_have_a_pattern_of_their_own(keys: Dict[str, int], rotating: int) -> None:
+    assert part_of(model_type="cohere2_moe", **keys).layers == rotating
+
+
+@pytest.mark.parametrize("pattern", [0, -4, 2.5, True, "LX", ""])
+def test_a_pattern_of_layers_is_a_whole_number(pattern: Any) -> None:
+    with pytest.raises(Refused, match="^sliding_window_pattern is "):
+        read(model_type="exaone_moe", sliding_window_pattern=pattern)
 
 
 def test_mimo_v2_flash_has_bases_and_key_heads_by_type_of_layers() -> None:

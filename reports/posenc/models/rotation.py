@@ -1,7 +1,7 @@
 """Rotations: heads and the part of them that turns, the base, and the types of layers that have their own."""
 
 from dataclasses import replace
-from typing import Any, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from .members import MOST, Member, Members, Otherwise, Range, is_number, member_of
 from .part import Part
@@ -58,6 +58,55 @@ def resting_layers(members: Members, part: Part) -> None:
         members.note(f"One layer in {part.every} does not rotate (no_rope_layer_interval)")
         backwards = part.every - 1 if "last_rests" in members.flags else 0
         part.layers -= (part.layers + backwards) // part.every
+
+
+# Which layers attend to all positions where a file does not list them, of a type whose classes take no number for it.
+FULL: Dict[str, Callable[[int, int], bool]] = {
+    "flint": lambda layer, layers: layer < 2 or layer % 4 == 1 or layer == layers - 1,
+    "kolibri1": lambda layer, layers: layer % 5 == 4,
+}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_full(members: Members, layers: int) -> Tuple[List[bool], str]:
+    """Returns whether each layer attends to all positions, and what says so."""
+    listed = member_of(members.file, "layer_types")
+    if isinstance(listed.value, list):
+        return [one == "full_attention" for one in listed.value], listed.name
+    by_class = FULL.get(members.kind)
+    if by_class:
+        return [by_class(layer, layers) for layer in range(layers)], "its class"
+    pattern = members.find("sliding_window_pattern global_attn_every_n_layers")
+    every = 4 if pattern.value is None else pattern.value
+    if isinstance(every, str) and every and set(every) <= set("LG"):  # the last layer attends to all, whatever it says
+        return [every[layer % len(every)] == "G" or layer == layers - 1 for layer in range(layers)], pattern.name
+    if not _is_count(every) or every < 1:
+        members.refuse(f"{pattern.name} is {every}: a whole number of layers, of which one attends to all, is needed")
+    # The first layers of a mixture may be dense: one in so many of their own.
+    dense = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
+    first = max(0, min(dense, layers)) if _is_count(dense) else 0
+    own = members.file.get("prefix_dense_sliding_window_pattern", 1)
+    if not _is_count(own) or own < 1:
+        members.refuse(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers is needed")
+    full = [own > 1 and layer % own == own - 1 for layer in range(first)]  # of 1 all are full, and rotate
+    return full + [layer % every == every - 1 for layer in range(layers - first)], pattern.name or "its class"
+
+
+def _full_rests(members: Members, part: Part) -> None:
+    """Counts the layers that rotate where those that attend to all positions do not."""
+    if members.file.get("sliding_window", 0) is None and "without_window" in members.flags:
+        return  # they rotate, too
+    full, source = _is_full(members, part.layers)
+    if not any(full):
+        return
+    if all(full):
+        members.refuse(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
+    members.note(f"{sum(full)} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
+    part.layers = len(full) - sum(full)
+    part.say("layers", f"layers with a window, as {source} has them")
 
 
 # ---- one type of layers ----
@@ -333,7 +382,9 @@ def _count_layers(members: Members, like: Part, parts: List[Part]) -> None:
 
 def rotation(plain: Members, like: Part) -> List[Part]:
     """Reads the rotations of a model, one for each type of layers."""
-    if "hybrid" in plain.flags:
+    if "full_rests" in plain.flags:
+        _full_rests(plain, like)
+    elif "hybrid" in plain.flags:
         hybrid(plain, like)
     indices = plain.file.get("attn_layer_indices")
     if isinstance(indices, list) and "attn_layer_indices" in plain.defaults:
