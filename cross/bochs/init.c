@@ -44,7 +44,7 @@ static int run_program(char **argv, int output)
         dup2(output, STDOUT_FILENO);
         dup2(output, STDERR_FILENO);
         argv[0] = (char[]){ "/program" };
-        /* To find a function late the loader saves the registers by XSAVEC, which Bochs has wrong. */
+        /* Lazy binding saves registers with XSAVEC, which Bochs gets wrong. */
         setenv("LD_BIND_NOW", "1", 1);
         execv("/program", argv);
         _exit(127);

@@ -67,46 +67,58 @@ FULL: Dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _forced(members: Members, layers: int) -> List[bool]:
+    """Returns whether each layer rotates whatever it attends to: dense layers of cohere2_moe."""
+    if members.kind != "cohere2_moe" or members.file.get("prefix_dense_sliding_window_pattern", 1) != 1:
+        return [False] * layers
+    listed, first = (members.file.get(key) for key in ("mlp_layer_types", "first_k_dense_replace"))
+    if isinstance(listed, list):
+        return [one == "dense" for one in listed[:layers]] + [False] * (layers - len(listed))
+    return [is_number(first) and layer < first for layer in range(layers)]
 
 
-def _is_full(members: Members, layers: int) -> Tuple[List[bool], str]:
+def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
     """Returns whether each layer attends to all positions, and what says so."""
-    listed = member_of(members.file, "layer_types")
-    if isinstance(listed.value, list):
-        return [one == "full_attention" for one in listed.value], listed.name
+    listed, layers = member_of(members.file, "layer_types"), range(part.layers)
+    if isinstance(listed.value, list) and listed.value:
+        return [one != "sliding_attention" for one in listed.value], listed.name
     by_class = FULL.get(members.kind)
     if by_class:
-        return [by_class(layer, layers) for layer in range(layers)], "its class"
-    pattern = members.find("sliding_window_pattern global_attn_every_n_layers")
-    every = 4 if pattern.value is None else pattern.value
-    if isinstance(every, str) and every and set(every) <= set("LG"):  # the last layer attends to all, whatever it says
-        return [every[layer % len(every)] == "G" or layer == layers - 1 for layer in range(layers)], pattern.name
-    if not _is_count(every) or every < 1:
-        members.refuse(f"{pattern.name} is {every}: a whole number of layers, of which one attends to all, is needed")
-    # The first layers of a mixture may be dense: one in so many of their own.
-    dense = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
-    first = max(0, min(dense, layers)) if _is_count(dense) else 0
+        return [by_class(layer, part.layers) for layer in layers], "its class"
+    names = "sliding_window_pattern global_attn_every_n_layers"
+    pattern = members.find(names)
+    marks = pattern.value
+    if isinstance(marks, str) and marks and set(marks) <= set("LG"):  # the last layer attends to all, whatever it says
+        return [marks[layer % len(marks)] == "G" or layer == part.layers - 1 for layer in layers], pattern.name
+    members.whole(part, "every", names, otherwise=4)
+    if part.every < 1:
+        members.refuse(f"{pattern.name} is {part.every}: a whole number of layers, from 1, is needed")
+    # The dense layers that cohere2_moe begins with have a pattern of their own.
+    first = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
+    begin = int(max(0, min(first, part.layers))) if is_number(first) else 0
     own = members.file.get("prefix_dense_sliding_window_pattern", 1)
-    if not _is_count(own) or own < 1:
-        members.refuse(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers is needed")
-    full = [own > 1 and layer % own == own - 1 for layer in range(first)]  # of 1 all are full, and rotate
-    return full + [layer % every == every - 1 for layer in range(layers - first)], pattern.name or "its class"
+    if not isinstance(own, int) or own < 1:
+        members.refuse(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers, from 1, is needed")
+    return [
+        layer % own == own - 1 if layer < begin else (layer - begin) % part.every == part.every - 1 for layer in layers
+    ], pattern.name or "its class"
 
 
 def _full_rests(members: Members, part: Part) -> None:
     """Counts the layers that rotate where those that attend to all positions do not."""
-    if members.file.get("sliding_window", 0) is None and "without_window" in members.flags:
-        return  # they rotate, too
-    full, source = _is_full(members, part.layers)
-    if not any(full):
-        return
-    if all(full):
+    if members.file.get("sliding_window", 0) is None:
+        if "without_window" in members.flags:
+            return  # they rotate, too
+        if "needs_window" in members.flags:
+            members.refuse("sliding_window is null, and only layers with a window rotate: a number is needed")
+    full, source = _rests(members, part)
+    resting = sum(rests and not forced for rests, forced in zip(full, _forced(members, len(full))))
+    if resting == len(full):
         members.refuse(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
-    members.note(f"{sum(full)} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
-    part.layers = len(full) - sum(full)
-    part.say("layers", f"layers with a window, as {source} has them")
+    if resting:
+        members.note(f"{resting} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
+        part.layers = len(full) - resting
+        part.say("layers", f"layers with a window ({source})")
 
 
 # ---- one type of layers ----
