@@ -5,7 +5,6 @@
 #include "args.h"
 #include "option_spec.h"
 #include "data.h"
-#include "conformance/models/place.h"
 #include "conformance/problem/problem.h"
 #include "base/records.h"
 #include "base/text/text.h"
@@ -49,7 +48,8 @@ const size_t cli_n_specs = N_SPECS;
 const struct table_kind cli_table_kinds[TABLE_KINDS] = { { "sinusoidal", TABLE_SINUSOIDAL },
                                                          { "rope_table", TABLE_ROPE },
                                                          { "frequencies", TABLE_FREQUENCIES },
-                                                         { "errors", TABLE_ERRORS } };
+                                                         { "errors", TABLE_ERRORS },
+                                                         { "drift", TABLE_DRIFT } };
 
 void cli_list_kinds(unsigned bits, char *text, size_t size)
 {
@@ -200,6 +200,14 @@ int cli_refuse_beside_problem(const struct cli *cli)
                               "has no effect beside --problem, which says it all");
 }
 
+int cli_refuse_in_depth(const struct cli *cli)
+{
+    const struct option_spec *spec = given_in_vain(cli, IN_DEPTH);
+    return !spec ? EXIT_FINE
+                 : cli_refuse(cli, spec->flag, NULL,
+                              "has no effect beside --verbose, which runs one case in full");
+}
+
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
@@ -314,11 +322,11 @@ static int add_items(struct cli *cli, struct list *list, const char *what, const
 /* One path, with a slash in it, so that it is no model's name. */
 static int add_config(struct cli *cli, struct list *list, const char *what, const char *text)
 {
-    char path[PLACE_PATH], said[MODEL_NOTES], error[MODEL_ERROR];
-    if (model_place(text, path, said, error))
-        return cli_refuse(cli, what, text, "%s", error);
-    if (*said)
-        text_print(stderr, "posenc %s: %s %s: %s\n", cli->command, what, text, said);
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text) >=
+        (int)sizeof path)
+        return cli_refuse(cli, what, NULL, "a path of %zu characters: expected at most %zu",
+                          strlen(text), sizeof path - 3);
     return add_items(cli, list, what, path, false);
 }
 
@@ -454,10 +462,14 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
     }
     options[n] = (struct option){ 0 };
     opterr = 0;
-    const char *letters = cli_takes_outputs(command) ? ":ho:" : ":h";
+    const char *letters = command->bit == FOR_VERIFY   ? ":hvo:"
+                          : cli_takes_outputs(command) ? ":ho:"
+                                                       : ":h";
     for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
         if (c == 'h') {
             cli->help = true;
+        } else if (c == 'v') {
+            cli->verbose = true;
         } else if (c == 'o') {
             if (take_path(cli, command, optarg) != EXIT_FINE)
                 return EXIT_USAGE;

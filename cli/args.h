@@ -49,7 +49,7 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, update_budgets, force, help, rows_alone, probe, tune;
+    bool quick, full, exhaustive, update_budgets, force, help, rows_alone, probe, tune, verbose;
     const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *pairs, *tuning;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
@@ -81,13 +81,14 @@ enum {
     FOR_LIST = 1,
     FOR_VERIFY = 2,
     FOR_BENCH = 4,
-    FOR_EXPLAIN = 16,
+    IN_DEPTH = 16, /* no command: what has a meaning beside --verbose */
     /* of one command, each kind of table */
     TABLE_SINUSOIDAL = 32,
     TABLE_ROPE = 64,
     TABLE_FREQUENCIES = 128,
     TABLE_ERRORS = 256,
-    FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS,
+    TABLE_DRIFT = 512,
+    FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS | TABLE_DRIFT,
     FOR_VECTORS = 131072,
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_PAIR = 524288,
@@ -117,9 +118,11 @@ int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_statu
 int cli_refuse_foreign(const struct cli *cli, unsigned kind);
 /* The first that would say what --problem says. */
 int cli_refuse_beside_problem(const struct cli *cli);
+/* The first that --verbose has no use for. */
+int cli_refuse_in_depth(const struct cli *cli);
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling);
 /* The kinds of table, by their bits. */
-enum { TABLE_KINDS = 4 };
+enum { TABLE_KINDS = 5 };
 extern const struct table_kind {
     const char *name;
     unsigned bit;
@@ -140,7 +143,6 @@ int command_list(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
 int command_count(struct cli *cli);
-int command_explain(struct cli *cli);
 int command_table(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_pair(struct cli *cli);

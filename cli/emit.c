@@ -107,12 +107,9 @@ json_t *emit_backend(const struct posenc_backend *backend)
 /* What a kernel does, and whose encodings it serves. */
 json_t *emit_kernel(enum posenc_kernel kernel)
 {
-    struct topic topic;
     json_t *encodings = json_array();
-    const char *name = posenc_kernel_name(kernel), *list = "";
-    char encoding[TOPIC_NAME];
-    if (topic_find("kernel", name, &topic))
-        list = topic_text(&topic, "encodings");
+    const char *name = posenc_kernel_name(kernel), *list = topic_what("kernel", name);
+    char encoding[64];
     while (list && *list != '\0') {
         list = topic_piece(list, encoding, sizeof encoding);
         json_array_append_new(encodings, json_string(encoding));

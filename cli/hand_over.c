@@ -3,14 +3,17 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "hand_over.h"
-#include "args.h"
 #include "bench/emulation.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+extern char **environ;
 
 enum { COMMAND_NAME = 64 };
 
@@ -90,4 +93,76 @@ int hand_over(const char *name, char **argv)
             &cli, "Python", NULL,
             "not found: the first line of %s names it. Install Python 3.9 or later", path);
     return cli_refuse(&cli, path, NULL, "cannot be run: %s", strerror(errno));
+}
+
+/* ---- what a command prints ---- */
+
+static char *read_all(int from)
+{
+    size_t n = 0, room = 4096;
+    char *text = malloc(room);
+    FILE *in = fdopen(from, "r");
+    while (text && in) {
+        n += fread(text + n, 1, room - n - 1, in);
+        text[n] = '\0';
+        if (n + 1 < room)
+            break;
+        char *more = realloc(text, room *= 2);
+        if (!more)
+            free(text);
+        text = more;
+    }
+    if (in)
+        fclose(in);
+    return text;
+}
+
+/* Runs a program and reads its standard output; its exit code, or -1 where it cannot be run. */
+static int run_and_read(char **argv, char **output)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2], status = 0;
+    pid_t pid;
+    *output = NULL;
+    if (pipe(ends) != 0)
+        return -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    const int failed = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (failed) {
+        close(ends[0]);
+        return -1;
+    }
+    *output = read_all(ends[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_USAGE;
+}
+
+char *hand_over_read(const struct cli *cli, const char *option, const char *name, char **argv)
+{
+    static const char way_on[] = "(presets need none: posenc list models)";
+    char path[DATA_PATH], python[COMMAND_NAME] = "Python", *output = NULL;
+    if (!hand_over_find(name, path)) {
+        cli_refuse(
+            cli, option, NULL,
+            "is read in Python, and posenc-%s is not installed: install the Python part of "
+            "posenc %s",
+            name, way_on);
+        return NULL;
+    }
+    argv[0] = path;
+    const int status = lacks_python(path, python) ? -1 : run_and_read(argv, &output);
+    if (status < 0)
+        cli_refuse(cli, option, NULL,
+                   "is read in Python: %s is not found.  Install Python 3.9 or later %s",
+                   python, way_on);
+    if (status == 0 && output)
+        return output;
+    free(output);
+    return NULL;
 }

@@ -4,6 +4,7 @@
 #ifndef POSENC_CLI_HAND_OVER_H
 #define POSENC_CLI_HAND_OVER_H
 
+#include "args.h"
 #include "data.h"
 
 #include <stdbool.h>
@@ -13,6 +14,10 @@
  * posenc-NAME is there and cannot be run, and HAND_OVER_NONE where there is none. */
 int hand_over(const char *name, char **argv);
 enum { HAND_OVER_NONE = -1 };
+
+/* Runs posenc-NAME with arguments, argv[1], ..., and returns what it prints, to be freed.  NULL after a message, its own
+ * where it was run and refused them; what is said where it is not there or lacks Python begins with `option`. */
+char *hand_over_read(const struct cli *cli, const char *option, const char *name, char **argv);
 
 /* Writes the path of posenc-NAME, which it finds in the same way; and tells it where this program is. */
 bool hand_over_find(const char *name, char path[DATA_PATH]);

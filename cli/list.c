@@ -6,12 +6,14 @@
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
 #include "data.h"
+#include "hand_over.h"
 #include "plugins.h"
 #include "select.h"
 #include "topics.h"
 #include "tuned.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The kernels a backend provides, "all" or by name. */
@@ -98,12 +100,10 @@ static int list_kernels(struct cli *cli)
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         struct posenc_selection chosen = posenc_selection(kernel);
-        struct topic topic;
-        bool known = topic_find("kernel", posenc_kernel_name(kernel), &topic);
         printf("%-18s %-6s %-14s %s\n%*s", posenc_kernel_name(kernel), kernel_stage(kernel),
                chosen.backend ? chosen.backend->name : "-", posenc_kernel_summary(kernel),
                COLUMN, "");
-        topic_print_words(known ? topic_text(&topic, "encodings") : "", COLUMN, WIDTH);
+        topic_print_words(topic_what("kernel", posenc_kernel_name(kernel)), COLUMN, WIDTH);
         printf("%*sby", COLUMN, "");
         print_providers(&all, kernel);
     }
@@ -126,47 +126,14 @@ static int list_models(struct cli *cli)
     return EXIT_FINE;
 }
 
-/* How many kinds of models a reader knows, and what becomes of them. */
-struct kind_counts {
-    size_t all, read, composite, none, rejected;
-};
-
-/* Prints the kinds of models that a reader knows, those it rejects with the reason. */
-static struct kind_counts print_kinds(const char *heading,
-                                      bool (*at)(size_t, struct model_kind *))
-{
-    enum { COLUMN = 40, WIDTH = 110 };
-    struct model_kind kind;
-    struct kind_counts n = { 0 };
-    printf("%-21s %-17s %s\n", heading, "encoding",
-           "what its code does besides, or why it is refused");
-    for (size_t i = 0; at(i, &kind); i++) {
-        size_t *its = kind.refused                              ? &n.rejected
-                      : strcmp(kind.encoding, "composite") == 0 ? &n.composite
-                      : strcmp(kind.encoding, "none") == 0      ? &n.none
-                                                                : &n.read;
-        ++*its;
-        n.all++;
-        printf(*kind.note ? "%-21s %-17s " : "%-21s %s", kind.name, kind.encoding);
-        topic_print_words(kind.note, COLUMN, WIDTH);
-    }
-    return n;
-}
-
+/* The reader of model files, in Python, knows them. */
 static int list_types(struct cli *cli)
 {
-    (void)cli;
-    const struct kind_counts types = print_kinds("model_type", model_type_at);
-    puts("");
-    const struct kind_counts gguf = print_kinds("general.architecture", model_architecture_at);
-    printf("\nHugging Face: %zu model types: %zu read, %zu composite, %zu "
-           "without positions (none), %zu rejected\n",
-           types.all, types.read, types.composite, types.none, types.rejected);
-    printf("GGUF: %zu architectures: %zu read as llama.cpp does, %zu rejected\n", gguf.all,
-           gguf.read, gguf.rejected);
-    puts("norm rotates neighbours, neox halves, mrope and imrope halves by three axes.  "
-         "--config "
-         "also reads the\nparams.json of Meta's and Mistral's releases.");
+    char *types = hand_over_read(cli, "types", "explain", (char *[]){ NULL, "--types", NULL });
+    if (!types)
+        return EXIT_USAGE;
+    fputs(types, stdout);
+    free(types);
     return EXIT_FINE;
 }
 
@@ -241,14 +208,13 @@ static int list_roofs(struct cli *cli)
     return EXIT_FINE;
 }
 
-/* What topics.txt sums up: profiles, scalings, methods. */
+/* Profiles, scalings or methods. */
 static int list_topics(const char *kind, const char *what)
 {
-    struct topic topic;
     printf("%-20s %s\n", kind, what);
-    for (size_t i = 0; topic_at(i, &topic); i++)
-        if (strcmp(topic.kind, kind) == 0)
-            printf("%-20s %s\n", topic.name, topic_text(&topic, "summary"));
+    for (size_t i = 0; topic_at(i); i++)
+        if (strcmp(topic_at(i)->kind, kind) == 0)
+            printf("%-20s %s\n", topic_at(i)->name, topic_at(i)->what);
     return EXIT_FINE;
 }
 

@@ -34,6 +34,9 @@ static const struct command commands[] = {
       "conduct, "
       "on every\n"
       "backend that runs here or on those selected.  With --plugin alone, on the plug-in.\n"
+      "-v shows one case, or --problem, in depth: parameters, each backend's numbers beside "
+      "the reference, verdicts.\n"
+      "    posenc verify -v --case rope_half/f32/given/hd96-r24\n"
       "Exit code 1 when anything fails.\n",
       record_formats, BY_VERIFY },
     { "bench", FOR_BENCH, command_bench, "", "Times backends",
@@ -73,24 +76,6 @@ static const struct command commands[] = {
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times --out jsonl:pair.jsonl\n",
       pair_formats, BY_ALL },
-    { "explain", FOR_EXPLAIN, command_explain, "[THING]",
-      "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",
-      "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
-      "shapes, source,\n"
-      "traps and what catches each, and the models that use it.\n"
-      "Of a case (posenc list cases): its parameters, source and note, and each backend's "
-      "numbers beside the\n"
-      "reference.\n"
-      "Of a model (--config, --model), without THING: which key says what, what was assumed "
-      "and from where, each\n"
-      "part in words (wavelengths, which pairs are scaled, from which position on angles in "
-      "f32 are off, reach of\n"
-      "biases), what is not covered.\n"
-      "Methods, which are a kernel used in a certain way, among them deberta, swin and xpos: "
-      "posenc list methods.\n"
-      "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base,\n"
-      "posenc explain --config path/config.json\n",
-      NULL, 0 },
     { "table", FOR_TABLE, command_table, "[TABLE]",
       "The numbers that a kernel computes, by one backend",
       "TABLE is sinusoidal (one array [tokens, dim]) or rope_table (cos and sin, [tokens, "
@@ -99,7 +84,9 @@ static const struct command commands[] = {
       "tokens of a picture\n"
       "(--mrope-section and --grid).  --problem LINE prints what any kernel makes of that "
       "problem.\n"
-      "frequencies: of each pair, before and after a scaling.  errors: the largest error of "
+      "frequencies: of each pair, before and after a scaling.  drift: from which position on a "
+      "profile is off.\n"
+      "errors: the largest error of "
       "cosines and sines by\n"
       "position, for each backend and profile, and with tables, positions or frequencies in 16 "
       "bits.\n"
@@ -127,6 +114,8 @@ static const struct {
 } others[] = {
     { "compare", "Whether a change made a kernel slower or faster, or its results others" },
     { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
+    { "explain",
+      "A model file, a kernel, a scaling, a profile, a method or a parameter in words" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "report", "Which backend is fastest here, how sure that is, and is it right" },
     { "results", "Files of results: export, merge, trend" },
@@ -225,9 +214,9 @@ static int check_stdout(int status)
 }
 
 /* A command that calls kernels itself, rather than let a process of its own do so. */
-static bool runs_kernels(const struct command *command)
+static bool runs_kernels(const struct command *command, const struct cli *cli)
 {
-    return command->bit & (FOR_LIST | FOR_COUNT | FOR_EXPLAIN | FOR_TABLE);
+    return (command->bit & (FOR_LIST | FOR_COUNT | FOR_TABLE)) || cli->verbose;
 }
 
 struct running {
@@ -256,7 +245,7 @@ static int run(const struct command *command, struct cli *cli)
     if (select_environment(cli) != EXIT_FINE || tuned_check(cli) != EXIT_FINE)
         return EXIT_USAGE;
     tell_selection();
-    if (runs_kernels(command) && (plugins_any() || cli->plugin.n > 0))
+    if (runs_kernels(command, cli) && (plugins_any() || cli->plugin.n > 0))
         return apart_command(run_with_plugins, &(struct running){ command, cli }, command->name,
                              cli->limit);
     return command->run(cli);

@@ -3,17 +3,42 @@
 #include "conformance/problem/notation.h"
 #include "show.h"
 #include "base/text/text.h"
+#include "hand_over.h"
 #include "models.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int models_read(const struct cli *cli, const char *name, struct model *model)
+/* A model file, read by Python, which says itself why it refuses one. */
+static int read_config(const struct cli *cli, const char *path, struct model *model)
 {
     char error[MODEL_ERROR];
-    if (model_load(name, model, error) != 0)
-        return cli_refuse(cli, strchr(name, '/') ? "--config" : "--model", NULL, "%s", error);
+    char *argv[] = { NULL,       "--record",
+                     "--for",    (char *)(uintptr_t)cli->command,
+                     "--config", (char *)(uintptr_t)path,
+                     NULL };
+    char *record = hand_over_read(cli, "--config", "explain", argv);
+    if (!record)
+        return EXIT_USAGE;
+    const int status = model_from_record(record, model, error);
+    free(record);
+    return status ? cli_refuse(cli, "--config", path, "%s", error) : EXIT_FINE;
+}
+
+static int read_preset(const struct cli *cli, const char *name, struct model *model)
+{
+    char error[MODEL_ERROR];
+    return model_load(name, model, error) ? cli_refuse(cli, "--model", NULL, "%s", error)
+                                          : EXIT_FINE;
+}
+
+int models_read(const struct cli *cli, const char *name, struct model *model)
+{
+    memset(model, 0, sizeof *model);
+    if ((strchr(name, '/') ? read_config : read_preset)(cli, name, model) != EXIT_FINE)
+        return EXIT_USAGE;
     const char *notes[] = { model->notes,
                             show_profile(model->trained_profile, model->encoding) };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { OF_PROBLEM = TABLE_FREQUENCIES | TABLE_DRIFT }; /* of a problem, where one is given */
+
 static int take_kind(const struct cli *cli, unsigned *kind)
 {
     char kinds[128];
@@ -65,15 +67,17 @@ int command_table(struct cli *cli)
 {
     struct outputs outputs;
     unsigned kind = 0;
-    if (cli->problem && cli->n_operands > 0)
-        return cli_refuse(cli, "TABLE", cli->operands[0], "expected --problem alone");
-    if (!cli->problem && take_kind(cli, &kind) != EXIT_FINE)
+    if ((!cli->problem || cli->n_operands > 0) && take_kind(cli, &kind) != EXIT_FINE)
         return EXIT_USAGE;
+    if (cli->problem && kind & ~(unsigned)OF_PROBLEM)
+        return cli_refuse(cli, "TABLE", cli->operands[0], "expected --problem alone");
+    if (!cli->problem && kind == TABLE_DRIFT)
+        return cli_refuse(cli, "TABLE", cli->operands[0],
+                          "needs --problem 'rope_table profile=hf_f32 ...'");
     if (outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE)
         return EXIT_USAGE;
-    const int status = kind & (TABLE_FREQUENCIES | TABLE_ERRORS)
-                           ? table_columns(cli, kind, &outputs)
-                           : write_rows(cli, kind, &outputs);
+    const int status = kind & (OF_PROBLEM | TABLE_ERRORS) ? table_columns(cli, kind, &outputs)
+                                                          : write_rows(cli, kind, &outputs);
     if (status == EXIT_FINE)
         return outputs_commit(cli, &outputs);
     outputs_discard(&outputs);

@@ -35,9 +35,10 @@ void table_free(struct number_table *table);
  * EXIT_USAGE after a message. */
 int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct number_table *table);
 
-/* Writes the columns of TABLE_FREQUENCIES or TABLE_ERRORS, as CSV, into each output.  frequencies: a
+/* Writes the columns of TABLE_FREQUENCIES, TABLE_DRIFT or TABLE_ERRORS, as CSV, into each output.  frequencies: a
  * pair a line, its axis, its radians per position and positions per full turn (empty: none), the same
- * without the scaling, the attention factor of all.  errors: a bin of positions a line, the least
+ * without the scaling, the attention factor of all.  drift, of a problem: a limit a line, and the first position at
+ * which a cosine or sine of its profile differs by more from the exact one (empty: none up to its last).  errors: a bin of positions a line, the least
  * position of it, and the largest absolute error there of what `curve` names.  EXIT_FINE, or
  * EXIT_USAGE after a message. */
 int table_columns(struct cli *cli, unsigned kind, const struct outputs *outputs);

@@ -1,8 +1,10 @@
 /*
- * posenc table frequencies and errors: columns of numbers as CSV (see table.h).
+ * posenc table frequencies, drift and errors: columns of numbers as CSV (see table.h).
  */
 #define _POSIX_C_SOURCE 200809L
+#include "drift.h"
 #include "errors.h"
+#include "problem.h"
 #include "base/text/text.h"
 #include "select.h"
 #include "spec.h"
@@ -40,24 +42,76 @@ static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_fr
     }
 }
 
-static int write_frequencies(struct cli *cli, const struct outputs *outputs)
+/* Makes the frequencies of the options, or of a problem, and those without their scaling. */
+static int make_frequencies(const struct cli *cli, const struct posenc_freqs_spec *spec,
+                            struct posenc_freqs **freqs, struct posenc_freqs **plain)
 {
-    struct cli_spec spec;
-    struct posenc_freqs *freqs = NULL, *plain = NULL;
     struct posenc_error error = { 0 };
-    int status = spec_take(cli, TABLE_FREQUENCIES, 0, &spec);
-    if (status == EXIT_FINE) {
-        const struct posenc_freqs_spec base = spec_unscaled(spec.freqs);
-        enum posenc_status made = posenc_freqs_create(&spec.freqs, &freqs, &error);
-        if (made == POSENC_OK)
-            made = posenc_freqs_create(&base, &plain, &error);
-        if (made != POSENC_OK)
-            status = cli_refuse_status(cli, "frequencies", made, &error);
-    }
+    const struct posenc_freqs_spec base = spec_unscaled(*spec);
+    enum posenc_status made = posenc_freqs_create(spec, freqs, &error);
+    if (made == POSENC_OK)
+        made = posenc_freqs_create(&base, plain, &error);
+    return made == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, "frequencies", made, &error);
+}
+
+static int write_frequencies(struct cli *cli, const struct posenc_freqs_spec *spec,
+                             const struct outputs *outputs)
+{
+    struct posenc_freqs *freqs = NULL, *plain = NULL;
+    const int status = make_frequencies(cli, spec, &freqs, &plain);
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
         write_pairs(freqs, plain, outputs->output[i].stream);
     posenc_freqs_destroy(freqs);
     posenc_freqs_destroy(plain);
+    return status;
+}
+
+/* ---- drift ---- */
+
+/* The profile of the problem against the exact one, from position 0 to the last of the problem. */
+static int write_drift(struct cli *cli, const struct problem *p, const struct outputs *outputs)
+{
+    struct drift drift[] = { { 1e-3, -1 }, { 1e-2, -1 } };
+    enum { LIMITS = sizeof drift / sizeof *drift };
+    struct posenc_error error = { 0 };
+    const enum posenc_status status =
+        drift_find(&p->freqs, p->freqs.profile, p->first + p->tokens, drift, LIMITS, &error);
+    if (status != POSENC_OK)
+        return cli_refuse_status(cli, "drift", status, &error);
+    for (size_t i = 0; i < outputs->n; i++) {
+        fputs("limit,position\n", outputs->output[i].stream);
+        for (size_t k = 0; k < LIMITS; k++) {
+            fprintf(outputs->output[i].stream, "%g,", drift[k].limit);
+            fprintf(outputs->output[i].stream, drift[k].first < 0 ? "\n" : "%lld\n",
+                    (long long)drift[k].first);
+        }
+    }
+    return EXIT_FINE;
+}
+
+/* ---- of a problem, or of options ---- */
+
+static int write_of_problem(struct cli *cli, unsigned kind, const struct outputs *outputs)
+{
+    struct arena arena = { NULL };
+    struct problem_line line;
+    int status = problem_take(cli, &line, &arena);
+    if (status == EXIT_FINE && !kernel_has_plan(line.problem.kernel))
+        status = cli_refuse(cli, "--problem", posenc_kernel_name(line.problem.kernel),
+                            "has no frequencies: expected rope_table or sinusoidal");
+    if (status == EXIT_FINE)
+        status = kind == TABLE_DRIFT ? write_drift(cli, &line.problem, outputs)
+                                     : write_frequencies(cli, &line.problem.freqs, outputs);
+    arena_free(&arena);
+    return status;
+}
+
+static int write_of_options(struct cli *cli, const struct outputs *outputs)
+{
+    struct cli_spec spec;
+    int status = spec_take(cli, TABLE_FREQUENCIES, 0, &spec);
+    if (status == EXIT_FINE)
+        status = write_frequencies(cli, &spec.freqs, outputs);
     spec_free(&spec);
     return status;
 }
@@ -109,5 +163,7 @@ int table_columns(struct cli *cli, unsigned kind, const struct outputs *outputs)
         if (strcmp(outputs->output[i].format->name, "csv") != 0)
             return cli_refuse(cli, "--out", outputs->output[i].format->name,
                               "has no room for columns of several types: expected csv");
-    return kind == TABLE_ERRORS ? write_errors(cli, outputs) : write_frequencies(cli, outputs);
+    return kind == TABLE_ERRORS ? write_errors(cli, outputs)
+           : cli->problem       ? write_of_problem(cli, kind, outputs)
+                                : write_of_options(cli, outputs);
 }

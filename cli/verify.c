@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
+#include "in_depth.h"
 #include "work.h"
 
 #include <errno.h>
@@ -88,6 +89,8 @@ static int lower_budgets(struct work *work)
 int command_verify(struct cli *cli)
 {
     struct work work = { 0 };
+    if (cli->verbose)
+        return verify_in_depth(cli);
     if (check_arguments(cli) != EXIT_FINE ||
         work_begin(&work, cli, BY_VERIFY, true, true) != EXIT_FINE)
         return EXIT_USAGE;

@@ -8,7 +8,6 @@
 fuzz_seeds() {
     case $1 in
     cases) echo conformance/cases conformance/cases/golden ;;
-    config) echo conformance/models ;;
     budgets) echo conformance/engine ;;
     esac
 }

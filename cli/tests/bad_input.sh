@@ -18,7 +18,7 @@ refuses 'unknown backend' '--backend: avx3: .*expected one of.*scalar' table sin
 refuses 'unknown backend to verify' '--backend: nope: expected one of.*libm' verify --backend nope --out md:x.md
 refuses 'unknown model' 'llama-3.1-9b.*llama-3.1-8b' table rope_table --model llama-3.1-9b --out csv:x.csv
 refuses 'unknown model to bench' "'no-such-model' is unknown[.]  Known: " bench --model no-such-model --out md:x.md
-refuses 'config that is not there' '--config: foo: No such file' bench --config foo --out md:x.md
+refuses 'config that is not there' '--config: ./foo: No such file' bench --config foo --out md:x.md
 refuses 'a config of a hub that is not in its cache' 'nobody/nothing: there is no such file, .*/models--nobody--nothing/refs/main .a commit.*no network is used' \
     bench --config nobody/nothing --out md:x.md
 mkdir "$scratch/folder" "$scratch/two"
@@ -42,7 +42,7 @@ refuses 'NumPy knows no bf16' 'npy: NumPy has no bf16: expected csv or safetenso
 refuses 'unknown layout' '--layout: sincos: .*sin_cos' table sinusoidal $table --layout sincos
 refuses 'unknown profile' '--profile: exakt: did you mean exact' table sinusoidal $table --profile exakt
 refuses 'unknown scaling' '--scaling: yam: .*yarn' table rope_table $table --scaling yam
-refuses 'unknown case' 'CASE: no/such/case: no case has this id' explain no/such/case
+refuses 'unknown case' '--case: no/such/case: no case has this id' verify -v --case no/such/case
 refuses 'pattern without a match' '--case: nothing-at-all: matches nothing' verify --case nothing-at-all
 refuses 'kernel that the model does not call' '--kernel: alibi: no model that was named calls it: expected one of learned_add$' \
     verify --model gpt2 --kernel alibi
@@ -258,7 +258,7 @@ refuses 'empty vectors' 'empty.pack' verify --vectors "$scratch/empty.pack"
 refuses 'no vectors there' 'none.pack' verify --vectors "$scratch/none.pack"
 
 refuses 'problem of no kernel' 'rope_haf: no kernel; did you mean rope_half' verify --problem 'rope_haf heads=1'
-refuses 'problem with an unknown field' 'hed_dim: no field of rope_half.*did you mean head_dim' explain --problem 'rope_half hed_dim=1'
+refuses 'problem with an unknown field' 'hed_dim: no field of rope_half.*did you mean head_dim' verify -v --problem 'rope_half hed_dim=1'
 refuses 'problem with a bad value' 'heads=x: expected a whole number' bench --problem 'rope_half heads=x'
 refuses 'problem that the library refuses' 'rotary_dim is 33: a dimension that must be even is odd' verify --problem 'rope_half head_dim=80 rotary_dim=33 heads=1 tokens=1 rows=1'
 refuses 'rotation without the channels that turn' 'rotary_dim is 0, expected from 2 to 4: rotary_dim.* is out of range$' \
@@ -272,7 +272,7 @@ done
 refuses 'quick and exhaustive' '--quick: expected without --exhaustive$' verify --quick --exhaustive
 refuses 'one of many names: the three that are nearest' 'did you mean rope_half, rope_table or rope_qk_norm[?]$' verify --kernel rope
 refuses 'an option of many' 'unknown option: kernels: did you mean kernel[?]$' verify --kernels x
-refuses 'a topic of many' 'sinus: did you mean [^?]*[?]$' explain sinus
+refuses 'a topic of many' 'Did you mean [^?]*[?]' explain sinus
 # Each kernel without its sizes, and with what does not fit.
 for kernel in $("$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\)  *\(table\|apply\) .*/\1/p'); do
     refuses "$kernel without sizes" "--problem: " verify --problem "$kernel"

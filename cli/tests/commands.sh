@@ -4,7 +4,7 @@
 
 succeeds 'help' 'usage: posenc COMMAND' --help
 succeeds 'version' '^posenc [0-9]+\.[0-9]+\.[0-9]+$' --version
-for command in list verify bench count explain table vectors; do
+for command in list verify bench count table vectors; do
     succeeds "help of $command" "usage: posenc $command" $command --help
     succeeds "help $command" '[-][-]help' help $command
 done
@@ -16,7 +16,7 @@ succeeds 'list backends' '^. scalar +native' list backends
 succeeds 'list kernels' '^rope_half +apply' list kernels
 succeeds 'list methods' '^deberta ' list methods
 succeeds 'list types' '^qwen2vl +mrope' list types
-succeeds 'list types: those refused' '^mamba +refused +it encodes no positions' list types
+succeeds 'list types: those refused' '^mamba +rejected +it encodes no positions' list types
 succeeds 'list models' '^llama-3.1-8b ' list models
 succeeds 'list cases' '^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}' list cases
 succeeds 'list cases of a type' '^rope_half/f32/' list cases --dtype f32
@@ -69,7 +69,7 @@ if [ "$(uname)" = Linux ] && limited --version; then
 else
     skip 'without address space far rows are skipped' 'this build does not start with 4 GB of it'
 fi
-succeeds 'explain a problem' 'Verdicts' explain --backend scalar --problem 'alibi heads=3 queries=2 keys=5 | flags | note | source'
+succeeds 'a problem in depth' 'Verdicts' verify -v --backend scalar --problem 'alibi heads=3 queries=2 keys=5 | flags | note | source'
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
 succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out junit
 succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/2"' verify --kernel alibi --backend scalar --out jsonl
@@ -111,8 +111,8 @@ fi
 rm -f work/*
 
 case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
-succeeds "explain $case_id" '^Parameters' explain "$case_id"
-succeeds 'explain shows every backend' 'scalar .*pass' explain "$case_id"
+succeeds "$case_id in depth" '^Parameters' verify -v --case "$case_id"
+succeeds 'in depth every backend is shown' 'scalar .*pass' verify -v --case "$case_id"
 
 run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table sinusoidal --dim 4
 if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSENC_VERBOSE'; else fail 'POSENC_VERBOSE' 'no such line'; fi

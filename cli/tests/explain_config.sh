@@ -245,7 +245,7 @@ echo '{"dim": 64, "n_layers": 4, "n_heads": 4, "multiple_of": 256, "use_scaled_r
 explains --config "$scratch/Meta's"
 has scaling llama3 use_scaled_rope
 has head_dim 16 'dim / n_heads'
-says 'a path in quotes' "posenc verify --config '$scratch/Meta'\\''s/params.json'"
+says 'a path in quotes' "posenc verify --config '$scratch/Meta'\"'\"'s/params.json'"
 explains --model llama-2-7b
 says 'the next command' 'posenc report --model llama-2-7b'
 
@@ -261,8 +261,8 @@ refuses 'a rule that is not known' "posenc explain: --config: .*rope_type 'spira
     explain --config "$scratch/spiral.json"
 refuses 'no such file' '--config: .*nowhere.json: No such file' explain --config "$scratch/nowhere.json"
 refuses 'no such model' "--model: model 'llama-9' is unknown" explain --model llama-9
-refuses 'two models' '--model: t5-base: expected one model' explain --model llama-2-7b --model t5-base
-refuses 'a model and a thing' 'THING: yarn: expected --model alone' explain yarn --model llama-2-7b
-refuses 'a model and a problem' '--problem: expected --model alone' explain --model llama-2-7b --problem 'rope_half head_dim=4'
-refuses 'a model and a backend' '--backend: has no effect here: it is for the id of a case' explain --model llama-2-7b --backend scalar
+refuses 'two models' "--model: expected one model .got 't5-base'" explain --model llama-2-7b --model t5-base
+refuses 'a model and a thing' '--model: not allowed with argument THING' explain yarn --model llama-2-7b
+refuses 'a model and a problem' 'not allowed with argument --model|unrecognized arguments: --problem' explain --model llama-2-7b --problem 'rope_half head_dim=4'
+refuses 'a model and a backend' 'not allowed with argument --model|unrecognized arguments: --backend' explain --model llama-2-7b --backend scalar
 finish

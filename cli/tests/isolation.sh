@@ -158,7 +158,7 @@ dies 'and one that hangs' 'posenc table: did not return within' table --problem 
     --plugin ./loop_in_first_call.so --limit 1 --out csv:a.csv
 same 'no file is left' "$(ls work)" "$(printf 'exit_in_first_call.so\nexit_when_loaded.so\nloop_in_first_call.so')"
 as abort_in_first_call
-dies 'explain: one that aborts' 'posenc explain: the process ended by signal 6 .* in alibi' explain --plugin ./abort_in_first_call.so \
+dies 'verify -v: one that aborts' 'posenc verify: the process ended by signal 6 .* in alibi' verify -v --plugin ./abort_in_first_call.so \
     --backend example --problem "$small"
 # Those that lie in a folder are left out, and that is said.
 # shellcheck disable=SC2086

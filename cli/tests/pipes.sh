@@ -47,9 +47,9 @@ for plugins in none some; do
         gone list "$kind"
     done
     gone explain rope_half
-    gone explain "$case_id"
+    gone verify -v --case "$case_id"
     gone explain --model llama-3.1-8b
-    gone explain --problem 'alibi heads=1 queries=2 keys=2'
+    gone verify -v --problem 'alibi heads=1 queries=2 keys=2'
     gone table sinusoidal --dim 64 --tokens 2000
     gone vectors info
     gone vectors export x
@@ -77,6 +77,6 @@ trap - PIPE
 
 # A plug-in that ends its process by that signal is reported: its program's reader is there.
 cp "$MISBEHAVES" work/pipe_in_first_call.so
-run env POSENC_PLUGINS= "$POSENC" explain --plugin ./pipe_in_first_call.so --problem 'alibi heads=1 queries=2 keys=2'
+run env POSENC_PLUGINS= "$POSENC" verify -v --plugin ./pipe_in_first_call.so --problem 'alibi heads=1 queries=2 keys=2'
 same 'a plug-in that raises SIGPIPE is told of' "$status $(grep -c 'ended by signal 13 .* in alibi' stderr)" '1 1'
 finish

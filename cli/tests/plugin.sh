@@ -173,8 +173,8 @@ if [ -n "${SLEEF:-}" ]; then
         succeeds "$name lies beside the program" "^. $name +sleef" list backends
     done
 fi
-succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
-    "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
+succeeds 'verify -v shows it' 'example' verify -v --plugin "$PLUGIN" \
+    --case "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
 refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \
     --plugin "$PLUGIN" --backend example --out csv:x.csv
 finish

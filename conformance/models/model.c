@@ -1,192 +1,146 @@
 /*
- * Finding a model: by the name of a preset compiled in, or by the path of a config.json.
+ * Models from records: those of the presets, compiled in, and those that the reader in Python prints (see model.h).
  */
-#define _XOPEN_SOURCE 700
+#define _POSIX_C_SOURCE 200809L
+#include "model.h"
 #include "conformance/problem/cost.h"
-#include "conformance/problem/fields.h"
-#include "config.h"
-#include "gguf.h"
+#include "conformance/problem/notation.h"
+#include "conformance/problem/spelling.h"
 #include "base/text/text.h"
 
-#include <errno.h>
-#include <libgen.h>
-#include <limits.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static const struct source {
-    const char *name, *json;
-} sources[] = {
-#include "sources.inc"
+static const struct preset {
+    const char *name, *record;
+} presets[] = {
+#include "presets.inc"
 };
-enum { N_SOURCES = sizeof sources / sizeof *sources };
+enum { N_PRESETS = sizeof presets / sizeof *presets };
 
 const char *model_name_at(size_t index)
 {
-    return index < N_SOURCES ? sources[index].name : NULL;
-}
-
-static int refuse_name(const char *name, char error[MODEL_ERROR])
-{
-    const char *near = NULL;
-    char known[MODEL_ERROR / 2] = "";
-    size_t best = 6, at = 0;
-    for (const struct source *s = sources; s < sources + N_SOURCES; s++) {
-        /* A name that begins one is nearer than any misspelling. */
-        const bool begins = strncmp(name, s->name, strlen(name)) == 0;
-        const size_t d = begins ? 0 : edit_distance(name, s->name);
-        near = d < best ? s->name : near;
-        best = d < best ? d : best;
-        at = append(known, sizeof known, at, "%s %s", at ? "," : "", s->name);
-    }
-    snprintf(error, MODEL_ERROR,
-             "model '%.60s' is unknown%s%s%s  Known:%s; or the path of a config.json", name,
-             near ? "; did you mean " : "", near ? near : "", near ? "?" : ".", known);
-    return -1;
+    return index < N_PRESETS ? presets[index].name : NULL;
 }
 
 void model_free(struct model *model)
 {
-    while (model->n_owned)
-        free(model->owned[--model->n_owned]);
+    arena_free(&model->arena);
+    model->n_cases = model->n_verify = 0;
 }
 
-/* From the stem of a path: the name in characters of an id, the title in printable ASCII. */
-static void set_names(const char *stem, struct model *m)
+/* ---- records ---- */
+
+/* Copies a text, on one line and cut between characters. */
+static void take_text(const json_t *object, const char *name, char *into, size_t room)
 {
-    size_t i = 0;
-    for (; stem[i] && i < 40; i++) {
-        const char c = stem[i];
-        const bool upper = c >= 'A' && c <= 'Z',
-                   good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("._-", c);
-        m->title[i] = c >= ' ' && c < 0x7f ? c : '-';
-        m->name[i] = upper ? (char)(c + 'a' - 'A') : good ? c : '-';
-    }
-    m->name[i] = m->title[i] = '\0';
-    if (i == 0 || m->name[0] == '.') {
-        snprintf(m->name, sizeof m->name, "config");
-        snprintf(m->title, sizeof m->title, "config");
-    }
+    const char *text = json_string_value(json_object_get(object, name));
+    text_plain(text ? text : "", into, room);
 }
 
-/* Of a folder in the hub's local cache, "models--org--name/snapshots/COMMIT", the name. */
-static char *name_of_folder(char *folder)
+static int take_storage(const json_t *record, struct model *m, char error[MODEL_ERROR])
 {
-    char *stem = basename(folder), *snapshots = strstr(folder, "/snapshots"), *name;
-    if (!snapshots)
-        return stem;
-    *snapshots = '\0';
-    name = strrchr(folder, '/');
-    name = name ? name + 1 : folder;
-    if (strncmp(name, "models--", 8) != 0)
-        return stem;
-    char *after = strstr(name + 8, "--");
-    return after ? after + 2 : name + 8;
-}
-
-static bool cut_end(char *stem, const char *end)
-{
-    const size_t n = strlen(stem), m = strlen(end);
-    const bool cut = n > m && strcmp(stem + n - m, end) == 0;
-    if (cut)
-        stem[n - m] = '\0';
-    return cut;
-}
-
-/* "path/Llama-3.1-8B/config.json" is Llama-3.1-8B, "mine.json" mine; of "config.json" and
- * "../config.json" the folder's name is looked up, as the path does not spell it. */
-static void name_of_path(const char *path, struct model *m)
-{
-    char copy[PATH_MAX], *full = NULL;
-    snprintf(copy, sizeof copy, "%s", path);
-    char *stem = basename(copy);
-    if (lists("config.json params.json", stem)) {
-        char *folder = dirname(copy);
-        stem = name_of_folder(folder);
-        if (*stem == '.' || *stem == '/') {
-            full = realpath(folder, NULL);
-            stem = full ? strrchr(full, '/') + 1 : NULL;
+    const char *name = json_string_value(json_object_get(record, "storage"));
+    for (int i = 0; dtype_names[i] && name; i++) {
+        if (strcmp(dtype_names[i], name) == 0) {
+            m->storage = (enum posenc_dtype)i;
+            return 0;
         }
-    } else if (!cut_end(stem, ".json"))
-        cut_end(stem, ".gguf");
-    set_names(stem ? stem : "", m);
-    free(full);
+    }
+    snprintf(error, MODEL_ERROR, "storage: %.40s: expected f32, f16 or bf16",
+             name ? name : "(none)");
+    return -1;
 }
 
-static json_t *parse(FILE *file, const char *path, char error[MODEL_ERROR])
+static int take_problem(const json_t *text, struct model *m, struct problem *p,
+                        char error[MODEL_ERROR])
+{
+    struct problem_line line;
+    char why[NOTATION_ERROR];
+    if (json_is_string(text) && notation_read(json_string_value(text), &line, &m->arena, why)) {
+        *p = line.problem;
+        p->seed = problem_default(p->kernel).seed;
+        problem_settle(p);
+        return 0;
+    }
+    snprintf(error, MODEL_ERROR, "problem: %.500s",
+             json_is_string(text) ? why : "expected a text");
+    return -1;
+}
+
+static int take_case(const json_t *from, struct model *m, char error[MODEL_ERROR])
+{
+    struct model_case *one = &m->cases[m->n_cases++];
+    take_text(from, "id", one->id, sizeof one->id);
+    take_text(from, "label", one->label, sizeof one->label);
+    take_text(from, "step", one->step, sizeof one->step);
+    take_text(from, "layers", one->layers, sizeof one->layers);
+    one->times = json_integer_value(json_object_get(from, "times"));
+    return take_problem(json_object_get(from, "problem"), m, &one->problem, error);
+}
+
+static int take_problems(const json_t *record, struct model *m, char error[MODEL_ERROR])
+{
+    const json_t *cases = json_object_get(record, "cases"),
+                 *verify = json_object_get(record, "verify"), *item;
+    size_t i;
+    if (json_array_size(cases) == 0 || json_array_size(cases) > MODEL_MAX_CASES ||
+        json_array_size(verify) > MODEL_MAX_CASES) {
+        snprintf(error, MODEL_ERROR,
+                 "%zu cases and %zu problems to verify: expected 1 to %d, and at most %d",
+                 json_array_size(cases), json_array_size(verify), MODEL_MAX_CASES,
+                 MODEL_MAX_CASES);
+        return -1;
+    }
+    json_array_foreach(cases, i, item)
+    {
+        if (take_case(item, m, error))
+            return -1;
+    }
+    json_array_foreach(verify, i, item)
+    {
+        if (take_problem(item, m, &m->verify[m->n_verify++], error))
+            return -1;
+    }
+    return 0;
+}
+
+static int take_record(const json_t *record, struct model *m, char error[MODEL_ERROR])
+{
+    take_text(record, "name", m->name, sizeof m->name);
+    take_text(record, "title", m->title, sizeof m->title);
+    take_text(record, "source", m->source, sizeof m->source);
+    take_text(record, "checked", m->checked, sizeof m->checked);
+    take_text(record, "notes", m->notes, sizeof m->notes);
+    take_text(record, "encoding", m->encoding, sizeof m->encoding);
+    take_text(record, "trained_profile", m->trained_profile, sizeof m->trained_profile);
+    take_text(record, "storage_from", m->storage_from, sizeof m->storage_from);
+    m->max_position_embeddings =
+        json_integer_value(json_object_get(record, "max_position_embeddings"));
+    return take_storage(record, m, error) || take_problems(record, m, error) ? -1 : 0;
+}
+
+static int read_record(const char *json, struct model *m, char error[MODEL_ERROR])
 {
     json_error_t where;
-    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
-    if (json)
-        return json;
-    rewind(file); /* what jansson says of a NUL is no help */
-    int c;
-    while ((c = getc(file)) != EOF && c != 0)
-        ;
-    if (c == 0 || strstr(where.text, "JSON_ALLOW_NUL"))
-        snprintf(where.text, sizeof where.text, "it holds a NUL character");
-    snprintf(
-        error, MODEL_ERROR,
-        "%.200s: line %d: %s; the JSON text of a Hugging Face config.json or of a params.json, "
-        "or a GGUF file, is needed",
-        path, where.line, where.text);
-    return NULL;
-}
-
-/* Why the file at `path` is refused, cut between characters. */
-static void say_where(const char *path, const char *why, char error[MODEL_ERROR])
-{
-    char sentence[2 * MODEL_ERROR];
-    snprintf(sentence, sizeof sentence, "%.200s: %s", path, why);
-    text_plain(sentence, error, MODEL_ERROR);
-}
-
-static int read_json(FILE *file, const char *path, struct config *config, struct model *model,
-                     char error[MODEL_ERROR])
-{
-    json_t *json = parse(file, path, error);
-    char why[MODEL_ERROR];
-    if (!json)
+    json_t *record = json_loads(json, JSON_REJECT_DUPLICATES, &where);
+    memset(m, 0, sizeof *m);
+    if (!record) {
+        snprintf(error, MODEL_ERROR, "line %d: %s: expected a record of a model, in JSON",
+                 where.line, where.text);
         return -1;
-    const int status =
-        (config_is_params(json) ? config_params : config_read)(json, config, model, why);
-    json_decref(json);
+    }
+    const int status = take_record(record, m, error);
+    json_decref(record);
     if (status)
-        say_where(path, why, error);
-    return status;
-}
-
-static int read_gguf(FILE *file, const char *path, struct config *config, struct model *model,
-                     char error[MODEL_ERROR])
-{
-    char why[MODEL_ERROR];
-    json_t *json = gguf_read(file, why);
-    const int status = json ? config_gguf(json, config, model, why) : -1;
-    json_decref(json);
-    if (status)
-        say_where(path, why, error);
-    return status;
-}
-
-/* `path` names the source in messages, and the model where nothing else does. */
-static int read_model(FILE *file, const char *path, struct config *config, struct model *model,
-                      char error[MODEL_ERROR])
-{
-    memset(model, 0, sizeof *model);
-    name_of_path(path, model);
-    const int status =
-        (gguf_begins(file) ? read_gguf : read_json)(file, path, config, model, error);
-    if (status)
-        model_free(model);
-    else
-        config_cases(config, model);
+        model_free(m);
     return status;
 }
 
 /* A shape that cannot be held would end in swap, or killed by the system, after minutes. */
-static int check_memory(const struct model *m, const char *path, char error[MODEL_ERROR])
+static int check_memory(const struct model *m, char error[MODEL_ERROR])
 {
     const struct problem_limits limits = problem_limits_here();
     for (size_t i = 0; i < m->n_cases + m->n_verify; i++) {
@@ -195,8 +149,7 @@ static int check_memory(const struct model *m, const char *path, char error[MODE
         const double bytes = problem_demand(p);
         if (bytes <= limits.bytes)
             continue;
-        snprintf(error, MODEL_ERROR,
-                 "%.120s: %s (%s) takes %.0f bytes: at most %.0f, %s, is possible", path,
+        snprintf(error, MODEL_ERROR, "%s (%s) takes %.0f bytes: at most %.0f, %s, is possible",
                  timed ? m->cases[i].id : posenc_kernel_name(p->kernel),
                  timed ? m->cases[i].label : "a shape that is checked", bytes, limits.bytes,
                  limits.whom);
@@ -205,52 +158,43 @@ static int check_memory(const struct model *m, const char *path, char error[MODE
     return 0;
 }
 
-static int read_file(FILE *file, const char *path, struct config *config, struct model *model,
-                     char error[MODEL_ERROR])
+int model_from_record(const char *json, struct model *model, char error[MODEL_ERROR])
 {
-    if (read_model(file, path, config, model, error))
+    if (read_record(json, model, error))
         return -1;
-    if (check_memory(model, path, error) == 0)
+    if (check_memory(model, error) == 0)
         return 0;
     model_free(model);
     return -1;
 }
 
-int model_from_file(FILE *file, const char *path, struct model *model, char error[MODEL_ERROR])
-{
-    struct config config;
-    return read_file(file, path, &config, model, error);
-}
+/* ---- presets ---- */
 
-int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR])
+static int refuse_name(const char *name, char error[MODEL_ERROR])
 {
-    struct config config;
-    return model_read(name_or_path, &config, model, error);
-}
-
-int model_read(const char *name_or_path, struct config *config, struct model *model,
-               char error[MODEL_ERROR])
-{
-    const struct source *s = sources;
-    const size_t n = strlen(name_or_path);
-    const bool path =
-        strchr(name_or_path, '/') || (n > 5 && strcmp(name_or_path + n - 5, ".json") == 0);
-    while (s < sources + N_SOURCES && strcmp(s->name, name_or_path) != 0)
-        s++;
-    memset(model, 0, sizeof *model);
-    if (!path && s == sources + N_SOURCES)
-        return refuse_name(name_or_path, error);
-    FILE *file =
-        path ? fopen(name_or_path, "r") : fmemopen((char *)s->json, strlen(s->json), "r");
-    if (!file) {
-        snprintf(error, MODEL_ERROR,
-                 "%.300s: %s; the path of a Hugging Face config.json, a params.json or a GGUF "
-                 "file is "
-                 "needed",
-                 name_or_path, strerror(errno));
-        return -1;
+    const char *near = NULL;
+    char known[MODEL_ERROR / 2] = "";
+    size_t best = 6, at = 0;
+    for (const struct preset *s = presets; s < presets + N_PRESETS; s++) {
+        /* A name that begins one is nearer than any misspelling. */
+        const bool begins = strncmp(name, s->name, strlen(name)) == 0;
+        const size_t d = begins ? 0 : edit_distance(name, s->name);
+        near = d < best ? s->name : near;
+        best = d < best ? d : best;
+        at = append(known, sizeof known, at, "%s %s", at ? "," : "", s->name);
     }
-    int status = (path ? read_file : read_model)(file, name_or_path, config, model, error);
-    fclose(file);
-    return status;
+    snprintf(
+        error, MODEL_ERROR,
+        "model '%.60s' is unknown%s%s%s  Known:%s; or --config with the path of a model file",
+        name, near ? "; did you mean " : "", near ? near : "", near ? "?" : ".", known);
+    return -1;
+}
+
+int model_load(const char *name, struct model *model, char error[MODEL_ERROR])
+{
+    for (const struct preset *s = presets; s < presets + N_PRESETS; s++)
+        if (strcmp(s->name, name) == 0)
+            return read_record(s->record, model, error);
+    memset(model, 0, sizeof *model);
+    return refuse_name(name, error);
 }

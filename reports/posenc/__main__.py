@@ -22,7 +22,7 @@ def main(name: str, arguments: List[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets a question mark
     try:
-        for package in ("jinja2", "rich"):  # imported late: what is missing is told before anything is measured
+        for package in () if name == "explain" else ("jinja2", "rich"):  # told before anything is measured
             if not importlib.util.find_spec(package):
                 raise ModuleNotFoundError(name=package)
         module = importlib.import_module(f"posenc.{name}.main")

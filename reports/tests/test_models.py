@@ -16,9 +16,10 @@ from posenc.models.members import Refused
 from posenc.models.model import Model, read_file
 from posenc.models.part import Part
 from posenc.models.places import name_of
+from posenc.models.presets import presets
 
 HERE = Path(__file__).parent
-PRESETS = HERE.parents[1] / "conformance" / "models"
+PRESETS = HERE.parents[1] / "conformance" / "models"  # where the files were read
 SINGLE = ("x_scale", "scale", "alibi_bias_max", "epsilon", "weight_offset", "time_step")  # fields that are f32
 LABEL = 63  # bytes that C kept of a label
 # Refusals that say it in other words now, by a piece of the old ones.
@@ -107,7 +108,7 @@ def test_a_configuration_makes_the_calls_that_it_made(part: int, monkeypatch: py
 def test_presets_make_the_calls_that_they_made() -> None:
     for record in frozen("model"):
         if "cases" in record:
-            check(record, (PRESETS / f"{record['model']}.json").read_bytes(), record["model"])
+            check(record, presets()[record["model"]].encode(), record["model"])
 
 
 # ---- keys that speak of positions ----

@@ -110,6 +110,14 @@ def _plan(part: Part) -> Dict[str, Any]:
     return {name: value for name, value in plan.items() if value != getattr(USUAL, name) and name != "dim"}
 
 
+def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
+    """Returns the problem of the last position of a sequence of some length: what it asks about its frequencies."""
+    kernel, dim = ("sinusoidal", "dim") if part.encoding == "sinusoidal" else ("rope_table", "rotary_dim")
+    width = part.width if part.encoding == "sinusoidal" else part.dim
+    return Problem({"kernel": kernel, dim: width, **_plan(part), "profile": profile, "seq_len": length, "tokens": 1,
+                    "position_offset": length - 1})  # fmt: skip
+
+
 # ---- positions added to embeddings ----
 
 

@@ -318,6 +318,7 @@ def _per_layer(members: Members) -> None:
         members.refuse(f"per_layer_config has {len(layers)} layers of full attention where layer_types has "
                        f"{types.count(FULL)}: all of them, or none, are needed")  # fmt: skip
     members.file = {**members.file, **{GLOBAL[name]: value for name, (_, value) in said.items()}}
+    members.moved = {GLOBAL[name]: f"per_layer_config.{layer}.{name}" for name, (layer, _) in said.items()}
 
 
 # ---- all of it ----

@@ -126,6 +126,7 @@ class Members:
     kind: str = ""  # its model_type
     within: str = ""  # path of the object in the file, with a dot behind it
     before: str = ""  # of every key: "llama." in a GGUF file
+    moved: Dict[str, str] = field(default_factory=dict)  # members that the file has elsewhere: their paths by name
     considered: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
 
     def refuse(self, reason: str) -> NoReturn:
@@ -179,7 +180,14 @@ class Members:
     def path(self, name: str, where: Any = None) -> str:
         """Returns the key of a member in the file."""
         folder = self.within if where is None else path_of(self.root, where) or ""
-        return self.before + folder + name
+        return self.before + folder + (self.moved.get(name, name) if where is None else name)
+
+    def origin_in_rope(self, name: str, value: float = 0.0) -> Origin:
+        """Returns the origin of a member of the object for scaling: of the file, or of the defaults of the class."""
+        folder = path_of(self.root, self.rope)
+        if folder is None:
+            return Origin("class", (path_of(self.defaults, self.rope) or "") + name, value=value)
+        return Origin("file", self.before + folder + name, value=value)
 
     def find(self, names: str) -> Member:
         """Returns the first member that is there, of the file before the defaults."""
@@ -247,6 +255,8 @@ class Members:
             value = self.accept(found, accepted)
             kind = "file" if found.path else "class"
             part.origins[quantity] = Origin(kind, found.path or found.name, value=value)
+            if found is inner:
+                part.origins[quantity] = self.origin_in_rope(quantity, value)
         elif otherwise is KEPT:
             value = before
             if quantity not in part.origins:
@@ -257,7 +267,8 @@ class Members:
         else:
             value, formula = otherwise if isinstance(otherwise, Otherwise) else (otherwise, "")
             if formula != quantity:
-                part.origins[quantity] = Origin("assumed", self.before + found.name, part.formula(formula), value)
+                kind, key = ("assumed", self.before + found.name) if found.name else ("derived", "")
+                part.origins[quantity] = Origin(kind, key, part.formula(formula), value)
             if accepted and (value or formula) and not accepted.has(value):
                 self.refuse(f"{found.name} is {value:.10g}: {accepted} is needed")
         if inner.value is not None and outer.value is not None:

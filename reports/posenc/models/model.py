@@ -74,13 +74,18 @@ def read_json(text: str) -> Reading:
 
 
 def read_file(file: BinaryIO, name: str) -> Model:
-    """Reads an open file. The name is that of the model in ids and, where nothing else is said, its title."""
+    """Reads an open file of a model that is called so."""
     begins = file.read(4)
     file.seek(0)
     if begins == b"GGUF":
         reading = read_llama_cpp(read_gguf(file))
     else:
         reading = read_json(file.read().decode("utf-8", "replace"))
+    return model_of(reading, name)
+
+
+def model_of(reading: Reading, name: str) -> Model:
+    """Returns the model of what was read. The name is that in ids and, where nothing else is said, its title."""
     title = re.sub(r"[^ -~]", "-", name[:LONGEST])
     short = re.sub(r"[^a-z0-9._-]", "-", name[:LONGEST].lower())
     if not short or short.startswith("."):

@@ -130,7 +130,8 @@ class Part(Frequencies):
 
     def say(self, what: str, how: str, value: Optional[float] = None) -> None:
         """Says how something follows from keys."""
-        self.origins[what] = Origin("derived", "", how, getattr(self, what, 0.0) if value is None else value)
+        own = getattr(self, what, None) if value is None else value
+        self.origins[what] = Origin("derived", "", how, own if isinstance(own, (int, float)) else 0.0)
 
     def origin_in(self, key: str, value: float = 0.0) -> Origin:
         """Returns the origin of what a key of the file says."""

@@ -8,8 +8,8 @@ import math
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
 
-from .members import KEPT, Members, Otherwise, Range, is_number, member_of, numbers
-from .part import Part
+from .members import KEPT, Members, Otherwise, Range, is_number, member_of, numbers, path_of
+from .part import Origin, Part
 
 PICTURE = 32  # side in tokens of the picture in cases: 896 x 896 pixels in patches of 14 x 14, two and two merged
 
@@ -130,7 +130,7 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
     if part.rotary_dim < part.head_dim:
         origin = part.origins.get("partial_rotary_factor")
         key = origin.key if origin else ""
-        assumed = f"assumed: the default of its class of {key}" if key else "what its code does"
+        assumed = f"assumed: the default of its class, as {key} is not there" if key else "what its code does"
         part.say("rotary_dim", f"{share:.10g} of head_dim ({key if origin and origin.kind == 'file' else assumed})")
     if not counted:
         part.partial_rotary_factor = 1.0
@@ -175,6 +175,7 @@ def _longrope(members: Members, part: Part) -> None:
         found = member_of(members.file, name)
         accepted = Range(0.0009765625, 1e9, whole=False)
         setattr(part, name, tuple(numbers(members, found, part.rotary_dim // 2, ", half of rotary_dim,", accepted)))
+        part.origins[name] = part.origin_in(members.path(name))
 
 
 def _read_axes(members: Members, rule: Rule, part: Part) -> None:
@@ -193,6 +194,7 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
         members.refuse(f"mrope_section adds up to {sum(pairs):.10g} pairs: {part.rotary_dim // 2}, half of rotary_dim, "
                        "are needed")  # fmt: skip
     part.mrope_section = tuple(int(n) for n in pairs)
+    part.origins["mrope_section"] = Origin("file" if sections.path else "class", sections.path or sections.name)
     part.mrope_layout = "interleaved" if turns else "chunked"
     part.picture = PICTURE
 
@@ -240,14 +242,15 @@ def read_scaling(members: Members, part: Part) -> None:
     _read_share(members, rule, part)
     if member_of(members.rope, "rope_type type").value is not None:
         found = member_of(members.rope, "rope_type type")
-        part.origins["scaling"] = part.origin_in(members.path(found.name, members.rope))
+        part.origins["scaling"] = members.origin_in_rope(found.name)
     original = "original_max_position_embeddings"
     inner, outer = (member_of(where, original).value for where in (members.rope, members.file))
     if rule.takes("low_freq_factor") and is_number(inner) and is_number(outer) and inner != outer:
         members.refuse(f"original_max_position_embeddings differs from that in {members.rope_name}: they must agree")
     whose = f" for {members.rope_name} of type {rule.name}"
     both = replace(members, whose=whose)  # the file and the object
-    alone = replace(members, file=members.rope or {}, rope=None, whose=whose, surveyed=False, assumed=[])
+    within = path_of(members.root, members.rope) or ""
+    alone = replace(members, file=members.rope or {}, rope=None, whose=whose, surveyed=False, assumed=[], within=within)
     part.scaling = rule.scaling
     longrope, yarn = rule.takes("short_factor"), rule.takes("beta_fast")
     if longrope or yarn:

@@ -64,10 +64,14 @@ def _pairs(members: Members, part: Part) -> None:
     """Shares the pairs of a head out to the positions of a patch."""
     flags = members.flags
     part.axes = 3 if "three_axes" in flags else 2
-    part.set("rotary_dim", part.head_dim // 2 // part.axes * part.axes * 2, "head_dim / 2")
+    step = 2 * part.axes
+    part.rotary_dim = part.head_dim // step * step
+    rest = f", rounded down to a multiple of {step}" if part.rotary_dim < part.head_dim else ""
+    part.say("rotary_dim", f"all of head_dim{rest}")
     if "halves" in flags:
         part.halves = True
         part.rotary_dim //= 2
+        part.say("rotary_dim", "half of head_dim")
         members.note("Each half of a head turns as a head of its own: two calls, each of which leaves the other half "
                      "as it is")  # fmt: skip
     if part.axes == 2 and part.head_dim % 4:

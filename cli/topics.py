@@ -1,0 +1,14 @@
+"""Prints what the pages of docs/encodings begin with, as rows of C: {"kind", "name", "what it is, or whom it serves"},."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+for page in sorted(Path(sys.argv[1]).glob("*.md")):
+    begins = re.match(
+        r"# (\w+)\n\nA (kernel|method|profile|scaling)(?:, for|:) (.*)\n", page.read_text(encoding="utf-8")
+    )
+    if begins:
+        name, kind, what = begins.groups()
+        print("{%s}," % ", ".join(map(json.dumps, (kind, name, what))))

@@ -1,0 +1,120 @@
+"""The pages of docs/encodings: one of each kernel, method, profile and scaling, and the table of parameters."""
+
+import difflib
+import functools
+import re
+import textwrap
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Optional
+
+from ..command import CommandError
+from ..models.model import Model
+from ..models.presets import preset, presets
+
+HERE = Path(__file__).parent
+FOLDER = next(folder for folder in (HERE / "encodings", HERE.parents[2] / "docs" / "encodings") if folder.is_dir())
+PARAMETERS = "parameters"
+WIDTH = 100
+
+
+class Parameter(NamedTuple):
+    """A row of parameters.md."""
+
+    name: str
+    meaning: str
+    also: str
+
+
+@functools.lru_cache(None)
+def parameters() -> Dict[str, Parameter]:
+    """Returns the parameters by name."""
+    lines = (FOLDER / f"{PARAMETERS}.md").read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    rows = [Parameter(*row) for row in cells if len(row) == 3][2:]  # below the heading
+    return {row.name: row for row in rows}
+
+
+@functools.lru_cache(None)
+def pages() -> Dict[str, str]:
+    """Returns the pages by name."""
+    files = sorted(file for file in FOLDER.glob("*.md") if file.stem != PARAMETERS)
+    return {file.stem: file.read_text(encoding="utf-8") for file in files}
+
+
+def _is_called(also: str, name: str) -> bool:
+    """Whether a list of other names has this one. It may say which value it is: "flip_sin_to_cos (true: cos_sin)"."""
+    return name in (re.sub(r" \(.*", "", one.strip()) for one in also.split(","))
+
+
+def _find(name: str) -> Optional[str]:
+    """Returns the page or the parameter that a name means."""
+    if name in pages() or name in parameters():
+        return name
+    for row in parameters().values():
+        if _is_called(row.also, name):
+            return row.name
+    for page, text in pages().items():
+        also = re.search(r"^Also called: ([^#]+)", text, re.M)
+        if also and _is_called(" ".join(also[1].split()), name):
+            return page
+    return None
+
+
+# ---- what follows from other lists ----
+
+
+def _uses(model: Model, kind: str, name: str) -> bool:
+    if kind == "profile":
+        return model.reading.facts.get("trained_profile") == name
+    kernels = [case.problem.split() for case in model.cases]
+    if kind == "kernel":
+        return any(words[0] == name for words in kernels)
+    scalings = [dict(word.split("=") for word in words[1:]).get("scaling", "none") for words in kernels
+                if words[0] == "rope_table"]  # fmt: skip
+    return name in scalings
+
+
+def _users(kind: str, name: str) -> Iterator[str]:
+    users = [one for one in presets() if _uses(preset(one), kind, name)]
+    yield from ("", "## Used by", "")
+    yield textwrap.fill(", ".join(users) or "no preset (posenc list models)", WIDTH, break_on_hyphens=False)
+
+
+def _meanings(names: List[str]) -> Iterator[str]:
+    """Yields a row for each parameter that a page names."""
+    for name in names:
+        row = parameters().get(name, Parameter(name, "", ""))
+        also = f" (also {row.also})" if row.also else ""
+        yield textwrap.fill(f"`{name}`: {row.meaning}{also}", WIDTH, initial_indent="- ", subsequent_indent="  ",
+                            break_on_hyphens=False)  # fmt: skip
+
+
+def _page(name: str) -> Iterator[str]:
+    text = pages()[name]
+    named = re.search(r"(?<=\n## Parameters\n\n)[^#]+", text)
+    if named:
+        meanings = "\n".join(_meanings(re.findall(r"`(\w+)`", named[0])))
+        text = text.replace(named[0], meanings + "\n\n")
+    yield text.rstrip()
+    kind = re.search(r"^An? (\w+)", text, re.M)
+    if kind and kind[1] in ("kernel", "profile", "scaling"):
+        yield from _users(kind[1], name)
+
+
+def _parameter(row: Parameter) -> Iterator[str]:
+    yield from (f"# {row.name}", "", f"A parameter: {row.meaning}")
+    if row.also:
+        yield from ("", f"Also called: {row.also}")
+
+
+def thing_lines(thing: str) -> Iterator[str]:
+    """Yields what is written of a kernel, a method, a profile, a scaling or a parameter."""
+    name = _find(thing)
+    if name is None:
+        near = difflib.get_close_matches(thing, [*pages(), *parameters()], cutoff=0.5)
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        raise CommandError(
+            f"there is no kernel, method, profile, scaling or parameter of this name (got '{thing}'). {meant}posenc list "
+            "names kernels, methods, profiles and scalings."
+        )
+    return _page(name) if name in pages() else _parameter(parameters()[name])
