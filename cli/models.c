@@ -1,7 +1,6 @@
 /* Reads models and says what is to be known of them (see models.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/notation.h"
-#include "show.h"
 #include "base/text/text.h"
 #include "hand_over.h"
 #include "models.h"
@@ -39,8 +38,7 @@ int models_read(const struct cli *cli, const char *name, struct model *model)
     memset(model, 0, sizeof *model);
     if ((strchr(name, '/') ? read_config : read_preset)(cli, name, model) != EXIT_FINE)
         return EXIT_USAGE;
-    const char *notes[] = { model->notes,
-                            show_profile(model->trained_profile, model->encoding) };
+    const char *notes[] = { model->notes, model->trained };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (*notes[i])
             text_print(stderr, "%s: %s\n", model->name, notes[i]);

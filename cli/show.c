@@ -103,21 +103,3 @@ const char *show_count(double n)
     text[at] = 0;
     return text;
 }
-
-const char *show_profile(const char *profile, const char *encoding)
-{
-    const bool angles =
-        strncmp(encoding, "rope", 4) == 0 || strcmp(encoding, "sinusoidal") == 0;
-    if (strcmp(profile, "hf_f32") == 0)
-        return "The code it was published with forms its angles in f32: profile `hf_f32` gives "
-               "the numbers it was trained with, `exact` those of the formula.";
-    if (strcmp(profile, "exact") == 0)
-        return "The code it was trained with forms its angles in f64: profile `exact` gives "
-               "the "
-               "numbers it was trained with.";
-    if (strcmp(profile, "torch_exp_f32") == 0)
-        return "The code it was published with forms its frequencies by exp in f32: profile "
-               "`torch_exp_f32` gives the numbers it was trained with, `exact` those of the "
-               "formula.";
-    return angles ? "With which rounding of the angles it was trained is not known." : "";
-}

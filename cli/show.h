@@ -14,8 +14,4 @@ struct shown_error {
 struct shown_error show_judged(double max, double limit, const char *metric);
 const char *show_count(double n); /* 2 400 000; 1e+15 and above so */
 
-/* A sentence: in which profile the code a model was published with forms its angles.  "" where its
- * encoding has none. */
-const char *show_profile(const char *profile, const char *encoding);
-
 #endif

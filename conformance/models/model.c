@@ -116,6 +116,7 @@ static int take_record(const json_t *record, struct model *m, char error[MODEL_E
     take_text(record, "notes", m->notes, sizeof m->notes);
     take_text(record, "encoding", m->encoding, sizeof m->encoding);
     take_text(record, "trained_profile", m->trained_profile, sizeof m->trained_profile);
+    take_text(record, "trained", m->trained, sizeof m->trained);
     take_text(record, "storage_from", m->storage_from, sizeof m->storage_from);
     m->max_position_embeddings =
         json_integer_value(json_object_get(record, "max_position_embeddings"));

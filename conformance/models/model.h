@@ -45,8 +45,9 @@ struct model {
         [MODEL_NOTES]; /* sentences: what of the file is not covered, or counts for nothing; "" */
     char encoding[24]; /* sinusoidal, learned, rope_half, rope_interleaved, alibi, t5, ... */
     char trained_profile
-        [16]; /* how the code it was trained or published with forms its angles: a
+        [16];          /* how the code it was trained or published with forms its angles: a
                                  profile's name; "" where unknown or there are none */
+    char trained[256]; /* the same as a sentence, also where it is not known */
     int64_t max_position_embeddings;
     enum posenc_dtype storage; /* of its tensors: f32 where the file says nothing */
     char storage_from[32];     /* the member that says so, "torch_dtype"; "" where none does */

@@ -131,7 +131,8 @@ def _magnitude(plan: Plan) -> Said:
     by = plan.magnitude
     if abs(by - 1) > 1e-12:
         yield "Magnitude", (
-            f"cosines and sines are multiplied by {by:.6g} (attention factor), and so scores by its square, {by * by:.6g}"
+            f"cosines and sines are multiplied by {by:.6g} (attention factor), and so scores by its square, "
+            f"{by * by:.6g}"
         )
 
 

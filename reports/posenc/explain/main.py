@@ -32,14 +32,6 @@ EPILOG = """Examples
   posenc explain --model llama-3.1-8b
 """
 ABOUT_WIDTH, WIDTH = 15, 110
-PROFILES = {
-    "hf_f32": "The code it was published with forms its angles in f32: profile `hf_f32` gives the numbers it was trained "
-    "with, `exact` those of the formula.",
-    "exact": "The code it was trained with forms its angles in f64: profile `exact` gives the numbers it was trained "
-    "with.",
-    "torch_exp_f32": "The code it was published with forms its frequencies by exp in f32: profile `torch_exp_f32` gives "
-    "the numbers it was trained with, `exact` those of the formula.",
-}
 
 
 class Once(Action):
@@ -86,9 +78,8 @@ def _wrapped(about: str, words: str) -> str:
 
 def _notes(model: Model) -> Iterator[str]:
     notes = [sentence for note in model.reading.notes for sentence in note.split(".  ")]
-    profile = PROFILES.get(model.reading.facts.get("trained_profile", ""))
-    if profile:
-        notes.append(profile)
+    if model.reading.facts.get("trained_profile"):
+        notes.append(model.trained)
     for note in notes:
         yield textwrap.fill(note, WIDTH, initial_indent="  - ", subsequent_indent="    ", break_long_words=False,
                             break_on_hyphens=False)  # fmt: skip

@@ -114,7 +114,7 @@ def thing_lines(thing: str) -> Iterator[str]:
         near = difflib.get_close_matches(thing, [*pages(), *parameters()], cutoff=0.5)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
         raise CommandError(
-            f"there is no kernel, method, profile, scaling or parameter of this name (got '{thing}'). {meant}posenc list "
-            "names kernels, methods, profiles and scalings."
+            f"there is no kernel, method, profile, scaling or parameter of this name (got '{thing}'). {meant}posenc "
+            "list names kernels, methods, profiles and scalings."
         )
     return _page(name) if name in pages() else _parameter(parameters()[name])

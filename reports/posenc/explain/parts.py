@@ -52,7 +52,8 @@ def _alibi(part: Part) -> Said:
     yield "Slopes", f"of {part.heads} heads, from {steep:.6g}, the steepest, to {gentle:.6g}, the gentlest"
     yield "Reach", (
         f"the bias is below -{MUCH}, a weight of e^-{MUCH} = 1/{math.exp(MUCH):.0f} of what it were, from distance "
-        f"{math.floor(MUCH / steep) + 1} on in the steepest head, from {math.floor(MUCH / gentle) + 1} on in the gentlest"
+        f"{math.floor(MUCH / steep) + 1} on in the steepest head, from {math.floor(MUCH / gentle) + 1} on in the "
+        "gentlest"
     )
 
 
@@ -96,8 +97,8 @@ def _deberta(part: Part) -> Said:
     last = _last_column(part)
     if part.num_buckets:
         yield "Buckets", (
-            f"distances up to {part.num_buckets // 2} have one each, beyond they grow with the distance; from {last} on "
-            "all share the last"
+            f"distances up to {part.num_buckets // 2} have one each, beyond they grow with the distance; from {last} "
+            "on all share the last"
         )
     else:
         yield "Distances", f"each has a column of its own; from {last} on all share the last"
@@ -119,11 +120,14 @@ def _shaw(part: Part) -> Said:
             "learned bias, take the product"
         )
     elif part.bare:
-        words = f"by the distance of a key behind the query, below {part.max_distance}: {learned}; farther keys have no term"
+        words = (
+            f"by the distance of a key behind the query, below {part.max_distance}: {learned}; farther keys have no "
+            "term"
+        )
     elif part.of_values:
         words = (
-            f"{by} below {part.max_distance} on either side: {learned}, and one that is added to values by the weights; "
-            "farther keys have none"
+            f"{by} below {part.max_distance} on either side: {learned}, and one that is added to values by the "
+            "weights; farther keys have none"
         )
     elif part.left:
         words = f"{by} up to {part.left} on one side and {part.right} on the other: {learned}"

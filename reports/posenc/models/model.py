@@ -16,6 +16,15 @@ from .params import is_params, read_params
 from .places import NEEDED, name_of
 
 JSON_NEEDED = "the JSON text of a Hugging Face config.json or of a params.json, or a GGUF file, is needed"
+# How the code of a model forms its angles, by the profile that does so as well.
+TRAINED = {
+    "hf_f32": "The code it was published with forms its angles in f32: profile `hf_f32` gives the numbers it was "
+    "trained with, `exact` those of the formula.",
+    "exact": "The code it was trained with forms its angles in f64: profile `exact` gives the numbers it was trained "
+    "with.",
+    "torch_exp_f32": "The code it was published with forms its frequencies by exp in f32: profile `torch_exp_f32` "
+    "gives the numbers it was trained with, `exact` those of the formula.",
+}
 LONGEST = 40  # name of a model in ids
 
 
@@ -33,14 +42,21 @@ class Model:
         """Sentences: what of the file is not covered, or counts for nothing."""
         return ".  ".join(self.reading.notes)
 
+    @property
+    def trained(self) -> str:
+        """A sentence: with which rounding of the angles it was trained. "" where there are no angles."""
+        angles = self.reading.parts[0].rotates or self.reading.parts[0].encoding == "sinusoidal"
+        unknown = "With which rounding of the angles it was trained is not known." if angles else ""
+        return TRAINED.get(self.reading.facts.get("trained_profile", ""), unknown)
+
     def record(self) -> Dict[str, Any]:
         """Returns what the engine needs to know of it."""
         reading, first = self.reading, self.reading.parts[0]
         return {
             "name": self.name, "title": reading.facts["title"], "source": reading.facts.get("source", ""),
             "checked": reading.facts.get("checked", ""), "notes": self.notes, "encoding": first.encoding,
-            "trained_profile": reading.facts.get("trained_profile", ""), "max_position_embeddings": first.length,
-            "storage": reading.storage, "storage_from": reading.storage_from,
+            "trained_profile": reading.facts.get("trained_profile", ""), "trained": self.trained,
+            "max_position_embeddings": first.length, "storage": reading.storage, "storage_from": reading.storage_from,
             "cases": [asdict(case) for case in self.cases], "verify": self.verify,
         }  # fmt: skip
 

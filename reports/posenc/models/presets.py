@@ -2,7 +2,6 @@
 
 import difflib
 import functools
-import json
 from pathlib import Path
 from typing import Dict
 
