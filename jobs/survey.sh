@@ -29,7 +29,7 @@ survey() {
 }
 
 survey_build() {
-    configure build && ninja -C build conformance/models/parts_of >build/run-build.log
+    configure build && ninja -C build posenc >build/run-build.log
 }
 
 survey_environment() { # RELEASE

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Asks transformers itself how each of its model types encodes positions, and writes types.txt.
 
-    survey.py [--program build/conformance/models/parts_of] [--seen FILE] [--types a,b] [--mutations 40] [--seed 1]
+    survey.py [--program build/posenc] [--seen FILE] [--types a,b] [--mutations 40] [--seed 1]
               [--write] [--figures FILE]
 
 Every configuration class is made with its defaults, its model is built without memory for weights, and
 what of it encodes positions is looked at; --seen keeps that in a file, as it takes the most time.  Types
-that the table reads are then made with their defaults and with mutations of every member that matters, read
-by parts_of too, and compared.  It fails where anything is read wrongly.
+that the table reads are then made with their defaults and with mutations of every member that matters.  Each
+such file is read as it was written and as the class saves it, and what was read is compared with the model.
+It fails where anything is read wrongly, or rejected only as saved.
 
 --write makes the rows anew, of all types or of those named.  A type that is then read wrongly is not read:
-it is refused, or an object of its own for a type of layers, or one for all, is, by flag.  The program has to
-be built again with the table (ninja) between two runs, until one writes nothing new.
+it is refused, or an object of its own for a type of layers, or one for all, is, by flag.  It is run until it
+writes nothing new.
 """
 import argparse
 import collections
@@ -64,42 +65,71 @@ def see(types, names, path):
     return seen
 
 
+def text_part(types, told, name):
+    """(key, type) of the part of a model of several that is read as its text; None where it has none of a known class."""
+    row = told[name]
+    key, part = next(iter(row.members.items()), (None, None))
+    inner = told.get(part)
+    return (key, part) if key and part in types and inner and inner.encoding != "composite" else None
+
+
 def files(types, seen, told, count, seed):
-    """(type, file, what transformers computes of it), the last a text where it refuses the file."""
+    """(type, type of the part that is read, file, file as the class saves it, what transformers computes of them: a text
+    where it refuses the file)."""
     for name in sorted(seen):
-        row = told.get(name)
+        row, key, part = told.get(name), None, name
+        if row and row.encoding == "composite":
+            key, part = text_part(types, told, name) or (None, None)
+            row = told.get(part)
         kind = row and not row.refused and kinds.kind_of(row)
-        if not kind or "error" in seen[name]:
+        if not kind or "error" in seen.get(part, {"error": ""}):
             continue
         rng, cls = random.Random(f"{seed} {name}"), types[name]
-        plain = cls().to_dict()
-        for k in range(min(count, getattr(kind, "MUTATIONS", count)) + 1):
+        plain = types[part]().to_dict()
+        for k in range(min(count if not key else count // 8, getattr(kind, "MUTATIONS", count)) + 1):
+            saved, answer = None, None
             try:
-                members = kind.mutate(rng, plain, seen[name]) if k else {}
-                answer = kind.ask(cls, seen[name], cls(**copy.deepcopy(members)))
+                members = kind.mutate(rng, plain, seen[part]) if k else {}
+                if key and k:
+                    members = {key: {"model_type": part, **members}}
+                config = cls(**copy.deepcopy(members))
+                saved = json.loads(config.to_json_string())
+                own = getattr(config, key) if key else config
+                answer = own is not None and kind.ask(type(own), seen[part], own)
+                part = own.model_type if own is not None else part
             except Exception as error:
                 answer = f"{type(error).__name__}: {str(error)[:100]}"
-            if answer is None:
+            if not answer:
                 break
-            yield name, {"model_type": name, **NEEDED.get(name, {}), **members}, answer
+            yield name, part, {"model_type": name, **NEEDED.get(name, {}), **members}, saved, answer
 
 
 def judge(jobs, told, program):
     """{type: what came of its files}: the counts, what its defaults give, and what is read wrongly."""
     found = {}
-    for (name, file, answer), said in zip(jobs, compare.read_all(program, [j[1] for j in jobs])):
+    for name, part, file, saved, answer in jobs:
         of = found.setdefault(name, {"defaults": answer, "counts": collections.Counter(), "wrong": [], "why": []})
+        said = compare.read(program, file)
         refused = "refused" in said
         if isinstance(answer, str):
             of["counts"]["transformers refuses, " + ("refused" if refused else "read")] += 1
             continue
-        why = "" if refused else kinds.kind_of(told[name]).judge(said, answer)
+        judge_one = kinds.kind_of(told[part]).judge
+        why = "" if refused else judge_one(said, answer)
         of["counts"]["refused" if refused else "read wrongly" if why else "read rightly"] += 1
         if refused:
             of["why"].append(said["refused"])
         if why:
             of["wrong"].append({"file": file, "why": why})
             print(f"{name}: {why}: {json.dumps(file)}", file=sys.stderr)
+        again = compare.read(program, saved)
+        why = "" if "refused" in again else judge_one(again, answer)
+        only = "refused" in again and not refused
+        of["counts"]["saved: " + ("refused" if "refused" in again else "read wrongly" if why else "read rightly")] += 1
+        if why or only:
+            why = why or again["refused"]
+            of["saved"] = of.get("saved", 0) + 1
+            print(f"{name}: saved: {'refused' if only else 'wrong'}: {why}: {json.dumps(saved)}", file=sys.stderr)
     return found
 
 
@@ -161,7 +191,7 @@ def summary(figures):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/conformance/models/parts_of")
+    parser.add_argument("--program", default="build/posenc")
     parser.add_argument("--seen", help="a file that keeps what was seen of each type")
     parser.add_argument("--types", help="these alone")
     parser.add_argument("--mutations", type=int, default=40)
@@ -185,7 +215,7 @@ def main():
     if options.write:
         versions = f"transformers {figures['transformers']} with torch {figures['torch']}"
         table.write(rows.TABLE, made_again(types, seen, told, found), versions)
-    return 1 if any(of["wrong"] for of in found.values()) else 0
+    return 1 if any(of["wrong"] or of.get("saved") for of in found.values()) else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Such a module has
                                  this kind and cannot be read, with the reason; None where they are not of this kind
     ask(cls, seen, config)       what transformers computes for a configuration, in numbers; None where this
                                  cannot be asked of such a type: its row rests on people alone
-    judge(said, answer)          "" where parts_of says the same, else what differs
+    judge(said, answer)          "" where the reader says the same, else what differs
     mutate(rng, plain, seen)     members of a file that says some things otherwise than its class
     MUTATIONS                    the most files of a type, where asking takes long; or it is not there
 `seen` is what truth.look() saw in the type's model, `plain` its class's members by default, and `known` what

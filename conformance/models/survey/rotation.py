@@ -184,7 +184,7 @@ def rotary(truth):
     kind = next(iter(kinds))
     if kind not in ("half", "interleaved"):
         return None, f"{kinds[kind]}: {kind}"
-    if truth["tables"] or any("pos" in n for o in truth["other"] for n in o["shapes"]):
+    if truth["tables"] or any("pos" in n and n != "position_ids" for o in truth["other"] for n in o["shapes"]):
         return "rope_" + kind, "besides"
     return "rope_" + kind, None
 

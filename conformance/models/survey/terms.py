@@ -272,7 +272,7 @@ def row(cls, seen, plain, known):
     return "shaw", ["encoder"] + (["both_ways"] + (["own_encoder", "own_decoder"] if len(found["stacks"]) > 1 else []) if found["kind"] == "both_ways" else ["in_blocks", "backward"]), known, besides
 
 
-# ---- whether parts_of says the same ----
+# ---- whether the reader says the same ----
 
 def judge(said, answer):
     return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed, "nearest": judge_nearest, "limited": judge_limited, "behind": judge_behind}[answer["kind"]](

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from .members import MOST, Member, Members, Otherwise, Range, is_number, member_of
-from .part import Part
+from .part import Origin, Part
 from .scaling import read_scaling
 
 OF_CLASS = "the rope_parameters that its class takes"
@@ -36,8 +36,52 @@ BY_TYPE = {known.type: known for known in TYPES}
 
 def hybrid(members: Members, part: Part) -> None:
     """Counts the layers that attend, of those that mix in another way."""
-    members.whole(part, "every", "full_attention_interval", otherwise=MOST)
+    members.whole(part, "every", "full_attention_interval layer_group_size", otherwise=MOST)
     part.set("layers", part.layers // part.every, "layers / every")
+
+
+def _attends(kind: Any) -> bool:
+    return isinstance(kind, str) and ("hybrid" in kind or ("attention" in kind and "linear" not in kind))
+
+
+# Members that say which layers attend, of those that mix in another way: whether each of so many layers does.
+ATTEND: Dict[str, Callable[[List[Any], int], List[bool]]] = {
+    "attn_layer_indices": lambda said, layers: [layer in said for layer in range(layers)],
+    "layers_block_type": lambda said, layers: [_attends(one) for one in said],
+    "layer_types": lambda said, layers: [_attends(one) for one in said],
+    "block_types": lambda said, layers: [_attends(said[layer % len(said)]) for layer in range(layers)],
+}
+
+
+def attending_layers(members: Members, part: Part) -> None:
+    """Counts the layers that attend, of a type whose classes read a list of them."""
+    layers = part.layers
+    if "hybrid" in members.flags:
+        hybrid(members, part)
+    for name, which in ATTEND.items():
+        found = members.find(name) if name in members.defaults else Member(None, name)
+        attend = which(found.value, layers) if isinstance(found.value, list) and found.value else []
+        if not all(attend):
+            members.note(f"{sum(attend)} of {len(attend)} layers attend ({name})")
+            part.layers = sum(attend)
+            kind = "file" if found.path else "class"
+            part.origins["layers"] = Origin(kind, found.path or found.name, value=part.layers)
+
+
+def _shared_blocks(members: Members, part: Part) -> None:
+    """Zamba2: heads share twice the width, and rotate where a member says so."""
+    if members.value("use_mem_rope") is not True:
+        members.refuse("use_mem_rope is not true: none of its layers rotates, and positions come from its state spaces "
+                       "alone")  # fmt: skip
+    part.set("width", 2 * part.width, "2 * width")
+    made = ("kv_channels", "attention_head_dim", "head_dim")  # by the class, of others, whatever the file says
+    members.file = {key: value for key, value in members.file.items() if key not in made}
+    if members.value("layers_block_type") is None:
+        part.layers = 9
+        part.say("layers", "what its class has")
+    if members.value("use_long_context") is True:
+        part.length = 16384
+        part.say("length", "what its class takes where use_long_context is true")
 
 
 def resting_layers(members: Members, part: Part) -> None:
@@ -396,13 +440,10 @@ def rotation(plain: Members, like: Part) -> List[Part]:
     """Reads the rotations of a model, one for each type of layers."""
     if "full_rests" in plain.flags:
         _full_rests(plain, like)
-    elif "hybrid" in plain.flags:
-        hybrid(plain, like)
-    indices = plain.file.get("attn_layer_indices")
-    if isinstance(indices, list) and "attn_layer_indices" in plain.defaults:
-        plain.note(f"{len(indices)} of {like.layers} layers attend (attn_layer_indices)")
-        like.layers = len(indices)
-        like.origins["layers"] = like.origin_in(plain.path("attn_layer_indices"), like.layers)
+    else:
+        attending_layers(plain, like)
+    if "shared_blocks" in plain.flags:
+        _shared_blocks(plain, like)
     if "projected" in plain.flags:
         _projected(plain, like)
     resting_layers(plain, like)
