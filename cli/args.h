@@ -122,6 +122,7 @@ int cli_refuse_beside_problem(const struct cli *cli);
 int cli_refuse_in_depth(const struct cli *cli);
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling);
 /* The kinds of table, by their bits. */
+enum { ROWS_FIRST, COLUMNS_FIRST }; /* of --grid-order */
 enum { TABLE_KINDS = 5 };
 extern const struct table_kind {
     const char *name;

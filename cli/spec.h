@@ -11,6 +11,7 @@
 struct cli_spec {
     struct posenc_freqs_spec freqs;
     enum posenc_layout layout;
+    bool column_first; /* of a picture: its columns are the axis before its rows */
     double scale;
     struct model model; /* freqs may point into it */
     double *factors[2]; /* of --short-factors and --long-factors, or NULL */

@@ -15,6 +15,7 @@
 struct layers {
     size_t n;
     struct problem problem[MODEL_MAX_PARTS];
+    bool column_first[MODEL_MAX_PARTS];
     const char *name[MODEL_MAX_PARTS]; /* as --layer-type has it */
 };
 
@@ -46,6 +47,7 @@ static struct layers find_layers(const struct model *model, enum posenc_kernel k
             continue;
         found.name[at] = name_of(one);
         found.problem[at] = plan_of(&one->problem);
+        found.column_first[at] = one->column_first;
         found.n++;
     }
     return found;
@@ -118,5 +120,6 @@ int spec_take_model(const struct cli *cli, enum posenc_kernel kernel, struct cli
         return EXIT_USAGE;
     spec->freqs = layers.problem[chosen].freqs;
     spec->layout = layers.problem[chosen].layout;
+    spec->column_first = layers.column_first[chosen];
     return EXIT_FINE;
 }

@@ -98,8 +98,11 @@ static int64_t largest_position(const struct number_table *table)
 static int compute_request(struct cli *cli, unsigned kind, struct request *request,
                            struct number_table *table)
 {
-    if (spec_take(cli, kind, 0, &request->spec) != EXIT_FINE ||
-        select_one(cli, request->kernel, &request->backend) != EXIT_FINE ||
+    if (spec_take(cli, kind, 0, &request->spec) != EXIT_FINE)
+        return EXIT_USAGE;
+    if (cli->grid_order < 0 && request->spec.column_first)
+        cli->grid_order = COLUMNS_FIRST; /* as the model has it */
+    if (select_one(cli, request->kernel, &request->backend) != EXIT_FINE ||
         table_positions(cli, spec_axes(&request->spec.freqs), request->spec.freqs.dim, table) !=
             EXIT_FINE)
         return EXIT_USAGE;

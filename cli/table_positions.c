@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOKENS = 16, COLUMNS_FIRST = 1 /* of --grid-order */ };
+enum { DEFAULT_TOKENS = 16 };
 static const int64_t position_max = 2147483647;
 static const double time_max = 2147483520.0; /* the last f32 below 2^31 */
 

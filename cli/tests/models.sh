@@ -38,6 +38,19 @@ echo '{"model_type":"modernbert","hidden_size":768,"num_attention_heads":12,"max
 takes 'ModernBERT: layers that slide' rope_table --config "$scratch/modernbert.json" --layer-type sliding_attention = --dim 64
 takes 'ModernBERT: layers of full attention' rope_table --config "$scratch/modernbert.json" = --dim 64 --rope-theta 160000
 says 'ModernBERT: both are said' '^modernbert: .*full_attention .*160000\), which is taken; sliding_attention .*10000\)'
+# Kimi K2.5's tower turns by the column of a patch, then by its row.
+echo '{"model_type":"kimi_k25","text_config":{"model_type":"deepseek_v3"},"vision_config":{"model_type":"kimi_k25_vision"}}' >"$scratch/kimi.json"
+picture() { run "$POSENC" table rope_table --grid 3 --tokens 6 "$@" && cp stdout "$scratch/picture"; }
+for order in '' rows; do
+    picture --dim 72 --mrope-section 18,18 --mrope-layout alternating --grid-order "${order:-columns}"
+    cp "$scratch/picture" "$scratch/wanted"
+    picture --config "$scratch/kimi.json" --layer-type vision ${order:+--grid-order "$order"}
+    if [ -s "$scratch/wanted" ] && cmp -s "$scratch/picture" "$scratch/wanted"; then
+        pass "a tower with ${order:-columns} first"
+    else
+        fail "a tower with ${order:-columns} first" "exit $status or other bytes"
+    fi
+done
 takes 'a tower beside text' rope_table --model qwen2-vl-7b --layer-type vision = --dim 80 --mrope-section 20,20 --mrope-layout restarted
 takes 'text beside a tower' rope_table --model qwen2-vl-7b --layer-type text = --dim 128 --rope-theta 1e6
 takes 'layers alike' rope_table --model llama-2-7b = --dim 128

@@ -78,6 +78,7 @@ static int take_case(const json_t *from, struct model *m, char error[MODEL_ERROR
     take_text(from, "step", one->step, sizeof one->step);
     take_text(from, "layers", one->layers, sizeof one->layers);
     one->times = json_integer_value(json_object_get(from, "times"));
+    one->column_first = json_is_true(json_object_get(from, "column_first"));
     return take_problem(json_object_get(from, "problem"), m, &one->problem, error);
 }
 

@@ -33,6 +33,7 @@ struct model_case {
     int64_t times;  /* how often, then; 0: the configuration does not say */
     char layers
         [24]; /* whose it is: "full_attention", as files call them, "vision", "encoder", "" of all */
+    bool column_first; /* positions of a patch are its column, then its row */
     struct problem problem;
 };
 

@@ -36,6 +36,7 @@ class Case:
     times: int  # how often; 0: the configuration does not say
     layers: str  # whose it is: "full_attention", "vision", "encoder", "" of all
     problem: str
+    column_first: bool = False  # positions of a patch: its column, then its row
 
 
 class Problem(Dict[str, Any]):
@@ -99,7 +100,7 @@ class Calls:
             self.cases.append(Case(
                 id=f"{kernel}/f32/{profile}/{self.name}{inner}-{line.name}",
                 label=(f"{part.name}: " if part.name else "") + line.label,
-                step="" if line.times is None else (f"{part.stack}-" if part.stack else "") + line.name,
+                column_first=part.column_first, step="" if line.times is None else (f"{part.stack}-" if part.stack else "") + line.name,
                 times=line.times or 0, layers=layers, problem=text,
             ))  # fmt: skip
 
