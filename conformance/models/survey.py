@@ -104,6 +104,16 @@ def files(types, seen, told, count, seed):
             yield name, part, {"model_type": name, **NEEDED.get(name, {}), **members}, saved, answer
 
 
+def judge_one(kind, said, answer):
+    """What a file is read otherwise in; "" where it is read as the model has it."""
+    if "refused" in said:
+        return ""
+    try:
+        return kind.judge(said, answer)
+    except KeyError as error:
+        return f"no {error.args[0]} was read"
+
+
 def judge(jobs, told, program):
     """{type: what came of its files}: the counts, what its defaults give, and what is read wrongly."""
     found = {}
@@ -114,8 +124,8 @@ def judge(jobs, told, program):
         if isinstance(answer, str):
             of["counts"]["transformers refuses, " + ("refused" if refused else "read")] += 1
             continue
-        judge_one = kinds.kind_of(told[part]).judge
-        why = "" if refused else judge_one(said, answer)
+        kind = kinds.kind_of(told[part])
+        why = judge_one(kind, said, answer)
         of["counts"]["refused" if refused else "read wrongly" if why else "read rightly"] += 1
         if refused:
             of["why"].append(said["refused"])
@@ -123,7 +133,7 @@ def judge(jobs, told, program):
             of["wrong"].append({"file": file, "why": why})
             print(f"{name}: {why}: {json.dumps(file)}", file=sys.stderr)
         again = compare.read(program, saved)
-        why = "" if "refused" in again else judge_one(again, answer)
+        why = judge_one(kind, again, answer)
         only = "refused" in again and not refused
         of["counts"]["saved: " + ("refused" if "refused" in again else "read wrongly" if why else "read rightly")] += 1
         if why or only:

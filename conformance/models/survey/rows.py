@@ -11,7 +11,8 @@ MARK = "# ---- seen by the survey"
 HERE = __file__.rsplit("/", 2)[0]
 TABLE = f"{HERE}/../../reports/posenc/models/types.txt"
 TEXT = ["text_config", "language_config", "llm_config", "thinker_config", "talker_config", "decoder", "text_encoder",
-        "generator", "global_config", "semantic_config", "decoder_config", "model_config", "backbone_config", "encoder"]
+        "generator", "global_config", "semantic_config", "decoder_config", "model_config", "backbone_config", "encoder",
+        "vision_config"]
 WORDS = ("rope_scaling rope_parameters layer_types no_rope_layers position_embedding_type mrope_section "
          "mrope_interleaved rope_local_base_freq local_rope_theta global_rope_theta sliding_window_pattern "
          "_sliding_window_pattern pos_att_type depths num_heads original_max_position_embeddings").split()

@@ -100,8 +100,8 @@ class Calls:
             self.cases.append(Case(
                 id=f"{kernel}/f32/{profile}/{self.name}{inner}-{line.name}",
                 label=(f"{part.name}: " if part.name else "") + line.label,
-                column_first=part.column_first, step="" if line.times is None else (f"{part.stack}-" if part.stack else "") + line.name,
-                times=line.times or 0, layers=layers, problem=text,
+                step="" if line.times is None else (f"{part.stack}-" if part.stack else "") + line.name,
+                times=line.times or 0, layers=layers, problem=text, column_first=part.column_first,
             ))  # fmt: skip
 
 

@@ -53,6 +53,9 @@ class Reading:
 def _of_type(members: Members, kind: ModelType, part: Part) -> None:
     """Sets the encoding of a type. Some have one of two, as a member says."""
     part.encoding = kind.encoding
+    if "chatglm" in kind.flags and members.value("position_encoding_2d") is True:
+        members.refuse("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of its "
+                       "own, which is not read")  # fmt: skip
     if "by_width" in kind.flags:
         members.whole(part, "width", "hidden_size")
         if part.width not in (4096, 5120):
@@ -117,6 +120,8 @@ def _check_embedding_type(members: Members, encoding: str) -> None:
     if said is None and "where_said" in members.flags:
         members.refuse("position_embedding_type is missing: without it such a model has no positions; supported: "
                        f"{fitting}")  # fmt: skip
+    if said == "nope":
+        members.refuse("position_embedding_type is nope: such a model has no positions in its attention or embeddings")
     if said is not None and said not in fitting.split():
         word = said[:60] if isinstance(said, str) else "(no text)"
         members.refuse(f"position_embedding_type '{word}' is not supported here; supported: {fitting}")

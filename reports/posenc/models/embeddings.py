@@ -2,7 +2,7 @@
 
 from typing import Sequence
 
-from .members import KEPT, MOST, Members, Otherwise
+from .members import KEPT, MOST, Members, Otherwise, member_of
 from .part import Part
 
 LENGTH = (
@@ -12,7 +12,7 @@ LENGTH = (
 WIDTH = "hidden_size n_embd n_embed d_model dim emb_dim embed_dim"
 HEADS = "num_attention_heads n_head n_heads num_heads"
 LAYERS = "num_hidden_layers n_layer n_layers num_layers decoder_num_hidden_layers / encoder_layers"
-ENDLESS = 8192  # positions of a model that has no longest one
+ENDLESS = 2048  # positions of a model that has no longest one
 SIDE = 16384  # pixels, patches or frames at most
 IMAGE = "pretrain_image_size max_img_size max_image_size / image_size.{0} image_size input_size"
 PATCH = "patch_stride.{0} / patch_size.{0} patch_size"
@@ -20,7 +20,7 @@ PATCH = "patch_stride.{0} / patch_size.{0} patch_size"
 
 def sizes(members: Members, part: Part) -> None:
     """Reads length, width, heads and layers of a model that has them as one number each."""
-    if "endless" in members.flags:
+    if "endless" in members.flags and member_of(members.file, LENGTH.replace("/", "")).value is None:
         part.length = ENDLESS
         members.note(f"Its class has no longest position: shapes are those of {ENDLESS} positions")
     else:

@@ -84,6 +84,24 @@ def _shared_blocks(members: Members, part: Part) -> None:
         part.say("length", "what its class takes where use_long_context is true")
 
 
+def _chatglm(members: Members, part: Part) -> None:
+    """ChatGLM: half of each head turns, and heads share keys in groups."""
+    ratio = members.value("rope_ratio")
+    if ratio not in (None, 1):
+        members.refuse(f"rope_ratio is {ratio}: releases of its code differ in whether it multiplies the base or "
+                       "divides positions; 1, or the file of the same model for the type glm, is needed")  # fmt: skip
+    members.whole(part, "head_dim", "kv_channels")
+    if members.value("multi_query_attention") is True:
+        members.divisor(part, "key_heads", "multi_query_group_num", "heads")
+    else:
+        part.set("key_heads", part.heads, "heads")
+    part.set("rotary_dim", part.head_dim // 2, "head_dim / 2")
+    part.dim = part.rotary_dim
+    if members.file.get("rotary_percent") == 0.5:
+        members.consider("rotary_percent")
+    part.set("rope_theta", 10000.0, "rope_theta")
+
+
 def resting_layers(members: Members, part: Part) -> None:
     """Reads the layers that do not rotate at all: a list of them, or one in so many."""
     found = members.find("no_rope_layers layer_rope_theta")
@@ -438,6 +456,9 @@ def _count_layers(members: Members, like: Part, parts: List[Part]) -> None:
 
 def rotation(plain: Members, like: Part) -> List[Part]:
     """Reads the rotations of a model, one for each type of layers."""
+    if "chatglm" in plain.flags:
+        _chatglm(plain, like)
+        return [like]
     if "full_rests" in plain.flags:
         _full_rests(plain, like)
     else:

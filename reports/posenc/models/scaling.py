@@ -43,7 +43,7 @@ BY_RULE = (
 )  # fmt: skip
 NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
 # Types whose dynamic scaling with an alpha is a larger base at any length: theta alpha^(d / (d - 2)).
-ALPHA = ("hunyuan_v1_dense", "hunyuan_v1_moe")
+ALPHA = ("hunyuan_v1_dense", "hunyuan", "hunyuan_v1_moe")
 
 
 class Rule(NamedTuple):
@@ -119,6 +119,10 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
         if "half" in flags:
             part.set("partial_rotary_factor", 0.5)
         names = "partial_rotary_factor rotary_pct rope_pct"
+        head, said = (member_of(members.file, name).value for name in ("head_dim", "partial_rotary_factor"))
+        if part.latent and is_number(head) and is_number(said) and head * said == part.latent:
+            names = "rotary_pct"  # the share is that of another head, and says the same
+            members.consider("partial_rotary_factor")
         members.number(part, "partial_rotary_factor", names, 0, 1, KEPT)
     share = part.partial_rotary_factor
     if rule.scaling == "none" and "scaled_share" in flags and share < 1:

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Dict, Iterator, Tuple
 
-from .members import Members
+from .members import Members, member_of
 
 ABOUT_POSITIONS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
 EMPTY: Tuple[Any, ...] = ("", [], {})
@@ -53,8 +53,10 @@ def _unread(members: Members) -> Iterator[Tuple[str, Any]]:
         if key not in members.considered:
             yield key, value
     if members.file is not members.root:
+        usual = members.defaults.get("rope_parameters")
+        counts = {**(usual if isinstance(usual, dict) else {}), **members.defaults, **members.file}
         for key, value in members.root.items():
-            if key not in members.file or members.file[key] != value:
+            if member_of(counts, key).value != value:
                 yield key, value
 
 

@@ -107,18 +107,24 @@ class Tower(NamedTuple):
     type: ModelType
 
 
+def _read_part(members: Members) -> str:
+    """Returns the part that was read, in words."""
+    path = members.within.rstrip(".")
+    return path if "vision" in path or "backbone" in path else "text"
+
+
 def _fate(members: Members, key: str, name: Optional[str]) -> None:
     """Says what becomes of a part that is not the one about text."""
     kind = type_of(name)
     if not kind:
-        members.note(f"{key} is not covered: this is the model of text alone")
+        members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone")
     elif kind.encoding == "none" and not kind.note:
         members.note(f"{key}, {name}, has no positions of a kind that is known")
     elif kind.refused:
         members.note(f"{key} is not covered: of {name} {kind.note}")
     else:
-        members.note(f"{key} is not covered: this is the model of text alone; a file of it alone, of model_type "
-                     f"{name}, is read")  # fmt: skip
+        members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone; a file of it alone, of "
+                     f"model_type {name}, is read")  # fmt: skip
 
 
 def _holds(where: Any, inner: Any) -> bool:
