@@ -112,6 +112,11 @@ int spec_take_model(const struct cli *cli, enum posenc_kernel kernel, struct cli
         return EXIT_USAGE;
     const struct layers layers = find_layers(&spec->model, kernel);
     size_t chosen;
+    if (layers.n == 0 && kernel == POSENC_KERNEL_sinusoidal &&
+        strcmp(spec->model.encoding, "sinusoidal") == 0)
+        return cli_refuse(cli, "--model", cli->model.item[0],
+                          "has all cosines before all sines: expected posenc table rope_table, "
+                          "which makes the two");
     if (layers.n == 0)
         return cli_refuse(cli, "--model", cli->model.item[0],
                           "its encoding is %s: expected a model with %s", spec->model.encoding,

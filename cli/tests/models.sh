@@ -51,6 +51,9 @@ for order in '' rows; do
         fail "a tower with ${order:-columns} first" "exit $status or other bytes"
     fi
 done
+echo '{"model_type":"musicgen_decoder","hidden_size":64,"num_attention_heads":4,"max_position_embeddings":100}' >"$scratch/musicgen.json"
+refuses 'cosines before sines are two tables' 'has all cosines before all sines: expected posenc table rope_table' \
+    table sinusoidal --config "$scratch/musicgen.json"
 takes 'a tower beside text' rope_table --model qwen2-vl-7b --layer-type vision = --dim 80 --mrope-section 20,20 --mrope-layout restarted
 takes 'text beside a tower' rope_table --model qwen2-vl-7b --layer-type text = --dim 128 --rope-theta 1e6
 takes 'layers alike' rope_table --model llama-2-7b = --dim 128

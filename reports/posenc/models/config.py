@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import embeddings, scores
+from .besides import note_besides
 from .members import Members, Refused, member_of, path_of
 from .part import Part
 from .rotation import rotation
@@ -54,8 +55,8 @@ def _of_type(members: Members, kind: ModelType, part: Part) -> None:
     """Sets the encoding of a type. Some have one of two, as a member says."""
     part.encoding = kind.encoding
     if "chatglm" in kind.flags and members.value("position_encoding_2d") is True:
-        members.refuse("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of its "
-                       "own, which is not read")  # fmt: skip
+        members.refuse("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of "
+                       "its own, which is not read")  # fmt: skip
     if "by_width" in kind.flags:
         members.whole(part, "width", "hidden_size")
         if part.width not in (4096, 5120):
@@ -370,6 +371,8 @@ def read_config(root: Any) -> Reading:
     reading.parts += _vision(members)
     if members.value("dual_chunk_attention_config") is not None:
         members.note("dual_chunk_attention_config is not covered: positions are those of short sequences")
+    if like.rotates or like.encoding == "alibi":
+        note_besides(members, reading.type)
     _storage(members, reading)
     members.consider("rope_scaling", "rope_parameters", "position_embedding_type", "position_embeddings_type",
                      "per_layer_config", "original_max_position_embeddings")  # fmt: skip

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .config import Reading
+from .besides import note_besides
 from .members import KEPT, Members, Otherwise, Range, is_number
 from .part import Frequencies, Part
 from .scaling import PICTURE, check_frequencies
@@ -317,7 +318,7 @@ class Gguf:
             self.members.refuse(f"rope.freq_base_swa is {own:g} beside a base of {part.rope_theta:g}: one base is "
                                 "known of a model whose layers do not all turn")  # fmt: skip
         rest = (part.layers + (every - 1 if first else 0)) // every
-        self.members.note(f"{rest} of {part.layers} layers do not turn")
+        self.members.note(f"{rest} of {part.layers} layers do not rotate (its architecture)")
         part.layers -= rest
 
     def add_layers(self, part: Part) -> None:
@@ -333,7 +334,9 @@ class Gguf:
             self._rest(part, every, first)
             return
         if some and self.has("alone"):
-            members.note(f"{full} of {part.layers} layers do not turn: those of full attention")
+            members.note(
+                f"{full} of {part.layers} layers do not rotate: those that attend to all positions (its architecture)"
+            )
             part.layers -= full
             return
         if not some:
@@ -468,5 +471,6 @@ def read_llama_cpp(root: Dict[str, Any]) -> Reading:
         members.note(kind.note)
     gguf = Gguf(members, kind, [])
     gguf.read()
+    note_besides(members, name)
     facts = {"title": root["name"], "source": "the GGUF file given"}
     return Reading(gguf.parts, members.notes, facts, name, "general.architecture")

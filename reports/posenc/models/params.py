@@ -8,6 +8,7 @@ import math
 from typing import Any, Dict, Sequence
 
 from .config import Reading
+from .besides import note_besides
 from .members import MOST, Members, Otherwise
 from .part import Part
 
@@ -22,11 +23,12 @@ BOTH = (
 HARMLESS = (
     "ffn_exp use_qk_norm quantization_args lora_args moe_args max_position_embeddings model_type moe lora "
     "sliding_window tied_embeddings q_lora_rank kv_lora_rank qk_nope_head_dim v_head_dim qk_head_dim quantization "
-    "activation causal use_biases attention_chunk_size dtype"
+    "activation causal use_biases attention_chunk_size dtype llama_4_scaling "
+    "attn_temperature_tuning floor_scale attn_scale"
 ).split()
 UNCOVERED = (
     "vision_encoder multimodal vision_args vision_chunk_size vision_max_num_chunks vision_num_cross_attention_layers "
-    "vision_model llama_4_scaling attn_temperature_tuning floor_scale attn_scale"
+    "vision_model"
 ).split()
 TELLING = ("rope", "rotary", "theta", "yarn", "scal", "pos", "head", "alibi", "nope")
 
@@ -67,7 +69,8 @@ def _meta(members: Members, part: Part) -> None:
     members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30, 10000.0)
     members.whole(part, "every", "nope_layer_interval", 0, 65536, 0)
     if part.every:
-        members.note(f"One layer in {part.every} does not turn (nope_layer_interval)")
+        resting = part.layers // part.every
+        members.note(f"{resting} of {part.layers} layers do not rotate (nope_layer_interval)")
         part.layers -= part.layers // part.every
     part.set("rotary_dim", part.head_dim, "head_dim")
     if members.value("rope_theta") is None:
@@ -152,5 +155,6 @@ def read_params(root: Dict[str, Any]) -> Reading:
     _check_keys(members, META if meta else MISTRAL)
     (_meta if meta else _mistral)(members, part)
     part.dim = part.rotary_dim
+    note_besides(members, "")
     reading = Reading([part], members.notes, {"source": "the params.json given"}, "params.json", meta or mistral or "")
     return reading

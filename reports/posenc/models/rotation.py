@@ -117,9 +117,13 @@ def resting_layers(members: Members, part: Part) -> None:
         return
     members.whole(part, "every", "no_rope_layer_interval", otherwise=0)
     if part.every:
-        members.note(f"One layer in {part.every} does not rotate (no_rope_layer_interval)")
         backwards = part.every - 1 if "last_rests" in members.flags else 0
-        part.layers -= (part.layers + backwards) // part.every
+        resting = (part.layers + backwards) // part.every
+        if part.layers:
+            members.note(f"{resting} of {part.layers} layers do not rotate (no_rope_layer_interval)")
+        else:
+            members.note(f"One layer in {part.every} does not rotate (no_rope_layer_interval)")
+        part.layers -= resting
 
 
 # Which layers attend to all positions where a file does not list them, of a type whose classes take no number for it.
