@@ -157,6 +157,9 @@ def flags_of(wrong):
 def mended(row, wrong, right):
     """The row of a type, with what was read wrongly refused."""
     flags = flags_of(wrong)
+    if row.encoding == "composite":  # its class has other sizes for its part than that of the part
+        row.flags += [] if "own_defaults" in row.flags else ["own_defaults"]
+        return row
     if row.by_hand:
         return row  # people mend it
     if not right or "unsupported" in flags or (flags and flags <= set(row.flags)):
@@ -171,9 +174,11 @@ def made_again(types, seen, told, found):
     for name in seen:
         old = told.get(name)
         row = rows.make(types[name], seen[name], old if old and old.by_hand else None, words)
+        if old and old.encoding == row.encoding == "composite" and "own_defaults" in old.flags:
+            row.flags.append("own_defaults")
         if old and not old.by_hand and old.encoding == row.encoding:
             row.flags += [w for w in ("layered", "one_rope_scaling", "one_rope_parameters") if w in old.flags and w not in row.flags]
-        if name in found:
+        if name in found and (found[name]["wrong"] or row.encoding != "composite"):
             row = mended(row, found[name]["wrong"], found[name]["counts"]["read rightly"])
         made[name] = row
     return made

@@ -44,6 +44,7 @@ class Row:
     members: dict  # of a composite its parts
     besides: str = ""
     by_hand: bool = False
+    unread: dict = dataclasses.field(default_factory=dict)  # see Unread in the head of the table
 
     @property
     def refused(self):
@@ -57,7 +58,9 @@ def written():
         by_hand &= not line.startswith(MARK)
         if not line.startswith("#") and line.strip():
             name, encoding, flags, members, besides = ([c.strip() for c in line.rstrip("\n").split("|", 4)] + [""] * 4)[:5]
-            found[name] = Row(encoding, flags.split(), json.loads("{" + members + "}"), besides, by_hand)
+            members = json.loads("{" + members + "}")
+            unread = members.pop("unread", {})
+            found[name] = Row(encoding, flags.split(), members, besides, by_hand, unread)
     return found
 
 

@@ -5,9 +5,11 @@ module states; key heads what leaves k_proj.  Attention of which these cannot be
 one projection for queries, keys and values, is not compared.
 """
 import collections
+import contextlib
 import re
+import sys
 
-from truth import build, nn
+from truth import TooLong, build, in_time, nn, torch
 
 AFTER = ("o_proj", "out_proj", "dense")
 OTHER = re.compile(r"vision|visual|audio|encoder_attn|cross|indexer|mtp")
@@ -40,27 +42,79 @@ def resting(config):
     return [i for i, turns in enumerate(listed) if not turns]
 
 
+try:  # a mask is then made without a look at values, which there are none of
+    import transformers.masking_utils
+    transformers.masking_utils.is_tracing = lambda *_: True
+except (ImportError, AttributeError):
+    pass
+IDLE = re.compile(r"Experts$|Mamba\w*Mixer|DeltaNet|Delta(Rule)?Attention")  # which turn nothing, and may not run so
+TURNS = re.compile(r"apply_\w*(rot|rope)")
+
+
+@contextlib.contextmanager
+def replaced(module, names, wrap):
+    """Functions of a module, each wrapped."""
+    plain = {name: getattr(module, name) for name in names}
+    for name, function in plain.items():
+        setattr(module, name, wrap(function))
+    try:
+        yield
+    finally:
+        for name, function in plain.items():
+            setattr(module, name, function)
+
+
+def turning(model):
+    """How many modules of attention turn queries and keys in a forward pass; None where that cannot run without weights."""
+    module, now, turned = sys.modules[type(model).__module__], [None], set()
+
+    def wrap(function):
+        def counted(*args, **kwargs):
+            turned.add(now[0])
+            return function(*args, **kwargs)
+        return counted
+    hooks = [m.register_forward_pre_hook(lambda m, args, path=path: now.__setitem__(0, path))
+             for path, m in model.named_modules() if "ttention" in type(m).__name__]
+    for m in model.modules():
+        if IDLE.search(type(m).__name__):
+            m.forward = lambda hidden_states, *args, **kwargs: hidden_states
+    tokens = torch.zeros((1, 4), dtype=torch.long, device="meta")
+    try:
+        names = [n for n, f in vars(module).items() if TURNS.match(n) and callable(f)]
+        with replaced(module, names, wrap), torch.no_grad():
+            in_time(20, lambda: model(input_ids=tokens, use_cache=False))
+    except (Exception, TooLong):
+        return None
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return len(turned) if names else None
+
+
 def of_built(model, config):
     """{"heads": those of its layers, each once, "attention": how many modules of attention its stacks have, "layers":
     how many of each rotate, "types": {type of layers: how many}}."""
     if getattr(config, "qk_rope_head_dim", None):
-        return {"heads": [], "attention": 0, "layers": [], "types": {}}
+        return {"turning": turning(model), "heads": [], "attention": 0, "layers": [], "types": {}}
     found = [(re.sub(r"\d+", "*", path), of_module(m)) for path, m in model.named_modules() if not OTHER.search(path)]
     found = [(stack, s) for stack, s in found if s]
     stacks = collections.Counter(stack for stack, _ in found)
     types = getattr(config, "layer_types", None)
-    return {"heads": sorted(map(list, {tuple(s) for _, s in found})), "attention": max(stacks.values(), default=0),
+    return {"turning": turning(model), "heads": sorted(map(list, {tuple(s) for _, s in found})), "attention": max(stacks.values(), default=0),
             "layers": sorted({n - len(resting(config)) for n in stacks.values()}),
             "types": {t: types.count(t) for t in sorted(set(types))} if isinstance(types, (list, tuple)) else {}}
 
 
 def judge(parts, sizes):
     """"" where the parts by the names of their layers have such heads and are as many, else what differs."""
+    layers = [part.get("layers") for part in parts.values()]
+    if sizes["turning"] is not None and all(layers) and sum(layers) != sizes["turning"]:
+        return f"{sum(layers):.0f} layers are said to rotate, and {sizes['turning']} do"
     for name, part in parts.items():
         mine = [int(part.get(k, 0)) for k in ("heads", "key_heads", "head_dim")]
         if sizes["heads"] and part.get("layers") and mine not in sizes["heads"]:
             return f"{name or 'all layers'}: heads, key heads and their channels are {mine}, not {sizes['heads']}"
         layers = [sizes["types"].get(name, 0)] if name else sizes["layers"]
-        if sizes["heads"] and part.get("layers") and part["layers"] not in layers:
+        if sizes["heads"] and sizes["turning"] is None and part.get("layers") and part["layers"] not in layers:
             return f"{name or 'all layers'}: {part['layers']:.0f} layers rotate, not {layers}"
     return ""

@@ -13,7 +13,7 @@ from .part import Part
 from .rotation import rotation
 from .silence import check_silence
 from .tower import tower
-from .types import ModelType, find_text, find_tower, type_of, unknown
+from .types import ModelType, find_text, find_tower, type_of, unknown, without_unread
 
 # What position_embedding_type may say. ModernBERT rotates, and says "absolute", a word from its parent class that
 # nobody reads.
@@ -66,6 +66,9 @@ def _of_type(members: Members, kind: ModelType, part: Part) -> None:
     if "maybe_relative" in kind.flags:
         members.truth(part, "relative", "relative_attention")
         if not part.relative:
+            members.consider("max_relative_positions", "position_biased_input")
+            if members.file.get("position_biased_input") is False:
+                members.refuse("relative_attention and position_biased_input are false: such a model has no positions")
             part.encoding = "learned"
 
 
@@ -309,6 +312,11 @@ def _per_layer(members: Members) -> None:
     types = members.file.get("layer_types")
     types = types if isinstance(types, list) else []
     said: Dict[str, Tuple[str, Any]] = {}
+    layers = {
+        layer: says for layer, says in layers.items() if not isinstance(says, dict) or set(says) - {"sliding_window"}
+    }
+    if not layers:
+        return
     for layer, says in layers.items():
         if not layer.isdigit() or int(layer) >= len(types) or types[int(layer)] != FULL:
             members.refuse(f"per_layer_config has layer '{layer[:20]}', which layer_types does not call "
@@ -335,6 +343,7 @@ def read_config(root: Any) -> Reading:
     if not isinstance(root, dict):
         holds = "an array" if isinstance(root, list) else "no object"
         raise Refused(f'it holds {holds}: an object, {{"model_type": ...}}, is needed')
+    root = without_unread(root)
     members = Members(root=root, file=root)
     name = find_text(members)
     kind = type_of(name)

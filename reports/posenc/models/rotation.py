@@ -60,6 +60,9 @@ def attending_layers(members: Members, part: Part) -> None:
         hybrid(members, part)
     for name, which in ATTEND.items():
         found = members.find(name) if name in members.defaults else Member(None, name)
+        if found.value is None and name == "attn_layer_indices" in members.defaults:
+            members.refuse("attn_layer_indices is not there: then none of its layers attends, and positions come from "
+                           "its state spaces alone")  # fmt: skip
         attend = which(found.value, layers) if isinstance(found.value, list) and found.value else []
         if not all(attend):
             members.note(f"{sum(attend)} of {len(attend)} layers attend ({name})")
@@ -204,7 +207,9 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
     else:
         own = "global_head_dim / " if full else "swa_head_dim / " if slides else ""
         members.whole(part, "head_dim", own + HEAD_DIM, otherwise=Otherwise(part.width // part.heads, "width / heads"))
-    if members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
+    if latent:
+        part.key_heads = 1  # for the channels that turn
+    elif members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
         part.set("key_heads", part.heads, "heads")
     else:
         own = "num_global_key_value_heads / " if full else "swa_num_key_value_heads / " if slides else ""
@@ -237,7 +242,9 @@ def _heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
     members.consider(name)
     types = types if isinstance(types, list) else [layers.type] * len(counts)
     own = [count for count, kind in zip(counts, types) if kind == layers.type]
-    if not own or any(count != own[0] for count in own):
+    if not own:
+        return
+    if any(count != own[0] for count in own):
         members.refuse(f"{name} has other numbers for layers of one type: one for each type is needed")
     part.heads = int(members.accept(Member(own[0], name), Range(1, 65536)))
     part.origins["heads"] = part.origin_in(members.path(name), part.heads)
@@ -254,8 +261,9 @@ def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Pa
     parts.append(part)
     _heads_by_layer(own, part, layers)
     _sizes(own, part, layers.rules)
-    head = own.value("head_dim")
-    if part.latent and isinstance(head, int) and head != part.latent:
+    head, still = own.value("head_dim"), own.value("qk_nope_head_dim")
+    whole = part.latent + still if isinstance(still, int) else part.latent
+    if part.latent and isinstance(head, int) and head not in (part.latent, whole):
         members.refuse(f"head_dim is {head} and qk_rope_head_dim {part.latent}: they must agree (releases of that "
                        "library differ in which turns)")  # fmt: skip
     if part.latent:
@@ -377,6 +385,41 @@ def _check_form(members: Members, local: bool) -> None:
 # ---- types of layers ----
 
 
+def _of_lists(members: Members) -> Members:
+    """Returns the members with an object for each type of layers in place of lists with a number for each layer.
+
+    Step 3.5: such lists go on with the layers that guess further tokens, which are not covered. As its class does, a
+    type of layers has the numbers of its first one, and rope_scaling is for those of full attention.
+    """
+    file = dict(members.file)
+    count = file.get("num_hidden_layers", members.defaults["num_hidden_layers"])
+    types = file.get("layer_types")
+    types = types[:count] if isinstance(types, list) else ["full_attention"] * count
+    file["layer_types"] = types
+    scaling, rope = file.pop("rope_scaling", None), file.get("rope_parameters")
+    rope = rope if isinstance(rope, dict) else {}
+    if all(isinstance(rope.get(kind), dict) for kind in types):
+        file["rope_parameters"] = {kind: rope[kind] for kind in types}
+    else:
+        theta, shares = file.pop("rope_theta", 10000.0), file.pop("partial_rotary_factors", None)
+        made: Dict[str, Dict[str, Any]] = {}
+        for kind in dict.fromkeys(types):
+            first = types.index(kind)
+            made[kind] = {"rope_theta": theta[first] if isinstance(theta, list) else theta}
+            if isinstance(shares, list):
+                made[kind]["partial_rotary_factor"] = shares[first]
+        if "full_attention" in made and isinstance(scaling, dict):
+            made["full_attention"].update(scaling)
+        file["rope_parameters"] = made
+    other = file.get("attention_other_setting")
+    own = file.get("num_sliding_attention_heads") or (other or {}).get("num_attention_heads")
+    if own is not None:
+        heads = file.get("num_attention_heads", members.defaults["num_attention_heads"])
+        file["num_attention_heads_per_layer"] = [own if kind == "sliding_attention" else heads for kind in types]
+    members.consider("rope_theta", "partial_rotary_factors", "rope_scaling")
+    return replace(members, file=file)
+
+
 def _without_repeated(members: Members) -> Members:
     """Returns the members without what every type of layers says for itself, and one of them as it stands beside."""
     objects = [rope for rope in (members.rope or {}).values() if isinstance(rope, dict)]
@@ -463,6 +506,8 @@ def rotation(plain: Members, like: Part) -> List[Part]:
     if "chatglm" in plain.flags:
         _chatglm(plain, like)
         return [like]
+    if "by_lists" in plain.flags:
+        plain = _of_lists(plain)
     if "full_rests" in plain.flags:
         _full_rests(plain, like)
     else:

@@ -23,6 +23,7 @@ NEUTRAL: Dict[str, Tuple[Any, ...]] = {
 
 # Reviewed: they say nothing of how positions of tokens are encoded.
 UNRELATED = {
+    "ngram_vocab_size_base": "size of a table of n-grams",
     "dim_model_base": "width of the model whose learning rate was tuned (MiniCPM)",
     "indexer_rope_interleave": "the indexer of sparse attention, which is not covered",
     "position_id_per_seconds": "how a processor counts positions of sound",
@@ -44,7 +45,10 @@ UNRELATED = {
 }
 
 # What is not covered, in words.
-UNCOVERED = {"max_2d_position_embeddings": "the tables of places on a page that its code adds are not covered"}
+UNCOVERED = {
+    "num_position_embeddings": "the learned table that its code adds to patches is not covered",
+    "max_2d_position_embeddings": "the tables of places on a page that its code adds are not covered",
+}
 
 
 def _unread(members: Members) -> Iterator[Tuple[str, Any]]:

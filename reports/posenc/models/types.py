@@ -19,6 +19,7 @@ class ModelType(NamedTuple):
     flags: Tuple[str, ...]
     defaults: Dict[str, Any]
     note: str
+    unread: Dict[str, Any] = {}  # what its class has and saves, and nobody reads: of this value it changes nothing
 
     @property
     def refused(self) -> bool:
@@ -42,10 +43,12 @@ def rows(path: Path, columns: int) -> Iterator[List[str]]:
 @functools.lru_cache(None)
 def types() -> Dict[str, ModelType]:
     """Returns the table."""
-    return {
-        name: ModelType(name, encoding, tuple(flags.split()), json.loads(f"{{{defaults}}}"), note)
-        for name, encoding, flags, defaults, note in rows(Path(__file__).parent / "types.txt", 5)
-    }
+    table = {}
+    for name, encoding, flags, members, note in rows(Path(__file__).parent / "types.txt", 5):
+        defaults = json.loads(f"{{{members}}}")
+        unread = defaults.pop("unread", {})
+        table[name] = ModelType(name, encoding, tuple(flags.split()), defaults, note, unread)
+    return table
 
 
 def type_of(name: Any) -> Optional[ModelType]:
@@ -56,6 +59,20 @@ def type_of(name: Any) -> Optional[ModelType]:
 def _named(value: Any) -> Optional[str]:
     name = value.get("model_type") if isinstance(value, dict) else None
     return name if isinstance(name, str) else None
+
+
+def without_unread(file: Dict[str, Any], name: Optional[str] = None) -> Dict[str, Any]:
+    """Returns a model, and its parts, without what its class saves and nobody reads."""
+    kind = type_of(_named(file) or name)
+    unread = kind.unread if kind else {}
+    parts = kind.defaults if kind and kind.composite else {}
+    kept = {}
+    for key, value in file.items():
+        if key in unread and value == unread[key] and isinstance(value, bool) == isinstance(unread[key], bool):
+            continue
+        inner = isinstance(value, dict) and (key in parts or "model_type" in value)
+        kept[key] = without_unread(value, parts.get(key)) if inner else value
+    return kept
 
 
 def near(name: str) -> List[str]:
@@ -90,6 +107,9 @@ def find_text(members: Members) -> Optional[str]:
             members.file = text
             name = _named(text) or inner or name
         elif inner:
+            if kind and "own_defaults" in kind.flags:
+                members.refuse(f"{key} is not there, and the class of {kind.name} has other sizes for it than that of "
+                               f"{inner}: it is needed")  # fmt: skip
             name = inner
             if kind and "flat" not in kind.flags:
                 members.note(f"{key} is not there: that of the defaults of its class, {inner}, is meant")
