@@ -335,7 +335,7 @@ def test_recurrent_gemma_has_no_longest_position() -> None:
     )
 
 
-CHATGLM = {
+CHATGLM: Dict[str, Any] = {
     "model_type": "chatglm", "hidden_size": 4096, "num_attention_heads": 32, "num_layers": 28, "kv_channels": 128,
     "seq_length": 8192, "multi_query_attention": True, "multi_query_group_num": 2,
 }  # fmt: skip
@@ -346,7 +346,8 @@ def test_chatglm_turns_half_of_each_head() -> None:
     assert (part.encoding, part.heads, part.key_heads, part.head_dim) == ("rope_interleaved", 32, 2, 128)
     assert (part.rotary_dim, part.dim, part.rope_theta, part.layers) == (64, 64, 10000, 28)
     assert part_of(**{**CHATGLM, "multi_query_attention": False}).key_heads == 32
-    for strange in ({"rope_ratio": 50}, {"position_encoding_2d": True}, {"rotary_percent": 0.25}):
+    stranger: List[Dict[str, Any]] = [{"rope_ratio": 50}, {"position_encoding_2d": True}, {"rotary_percent": 0.25}]
+    for strange in stranger:
         with pytest.raises(Refused, match=next(iter(strange))):
             read(**CHATGLM, **strange)
 
@@ -392,7 +393,7 @@ def test_layers_of_bamba_attend_where_a_list_says_so() -> None:
         read(model_type="bamba", **SIZES)
 
 
-STEP = {
+STEP: Dict[str, Any] = {
     "model_type": "step3p5", "num_hidden_layers": 4, "num_nextn_predict_layers": 1, "num_attention_heads": 64,
     "layer_types": ["full_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
     "rope_theta": [5e6, 1e4, 1e4, 1e4, 5e6], "partial_rotary_factors": [0.5, 1.0, 1.0, 1.0, 0.5],
