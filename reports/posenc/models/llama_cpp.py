@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from .config import Reading
 from .besides import note_besides
+from .config import Reading
 from .members import KEPT, Members, Otherwise, Range, is_number
 from .part import Frequencies, Part
 from .scaling import PICTURE, check_frequencies

@@ -4,9 +4,10 @@ import math
 from typing import Any
 
 from .embeddings import SIDE
+from .layers import hybrid
 from .members import Members, Otherwise
 from .part import Part
-from .rotation import find_rope, hybrid
+from .rotation import find_rope
 from .scaling import PICTURE, check_frequencies
 
 EXPERTS = ("num_local_experts", "num_experts_per_tok")  # have nothing to do with positions

@@ -1,0 +1,128 @@
+"""Which layers rotate: some rest, as a list, a pattern or the rule of a class says; some mix tokens in another way."""
+
+from typing import Any, Callable, Dict, List, Tuple
+
+from .members import MOST, Member, Members, is_number, member_of
+from .part import Origin, Part
+
+
+def hybrid(members: Members, part: Part) -> None:
+    """Counts the layers that attend, of those that mix in another way."""
+    members.whole(part, "every", "full_attention_interval layer_group_size", otherwise=MOST)
+    part.set("layers", part.layers // part.every, "layers / every")
+
+
+def _attends(kind: Any) -> bool:
+    return isinstance(kind, str) and ("hybrid" in kind or ("attention" in kind and "linear" not in kind))
+
+
+# Members that say which layers attend, of those that mix in another way: whether each of so many layers does.
+ATTEND: Dict[str, Callable[[List[Any], int], List[bool]]] = {
+    "attn_layer_indices": lambda said, layers: [layer in said for layer in range(layers)],
+    "layers_block_type": lambda said, layers: [_attends(one) for one in said],
+    "layer_types": lambda said, layers: [_attends(one) for one in said],
+    "block_types": lambda said, layers: [_attends(said[layer % len(said)]) for layer in range(layers)],
+}
+
+
+def attending_layers(members: Members, part: Part) -> None:
+    """Counts the layers that attend, of a type whose classes read a list of them."""
+    layers = part.layers
+    if "hybrid" in members.flags:
+        hybrid(members, part)
+    for name, which in ATTEND.items():
+        found = members.find(name) if name in members.defaults else Member(None, name)
+        if found.value is None and name == "attn_layer_indices" in members.defaults:
+            members.refuse("attn_layer_indices is not there: then none of its layers attends, and positions come from "
+                           "its state spaces alone")  # fmt: skip
+        attend = which(found.value, layers) if isinstance(found.value, list) and found.value else []
+        if not all(attend):
+            members.note(f"{sum(attend)} of {len(attend)} layers attend ({name})")
+            part.layers = sum(attend)
+            kind = "file" if found.path else "class"
+            part.origins["layers"] = Origin(kind, found.path or found.name, value=part.layers)
+
+
+def resting_layers(members: Members, part: Part) -> None:
+    """Reads the layers that do not rotate at all: a list of them, or one in so many."""
+    found = members.find("no_rope_layers layer_rope_theta")
+    layers = found.value if isinstance(found.value, list) else []
+    resting = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
+    if resting:
+        members.note(f"{resting} of {len(layers)} layers do not rotate ({found.name})")
+    if layers:
+        if members.reads("no_rope_layer_interval", ["no_rope_layer_interval"]):
+            members.consider("no_rope_layer_interval")  # of which the list is made
+        part.layers = len(layers) - resting
+        part.origins["layers"] = part.origin_in(found.path or found.name, part.layers)
+        return
+    members.whole(part, "every", "no_rope_layer_interval", otherwise=0)
+    if part.every:
+        backwards = part.every - 1 if "last_rests" in members.flags else 0
+        resting = (part.layers + backwards) // part.every
+        if part.layers:
+            members.note(f"{resting} of {part.layers} layers do not rotate (no_rope_layer_interval)")
+        else:
+            members.note(f"One layer in {part.every} does not rotate (no_rope_layer_interval)")
+        part.layers -= resting
+
+
+# Which layers attend to all positions where a file does not list them, of a type whose classes take no number for it.
+FULL: Dict[str, Callable[[int, int], bool]] = {
+    "flint": lambda layer, layers: layer < 2 or layer % 4 == 1 or layer == layers - 1,
+    "kolibri1": lambda layer, layers: layer % 5 == 4,
+}
+
+
+def _forced(members: Members, layers: int) -> List[bool]:
+    """Returns whether each layer rotates whatever it attends to: dense layers of cohere2_moe."""
+    if members.kind != "cohere2_moe" or members.file.get("prefix_dense_sliding_window_pattern", 1) != 1:
+        return [False] * layers
+    listed, first = (members.file.get(key) for key in ("mlp_layer_types", "first_k_dense_replace"))
+    if isinstance(listed, list):
+        return [one == "dense" for one in listed[:layers]] + [False] * (layers - len(listed))
+    return [is_number(first) and layer < first for layer in range(layers)]
+
+
+def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
+    """Returns whether each layer attends to all positions, and what says so."""
+    listed, layers = member_of(members.file, "layer_types"), range(part.layers)
+    if isinstance(listed.value, list) and listed.value:
+        return [one != "sliding_attention" for one in listed.value], listed.name
+    by_class = FULL.get(members.kind)
+    if by_class:
+        return [by_class(layer, part.layers) for layer in layers], "its class"
+    names = "sliding_window_pattern global_attn_every_n_layers"
+    pattern = members.find(names)
+    marks = pattern.value
+    if isinstance(marks, str) and marks and set(marks) <= set("LG"):  # the last layer attends to all, whatever it says
+        return [marks[layer % len(marks)] == "G" or layer == part.layers - 1 for layer in layers], pattern.name
+    members.whole(part, "every", names, otherwise=4)
+    if part.every < 1:
+        members.refuse(f"{pattern.name} is {part.every}: a whole number of layers, from 1, is needed")
+    # The dense layers that cohere2_moe begins with have a pattern of their own.
+    first = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
+    begin = int(max(0, min(first, part.layers))) if is_number(first) else 0
+    own = members.file.get("prefix_dense_sliding_window_pattern", 1)
+    if not isinstance(own, int) or own < 1:
+        members.refuse(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers, from 1, is needed")
+    return [
+        layer % own == own - 1 if layer < begin else (layer - begin) % part.every == part.every - 1 for layer in layers
+    ], pattern.name or "its class"
+
+
+def full_rests(members: Members, part: Part) -> None:
+    """Counts the layers that rotate where those that attend to all positions do not."""
+    if members.file.get("sliding_window", 0) is None:
+        if "without_window" in members.flags:
+            return  # they rotate, too
+        if "needs_window" in members.flags:
+            members.refuse("sliding_window is null, and only layers with a window rotate: a number is needed")
+    full, source = _rests(members, part)
+    resting = sum(rests and not forced for rests, forced in zip(full, _forced(members, len(full))))
+    if resting == len(full):
+        members.refuse(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
+    if resting:
+        members.note(f"{resting} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
+        part.layers = len(full) - resting
+        part.say("layers", f"layers with a window ({source})")
