@@ -45,7 +45,7 @@ survey_of() {
     release=$1
     shift
     OMP_NUM_THREADS=1 build-survey/"$release"/bin/python conformance/models/survey.py --seen "build-survey/$release.jsonl" \
-        --figures "build-survey/$release.json" "$@" 2>"build-survey/$release.log"
+        --published reports/tests/published.jsonl.gz --figures "build-survey/$release.json" "$@" 2>"build-survey/$release.log"
 }
 
 survey_write() {

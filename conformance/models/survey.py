@@ -2,7 +2,7 @@
 """Asks transformers itself how each of its model types encodes positions, and writes types.txt.
 
     survey.py [--program build/posenc] [--seen FILE] [--types a,b] [--mutations 40] [--seed 1]
-              [--write] [--figures FILE]
+              [--published FILE] [--write] [--figures FILE]
 
 Every configuration class is made with its defaults, its model is built without memory for weights, and
 what of it encodes positions is looked at; --seen keeps that in a file, as it takes the most time.  Types
@@ -17,6 +17,7 @@ writes nothing new.
 import argparse
 import collections
 import copy
+import gzip
 import json
 import os
 import random
@@ -25,6 +26,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "survey"))
 import compare
 import kinds
+import one
 import rows
 import table
 from look import look
@@ -65,21 +67,13 @@ def see(types, names, path):
     return seen
 
 
-def text_part(types, told, name):
-    """(key, type) of the part of a model of several that is read as its text; None where it has none of a known class."""
-    row = told[name]
-    key, part = next(iter(row.members.items()), (None, None))
-    inner = told.get(part)
-    return (key, part) if key and part in types and inner and inner.encoding != "composite" else None
-
-
 def files(types, seen, told, count, seed):
     """(type, type of the part that is read, file, file as the class saves it, what transformers computes of them: a text
     where it refuses the file)."""
     for name in sorted(seen):
         row, key, part = told.get(name), None, name
         if row and row.encoding == "composite":
-            key, part = text_part(types, told, name) or (None, None)
+            key, part = one.text_part(types, told, name) or (None, None)
             row = told.get(part)
         kind = row and not row.refused and kinds.kind_of(row)
         if not kind or "error" in seen.get(part, {"error": ""}):
@@ -184,6 +178,19 @@ def made_again(types, seen, told, found):
     return made
 
 
+def judge_published(types, told, program, path, seen):
+    """{outcome: [model, ...]} of the published files of a list, with the reason where there is one."""
+    found = collections.defaultdict(list)
+    with gzip.open(path, "rt") as lines:
+        for record in map(json.loads, lines):
+            file = record["config"]
+            what, why = one.check(types, told, program, file, seen) if "model_type" in file else (one.UNASKED, "no model_type")
+            found[what].append(f"{record['model']}: {why}".rstrip(": "))
+            if what == one.DIFFERS:
+                print(f"{record['model']}: published: {why}: {json.dumps(file)}", file=sys.stderr)
+    return found
+
+
 def figures_of(options, seen, told, found):
     """What page.py writes docs/models.md of."""
     def of(name):
@@ -201,6 +208,7 @@ def summary(figures):
     types = figures["types"].values()
     return {"types": len(types), "encodings": collections.Counter(t["encoding"] for t in types),
             "compared": sum(1 for t in types if "counts" in t),
+            "published": {what: len(models) for what, models in figures.get("published", {}).items()},
             "files": sum((t.get("counts", collections.Counter()) for t in types), collections.Counter())}
 
 
@@ -212,6 +220,7 @@ def main():
     parser.add_argument("--mutations", type=int, default=40)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--write", action="store_true", help="write types.txt anew")
+    parser.add_argument("--published", help="published files to read and ask, too (reports/tests/published.jsonl.gz)")
     parser.add_argument("--figures", help="a file for the counts, as JSON")
     options = parser.parse_args()
     types = config_classes()
@@ -223,6 +232,8 @@ def main():
     jobs = list(files(types, seen, told, options.mutations, options.seed))
     found = judge(jobs, told, options.program)
     figures = figures_of(options, seen, told, found)
+    if options.published:
+        figures["published"] = judge_published(types, told, options.program, options.published, seen)
     print(json.dumps(summary(figures), indent=1))
     if options.figures:
         with open(options.figures, "w") as file:
@@ -230,7 +241,8 @@ def main():
     if options.write:
         versions = f"transformers {figures['transformers']} with torch {figures['torch']}"
         table.write(rows.TABLE, made_again(types, seen, told, found), versions)
-    return 1 if any(of["wrong"] or of.get("saved") for of in found.values()) else 0
+    otherwise = figures.get("published", {}).get(one.DIFFERS)
+    return 1 if otherwise or any(of["wrong"] or of.get("saved") for of in found.values()) else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import shlex
 import sys
 import textwrap
 from argparse import Action, ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any, Iterator, List, Optional, Tuple
 
 from ..command import Parser
@@ -14,6 +15,7 @@ from ..models.model import Model, read_model
 from ..models.places import find
 from ..models.presets import preset
 from ..show import plain
+from .check import check
 from .origins import read_lines
 from .pages import thing_lines
 from .parts import part_lines, title
@@ -52,6 +54,7 @@ def _parser() -> Parser:
     what.add_argument("--config", metavar="FILE", action=Once, help=files)
     what.add_argument("--model", metavar="NAME", action=Once, help="a preset (posenc list models)")
     what.add_argument("--types", action="store_true", help="the model types that are read, and those that are rejected")
+    add("--check", action="store_true", help="ask transformers, where this Python has it, whether it is read rightly")
     add("--record", action="store_true", help="print what the engine needs to know: a record, in JSON")
     add("--for", dest="command", metavar="COMMAND", default="explain", help="whom messages name (default: explain)")
     return parser
@@ -116,6 +119,10 @@ def main(arguments: List[str]) -> int:
     except Refused as why:
         print(f"posenc {options.command}: {option}: {plain(str(why))}", file=sys.stderr)
         return 2
+    if options.check and option == "--config":
+        rightly, said = check(Engine(), Path(where))
+        print(plain(f"{where}: {said}"))
+        return 0 if rightly else 1
     if options.record:
         print(json.dumps(model.record()))
         return 0
