@@ -195,4 +195,16 @@ cp stdout wanted
 run "$POSENC" table rope_table --config "$scratch/stored.json"
 if [ -s wanted ] && cmp -s stdout wanted; then pass 'tables are f32'; else fail 'tables are f32' 'other bytes'; fi
 hushes 'of which no storage is said' storage
+# Without Python presets work, and what it reads ends in a line.
+if [ -z "${PROGRAM:-}" ]; then
+    cp "$POSENC" "$scratch/alone"
+    for arguments in 'list types' "table rope_table --positions 1 --config $scratch/release"; do
+        # shellcheck disable=SC2086  # a list of words
+        run env PATH=/nowhere "$scratch/alone" $arguments
+        same "without Python: ${arguments%% *}" "$status $(wc -l <stderr)" '2 1'
+        says 'in a message' 'is read in Python, and posenc-explain is not installed'
+    done
+    run env PATH=/nowhere "$scratch/alone" table rope_table --model llama-2-7b --positions 1
+    same 'without Python: a preset' "$status" 0
+fi
 finish
