@@ -27,8 +27,18 @@ def evidence(of):
     return "defaults" if counts.get("read rightly") else "people"
 
 
-def total(types):
-    return sum((collections.Counter(t.get("counts", {})) for t in types), collections.Counter())
+SAVED = "saved: "
+
+
+def total(types, saved=False):
+    """What became of files, or of the same as their class saves them."""
+    counts = sum((collections.Counter(t.get("counts", {})) for t in types), collections.Counter())
+    return {what.replace(SAVED, ""): n for what, n in counts.items() if what.startswith(SAVED) == saved}
+
+
+def only_saved(types):
+    """Files that are rejected as their class saves them, or read otherwise, and not as they were written."""
+    return sum(of.get("saved", 0) for of in types.values())
 
 
 def kinds_of(types):
@@ -143,7 +153,8 @@ def main():
     refused = [t for t in with_positions if t["encoding"] == "refused"]
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     print(environment.from_string(open(FORM).read()).render(
-        newer=newer, older=older, types=types, kinds=list(kinds_of(types)), files=total(types.values()),
+        newer=newer, older=older, types=types, saved=total(types.values(), True), only_saved=only_saved(types),
+        published=newer["published"], kinds=list(kinds_of(types)), files=total(types.values()),
         n_types=len(types), n_with=len(with_positions), n_read=len(with_positions) - len(refused),
         evidence=collections.Counter(evidence(t) for t in with_positions if t["encoding"] != "refused"),
         refused=reasons(types, "refused"), without=reasons(types, "none"), composites=composites(types),
