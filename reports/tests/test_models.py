@@ -26,7 +26,7 @@ LABEL = 63  # bytes that C kept of a label
 CORRECTED = (
     "mimo_v2_flash", "t5gemma\"", "t5_gemma_module", "recurrent_gemma", "zamba2\"", "nomic_bert", "jina_embeddings_v3",
     "bailing_hybrid", "chatglm", '"bloom"', "edgetam_video", '"sam"', '"sam2"', "sam2_video", "sam_hq", "nope",
-    "step3p", "bamba",
+    "step3p", "bamba", '"glmasr"', '"pe_', '"voxtral',
     '"per_layer_config": {"1": {"sliding_window"',
 )  # fmt: skip
 # Refusals that say it in other words now, by a piece of the old ones.
@@ -413,6 +413,19 @@ def test_the_part_that_a_class_has_other_sizes_for_is_asked_for() -> None:
     with pytest.raises(Refused, match="text_config is not there, and the class of mistral3 has other sizes for it"):
         read(model_type="mistral3")
     assert part_of(model_type="mistral3", text_config={"model_type": "mistral"}).key_heads == 8
+
+
+def test_what_a_class_of_several_parts_takes_for_its_text_counts() -> None:
+    part = part_of(model_type="voxtral", text_config={"num_attention_heads": 16})
+    assert (part.heads, part.key_heads, part.head_dim, part.rope_theta) == (16, 8, 128, 1e8)
+    assert part.origins["rope_theta"].kind == "class"
+
+
+def test_what_a_class_saves_and_never_uses_is_read_as_if_it_were_not_there() -> None:
+    sizes = {"model_type": "minimax_m3_vl_text", "head_dim": 128}
+    assert part_of(**sizes, rotary_dim=64).rotary_dim == part_of(**sizes).rotary_dim
+    with pytest.raises(Refused, match="rotary_dim is 32"):
+        read(**sizes, rotary_dim=32)
 
 
 def test_a_window_by_layer_changes_no_position() -> None:

@@ -17,7 +17,7 @@ def section_of(row):
 
 def line(name, row):
     flags = sorted(row.flags, key=lambda word: word == "surveyed")
-    members = json.dumps({**row.members, **({"unread": row.unread} if row.unread else {})})[1:-1].replace("|", " ")
+    members = json.dumps({**row.members, **row.more})[1:-1].replace("|", " ")
     return f"{name} | {row.encoding} | {' '.join(flags)} | {members} | {row.besides}".rstrip(" |")
 
 

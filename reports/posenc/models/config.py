@@ -347,7 +347,7 @@ def read_config(root: Any) -> Reading:
     members = Members(root=root, file=root)
     name = find_text(members)
     kind = type_of(name)
-    members.defaults = kind.defaults if kind else {}
+    members.defaults = {**kind.defaults, **members.fills} if kind else {}
     members.flags = kind.flags if kind else ()
     members.surveyed = "surveyed" in members.flags
     members.kind = name or ""

@@ -127,6 +127,7 @@ class Members:
     within: str = ""  # path of the object in the file, with a dot behind it
     before: str = ""  # of every key: "llama." in a GGUF file
     moved: Dict[str, str] = field(default_factory=dict)  # members that the file has elsewhere: their paths by name
+    fills: Dict[str, Any] = field(default_factory=dict)  # what the class of a model of parts takes for its text
     considered: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
 
     def refuse(self, reason: str) -> NoReturn:

@@ -32,6 +32,7 @@ UNRELATED = {
     "reduction_position": "where frames are joined",
     "mm_newline_position": "where tokens of line breaks stand",
     "t2u_max_position_embeddings": "another stack's length",
+    "max_target_positions": "another stack's length",
     "max_text_positions": "another stack's length",
     "max_speech_positions": "another stack's length",
     "offset_alibi": "unread by the classes of Bloom",
@@ -77,6 +78,8 @@ def check_silence(members: Members, kind: str) -> None:
     for key, value in _unread(members):
         if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
             continue
+        if key == "rope_scaling_layers" and value == list(range(len(value or []))):
+            continue  # all of them
         shown = "a list" if isinstance(value, list) and value else json.dumps(value)[:60]
         if key in UNCOVERED:
             members.note(f"{key}: {UNCOVERED[key]}")

@@ -19,6 +19,7 @@ class ModelType(NamedTuple):
     flags: Tuple[str, ...]
     defaults: Dict[str, Any]
     note: str
+    fills: Dict[str, Any] = {}  # of a model of parts: what its class takes for its text where the file says nothing
     unread: Dict[str, Any] = {}  # what its class has and saves, and nobody reads: of this value it changes nothing
 
     @property
@@ -46,8 +47,8 @@ def types() -> Dict[str, ModelType]:
     table = {}
     for name, encoding, flags, members, note in rows(Path(__file__).parent / "types.txt", 5):
         defaults = json.loads(f"{{{members}}}")
-        unread = defaults.pop("unread", {})
-        table[name] = ModelType(name, encoding, tuple(flags.split()), defaults, note, unread)
+        fills, unread = (defaults.pop(key, {}) for key in ("fills", "unread"))
+        table[name] = ModelType(name, encoding, tuple(flags.split()), defaults, note, fills, unread)
     return table
 
 
@@ -101,6 +102,8 @@ def find_text(members: Members) -> Optional[str]:
         key, inner = next(iter(kind.defaults.items())) if kind and kind.composite else ("text_config", None)
         inside = members.file if isinstance(members.file, dict) else {}
         text = inside.get(key, inside.get("text_config") if inner else None)
+        if kind and kind.composite:
+            members.fills = kind.fills
         if text is not None:
             if not isinstance(text, dict):
                 members.refuse(f"{key} is no object: one with the sizes of the text model, or null, is needed")
