@@ -12,7 +12,7 @@ from ..models.model import Model
 from ..models.presets import preset, presets
 
 HERE = Path(__file__).parent
-FOLDER = next(folder for folder in (HERE / "encodings", HERE.parents[2] / "docs" / "encodings") if folder.is_dir())
+FOLDERS = (HERE / "encodings", HERE.parents[2] / "docs" / "encodings")  # installed, and in the source tree
 PARAMETERS = "parameters"
 WIDTH = 100
 
@@ -25,10 +25,17 @@ class Parameter(NamedTuple):
     also: str
 
 
+def _folder() -> Path:
+    for folder in FOLDERS:
+        if folder.is_dir():
+            return folder
+    raise CommandError(f"the pages of encodings are not installed (got neither of {FOLDERS[0]} and {FOLDERS[1]}).")
+
+
 @functools.lru_cache(None)
 def parameters() -> Dict[str, Parameter]:
     """Returns the parameters by name."""
-    lines = (FOLDER / f"{PARAMETERS}.md").read_text(encoding="utf-8").splitlines()
+    lines = (_folder() / f"{PARAMETERS}.md").read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     rows = [Parameter(*row) for row in cells if len(row) == 3][2:]  # below the heading
     return {row.name: row for row in rows}
@@ -37,7 +44,7 @@ def parameters() -> Dict[str, Parameter]:
 @functools.lru_cache(None)
 def pages() -> Dict[str, str]:
     """Returns the pages by name."""
-    files = sorted(file for file in FOLDER.glob("*.md") if file.stem != PARAMETERS)
+    files = sorted(file for file in _folder().glob("*.md") if file.stem != PARAMETERS)
     return {file.stem: file.read_text(encoding="utf-8") for file in files}
 
 
