@@ -382,4 +382,23 @@ if [ $status = 0 ] && grep -q 'left out: torch_exp_f32: scaling' stderr && ! gre
 else
     fail 'errors: a mode that lacks the scaling is left out by name' "exit $status: $(head -n 1 stderr)"
 fi
+# Frequencies of a problem are those of the options that say the same; drift is where a profile leaves the exact one.
+run "$POSENC" table frequencies --dim 64 --rope-theta 500000 --scaling linear --factor 4
+cp stdout wanted
+run "$POSENC" table frequencies --problem 'rope_table rotary_dim=64 rope_theta=500000 scaling=linear factor=4 tokens=1'
+if [ -s wanted ] && cmp -s stdout wanted; then pass 'frequencies of a problem'; else fail 'frequencies of a problem' 'other bytes'; fi
+run "$POSENC" table drift --problem 'rope_table profile=hf_f32 rotary_dim=64 tokens=1 position_offset=60000'
+same 'drift: limits' "$(cut -d, -f1 stdout | tr '\n' ' ')" 'limit 0.001 0.01 '
+first=$(sed -n 's/^0.001,//p' stdout)
+run "$POSENC" table drift --problem "rope_table profile=hf_f32 rotary_dim=64 tokens=1 position_offset=$((first - 1))"
+same 'drift: not before' "$(sed -n 2p stdout)" '0.001,'
+run "$POSENC" table drift --problem "rope_table profile=hf_f32 rotary_dim=64 tokens=1 position_offset=$first"
+same 'drift: from there on' "$(sed -n 2p stdout)" "0.001,$first"
+run "$POSENC" table drift --problem 'rope_table rotary_dim=64 tokens=1 position_offset=60000'
+same 'drift: the exact profile has none' "$(sed -n '2,3p' stdout | tr '\n' ' ')" '0.001, 0.01, '
+rm -f work/*
+refuses 'drift of nothing' "TABLE: drift: needs --problem 'rope_table profile=hf_f32" table drift
+refuses 'drift of a rotation' 'rope_half: has no frequencies: expected rope_table or sinusoidal' \
+    table drift --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
+refuses 'a table and a problem' 'TABLE: rope_table: expected --problem alone' table rope_table --problem 'rope_table rotary_dim=8 tokens=1'
 finish
