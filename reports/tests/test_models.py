@@ -26,14 +26,14 @@ LABEL = 63  # bytes that C kept of a label
 CORRECTED = (
     "mimo_v2_flash", "t5gemma\"", "t5_gemma_module", "recurrent_gemma", "zamba2\"", "nomic_bert", "jina_embeddings_v3",
     "bailing_hybrid", "chatglm", '"bloom"', "edgetam_video", '"sam"', '"sam2"', "sam2_video", "sam_hq", "nope",
-    "step3p", "bamba", '"glmasr"', '"pe_', '"voxtral',
+    "step3p", "bamba", '"glmasr"', '"pe_', '"voxtral', "depth_pro",
     '"per_layer_config": {"1": {"sliding_window"',
 )  # fmt: skip
 # Refusals that say it in other words now, by a piece of the old ones.
 REWORDED = (
     "rope_local_base_freq is missing for layers",
     "invalid token", "real number overflow", "duplicate object key", "frequencies cannot be made",
-    "near to it: llama", "unexpected token", "it holds a NUL", "maximum parsing depth",
+    "near to it: llama", "has 'short_mscale'", "unexpected token", "it holds a NUL", "maximum parsing depth",
 )  # fmt: skip
 # Sizes given to types that read them in a part, or under another name: refused by the key that they do not read.
 UNREAD = '"hidden_size": 1024, "num_attention_heads": 32, "max_position_embeddings": 2000}'
@@ -426,6 +426,34 @@ def test_what_a_class_saves_and_never_uses_is_read_as_if_it_were_not_there() -> 
     assert part_of(**sizes, rotary_dim=64).rotary_dim == part_of(**sizes).rotary_dim
     with pytest.raises(Refused, match="rotary_dim is 32"):
         read(**sizes, rotary_dim=32)
+
+
+LONG: Dict[str, Any] = {
+    "type": "longrope",
+    "short_factor": [1.0] * 8,
+    "long_factor": [2.0] * 8,
+    "original_max_position_embeddings": 50,
+}
+
+
+def test_one_attention_factor_of_phi_3_5_moe_is_read() -> None:
+    sizes: Dict[str, Any] = {
+        "model_type": "phimoe",
+        **SIZES,
+        "num_key_value_heads": 4,
+        "original_max_position_embeddings": 50,
+    }
+    assert part_of(**sizes, rope_scaling={**LONG, "short_mscale": 1.25, "long_mscale": 1.25}).attention_factor == 1.25
+    with pytest.raises(Refused, match="short_mscale is 1.25 and long_mscale 1.5: one attention factor"):
+        read(**sizes, rope_scaling={**LONG, "short_mscale": 1.25, "long_mscale": 1.5})
+    with pytest.raises(Refused, match="short_mscale is 1.25, which the classes of this model_type do not read"):
+        read(**{**sizes, "model_type": "phi3"}, rope_scaling={**LONG, "short_mscale": 1.25, "long_mscale": 1.25})
+
+
+def test_a_word_for_an_encoding_that_no_class_reads_is_noted_unless_it_names_one() -> None:
+    assert "position_embedding_type is not read" in read(model_type="bert", position_embedding_type="sans_pos").notes
+    with pytest.raises(Refused, match="position_embedding_type 'relative_key'"):
+        read(model_type="bert", position_embedding_type="relative_key")
 
 
 def test_a_window_by_layer_changes_no_position() -> None:

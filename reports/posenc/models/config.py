@@ -22,6 +22,8 @@ EMBEDDING_TYPES = {
     "rope_interleaved": "rope rotary absolute rope_gptj", "alibi": "alibi", "t5": "relative", "deberta": "relative",
     "transformer_xl": "relative", "shaw": "relative relative_key", "decomposed": "", "window": "relative",
 }  # fmt: skip
+# Words that name an encoding, whether or not the classes of a type read them.
+NAMED = {*" ".join(EMBEDDING_TYPES.values()).split(), "relative_key_query", "sine", "rope_2d", "none"}
 STORAGE = {"float32": "f32", "float": "f32", "float16": "f16", "half": "f16", "bfloat16": "bf16"}
 STACKS = (
     "encoder decoder text image rows columns spatial temporal stage1 stage2 stage3 stage4 seen full sliding".split()
@@ -126,6 +128,10 @@ def _check_embedding_type(members: Members, encoding: str) -> None:
                        f"{fitting}")  # fmt: skip
     if said == "nope":
         members.refuse("position_embedding_type is nope: such a model has no positions in its attention or embeddings")
+    unread = "surveyed" in members.flags and "position_embedding_type" not in members.defaults
+    if said is not None and unread and isinstance(said, str) and said not in NAMED:
+        members.note("position_embedding_type is not read by the classes of this model_type, whatever it says")
+        return
     if said is not None and said not in fitting.split():
         word = said[:60] if isinstance(said, str) else "(no text)"
         members.refuse(f"position_embedding_type '{word}' is not supported here; supported: {fitting}")

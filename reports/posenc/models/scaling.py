@@ -25,7 +25,15 @@ RULES: Dict[str, List[str]] = {
     "yarn": [*YARN],
     "dynamic": ["factor", "max_position_embeddings"],
     "ntk": ["alpha"],
-    "longrope": ["factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor"],
+    "longrope": [
+        "factor",
+        "original_max_position_embeddings",
+        "attention_factor",
+        "short_factor",
+        "long_factor",
+        "short_mscale",
+        "long_mscale",
+    ],
     "proportional": ["factor", "partial_rotary_factor"],
     "resonance_yarn": [*YARN],
 }
@@ -40,6 +48,7 @@ ANY_RULE = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_s
 BY_RULE = (
     "factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor", "attention_factor",
     "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate", "short_factor", "long_factor",
+    "short_mscale", "long_mscale",
 )  # fmt: skip
 NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
 # Types whose dynamic scaling with an alpha is a larger base at any length: theta alpha^(d / (d - 2)).
@@ -175,6 +184,15 @@ def _longrope(members: Members, part: Part) -> None:
             f"factor is {given:.9g} where max_position_embeddings / original_max_position_embeddings is "
             f"{part.factor:.9g}: they must agree (releases of that library differ in which they take)"
         )
+    short, long = (member_of(members.file, name).value for name in ("short_mscale", "long_mscale"))
+    if short is not None and members.kind != "phimoe":
+        members.refuse(f"short_mscale is {short}, which the classes of this model_type do not read: leave it out")
+    if short != long or not isinstance(short, (int, float, type(None))):
+        members.refuse(f"short_mscale is {short} and long_mscale {long}: one attention factor, for sequences of any "
+                       "length, is needed")  # fmt: skip
+    if short is not None:
+        part.attention_factor = float(short)
+        part.origins["attention_factor"] = part.origin_in(members.path("short_mscale"), part.attention_factor)
     for name in ("short_factor", "long_factor"):
         found = member_of(members.file, name)
         accepted = Range(0.0009765625, 1e9, whole=False)
