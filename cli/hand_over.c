@@ -140,7 +140,7 @@ static int run_and_read(char **argv, char **output)
     *output = read_all(ends[0]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_USAGE;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 char *hand_over_read(const struct cli *cli, const char *option, const char *name, char **argv)
@@ -161,6 +161,9 @@ char *hand_over_read(const struct cli *cli, const char *option, const char *name
         cli_refuse(cli, option, NULL,
                    "is read in Python: %s is not found.  Install Python 3.9 or later %s",
                    python, way_on);
+    if (status > 128)
+        cli_refuse(cli, option, NULL, "is read in Python, and posenc-%s was ended by signal %d",
+                   name, status - 128);
     if (status == 0 && output)
         return output;
     free(output);

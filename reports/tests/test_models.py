@@ -424,6 +424,7 @@ def test_what_a_class_of_several_parts_takes_for_its_text_counts() -> None:
 def test_what_a_class_saves_and_never_uses_is_read_as_if_it_were_not_there() -> None:
     sizes = {"model_type": "minimax_m3_vl_text", "head_dim": 128}
     assert part_of(**sizes, rotary_dim=64).rotary_dim == part_of(**sizes).rotary_dim
+    assert "rotary_dim is 64, which changes nothing: it is not read" in read(**sizes, rotary_dim=64).notes
     with pytest.raises(Refused, match="rotary_dim is 32"):
         read(**sizes, rotary_dim=32)
 

@@ -11,7 +11,7 @@ from .besides import note_besides
 from .members import Members, Refused, member_of, path_of
 from .part import Part
 from .rotation import rotation
-from .silence import check_silence
+from .silence import check_silence, note_neutral
 from .tower import tower
 from .types import ModelType, find_text, find_tower, type_of, unknown, without_unread
 
@@ -349,7 +349,8 @@ def read_config(root: Any) -> Reading:
     if not isinstance(root, dict):
         holds = "an array" if isinstance(root, list) else "no object"
         raise Refused(f'it holds {holds}: an object, {{"model_type": ...}}, is needed')
-    root = without_unread(root)
+    dropped: Dict[str, Any] = {}
+    root = without_unread(root, dropped)
     members = Members(root=root, file=root)
     name = find_text(members)
     kind = type_of(name)
@@ -392,6 +393,8 @@ def read_config(root: Any) -> Reading:
     members.consider("rope_scaling", "rope_parameters", "position_embedding_type", "position_embeddings_type",
                      "per_layer_config", "original_max_position_embeddings")  # fmt: skip
     check_silence(members, reading.type)
+    for key, value in dropped.items():
+        note_neutral(members, key, value)
     if members.assumed:
         members.note(f"Not in the file, and taken as the classes of this model_type do: {', '.join(members.assumed)}")
     return reading

@@ -73,6 +73,16 @@ def _changes_nothing(key: str, value: Any) -> bool:
     return value is None or value in EMPTY or any(value == one for one in neutral if not isinstance(one, bool))
 
 
+def _shown(value: Any) -> str:
+    return "a list" if isinstance(value, list) and value else json.dumps(value)[:60]
+
+
+def note_neutral(members: Members, key: str, value: Any) -> None:
+    """Notes a key about positions whose value changes nothing."""
+    if ABOUT_POSITIONS.search(key):
+        members.note(f"{key} is {_shown(value)}, which changes nothing: it is not read")
+
+
 def check_silence(members: Members, kind: str) -> None:
     """Notes or refuses keys about positions that were not read."""
     for key, value in _unread(members):
@@ -80,11 +90,10 @@ def check_silence(members: Members, kind: str) -> None:
             continue
         if key == "rope_scaling_layers" and value == list(range(len(value or []))):
             continue  # all of them
-        shown = "a list" if isinstance(value, list) and value else json.dumps(value)[:60]
         if key in UNCOVERED:
             members.note(f"{key}: {UNCOVERED[key]}")
         elif _changes_nothing(key, value):
-            members.note(f"{key} is {shown}, which changes nothing: it is not read")
+            note_neutral(members, key, value)
         else:
-            members.refuse(f"{key} is {shown}: a key about positions that is not read for model_type '{kind}'. "
+            members.refuse(f"{key} is {_shown(value)}: a key about positions that is not read for model_type '{kind}'. "
                            "Remove it if it changes nothing")  # fmt: skip

@@ -62,17 +62,18 @@ def _named(value: Any) -> Optional[str]:
     return name if isinstance(name, str) else None
 
 
-def without_unread(file: Dict[str, Any], name: Optional[str] = None) -> Dict[str, Any]:
-    """Returns a model, and its parts, without what its class saves and nobody reads."""
+def without_unread(file: Dict[str, Any], dropped: Dict[str, Any], name: Optional[str] = None) -> Dict[str, Any]:
+    """Returns a model, and its parts, without what its class saves and nobody reads, which goes to `dropped`."""
     kind = type_of(_named(file) or name)
     unread = kind.unread if kind else {}
     parts = kind.defaults if kind and kind.composite else {}
     kept = {}
     for key, value in file.items():
         if key in unread and value == unread[key] and isinstance(value, bool) == isinstance(unread[key], bool):
+            dropped[key] = value
             continue
         inner = isinstance(value, dict) and (key in parts or "model_type" in value)
-        kept[key] = without_unread(value, parts.get(key)) if inner else value
+        kept[key] = without_unread(value, dropped, parts.get(key)) if inner else value
     return kept
 
 
