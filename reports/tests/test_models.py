@@ -27,6 +27,7 @@ CORRECTED = (
     "mimo_v2_flash", "t5gemma\"", "t5_gemma_module", "recurrent_gemma", "zamba2\"", "nomic_bert", "jina_embeddings_v3",
     "bailing_hybrid", "chatglm", '"bloom"', "edgetam_video", '"sam"', '"sam2"', "sam2_video", "sam_hq", "nope",
     "step3p", "bamba", '"glmasr"', '"pe_', '"voxtral', "depth_pro",
+    '"original_max_position_embeddings": 20,',
     '"per_layer_config": {"1": {"sliding_window"',
 )  # fmt: skip
 # Refusals that say it in other words now, by a piece of the old ones.
@@ -455,6 +456,13 @@ def test_a_word_for_an_encoding_that_no_class_reads_is_noted_unless_it_names_one
     assert "position_embedding_type is not read" in read(model_type="bert", position_embedding_type="sans_pos").notes
     with pytest.raises(Refused, match="position_embedding_type 'relative_key'"):
         read(model_type="bert", position_embedding_type="relative_key")
+
+
+def test_the_original_length_beside_the_object_for_scaling_counts() -> None:
+    rope = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 50}
+    model = read(model_type="llama", **SIZES, rope_scaling=rope, original_max_position_embeddings=25)
+    assert model.reading.parts[0].original_max_position_embeddings == 25
+    assert "original_max_position_embeddings of rope_scaling is 50, which does not count: 25 beside it" in model.notes
 
 
 def test_a_window_by_layer_changes_no_position() -> None:

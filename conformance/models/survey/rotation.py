@@ -4,6 +4,8 @@ import json
 import sys
 import zlib
 
+import transformers.modeling_rope_utils
+
 import axes
 import rows
 import sizes
@@ -242,7 +244,12 @@ def check_runs(config, truth):
 def rotary_truth(modules, config):
     found = {}
     for cls, local in modules:
-        made = cls(config=config)
+        own = config
+        if local and not PARAMETERS:  # as the models of these releases do it
+            own = copy.deepcopy(config)
+            own.rope_theta = next((v for k in ("rope_local_base_freq", "local_rope_theta") if (v := getattr(config, k, None))), config.rope_theta)
+            own.rope_scaling = {"rope_type": "default"}
+        made = cls(config=own)
         for layers, (freqs, factor, shape) in frequencies(made).items():
             name = layers or ("sliding_attention" if local else "")
             found[name] = (freqs, factor)
@@ -258,6 +265,8 @@ def judge(said, answer):
         if "omega" not in p:
             return f"it is read as {p['encoding']}"
         theirs = [truth[name]] if name in truth else list(truth.values()) if name == "" else []
+        if name == "full_attention" and set(truth) == {"", "sliding_attention"}:
+            theirs = [truth[""]]  # releases before 5: a module of its own for the layers that slide
         if not theirs and truth and "" not in truth and not p.get("layers"):
             continue  # a type of layers that no layer is of
         if not theirs:
@@ -276,6 +285,8 @@ def judge(said, answer):
         return "its pairs follow other axes"
     return sizes.judge(mine, answer["sizes"]) if answer["sizes"] else ""
 
+# Releases before 5 know rope_scaling alone, which has neither base nor share, and is one for all layers.
+PARAMETERS = hasattr(transformers.modeling_rope_utils, "RopeParameters")
 FACTORS = {"linear": {"factor": 4.0}, "dynamic": {"factor": 2.0},
            "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
            "yarn": {"factor": 4.0, "original_max_position_embeddings": 2048},
@@ -298,9 +309,9 @@ def rope_object(rng, rule, pairs, theta):
             del rope["original_max_position_embeddings"]
     if rule == "llama3" and rng.random() < 0.3:
         rope["factor"] = 32.0
-    if theta and rng.random() < 0.7:
+    if theta and rng.random() < 0.7 and PARAMETERS:
         rope["rope_theta"] = theta
-    if rng.random() < 0.1:
+    if rng.random() < 0.1 and PARAMETERS:
         rope["partial_rotary_factor"] = 0.5
     return rope
 
@@ -326,8 +337,8 @@ def mutate(rng, plain, seen):
         rule = rng.choice(list(FACTORS))
         theta = out.get("rope_theta") or rng.choice(NUMBERS["rope_theta"])
         nested = [l for l in (plain.get("layer_types") or []) if isinstance(l, str)]
-        name = rng.choice(["rope_scaling", "rope_parameters"])
-        if nested and rng.random() < 0.4:
+        name = rng.choice(["rope_scaling", "rope_parameters"] if PARAMETERS else ["rope_scaling"])
+        if nested and rng.random() < 0.4 and PARAMETERS:
             out[name] = {l: rope_object(rng, rng.choice(list(FACTORS)), pairs, theta) for l in sorted(set(nested))}
         else:
             out[name] = rope_object(rng, rule, pairs, theta)

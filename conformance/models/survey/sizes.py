@@ -75,7 +75,10 @@ def turning(model):
         return counted
     hooks = [m.register_forward_pre_hook(lambda m, args, path=path: now.__setitem__(0, path))
              for path, m in model.named_modules() if "ttention" in type(m).__name__]
-    for m in model.modules():
+    for m in model.modules():  # frequencies that depend on the length ask for values, which there are none of
+        rule = getattr(m, "rope_type", None)
+        if isinstance(rule, (str, dict)):
+            m.rope_type = "default" if isinstance(rule, str) else dict.fromkeys(rule, "default")
         if IDLE.search(type(m).__name__):
             m.forward = lambda hidden_states, *args, **kwargs: hidden_states
     tokens = torch.zeros((1, 4), dtype=torch.long, device="meta")

@@ -159,7 +159,11 @@ def build(cls, config, seconds=20):
 def again(module):
     """The same module on the CPU."""
     args, kwargs = module.made_of
-    return type(module)(*args, **kwargs)
+    made = type(module)(*args, **kwargs)
+    if hasattr(made, "_init_weight"):  # releases before 5 make sinusoids there, once the model stands
+        with torch.no_grad():
+            made._init_weight()
+    return made
 
 
 def numbers(tensor):

@@ -22,6 +22,7 @@ def sizes(members: Members, part: Part) -> None:
     """Reads length, width, heads and layers of a model that has them as one number each."""
     if "endless" in members.flags and member_of(members.file, LENGTH.replace("/", "")).value is None:
         part.length = ENDLESS
+        part.say("length", "its class has none")
         members.note(f"Its class has no longest position: shapes are those of {ENDLESS} positions")
     else:
         members.whole(part, "length", LENGTH)

@@ -90,6 +90,13 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
         part.key_heads = 1  # for the channels that turn
     elif members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
         part.set("key_heads", part.heads, "heads")
+    elif slides and "twice_sliding" in members.flags:
+        members.divisor(part, "key_heads", KEY_HEADS.split()[0], "heads", Otherwise(part.heads, "heads"))
+        said, twice = member_of(members.file, "swa_num_key_value_heads").value, 2 * part.key_heads
+        if said not in (None, twice):
+            members.refuse(f"swa_num_key_value_heads is {said}, where its class takes twice num_key_value_heads, "
+                           f"{twice}: they must agree")  # fmt: skip
+        part.set("key_heads", twice, "2 * key_heads")
     else:
         own = "num_global_key_value_heads / " if full else "swa_num_key_value_heads / " if slides else ""
         members.divisor(
@@ -179,7 +186,18 @@ def find_rope(members: Members) -> Members:
         usual = members.defaults.get(names[1])
         found.rope, found.rope_name = usual if isinstance(usual, dict) else None, OF_CLASS
     _drop_beside(found)
+    _take_outer(found)
     return found
+
+
+def _take_outer(members: Members) -> None:
+    """Takes an original length beside the object for scaling, which classes take before that of the object."""
+    key = "original_max_position_embeddings"
+    inner, outer = (member_of(where, key).value for where in (members.rope, members.file))
+    of_file = members.rope_name != OF_CLASS and members.surveyed and members.defaults.get(key) is None
+    if of_file and members.rope and is_number(inner) and is_number(outer) and inner != outer:
+        members.note(f"{key} of {members.rope_name} is {inner:.10g}, which does not count: {outer:.10g} beside it does")
+        members.rope = {**members.rope, key: outer}
 
 
 def _drop_beside(members: Members) -> None:
