@@ -192,7 +192,7 @@ def judge_published(types, told, program, path, seen):
     with gzip.open(path, "rt") as lines:
         for record in map(json.loads, lines):
             file = record["config"]
-            what, why = one.check(types, told, program, file, seen) if "model_type" in file else (one.UNASKED, "no model_type")
+            what, why = one.check(types, told, program, file, seen)
             found[what].append(f"{record['model']}: {why}".rstrip(": "))
             if what == one.DIFFERS:
                 print(f"{record['model']}: published: {why}: {json.dumps(file)}", file=sys.stderr)

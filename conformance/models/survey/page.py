@@ -33,7 +33,7 @@ SAVED = "saved: "
 def total(types, saved=False):
     """What became of files, or of the same as their class saves them."""
     counts = sum((collections.Counter(t.get("counts", {})) for t in types), collections.Counter())
-    return {what.replace(SAVED, ""): n for what, n in counts.items() if what.startswith(SAVED) == saved}
+    return collections.Counter({what.replace(SAVED, ""): n for what, n in counts.items() if what.startswith(SAVED) == saved})
 
 
 def only_saved(types):
