@@ -8,35 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
-enum { WORDS = 8, NOT_RUN = 127, ENDED_BY_SIGNAL = 128 };
-
-/* Runs a program with this standard input and output.  Returns its exit code. */
-static int run(const char *const *argv, int in, int out)
-{
-    posix_spawn_file_actions_t actions;
-    pid_t pid = -1;
-    int status = 0;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return NOT_RUN;
-    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    const int failed =
-        posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    while (failed == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return failed != 0           ? NOT_RUN
-           : WIFSIGNALED(status) ? ENDED_BY_SIGNAL + WTERMSIG(status)
-                                 : WEXITSTATUS(status);
-}
+enum { WORDS = 8 };
 
 int exported_check(const struct cli *cli, const struct format *format)
 {
@@ -44,7 +20,8 @@ int exported_check(const struct cli *cli, const struct format *format)
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     const bool found = hand_over_find(format->program, path);
     const int status =
-        found ? run((const char *const[]){ path, "--help", NULL }, nothing, nothing) : NOT_RUN;
+        found ? hand_over_run((const char *const[]){ path, "--help", NULL }, nothing, nothing)
+              : HAND_OVER_NOT_RUN;
     close(nothing);
     if (status == 0)
         return EXIT_FINE;
@@ -76,7 +53,7 @@ int exported_write(const struct cli *cli, const struct format *format, const jso
         *word++ = "-";
         *word++ = export ? "--format" : "--out";
         *word++ = format->name;
-        status = run(argv, fileno(file), fileno(to));
+        status = hand_over_run(argv, fileno(file), fileno(to));
     }
     if (file)
         fclose(file);

@@ -6,6 +6,7 @@
 #include "bench/emulation.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,75 +98,63 @@ int hand_over(const char *name, char **argv)
 
 /* ---- what a command prints ---- */
 
-static char *read_all(int from)
+int hand_over_run(const char *const *argv, int in, int out)
 {
-    size_t n = 0, room = 4096;
-    char *text = malloc(room);
-    FILE *in = fdopen(from, "r");
-    while (text && in) {
-        n += fread(text + n, 1, room - n - 1, in);
-        text[n] = '\0';
-        if (n + 1 < room)
-            break;
-        char *more = realloc(text, room *= 2);
-        if (!more)
-            free(text);
-        text = more;
+    posix_spawn_file_actions_t actions;
+    pid_t pid = -1;
+    int status = 0;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return HAND_OVER_NOT_RUN;
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    const int failed =
+        posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    while (failed == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (in)
-        fclose(in);
+    return failed != 0           ? HAND_OVER_NOT_RUN
+           : WIFSIGNALED(status) ? HAND_OVER_SIGNAL + WTERMSIG(status)
+                                 : WEXITSTATUS(status);
+}
+
+/* The whole of a file, to be freed. */
+static char *read_all(FILE *file)
+{
+    const long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    char *text = size >= 0 ? malloc((size_t)size + 1) : NULL;
+    rewind(file);
+    if (text)
+        text[fread(text, 1, (size_t)size, file)] = '\0';
     return text;
 }
 
-/* Runs a program and reads its standard output; its exit code, or -1 where it cannot be run. */
-static int run_and_read(char **argv, char **output)
-{
-    posix_spawn_file_actions_t actions;
-    int ends[2], status = 0;
-    pid_t pid;
-    *output = NULL;
-    if (pipe(ends) != 0)
-        return -1;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    const int failed = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (failed) {
-        close(ends[0]);
-        return -1;
-    }
-    *output = read_all(ends[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-char *hand_over_read(const struct cli *cli, const char *option, const char *name, char **argv)
+char *hand_over_read(const struct cli *cli, const char *option, const char *name,
+                     const char **argv)
 {
     static const char way_on[] = "(presets need none: posenc list models)";
     char path[DATA_PATH], python[COMMAND_NAME] = "Python", *output = NULL;
-    if (!hand_over_find(name, path)) {
-        cli_refuse(
-            cli, option, NULL,
-            "is read in Python, and posenc-%s is not installed: install the Python part of "
-            "posenc %s",
-            name, way_on);
-        return NULL;
-    }
-    argv[0] = path;
-    const int status = lacks_python(path, python) ? -1 : run_and_read(argv, &output);
-    if (status < 0)
+    FILE *file = tmpfile();
+    int status = HAND_OVER_NOT_RUN;
+    if (!hand_over_find(name, path))
         cli_refuse(cli, option, NULL,
-                   "is read in Python: %s is not found.  Install Python 3.9 or later %s",
-                   python, way_on);
-    if (status > 128)
-        cli_refuse(cli, option, NULL, "is read in Python, and posenc-%s was ended by signal %d",
-                   name, status - 128);
-    if (status == 0 && output)
-        return output;
-    free(output);
-    return NULL;
+                   "needs the Python part of posenc: posenc-%s is not installed %s", name,
+                   way_on);
+    else if (!file)
+        cli_refuse(cli, option, NULL, "no temporary file can be made: %s", strerror(errno));
+    else {
+        argv[0] = path;
+        if (!lacks_python(path, python))
+            status = hand_over_run(argv, STDIN_FILENO, fileno(file));
+        if (status == HAND_OVER_NOT_RUN)
+            cli_refuse(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s",
+                       python, way_on);
+        else if (status > HAND_OVER_SIGNAL)
+            cli_refuse(cli, option, NULL, "posenc-%s was ended by signal %d", name,
+                       status - HAND_OVER_SIGNAL);
+        else if (status == 0)
+            output = read_all(file);
+    }
+    if (file)
+        fclose(file);
+    return output;
 }

@@ -15,9 +15,15 @@
 int hand_over(const char *name, char **argv);
 enum { HAND_OVER_NONE = -1 };
 
+/* Runs the program argv[0] with this standard input and output.  Returns its exit code, HAND_OVER_SIGNAL and the
+ * number of the signal that ended it, or HAND_OVER_NOT_RUN. */
+int hand_over_run(const char *const *argv, int in, int out);
+enum { HAND_OVER_NOT_RUN = 127, HAND_OVER_SIGNAL = 128 };
+
 /* Runs posenc-NAME with arguments, argv[1], ..., and returns what it prints, to be freed.  NULL after a message, its own
  * where it was run and refused them; what is said where it is not there or lacks Python begins with `option`. */
-char *hand_over_read(const struct cli *cli, const char *option, const char *name, char **argv);
+char *hand_over_read(const struct cli *cli, const char *option, const char *name,
+                     const char **argv);
 
 /* Writes the path of posenc-NAME, which it finds in the same way; and tells it where this program is. */
 bool hand_over_find(const char *name, char path[DATA_PATH]);

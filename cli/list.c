@@ -129,7 +129,8 @@ static int list_models(struct cli *cli)
 /* The reader of model files, in Python, knows them. */
 static int list_types(struct cli *cli)
 {
-    char *types = hand_over_read(cli, "types", "explain", (char *[]){ NULL, "--types", NULL });
+    char *types =
+        hand_over_read(cli, "types", "explain", (const char *[]){ NULL, "--types", NULL });
     if (!types)
         return EXIT_USAGE;
     fputs(types, stdout);

@@ -5,7 +5,6 @@
 #include "hand_over.h"
 #include "models.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,7 @@
 static int read_config(const struct cli *cli, const char *path, struct model *model)
 {
     char error[MODEL_ERROR];
-    char *argv[] = { NULL,       "--record",
-                     "--for",    (char *)(uintptr_t)cli->command,
-                     "--config", (char *)(uintptr_t)path,
-                     NULL };
+    const char *argv[] = { NULL, "--record", "--for", cli->command, "--config", path, NULL };
     char *record = hand_over_read(cli, "--config", "explain", argv);
     if (!record)
         return EXIT_USAGE;

@@ -202,7 +202,7 @@ if [ -z "${PROGRAM:-}" ]; then
         # shellcheck disable=SC2086  # a list of words
         run env PATH=/nowhere "$scratch/alone" $arguments
         same "without Python: ${arguments%% *}" "$status $(wc -l <stderr)" '2 1'
-        says 'in a message' 'is read in Python, and posenc-explain is not installed'
+        says 'in a message' 'needs the Python part of posenc: posenc-explain is not installed'
     done
     run env PATH=/nowhere "$scratch/alone" table rope_table --model llama-2-7b --positions 1
     same 'without Python: a preset' "$status" 0
