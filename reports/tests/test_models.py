@@ -465,6 +465,27 @@ def test_the_original_length_beside_the_object_for_scaling_counts() -> None:
     assert "original_max_position_embeddings of rope_scaling is 50, which does not count: 25 beside it" in model.notes
 
 
+@pytest.mark.parametrize("name", ["layer_types", "rope_theta", "partial_rotary_factors"])
+def test_lists_by_layer_that_are_too_short_are_rejected(name: str) -> None:
+    with pytest.raises(Refused, match=f"{name} has 1 items: one for each of 4 layers is needed"):
+        read(**{**STEP, name: STEP[name][:1]})
+    with pytest.raises(Refused, match="attention_other_setting is no object"):
+        read(**{**STEP, "attention_other_setting": 5})
+
+
+def test_a_list_in_which_no_layer_attends_is_rejected() -> None:
+    with pytest.raises(Refused, match="none of its 4 layers attends .block_types."):
+        read(model_type="recurrent_gemma", num_hidden_layers=4, block_types=["recurrent"])
+
+
+def test_layers_that_a_list_leaves_out_of_scaling_are_not_passed_over() -> None:
+    sizes = {"model_type": "molmo2_text", "num_hidden_layers": 3}
+    assert part_of(**sizes, rope_scaling_layers=[0, 1, 2]).scaling == "none"
+    for said in ([0, 1], 3, True):
+        with pytest.raises(Refused, match="rope_scaling_layers is .*: a key about positions that is not read"):
+            read(**sizes, rope_scaling_layers=said)
+
+
 def test_a_window_by_layer_changes_no_position() -> None:
     rope = {kind: {"rope_type": "default", "rope_theta": 1e4} for kind in ("full_attention", "sliding_attention")}
     file = {"layer_types": ["sliding_attention", "full_attention"], "rope_parameters": rope, "num_hidden_layers": 2}

@@ -36,6 +36,8 @@ def attending_layers(members: Members, part: Part) -> None:
             members.refuse("attn_layer_indices is not there: then none of its layers attends, and positions come from "
                            "its state spaces alone")  # fmt: skip
         attend = which(found.value, layers) if isinstance(found.value, list) and found.value else []
+        if attend and not any(attend):
+            members.refuse(f"none of its {len(attend)} layers attends ({name}): one that does is needed")
         if not all(attend):
             members.note(f"{sum(attend)} of {len(attend)} layers attend ({name})")
             part.layers = sum(attend)

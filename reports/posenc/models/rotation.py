@@ -282,6 +282,19 @@ def _check_form(members: Members, local: bool) -> None:
 # ---- types of layers ----
 
 
+def _check_lists(members: Members, count: int) -> None:
+    """Rejects lists with a number for each layer that have fewer, or none."""
+    other = members.file.get("attention_other_setting")
+    if other is not None and not isinstance(other, dict):
+        members.refuse("attention_other_setting is no object: one with num_attention_heads, or null, is needed")
+    for name in ("layer_types", "rope_theta", "partial_rotary_factors"):
+        listed = members.file.get(name)
+        if name == "layer_types" and isinstance(listed, list) and not all(isinstance(one, str) for one in listed):
+            members.refuse(f"{name} has an item that is no text: names of types of layers are needed")
+        if isinstance(listed, list) and len(listed) < count:
+            members.refuse(f"{name} has {len(listed)} items: one for each of {count} layers is needed")
+
+
 def _of_lists(members: Members) -> Members:
     """Returns the members with an object for each type of layers in place of lists with a number for each layer.
 
@@ -289,7 +302,8 @@ def _of_lists(members: Members) -> Members:
     type of layers has the numbers of its first one, and rope_scaling is for those of full attention.
     """
     file = dict(members.file)
-    count = file.get("num_hidden_layers", members.defaults["num_hidden_layers"])
+    count = int(members.value("num_hidden_layers"))
+    _check_lists(members, count)
     types = file.get("layer_types")
     types = types[:count] if isinstance(types, list) else ["full_attention"] * count
     file["layer_types"] = types
@@ -311,7 +325,7 @@ def _of_lists(members: Members) -> Members:
     other = file.get("attention_other_setting")
     own = file.get("num_sliding_attention_heads") or (other or {}).get("num_attention_heads")
     if own is not None:
-        heads = file.get("num_attention_heads", members.defaults["num_attention_heads"])
+        heads = members.value("num_attention_heads")
         file["num_attention_heads_per_layer"] = [own if kind == "sliding_attention" else heads for kind in types]
     members.consider("rope_theta", "partial_rotary_factors", "rope_scaling")
     return replace(members, file=file)

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Dict, Iterator, Tuple
 
-from .members import Members, member_of
+from .members import Members, is_number, member_of
 
 ABOUT_POSITIONS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
 EMPTY: Tuple[Any, ...] = ("", [], {})
@@ -88,7 +88,8 @@ def check_silence(members: Members, kind: str) -> None:
     for key, value in _unread(members):
         if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
             continue
-        if key == "rope_scaling_layers" and value == list(range(len(value or []))):
+        layers = members.value("num_hidden_layers")
+        if key == "rope_scaling_layers" and is_number(layers) and value == list(range(int(layers))):
             continue  # all of them
         if key in UNCOVERED:
             members.note(f"{key}: {UNCOVERED[key]}")
