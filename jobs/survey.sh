@@ -19,11 +19,12 @@ survey() {
         survey_environment $release || return 1
     done
     [ $# = 0 ] || survey_write || return 1
-    survey_of $survey_newer || {
-        say "survey: files are read wrongly: build-survey/$survey_newer.log"
-        return 1
-    }
-    survey_of $survey_older
+    for release in $survey_newer $survey_older; do
+        survey_of $release || {
+            say "survey: files are read wrongly: build-survey/$release.log"
+            return 1
+        }
+    done
     build-survey/$survey_newer/bin/python conformance/models/survey/page.py build-survey/$survey_newer.json \
         build-survey/$survey_older.json >build-survey/models.md && cp build-survey/models.md docs/models.md
 }

@@ -1,11 +1,12 @@
 """One file of a model, read here and asked of transformers: pairs, frequencies, heads and layers of its model."""
 import copy
+import json
 
 import compare
 import kinds
 import sizes
 from look import look
-from truth import NEEDED, model_classes
+from truth import NEEDED, PARAMETERS, model_classes
 
 AGREES, DIFFERS, REJECTED, UNASKED = "agrees", "differs", "rejected", "not asked"
 
@@ -24,6 +25,8 @@ def asked(types, told, file, seen):
     row, cls = told.get(name), types.get(name)
     if not row or not cls:
         return f"transformers has no model_type {name}"
+    if not PARAMETERS and "rope_parameters" in json.dumps(file):
+        return "this release does not read rope_parameters"
     key = None
     if row.encoding == "composite":
         key = (text_part(types, told, name) or (None,))[0]

@@ -115,33 +115,16 @@ def differences(newer, older):
             yield name, said(a), said(b)
 
 
-CAUSES = [
-    (lambda file, why: "rope_parameters" in file,
-     "the file says rope_parameters, which this release does not know: nothing is scaled, where later ones do"),
-    (lambda file, why: (file.get("rope_scaling") or {}).get("rope_theta", file.get("rope_theta")) != file.get("rope_theta"),
-     "rope_theta stands in the object for scaling, where this release does not look"),
-    (lambda file, why: "is given another row" in why,
-     "its module does not make its sinusoids when it is built in this release, so that they cannot be asked for"),
-    (lambda file, why: "_attention rotate" in why,
-     "both types of layers are read, one object each, where this release has one rotation"),
-    (lambda file, why: len(file) == 1, "the defaults of its class are others, see below"),
-]
-
-
-def cause(wrong):
-    for holds, words in CAUSES:
-        if holds(wrong["file"], wrong["why"]):
-            return words
-    return re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "N", wrong["why"])
-
-
-def otherwise(types):
-    """[(cause, {type: files})] of files that an older release reads otherwise than the table."""
-    causes = collections.defaultdict(collections.Counter)
-    for name, of in types.items():
-        for wrong in of.get("wrong", []):
-            causes[cause(wrong)][name] += 1
-    return sorted(causes.items(), key=lambda item: -sum(item[1].values()))
+def rejected(published):
+    """[(reason, [model, ...])] of published files that are rejected, the reason of most first."""
+    reasons = collections.defaultdict(list)
+    for line in published["rejected"]:
+        model, _, why = line.partition(": ")
+        why = re.sub(r"model_type '(?!\(none\))[^']*' is unknown.*", "its model_type is unknown: its code comes with its files", why)
+        why = re.sub(r" among .*|: known of diffusers.*|: there is nothing to check.*", "", why)
+        why = re.sub(r"(model_type|_class_name) '(?!\(none\))[^']*'", r"its \1", why)
+        reasons[why].append(model)
+    return sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 def main():
@@ -160,7 +143,7 @@ def main():
         refused=reasons(types, "refused"), without=reasons(types, "none"), composites=composites(types),
         refusals=refusals(types), old=older["types"], old_files=total(older["types"].values()),
         gone=sorted(set(older["types"]) - set(types)), new=sorted(set(types) - set(older["types"])),
-        differences=list(differences(types, older["types"])), otherwise=otherwise(older["types"])).rstrip())
+        published_rejected=rejected(newer["published"]), differences=list(differences(types, older["types"]))).rstrip())
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
 """Rotations: rows of types whose attention turns queries and keys, and what their modules compute."""
 import copy
 import json
+import re
 import sys
 import zlib
-
-import transformers.modeling_rope_utils
 
 import axes
 import rows
 import sizes
 from values import SIZES, near, same_numbers, some
-from truth import frequencies
+from truth import PARAMETERS, again, build, frequencies
 
 ENCODINGS = ("rope_half", "rope_interleaved")
 LAYERS = {"full": "full_attention", "sliding": "sliding_attention", "chunked": "chunked_attention"}
@@ -195,7 +194,9 @@ def ask(cls, seen, config):
     if not seen["rotary"]:
         return None
     measured = zlib.crc32(json.dumps(config.to_dict(), sort_keys=True, default=str).encode()) % 12 == 0
-    truth = rotary_truth(rotary_classes(seen), config)
+    truth = of_layers(cls, seen, config) or rotary_truth(rotary_classes(seen), config)
+    if not truth:  # its module makes frequencies as it runs
+        return None
     check_runs(config, truth)
     measured = sizes.of_model(cls, config) if measured else None
     most = max((2 * len(freqs) for freqs, _ in truth.values()), default=0)
@@ -256,6 +257,31 @@ def rotary_truth(modules, config):
     return found
 
 
+def of_layers(cls, seen, config):
+    """The same in releases before 5 whose layers have a module each, or types of layers one: {type of layers: ...}."""
+    found = {}
+    if PARAMETERS or not any(layers_of(config, entry["path"]) for entry in seen["rotary"]):
+        return found
+    model, why = build(cls, config)
+    if model is None:
+        raise ValueError(why)
+    for path, module in model.named_modules():
+        layers = "otary" in type(module).__name__ and layers_of(config, path)
+        if layers and layers not in found:
+            found.update((layers, turns[:2]) for turns in frequencies(again(module)).values())
+    return found
+
+
+def layers_of(config, path):
+    """The type of the layers that a module's path names, or that its layer is of; None where all layers are of one."""
+    number, every = re.search(r"layers\.(\d+|\*)\.", path), getattr(config, "global_attn_every_n_layers", None)
+    named = next((layers for layers in LAYERS.values() if layers in path), None)
+    if named or not number or not (every or getattr(config, "layer_types", None)):
+        return named
+    at = 0 if number[1] == "*" else int(number[1])
+    return config.layer_types[at] if not every else "sliding_attention" if at % every else "full_attention"
+
+
 def judge(said, answer):
     """"" where all parts agree, else what does not."""
     truth = answer["turns"]
@@ -285,8 +311,6 @@ def judge(said, answer):
         return "its pairs follow other axes"
     return sizes.judge(mine, answer["sizes"]) if answer["sizes"] else ""
 
-# Releases before 5 know rope_scaling alone, which has neither base nor share, and is one for all layers.
-PARAMETERS = hasattr(transformers.modeling_rope_utils, "RopeParameters")
 FACTORS = {"linear": {"factor": 4.0}, "dynamic": {"factor": 2.0},
            "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
            "yarn": {"factor": 4.0, "original_max_position_embeddings": 2048},

@@ -44,7 +44,7 @@ class Row:
     members: dict  # of a composite its parts
     besides: str = ""
     by_hand: bool = False
-    more: dict = dataclasses.field(default_factory=dict)  # "unread" and "fills", see the head of the table
+    more: dict = dataclasses.field(default_factory=dict)  # "unread", "fills" and "changed", see the head of the table
 
     @property
     def refused(self):
@@ -59,7 +59,7 @@ def written():
         if not line.startswith("#") and line.strip():
             name, encoding, flags, members, besides = ([c.strip() for c in line.rstrip("\n").split("|", 4)] + [""] * 4)[:5]
             members = json.loads("{" + members + "}")
-            more = {key: members.pop(key) for key in ("unread", "fills") if key in members}
+            more = {key: members.pop(key) for key in ("unread", "fills", "changed") if key in members}
             found[name] = Row(encoding, flags.split(), members, besides, by_hand, more)
     return found
 

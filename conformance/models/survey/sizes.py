@@ -64,27 +64,34 @@ def replaced(module, names, wrap):
             setattr(module, name, function)
 
 
+def no_autocast(*_, **__):
+    """Releases before 5 open torch.autocast on the device meta, which torch rejects."""
+    return contextlib.nullcontext()
+
+
 def turning(model):
-    """How many modules of attention turn queries and keys in a forward pass; None where that cannot run without weights."""
-    module, now, turned = sys.modules[type(model).__module__], [None], set()
+    """How many calls of a module of attention turn queries and keys in a forward pass; None where that cannot run without weights."""
+    module, now, turned = sys.modules[type(model).__module__], [0], set()
 
     def wrap(function):
         def counted(*args, **kwargs):
             turned.add(now[0])
             return function(*args, **kwargs)
         return counted
-    hooks = [m.register_forward_pre_hook(lambda m, args, path=path: now.__setitem__(0, path))
-             for path, m in model.named_modules() if "ttention" in type(m).__name__]
+    hooks = [m.register_forward_pre_hook(lambda *_: now.__setitem__(0, now[0] + 1))
+             for m in model.modules() if "ttention" in type(m).__name__]
     for m in model.modules():  # frequencies that depend on the length ask for values, which there are none of
         rule = getattr(m, "rope_type", None)
         if isinstance(rule, (str, dict)):
             m.rope_type = "default" if isinstance(rule, str) else dict.fromkeys(rule, "default")
         if IDLE.search(type(m).__name__):
             m.forward = lambda hidden_states, *args, **kwargs: hidden_states
+        if hasattr(m, "_update_causal_mask"):  # releases before 5
+            m._update_causal_mask = lambda *args, **kwargs: None
     tokens = torch.zeros((1, 4), dtype=torch.long, device="meta")
     try:
         names = [n for n, f in vars(module).items() if TURNS.match(n) and callable(f)]
-        with replaced(module, names, wrap), torch.no_grad():
+        with replaced(module, names, wrap), replaced(torch, ["autocast"], lambda _: no_autocast), torch.no_grad():
             in_time(20, lambda: model(input_ids=tokens, use_cache=False))
     except (Exception, TooLong):
         return None

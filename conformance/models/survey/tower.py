@@ -4,6 +4,7 @@ import sys
 
 import rows
 from patches import COLUMNS, DEPTH, ROWS, asked_positions, attentions_of, axes_of, models, turning
+from truth import PARAMETERS
 from values import near, some
 
 ENCODINGS = ("rope_half", "rope_interleaved")
@@ -147,7 +148,9 @@ def mutate(rng, plain, seen):
     """A file that says some of its class's members, and the base in one of the ways that there are."""
     out = some(rng, plain, NUMBERS)
     roll = rng.random()
-    if roll < 0.3:
+    if not PARAMETERS:
+        pass
+    elif roll < 0.3:
         out["rope_parameters"] = {"rope_theta": rng.choice(THETAS), "rope_type": rng.choice(["axial", "default"])}
     elif roll < 0.5:
         out[rng.choice(["rope_parameters", "rope_scaling"])] = rng.choice(

@@ -17,6 +17,7 @@ warnings.filterwarnings("ignore")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 import transformers
+import transformers.modeling_rope_utils
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedModel
 
@@ -43,6 +44,8 @@ for auto in (transformers.AutoModel, transformers.AutoModelForImageClassificatio
     auto.from_config = without_timm(auto.from_config)
 
 
+# Releases before 5 know rope_scaling alone, which has neither base nor share, and is one for all layers.
+PARAMETERS = hasattr(transformers.modeling_rope_utils, "RopeParameters")
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
 BY_LAYERS = {k: {"rope_type": "default", "rope_theta": 10000.0} for k in ("full_attention", "sliding_attention")}
 # Members without which no model of a type can be made, or none that runs: its class leaves them to files.
@@ -66,6 +69,9 @@ NEEDED = {
     # one object for all types of layers is what its class takes, and its model does not
     "cohere_compass_text": {"rope_parameters": BY_LAYERS},
 }
+if not PARAMETERS:
+    for needed in NEEDED.values():
+        needed.pop("rope_parameters", None)
 
 
 def filled(cls, members):

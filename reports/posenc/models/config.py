@@ -355,7 +355,7 @@ def read_config(root: Any) -> Reading:
     name = find_text(members)
     kind = type_of(name)
     members.defaults = {**kind.defaults, **members.fills} if kind else {}
-    members.flags = kind.flags if kind else ()
+    members.flags, members.changed = (kind.flags, kind.changed) if kind else ((), {})
     members.surveyed = "surveyed" in members.flags
     members.kind = name or ""
     members.within = path_of(root, members.file) or ""

@@ -128,6 +128,7 @@ class Members:
     before: str = ""  # of every key: "llama." in a GGUF file
     moved: Dict[str, str] = field(default_factory=dict)  # members that the file has elsewhere: their paths by name
     fills: Dict[str, Any] = field(default_factory=dict)  # what the class of a model of parts takes for its text
+    changed: Dict[str, Any] = field(default_factory=dict)  # other defaults that an older release of the classes has
     considered: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
 
     def refuse(self, reason: str) -> NoReturn:
@@ -203,6 +204,12 @@ class Members:
     def value(self, names: str) -> Any:
         """Returns the value of the first member that is there."""
         return self.find(names).value
+
+    def check_default(self, name: str, value: float) -> None:
+        """Refuses to take the default of a member for which releases of the library have different ones."""
+        if name in self.changed:
+            self.refuse(f"{name} is missing{self.whose}, and its default is {value:.10g} or {self.changed[name]:.10g}, "
+                        "by the release of the library: state it")  # fmt: skip
 
     # ---- values ----
 
@@ -285,6 +292,7 @@ class Members:
             self.refuse(f"{quantity} in {self.rope_name} is {said:.10g}, which the classes of this model_type do not "
                         "read: leave it out")  # fmt: skip
         if self.surveyed and inner.value is None and found.value is not None and self.own(names).value is None:
+            self.check_default(found.name, value)
             text = f"{found.name} {value:.10g}"
             if not any(text in one for one in self.assumed):
                 self.assumed.append(text)

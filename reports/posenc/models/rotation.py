@@ -186,18 +186,7 @@ def find_rope(members: Members) -> Members:
         usual = members.defaults.get(names[1])
         found.rope, found.rope_name = usual if isinstance(usual, dict) else None, OF_CLASS
     _drop_beside(found)
-    _take_outer(found)
     return found
-
-
-def _take_outer(members: Members) -> None:
-    """Takes an original length beside the object for scaling, which classes take before that of the object."""
-    key = "original_max_position_embeddings"
-    inner, outer = (member_of(where, key).value for where in (members.rope, members.file))
-    of_file = members.rope_name != OF_CLASS and members.surveyed and members.defaults.get(key) is None
-    if of_file and members.rope and is_number(inner) and is_number(outer) and inner != outer:
-        members.note(f"{key} of {members.rope_name} is {inner:.10g}, which does not count: {outer:.10g} beside it does")
-        members.rope = {**members.rope, key: outer}
 
 
 def _drop_beside(members: Members) -> None:
@@ -243,6 +232,8 @@ def _check_beside(members: Members) -> None:
     for name in ("rope_theta", "partial_rotary_factor"):
         own = member_of(members.file, name).value
         for layers, rope in (objects or {}).items():
+            if own is None and of_class and isinstance(rope, dict) and name in rope:
+                members.check_default(name, rope[name])
             if not is_number(own) or not isinstance(rope, dict) or (name in rope and not of_class):
                 continue
             if own == (rope[name] if name in rope else 1.0):

@@ -267,8 +267,9 @@ def read_scaling(members: Members, part: Part) -> None:
         part.origins["scaling"] = members.origin_in_rope(found.name)
     original = "original_max_position_embeddings"
     inner, outer = (member_of(where, original).value for where in (members.rope, members.file))
-    if rule.takes("low_freq_factor") and is_number(inner) and is_number(outer) and inner != outer:
-        members.refuse(f"original_max_position_embeddings differs from that in {members.rope_name}: they must agree")
+    if rule.takes(original) and is_number(inner) and is_number(outer) and inner != outer:
+        members.refuse(f"{original} is {outer:.10g}, and {inner:.10g} in {members.rope_name}: releases of the library "
+                       "differ in which one counts, so they must agree")  # fmt: skip
     whose = f" for {members.rope_name} of type {rule.name}"
     both = replace(members, whose=whose)  # the file and the object
     within = path_of(members.root, members.rope) or ""

@@ -9,6 +9,7 @@ import re
 from typing import Any, Dict, Iterator, Tuple
 
 from .members import Members, is_number, member_of
+from .types import type_of
 
 ABOUT_POSITIONS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
 EMPTY: Tuple[Any, ...] = ("", [], {})
@@ -85,13 +86,16 @@ def note_neutral(members: Members, key: str, value: Any) -> None:
 
 def check_silence(members: Members, kind: str) -> None:
     """Notes or refuses keys about positions that were not read."""
+    whole = type_of(members.root.get("model_type"))
     for key, value in _unread(members):
         if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
             continue
         layers = members.value("num_hidden_layers")
         if key == "rope_scaling_layers" and is_number(layers) and value == list(range(int(layers))):
             continue  # all of them
-        if key in UNCOVERED:
+        if key == "max_position_embeddings" and members.file is not members.root and whole and "flat" in whole.flags:
+            members.note(f"{key} is {_shown(value)} beside that of the text, which counts")
+        elif key in UNCOVERED:
             members.note(f"{key}: {UNCOVERED[key]}")
         elif _changes_nothing(key, value):
             note_neutral(members, key, value)

@@ -20,6 +20,7 @@ class ModelType(NamedTuple):
     defaults: Dict[str, Any]
     note: str
     fills: Dict[str, Any] = {}  # of a model of parts: what its class takes for its text where the file says nothing
+    changed: Dict[str, Any] = {}  # what an older release of the library takes where the file says nothing
     unread: Dict[str, Any] = {}  # what its class has and saves, and nobody reads: of this value it changes nothing
 
     @property
@@ -47,8 +48,8 @@ def types() -> Dict[str, ModelType]:
     table = {}
     for name, encoding, flags, members, note in rows(Path(__file__).parent / "types.txt", 5):
         defaults = json.loads(f"{{{members}}}")
-        fills, unread = (defaults.pop(key, {}) for key in ("fills", "unread"))
-        table[name] = ModelType(name, encoding, tuple(flags.split()), defaults, note, fills, unread)
+        more = {key: defaults.pop(key, {}) for key in ("fills", "unread", "changed")}
+        table[name] = ModelType(name, encoding, tuple(flags.split()), defaults, note, **more)
     return table
 
 
