@@ -464,6 +464,12 @@ def test_a_word_for_an_encoding_that_no_class_reads_is_noted_unless_it_names_one
         read(model_type="bert", position_embedding_type="relative_key")
 
 
+@pytest.mark.parametrize("count", [3, 5])
+def test_a_type_for_each_layer_is_needed(count: int) -> None:
+    with pytest.raises(Refused, match=f"layer_types has {count} items: one for each of 4 layers is needed"):
+        read(**{"model_type": "qwen3", **SIZES, "num_hidden_layers": 4}, layer_types=["full_attention"] * count)
+
+
 @pytest.mark.parametrize("rule", ["yarn", "llama3"])
 def test_two_original_lengths_must_agree(rule: str) -> None:
     rope: Dict[str, Any] = {"rope_type": rule, "factor": 4}

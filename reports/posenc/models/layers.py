@@ -28,6 +28,9 @@ ATTEND: Dict[str, Callable[[List[Any], int], List[bool]]] = {
 def attending_layers(members: Members, part: Part) -> None:
     """Counts the layers that attend, of a type whose classes read a list of them."""
     layers = part.layers
+    listed = members.own("layer_types").value
+    if isinstance(listed, list) and members.own("num_hidden_layers").value and len(listed) != layers:
+        members.refuse(f"layer_types has {len(listed)} items: one for each of {layers} layers is needed")
     if "hybrid" in members.flags:
         hybrid(members, part)
     for name, which in ATTEND.items():
