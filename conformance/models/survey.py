@@ -176,6 +176,7 @@ def made_again(types, seen, told, found):
     for name in seen:
         old = told.get(name)
         row = rows.make(types[name], seen[name], old if old and old.by_hand else None, words)
+        row.more = old.more if old else {}
         if old and old.encoding == row.encoding == "composite" and "own_defaults" in old.flags:
             row.flags.append("own_defaults")
         if old and not old.by_hand and old.encoding == row.encoding:

@@ -475,7 +475,8 @@ def test_two_original_lengths_must_agree(rule: str) -> None:
     rope: Dict[str, Any] = {"rope_type": rule, "factor": 4}
     if rule == "llama3":
         rope = {**rope, "low_freq_factor": 1, "high_freq_factor": 4}
-    file = {"model_type": "llama", **SIZES, "rope_scaling": {**rope, "original_max_position_embeddings": 50}}
+    rope["original_max_position_embeddings"] = 50
+    file: Dict[str, Any] = {"model_type": "llama", **SIZES, "rope_scaling": rope}
     for length in (25, 100):
         with pytest.raises(Refused, match=f"original_max_position_embeddings is {length}, and 50 in rope_scaling"):
             read(**file, original_max_position_embeddings=length)
