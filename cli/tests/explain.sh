@@ -25,9 +25,9 @@ has() { # NAME SECTION...: explain NAME prints each section, with something in i
 : >named
 : >parameters
 : >broken
-for name in $kernels; do has "$name" Definition Shapes Parameters Source Traps 'Used by'; done
-for name in $profiles; do has "$name" Definition Source Traps 'Used by'; done
-for name in $scalings; do has "$name" Definition Parameters Source 'Used by'; done
+for name in $kernels; do has "$name" Definition Shapes Parameters Source Traps Models; done
+for name in $profiles; do has "$name" Definition Source Traps Models; done
+for name in $scalings; do has "$name" Definition Parameters Source Models; done
 methods=$("$POSENC" list methods | awk 'NR > 1 { print $1 }')
 for name in $methods; do has "$name" Definition Parameters Source Traps; done
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from ..command import CommandError
-from ..models.model import Model
-from ..models.presets import preset, presets
 
 HERE = Path(__file__).parent
 FOLDERS = (HERE / "encodings", HERE.parents[2] / "docs" / "encodings")  # installed, and in the source tree
@@ -67,26 +65,6 @@ def _find(name: str) -> Optional[str]:
     return None
 
 
-# ---- what follows from other lists ----
-
-
-def _uses(model: Model, kind: str, name: str) -> bool:
-    if kind == "profile":
-        return model.reading.facts.get("trained_profile") == name
-    kernels = [case.problem.split() for case in model.cases]
-    if kind == "kernel":
-        return any(words[0] == name for words in kernels)
-    scalings = [dict(word.split("=") for word in words[1:]).get("scaling", "none") for words in kernels
-                if words[0] == "rope_table"]  # fmt: skip
-    return name in scalings
-
-
-def _users(kind: str, name: str) -> Iterator[str]:
-    users = [one for one in presets() if _uses(preset(one), kind, name)]
-    yield from ("", "## Used by", "")
-    yield textwrap.fill(", ".join(users) or "no preset (posenc list models)", WIDTH, break_on_hyphens=False)
-
-
 def _meanings(names: List[str]) -> Iterator[str]:
     """Yields a row for each parameter that a page names."""
     for name in names:
@@ -103,9 +81,6 @@ def _page(name: str) -> Iterator[str]:
         meanings = "\n".join(_meanings(re.findall(r"`(\w+)`", named[0])))
         text = text.replace(named[0], meanings + "\n\n")
     yield text.rstrip()
-    kind = re.search(r"^An? (\w+)", text, re.M)
-    if kind and kind[1] in ("kernel", "profile", "scaling"):
-        yield from _users(kind[1], name)
 
 
 def _parameter(row: Parameter) -> Iterator[str]:
