@@ -464,6 +464,11 @@ def test_a_word_for_an_encoding_that_no_class_reads_is_noted_unless_it_names_one
         read(model_type="bert", position_embedding_type="relative_key")
 
 
+def test_a_group_with_more_layers_than_the_model_has_is_rejected() -> None:
+    with pytest.raises(Refused, match="none of its 4 layers attends: one in 6 would"):
+        read(model_type="bailing_hybrid", num_hidden_layers=4)
+
+
 @pytest.mark.parametrize("count", [3, 5])
 def test_a_type_for_each_layer_is_needed(count: int) -> None:
     with pytest.raises(Refused, match=f"layer_types has {count} items: one for each of 4 layers is needed"):

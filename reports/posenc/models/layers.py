@@ -9,6 +9,8 @@ from .part import Origin, Part
 def hybrid(members: Members, part: Part) -> None:
     """Counts the layers that attend, of those that mix in another way."""
     members.whole(part, "every", "full_attention_interval layer_group_size", otherwise=MOST)
+    if part.layers < part.every < MOST:
+        members.refuse(f"none of its {part.layers} layers attends: one in {part.every} would")
     part.set("layers", part.layers // part.every, "layers / every")
 
 
