@@ -485,6 +485,11 @@ def test_two_original_lengths_must_agree(rule: str) -> None:
     for length in (25, 100):
         with pytest.raises(Refused, match=f"original_max_position_embeddings is {length}, and 50 in rope_scaling"):
             read(**file, original_max_position_embeddings=length)
+    if rule == "yarn":
+        del rope["original_max_position_embeddings"]
+        with pytest.raises(Refused, match="original_max_position_embeddings is 50 beside a rope_scaling without it"):
+            read(**file, original_max_position_embeddings=50)
+        rope["original_max_position_embeddings"] = 50
     assert part_of(**file, original_max_position_embeddings=50).original_max_position_embeddings == 50
 
 

@@ -257,6 +257,21 @@ def check_frequencies(members: Members, part: Part) -> None:
                            f"{most:.10g}")  # fmt: skip
 
 
+def _check_original(members: Members, rule: Rule, part: Part) -> None:
+    """Refuses an original length that counts in some releases of the classes alone: beside the object that has another.
+
+    Where the object of yarn has none, older releases take the length of the model.
+    """
+    name = "original_max_position_embeddings"
+    inner, outer = (member_of(where, name).value for where in (members.rope, members.file))
+    if inner is None and rule.takes("beta_fast") and is_number(outer) and outer != part.length:
+        members.refuse(f"{name} is {outer:.10g} beside a {members.rope_name} without it: releases of the library differ "
+                       f"in whether it counts, so it belongs into {members.rope_name}")  # fmt: skip
+    if rule.takes(name) and is_number(inner) and is_number(outer) and inner != outer:
+        members.refuse(f"{name} is {outer:.10g}, and {inner:.10g} in {members.rope_name}: releases of the library "
+                       "differ in which one counts, so they must agree")  # fmt: skip
+
+
 def read_scaling(members: Members, part: Part) -> None:
     """Reads how many channels turn and the rule of their frequencies, of which rope_theta is there already."""
     rule = _find_rule(members)
@@ -266,10 +281,7 @@ def read_scaling(members: Members, part: Part) -> None:
         found = member_of(members.rope, "rope_type type")
         part.origins["scaling"] = members.origin_in_rope(found.name)
     original = "original_max_position_embeddings"
-    inner, outer = (member_of(where, original).value for where in (members.rope, members.file))
-    if rule.takes(original) and is_number(inner) and is_number(outer) and inner != outer:
-        members.refuse(f"{original} is {outer:.10g}, and {inner:.10g} in {members.rope_name}: releases of the library "
-                       "differ in which one counts, so they must agree")  # fmt: skip
+    _check_original(members, rule, part)
     whose = f" for {members.rope_name} of type {rule.name}"
     both = replace(members, whose=whose)  # the file and the object
     within = path_of(members.root, members.rope) or ""
