@@ -116,6 +116,7 @@ static const struct {
     { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
     { "explain",
       "A model file, a kernel, a scaling, a profile, a method or a parameter in words" },
+    { "explore", "An interactive page about encodings, for a browser" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "report", "Which backend is fastest here, how sure that is, and is it right" },
     { "results", "Files of results: export, merge, trend" },

@@ -6,7 +6,7 @@
 # - A ```c block compiles without a warning; it is a program that runs and returns 0.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
-# - Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
+# - A ```python block of a lesson is run by reports/tests/test_course.py. Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
 #   above it: <!-- not run: why -->
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
 #   in, the options are asked for (--help).
@@ -41,6 +41,7 @@ block() { # NAME LANGUAGE FILE
     case $2 in
     c) c_block "$1" "$3" ;;
     text) ;;
+    python) ;; # of the lessons: reports/tests/test_course.py
     meson) lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
     yaml) lines "$1" "$3" "$root/examples/ci/workflow.yml" ;;
     cmake) lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
@@ -102,7 +103,7 @@ link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
 
 named=0
 for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md \
-    docs/exports.md docs/fleets.md docs/ci.md; do
+    docs/exports.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md docs/course/*.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
     [ -s found ] || fail "$text has commands or blocks" 'none was found'

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Checks the claims of docs/encodings.md and the numbers of README and docs.  Every test that encodings.md names as the
-# measure of a claim exists and passes, every picture exists, and posenc explains each topic that the text says it does.
+# Checks the claims of docs/encodings.md and docs/misconceptions.md, and the numbers of README and docs.  Every test that
+# these two name as the measure of a claim exists and passes, every picture exists, and posenc explains each topic that
+# they say it does.  Each misconception has a number and the command that shows it, and the command prints the number.
 # Counts in the texts are those of the program, and the speeds in README are those of docs/speed.jsonl.
 #
 #   sh docs/check.sh [POSENC]      POSENC: the program, build/posenc unless given
@@ -9,6 +10,7 @@ posenc=${1:-build/posenc}
 docs=$(dirname "$0")
 root=$docs/..
 text=$docs/encodings.md
+misconceptions=$docs/misconceptions.md
 wrong=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -30,7 +32,61 @@ awk '{
         for (k = 2; k <= m; k += 2)
             print word[k]
     }
-}' "$work/line" | grep -vx -e law -e accuracy | sort -u > "$work/names"
+}' "$work/line" | grep -vx -e law -e accuracy > "$work/named"
+
+# Entries of misconceptions.md, one a line: statement, number, what shows it.
+awk '
+    function flush() { if (entry != "") print entry "\t" (number == "" ? "-" : number) "\t" (shown == "" ? "-" : shown) }
+    /^##/ { flush(); entry = number = shown = part = ""; if (sub(/^### /, "")) entry = $0; next }
+    /^- Number: / { part = "number" }
+    /^- Shown by: / { part = "shown" }
+    /^$/ { part = "" }
+    part == "number" { number = number " " $0 }
+    part == "shown" { shown = shown " " $0 }
+    END { flush() }' "$misconceptions" > "$work/entries"
+[ -s "$work/entries" ] || complain 'no entries' misconceptions.md
+
+quoted() # TEXT: what it has between backticks, one a line
+{
+    printf '%s\n' "$1" | tr '`' '\n' | sed -n 'n;p' | tr -s ' '
+}
+
+printed() # NUMBER: "$work/printed" has a field that rounds to it; the first of a line says which row it is
+{
+    awk -F, -v want="$1" '
+        BEGIN {
+            digits = want
+            sub(/e.*/, "", digits)
+            sub(/^[^.]*[.]?/, "", digits)
+            form = "%." length(digits) (want ~ /e/ ? "e" : "f")
+        }
+        { for (i = 2; i <= NF; i++) found += $i == want "" || ($i ~ /^-?[0-9]/ && sprintf(form, $i) == want "") }
+        END { exit !found }' "$work/printed"
+}
+
+while IFS='	' read -r statement number shown; do
+    [ "$number" != - ] || complain "$statement: no number" misconceptions.md
+    case $shown in *'`posenc '* | *'Proof: '*) ;; *) complain "$statement: no command shows it" misconceptions.md ;; esac
+    : > "$work/printed"
+    quoted "$shown" > "$work/commands"
+    while read -r command; do
+        case $command in
+        'posenc verify --case '*) echo "${command#posenc verify --case }" | sed "s/^'//; s/'\$//; s,^[*]/properties/,," >> "$work/named" ;;
+        'posenc table '*)
+            eval "\"\$posenc\" ${command#posenc }" >> "$work/printed" 2> "$work/result" < /dev/null ||
+                complain "$command fails: $(head -n 1 "$work/result")" misconceptions.md
+            ;;
+        *) complain "$statement: '$command' is neither posenc table nor posenc verify --case" misconceptions.md ;;
+        esac
+    done < "$work/commands"
+    quoted "$number" > "$work/numbers"
+    [ ! -s "$work/printed" ] || [ -s "$work/numbers" ] || complain "$statement: no number that its command prints" misconceptions.md
+    while read -r value; do
+        printed "$value" || complain "$statement: no command of it prints $value" misconceptions.md
+    done < "$work/numbers"
+done < "$work/entries"
+
+sort -u "$work/named" > "$work/names"
 # All in one run, which costs less than a run for each: ids of cases, and how they ended.
 "$posenc" verify --backend scalar --out "csv:$work/all" > "$work/result" 2>&1 < /dev/null || true
 awk -F, '{ print $7, $11 }' "$work/all" > "$work/ended"
@@ -40,10 +96,10 @@ while read -r name; do
             n++
             bad += $2 != "pass"
         }
-        END { exit !n || bad }' "$work/ended" || complain "$name: not there, or it fails"
+        END { exit !n || bad }' "$work/ended" || complain "$name: not there, or it fails" 'encodings.md or misconceptions.md'
 done < "$work/names"
 
-grep -o '`posenc explain [a-z0-9_]*`' "$work/line" | tr -d '`' | awk '{ print $3 }' | sort -u > "$work/topics"
+tr '\n' ' ' < "$misconceptions" | cat "$work/line" - | grep -o '`posenc explain [a-z0-9_]*`' | tr -d '`' | awk '{ print $3 }' | sort -u > "$work/topics"
 while read -r topic; do
     "$posenc" explain "$topic" > "$work/result" 2>&1 < /dev/null || complain "posenc explain $topic is refused"
 done < "$work/topics"
@@ -112,5 +168,5 @@ says README.md "computed $(faster $table libm %.0f)× faster than in plain C and
 says README.md "is $(faster $rotation libm %.1f)× faster than in plain C and $(faster $rotation 'autovec.*' %.1f)× faster than compiler"
 says README.md "these are $(faster $memory libm %.1f)× and $(faster $memory 'autovec.*' %.1f)×"
 
-echo "$(wc -l < "$work/names") tests, $(wc -l < "$work/topics") explanations, $wrong wrong"
+echo "$(wc -l < "$work/names") tests, $(wc -l < "$work/entries") misconceptions, $(wc -l < "$work/topics") explanations, $wrong wrong"
 [ $wrong = 0 ]

@@ -20,11 +20,17 @@ library:sleef    libsleef-dev     sleef-devel            sleef             the p
 python:jinja2    python3-jinja2   python3-jinja2         -                 the page of a report
 python:rich      python3-rich     python3-rich           -                 tables on a terminal
 python:d3        libjs-d3         -                      -                 charts on the page
+wasm:clang       clang            clang                  llvm              posenc explore
+wasm:lld         lld              lld                    lld               posenc explore
+wasm:libc        wasi-libc        wasi-libc-static       wasi-libc         posenc explore
+wasm:builtins    libclang-rt-dev-wasm32 -                wasi-runtimes     posenc explore
 tests:matplotlib python3-matplotlib python3-matplotlib   python-matplotlib posenc plot
 tests:pytest     python3-pytest   python3-pytest         pytest            tests of what is written in Python
 tests:jsonschema python3-jsonschema python3-jsonschema   python-jsonschema tests of the schema of records
 tests:gmpy2      python3-gmpy2    python3-gmpy2          -                 making and certifying the golden vectors
 tests:selenium   python3-selenium python3-selenium       -                 tests of the page of a report in a browser
+tests:nbclient   python3-nbclient python3-nbclient       -                 the test of the notebook of the course
+tests:ipykernel  python3-ipykernel python3-ipykernel     -                 the kernel that it runs in
 browser:chromium chromium         chromium               -                 the browser of these tests
 browser:chromedriver chromium-driver chromedriver        -                 driving it
 browser:tidy     tidy             tidy                   -                 errors in the HTML of a report
@@ -64,6 +70,14 @@ has_modules() {
 sys.exit(sys.version_info < (3, 9) or not all(map(u.find_spec, sys.argv[1:])))' "$@" 2>/dev/null
 }
 
+# A clang that can link for WebAssembly (reports/meson.build tries these as well, and older names).
+links_wasm() {
+    for clang in clang clang-19 clang-14; do
+        "$clang" --target=wasm32-wasi -mexec-model=reactor -include math.h -x c /dev/null -o /dev/null 2>/dev/null && return 0
+    done
+    return 1
+}
+
 have() {
     case $1 in
     meson) find_meson ;;
@@ -73,7 +87,9 @@ have() {
     python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] || python_with jinja2 rich xstatic.pkg.d3 ;;
     python:*) python_with jinja2 rich || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:gmpy2) python_with gmpy2 ;;
+    tests:nbclient | tests:ipykernel) python_with jinja2 rich matplotlib pytest jsonschema "${1#*:}" || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;
+    wasm:*) links_wasm ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
     esac
 }
@@ -82,8 +98,9 @@ have() {
 spared() {
     case $job in
     test* | check | coverage | stress) ;;
-    plot) echo library:criterion tests:pytest tests:jsonschema tests:gmpy2 tests:selenium browser ;;
-    *) if command_names | grep -qx -e "$job"; then echo tests browser library:criterion; else echo tests browser; fi ;;
+    plot) echo library:criterion tests:pytest tests:jsonschema tests:gmpy2 tests:selenium tests:nbclient tests:ipykernel browser wasm ;;
+    explore) echo library:criterion tests browser ;;
+    *) if command_names | grep -qx -e "$job"; then echo tests browser wasm library:criterion; else echo tests browser wasm; fi ;;
     esac
 }
 

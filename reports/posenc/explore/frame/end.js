@@ -1,0 +1,3 @@
+// The last part of the script, after all views.
+beginTheme();
+explore.ready = begin();

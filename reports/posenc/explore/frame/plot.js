@@ -1,0 +1,249 @@
+// Curves in SVG, and a line with handles to drag.
+//
+//   const plot = page.plot({ title, how, tall: 260, pick(x) { ... } });
+//   plot.show({
+//     x: [0, 1, ...], series: [{ name, y: [...], points: false, steps: false }],
+//     xName: "position", yName: "value",  xLog: false, yLog: false,  yLimits: [-1, 1],
+//     xMarks: [{ at: 12, name: "here" }], yMarks: [...],      lines across; with left: true the name of a yMark stands at the left
+//     read: (i) => "text",                                    what the cursor reads at x[i]
+//   });
+// Series have the colours of theme() and dashes; the legend names them. A y of null or NaN leaves a gap.
+const PLOT = { left: 58, right: 14, top: 12, bottom: 42, name: 26 };
+
+class Plot {
+  constructor(page, options) {
+    Object.assign(this, { page, options, cursor: null, data: null });
+    this.figure = page.figure(options.title, options.how);
+    this.figure.classList.add("plot");
+    this.svg = svg("svg", { tabindex: "0", role: "application", "aria-roledescription": "line plot", "aria-label": options.title });
+    this.legend = element("ul", { class: "legend" });
+    this.readout = element("p", { class: "readout" }, "\u00a0");
+    this.spoken = element("p", { class: "unseen", "aria-live": "polite" });
+    const help = element("p", { class: "unseen", id: `${page.view.id}-plot-${page.figures.length}` }, "Left and right arrows move along the curve and read its values, with Shift by ten points.");
+    this.svg.setAttribute("aria-describedby", help.id);
+    this.figure.append(this.legend, this.svg, this.readout, this.spoken, help);
+    this.svg.addEventListener("pointermove", (event) => this.point(event));
+    this.svg.addEventListener("pointerdown", (event) => { this.point(event); if (this.cursor !== null) options.pick?.(this.data.x[this.cursor]); });
+    this.svg.addEventListener("pointerleave", () => { if (document.activeElement !== this.svg) { this.cursor = null; this.drawCursor(); } });
+    this.svg.addEventListener("keydown", (event) => this.press(event));
+    new ResizeObserver(() => { if (this.figure.clientWidth !== this.width) this.draw(); }).observe(this.figure);
+  }
+  show(data) {
+    this.data = { xName: "", yName: "", xMarks: [], yMarks: [], ...data, x: data.x || data.series[0].y.map((_, i) => i) };
+    if (this.cursor !== null && this.cursor >= this.data.x.length) this.cursor = null;
+    this.draw();
+  }
+  draw() {
+    if (!this.data || !this.figure.clientWidth) return;
+    const { data } = this, { series, ink, quiet, line } = theme();
+    this.width = this.figure.clientWidth;
+    this.height = this.options.tall || 260;
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    this.svg.setAttribute("height", this.height);
+    const right = this.width - PLOT.right, bottom = this.height - PLOT.bottom;
+    this.sy = scaleOf(data.yLimits || padded(rangeOf(data.series.map((one) => one.y), data.yLog), data.yLog), [bottom, PLOT.top], data.yLog);
+    const ys = this.sy.ticks(Math.max(2, (bottom - PLOT.top) / 44)).map((at) => [this.sy(at), tickText(at, data.yLog)]);
+    const left = Math.max(PLOT.left, PLOT.name + 8 + Math.max(...ys.map(([, text]) => widthOf(text))));
+    this.sx = scaleOf(rangeOf([data.x], data.xLog), [left, right], data.xLog);
+    const parts = [];
+    for (const [y, text] of ys) parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: line }), label(left - 8, y + 4, text, quiet, "end"));
+    for (const at of this.sx.ticks(Math.max(2, (right - left) / 80))) {
+      const x = this.sx(at);
+      parts.push(svg("line", { x1: x, x2: x, y1: bottom, y2: bottom + 5, stroke: quiet }), label(x, bottom + 18, tickText(at, data.xLog), quiet, "middle"));
+    }
+    parts.push(svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, stroke: quiet }));
+    parts.push(label((left + right) / 2, this.height - 6, data.xName, ink, "middle"));
+    const yName = label(0, 0, data.yName, ink, "middle");
+    yName.setAttribute("transform", `translate(13 ${(PLOT.top + bottom) / 2}) rotate(-90)`);
+    parts.push(yName);
+    for (const mark of data.yMarks) {
+      const y = this.sy(mark.at), name = mark.left ? label(left + 4, y - 5, mark.name || "", ink, "start") : label(right - 2, y - 5, mark.name || "", ink, "end");
+      parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: ink, "stroke-dasharray": "2 3" }), name);
+    }
+    for (const { at, name } of data.xMarks) {
+      const x = this.sx(at), before = x > (left + right) / 2; // its name
+      if (x < left - 1 || x > right + 1) continue;
+      parts.push(svg("line", { x1: x, x2: x, y1: PLOT.top, y2: bottom, stroke: ink, "stroke-dasharray": "2 3" }), label(x + (before ? -5 : 5), PLOT.top + 10, name || "", ink, before ? "end" : "start"));
+    }
+    data.series.forEach((one, i) => {
+      const color = one.color || series[i % series.length];
+      if (one.points) for (let k = 0; k < data.x.length; k++) { if (Number.isFinite(one.y[k])) parts.push(svg("circle", { cx: this.sx(data.x[k]), cy: this.sy(one.y[k]), r: one.points === true ? 4 : one.points, fill: color })); }
+      else parts.push(svg("path", { d: this.path(one), fill: "none", stroke: color, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": DASHES[i % DASHES.length] }));
+    });
+    this.cursorGroup = svg("g", {});
+    this.svg.replaceChildren(...parts, this.cursorGroup);
+    this.legend.hidden = data.series.length < 2;
+    this.legend.replaceChildren(...data.series.map((one, i) => {
+      const color = one.color || series[i % series.length];
+      const sample = one.points ? svg("circle", { cx: 14, cy: 6, r: 4, fill: color }) : svg("line", { x1: 0, x2: 28, y1: 6, y2: 6, stroke: color, "stroke-width": 2.5, "stroke-dasharray": DASHES[i % DASHES.length] });
+      return element("li", {}, svg("svg", { width: 28, height: 12, "aria-hidden": "true" }, sample), one.name);
+    }));
+    this.drawCursor();
+  }
+  // A path; of more points than pixels the least and the greatest of each pixel.
+  path({ y, steps }) {
+    const { x } = this.data, many = x.length > 3 * this.width, kept = [];
+    if (many) {
+      const group = Math.ceil(x.length / this.width);
+      for (let from = 0; from < x.length; from += group) {
+        let least = from, most = from;
+        for (let k = from; k < Math.min(from + group, x.length); k++) { if (y[k] < y[least]) least = k; if (y[k] > y[most]) most = k; }
+        kept.push(Math.min(least, most), Math.max(least, most));
+      }
+    }
+    let path = "", down = false, last = 0;
+    for (let i = 0; i < (many ? kept.length : x.length); i++) {
+      const k = many ? kept[i] : i, [px, py] = [this.sx(x[k]), y[k] === null ? NaN : this.sy(y[k])];
+      if (!Number.isFinite(py)) { down = false; continue; }
+      if (down && steps) path += `L${px.toFixed(1)} ${last.toFixed(1)}`;
+      path += `${down ? "L" : "M"}${px.toFixed(1)} ${py.toFixed(1)}`;
+      [down, last] = [true, py];
+    }
+    return path;
+  }
+  drawCursor() {
+    const { data, cursor } = this, { ink, paper, series } = theme();
+    if (!this.cursorGroup) return;
+    if (cursor === null) {
+      this.cursorGroup.replaceChildren();
+      this.readout.textContent = "\u00a0";
+      return;
+    }
+    const x = this.sx(data.x[cursor]), parts = [svg("line", { x1: x, x2: x, y1: PLOT.top, y2: this.height - PLOT.bottom, stroke: ink, "stroke-opacity": 0.5 })];
+    data.series.forEach((one, i) => {
+      const y = one.y[cursor] === null ? NaN : this.sy(one.y[cursor]);
+      if (Number.isFinite(y)) parts.push(svg("circle", { cx: x, cy: y, r: 4.5, fill: one.color || series[i % series.length], stroke: paper, "stroke-width": 1.5 }));
+    });
+    this.cursorGroup.replaceChildren(...parts);
+    const values = data.series.map((one) => `${data.series.length > 1 ? `${one.name}: ` : ""}${one.y[cursor] === null ? "none" : digits(one.y[cursor], 6)}`);
+    this.readout.textContent = data.read ? data.read(cursor) : `${data.xName} ${digits(data.x[cursor], 7)}: ${values.join("; ")}`;
+  }
+  point(event) {
+    if (!this.data || !this.sx) return;
+    const box = this.svg.getBoundingClientRect(), px = ((event.clientX - box.left) / box.width) * this.width;
+    let best = 0;
+    for (let k = 1; k < this.data.x.length; k++) if (Math.abs(this.sx(this.data.x[k]) - px) < Math.abs(this.sx(this.data.x[best]) - px)) best = k;
+    this.cursor = best;
+    this.drawCursor();
+  }
+  press(event) {
+    const step = event.shiftKey ? 10 : 1, last = this.data ? this.data.x.length - 1 : 0;
+    const to = { ArrowLeft: (k) => k - step, ArrowRight: (k) => k + step, Home: () => 0, End: () => last }[event.key];
+    if (event.key === "Enter" && this.cursor !== null) this.options.pick?.(this.data.x[this.cursor]);
+    if (!to) return;
+    event.preventDefault();
+    this.cursor = this.cursor === null ? 0 : Math.min(last, Math.max(0, to(this.cursor)));
+    this.drawCursor();
+    this.spoken.textContent = this.readout.textContent;
+  }
+}
+
+// An SVG as wide as its figure, drawn again when the width or the colours change.
+//   const drawing = page.drawing(title, how, (parts, width, now, drawing) => height);   parts are the elements, to push to
+//   drawing.show(now);                                                                 now is whatever paint needs
+// A screen reader does not see it: a note or a table must say the same.
+class Drawing {
+  constructor(page, title, how, paint) {
+    this.paint = paint;
+    this.figure = page.figure(title, how);
+    this.figure.classList.add("drawing");
+    this.svg = this.figure.appendChild(svg("svg", { "aria-hidden": "true" }));
+    new ResizeObserver(([{ contentRect: { width } }]) => { // reading a width while drawing would cost a layout each time
+      const changed = width !== this.width;
+      this.width = width;
+      if (changed) this.draw();
+    }).observe(this.figure);
+  }
+  show(now) {
+    this.now = now;
+    this.draw();
+  }
+  draw() {
+    const { width, now } = this, parts = [];
+    if (!width || !now) return;
+    const height = this.paint(parts, width, now, this);
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.svg.setAttribute("height", height);
+    this.svg.replaceChildren(...parts);
+  }
+}
+
+// Points on a line, moved by dragging; each belongs to a control, which the keyboard moves.
+//   page.dragLine({ title, how, points: [{ id: "m", name: "query m" }, ...], min: 0, max: 64 });
+// min and max may be functions of the state. page.set() moves the points, so there is nothing to show.
+class DragLine {
+  constructor(page, options) {
+    Object.assign(this, { page, options });
+    this.figure = page.figure(options.title, options.how);
+    this.figure.classList.add("drag");
+    this.svg = this.figure.appendChild(svg("svg", { "aria-hidden": "true", height: 92 }));
+    let held = null;
+    const at = (event) => {
+      const box = this.svg.getBoundingClientRect();
+      return Math.round(this.scale.back(((event.clientX - box.left) / box.width) * this.width));
+    };
+    this.svg.addEventListener("pointerdown", (event) => {
+      const value = at(event), { state } = page;
+      held = options.points.reduce((a, b) => (Math.abs(state[b.id] - value) < Math.abs(state[a.id] - value) ? b : a));
+      this.svg.setPointerCapture(event.pointerId);
+      page.set({ [held.id]: value });
+    });
+    this.svg.addEventListener("pointermove", (event) => { if (held) page.set({ [held.id]: at(event) }); });
+    for (const name of ["pointerup", "pointercancel"]) this.svg.addEventListener(name, () => (held = null));
+    new ResizeObserver(() => this.draw()).observe(this.figure);
+  }
+  show() { this.draw(); }
+  draw() {
+    const { state } = this.page, { ink, quiet, paper, series } = theme(), width = this.figure.clientWidth;
+    if (!width) return;
+    this.width = width;
+    this.svg.setAttribute("viewBox", `0 0 ${width} 92`);
+    this.scale = scaleOf([of(this.options.min, state), of(this.options.max, state)], [24, width - 24]);
+    const y = 44, parts = [svg("line", { x1: 24, x2: width - 24, y1: y, y2: y, stroke: quiet, "stroke-width": 2 })];
+    for (const tick of this.scale.ticks(width / 60)) parts.push(svg("line", { x1: this.scale(tick), x2: this.scale(tick), y1: y - 4, y2: y + 4, stroke: quiet }), label(this.scale(tick), y + 42, tickText(tick), quiet, "middle"));
+    this.options.points.forEach(({ id, name }, i) => {
+      const x = this.scale(state[id]), end = x > width - 70 ? "end" : x < 70 ? "start" : "middle";
+      parts.push(svg("circle", { cx: x, cy: y, r: 11, fill: series[i % series.length], stroke: paper, "stroke-width": 2, class: "handle" }));
+      parts.push(label(x, i % 2 ? y + 24 : y - 20, `${name} = ${tickText(state[id])}`, ink, end));
+    });
+    this.svg.replaceChildren(...parts);
+  }
+}
+
+const label = (x, y, text, fill, anchor) => svg("text", { x, y, fill, "text-anchor": anchor }, text);
+const tickText = (value, log = false) => digits(value, 6, log ? 1e4 : 1e5);
+const widths = new Map(); // of texts in the font of the plots
+function widthOf(text) {
+  const found = widths.get(text);
+  if (found !== undefined) return found;
+  const context = element("canvas").getContext("2d");
+  context.font = "12px system-ui, sans-serif";
+  widths.set(text, context.measureText(text).width);
+  return widths.get(text);
+}
+function rangeOf(lists, log) {
+  let least = Infinity, most = -Infinity;
+  for (const list of lists) for (const value of list) if (Number.isFinite(value) && value !== null && !(log && value <= 0)) { least = Math.min(least, value); most = Math.max(most, value); }
+  return least > most ? [log ? 1 : 0, log ? 10 : 1] : [least, most];
+}
+function padded([least, most], log) {
+  if (log) return least === most ? [least / 2, most * 2] : [least, most];
+  const room = (most - least || Math.abs(most) || 1) * 0.06;
+  return [least - room, most + room];
+}
+// From values to pixels; back() the other way; ticks(n): about n round values.
+function scaleOf([least, most], [from, to], log = false) {
+  const f = log ? Math.log10 : (value) => value, a = f(least), width = f(most) - a || 1;
+  const map = (value) => from + ((f(value) - a) / width) * (to - from);
+  map.back = (pixel) => { const value = a + ((pixel - from) / (to - from)) * width; return log ? 10 ** value : value; };
+  map.ticks = (n) => {
+    if (log && width >= 1) {
+      const every = Math.max(1, Math.ceil(width / n));
+      return Array.from({ length: Math.floor(a + width + 1e-9) - Math.ceil(a - 1e-9) + 1 }, (_, i) => Math.ceil(a - 1e-9) + i).filter((k) => k % every === 0).map((k) => 10 ** k);
+    }
+    const raw = (most - least) / n, size = 10 ** Math.floor(Math.log10(raw || 1)), step = [1, 2, 5, 10].map((k) => k * size).find((k) => k >= raw * 0.999) || 1;
+    const first = Math.ceil(least / step - 1e-9);
+    return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+  };
+  return map;
+}

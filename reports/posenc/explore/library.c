@@ -1,0 +1,301 @@
+/*
+ * Functions of the page of posenc explore, over the public interface of the library.
+ *
+ * The build compiles this file and the scalar backend to WebAssembly (reports/meson.build).  The page calls
+ * the functions from lib.js, which names their arguments.  Numbers are int32_t or double, arrays are pointers
+ * into linear memory, and names of enums are their values.  A function that can fail returns a status; 0 is
+ * success.  error_text() describes the last failure.
+ */
+#include <posenc.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT(name) __attribute__((export_name(#name)))
+
+static struct posenc_error error;
+
+/* ---- Memory and errors ---- */
+
+EXPORT(take) void *take(int32_t bytes) { return malloc((size_t)bytes); }
+
+EXPORT(drop) void drop(void *memory) { free(memory); }
+
+EXPORT(error_text) const char *error_text(void)
+{
+    static char text[256];
+    if (!error.what)
+        return posenc_status_string(error.status);
+    posenc_error_text(&error, text, sizeof text);
+    return text;
+}
+
+EXPORT(version) const char *version(void) { return posenc_version(); }
+
+/* Forgets the last failure, for a call that is about to begin. */
+static struct posenc_error *fresh_error(void)
+{
+    error = (struct posenc_error){ POSENC_OK, NULL, 0, 0, 0 };
+    return &error;
+}
+
+/* Keeps the status of functions that report no detail. */
+static int32_t kept(enum posenc_status status)
+{
+    error.status = status;
+    return (int32_t)status;
+}
+
+static const struct posenc_backend *scalar(void) { return posenc_backend_find("scalar"); }
+
+/* ---- Frequencies ---- */
+
+/* Members of struct posenc_freqs_spec that the page sets, each as a double, in this order. */
+#define MEMBERS(MEMBER)                                                                        \
+    MEMBER(profile, enum posenc_profile)                                                       \
+    MEMBER(convention, enum posenc_convention)                                                 \
+    MEMBER(scaling, enum posenc_scaling)                                                       \
+    MEMBER(dim, int64_t)                                                                       \
+    MEMBER(rope_theta, double)                                                                 \
+    MEMBER(factor, double)                                                                     \
+    MEMBER(original_max_position_embeddings, double)                                           \
+    MEMBER(low_freq_factor, double)                                                            \
+    MEMBER(high_freq_factor, double)                                                           \
+    MEMBER(beta_fast, double)                                                                  \
+    MEMBER(beta_slow, double)                                                                  \
+    MEMBER(truncate, bool)                                                                     \
+    MEMBER(attention_factor, double)                                                           \
+    MEMBER(mscale, double)                                                                     \
+    MEMBER(mscale_all_dim, double)                                                             \
+    MEMBER(max_position_embeddings, double)                                                    \
+    MEMBER(seq_len, int64_t)                                                                   \
+    MEMBER(partial_rotary_factor, double)                                                      \
+    MEMBER(mrope_section[0], int64_t)                                                          \
+    MEMBER(mrope_section[1], int64_t)                                                          \
+    MEMBER(mrope_section[2], int64_t)                                                          \
+    MEMBER(mrope_layout, enum posenc_mrope_layout)                                             \
+    MEMBER(xpos_scale_base, double)                                                            \
+    MEMBER(xpos_centre, double)                                                                \
+    MEMBER(xpos_inverse, bool)
+
+/* Returns their names, separated by spaces. */
+EXPORT(spec_names) const char *spec_names(void)
+{
+#define NAME(member, type) #member " "
+    return MEMBERS(NAME);
+}
+
+EXPORT(spec_defaults) void spec_defaults(double *values)
+{
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+#define GET(member, type) *values++ = (double)spec.member;
+    MEMBERS(GET)
+}
+
+/* Returns a plan, or NULL.  The arrays are factors of LongRoPE and frequencies of the caller; each may be NULL. */
+EXPORT(plan_create)
+struct posenc_freqs *plan_create(const double *values, const double *short_factor,
+                                 const double *long_factor, const double *omega)
+{
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    struct posenc_freqs *plan = NULL;
+#define SET(member, type) spec.member = (type)*values++;
+    MEMBERS(SET)
+    spec.short_factor = short_factor;
+    spec.long_factor = long_factor;
+    spec.values = omega;
+    return kept(posenc_freqs_create(&spec, &plan, fresh_error())) ? NULL : plan;
+}
+
+EXPORT(plan_destroy) void plan_destroy(struct posenc_freqs *plan)
+{
+    posenc_freqs_destroy(plan);
+}
+
+EXPORT(plan_pairs) int32_t plan_pairs(const struct posenc_freqs *plan)
+{
+    return (int32_t)posenc_freqs_view(plan).n_pairs;
+}
+
+EXPORT(plan_attention_factor) double plan_attention_factor(const struct posenc_freqs *plan)
+{
+    return posenc_freqs_view(plan).attention_factor;
+}
+
+/* Writes the frequencies of all pairs as f64 and f32, and the axis of the position that each pair uses. */
+EXPORT(plan_read)
+void plan_read(const struct posenc_freqs *plan, double *omega, float *omega_f32, uint8_t *axis)
+{
+    const struct posenc_freqs_view view = posenc_freqs_view(plan);
+    const size_t n = (size_t)view.n_pairs;
+    memcpy(omega, view.omega, n * sizeof *omega);
+    memcpy(omega_f32, view.omega_f32, n * sizeof *omega_f32);
+    memset(axis, 0, n);
+    if (view.axis)
+        memcpy(axis, view.axis, n);
+}
+
+/* ---- Tables and rotations ---- */
+
+/* Positions of tokens: from `first` on without an array, else int32_t or float by `kind`.  If the plan has
+ * several axes, the array has a row for each. */
+static struct posenc_positions positions_of(int32_t kind, double first, const void *data,
+                                            int32_t axis_stride)
+{
+    return (struct posenc_positions){ .kind = (enum posenc_position_kind)kind,
+                                      .offset = (int64_t)first,
+                                      .data = data,
+                                      .stride_axis = axis_stride };
+}
+
+static int32_t axis_stride(const struct posenc_freqs *plan, int32_t tokens)
+{
+    return posenc_freqs_view(plan).n_axes > 1 ? tokens : 0;
+}
+
+EXPORT(sinusoidal)
+int32_t sinusoidal(const struct posenc_freqs *plan, int32_t layout, double scale, int32_t kind,
+                   double first, const void *positions, int32_t tokens, float *out)
+{
+    struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
+    args.error = fresh_error();
+    args.freqs = plan;
+    args.layout = (enum posenc_layout)layout;
+    args.scale = scale;
+    args.positions = positions_of(kind, first, positions, axis_stride(plan, tokens));
+    args.out = posenc_dense(out, 2, tokens, posenc_freqs_view(plan).dim, 0, 0);
+    return kept(posenc_sinusoidal(scalar(), &args));
+}
+
+EXPORT(rope_table)
+int32_t rope_table(const struct posenc_freqs *plan, int32_t kind, double first,
+                   const void *positions, int32_t tokens, float *cosines, float *sines)
+{
+    const int64_t pairs = posenc_freqs_view(plan).n_pairs;
+    struct posenc_rope_table_args args = posenc_rope_table_args_init();
+    args.error = fresh_error();
+    args.freqs = plan;
+    args.positions = positions_of(kind, first, positions, axis_stride(plan, tokens));
+    args.cos = posenc_dense(cosines, 2, tokens, pairs, 0, 0);
+    args.sin = posenc_dense(sines, 2, tokens, pairs, 0, 0);
+    return kept(posenc_rope_table(scalar(), &args));
+}
+
+/* Rotates x [tokens, heads, head_dim].  Token t uses row first_row + t of the cosines and sines [rows, pairs],
+ * or row index[t]. */
+EXPORT(rotate)
+int32_t rotate(int32_t pairing, int32_t transpose, int32_t tokens, int32_t heads,
+               int32_t head_dim, int32_t rotary_offset, const float *cosines,
+               const float *sines, int32_t rows, int32_t pairs, int32_t first_row,
+               const int32_t *index, const float *x, float *out)
+{
+    struct posenc_rope_args args = posenc_rope_args_init();
+    args.error = fresh_error();
+    args.transpose = transpose != 0;
+    args.rotary_offset = rotary_offset;
+    args.positions =
+        positions_of(index ? POSENC_POSITIONS_I32 : POSENC_OFFSET, first_row, index, 0);
+    args.cos = posenc_const_dense(cosines, 2, rows, pairs, 0, 0);
+    args.sin = posenc_const_dense(sines, 2, rows, pairs, 0, 0);
+    args.x = posenc_const_dense(x, 3, tokens, heads, head_dim, 0);
+    args.out = posenc_dense(out, 3, tokens, heads, head_dim, 0);
+    return kept(pairing == POSENC_PAIRS_HALF ? posenc_rope_half(scalar(), &args)
+                                             : posenc_rope_interleaved(scalar(), &args));
+}
+
+/* ---- Biases and indices ---- */
+
+EXPORT(alibi_slopes) int32_t alibi_slopes(int32_t heads, double bias_max, float *slopes)
+{
+    fresh_error();
+    return kept(posenc_alibi_slopes(heads, bias_max, slopes));
+}
+
+EXPORT(alibi)
+int32_t alibi(int32_t heads, int32_t queries, int32_t keys, int32_t query_offset,
+              int32_t causal, const float *slopes, float *out)
+{
+    struct posenc_alibi_args args = posenc_alibi_args_init();
+    args.error = fresh_error();
+    args.slopes = slopes;
+    args.causal = causal != 0;
+    args.query_offset = query_offset;
+    args.out = posenc_dense(out, 3, heads, queries, keys, 0);
+    return kept(posenc_alibi(scalar(), &args));
+}
+
+EXPORT(t5_thresholds)
+int32_t t5_thresholds(int32_t num_buckets, int32_t max_distance, int32_t bidirectional,
+                      int32_t *thresholds)
+{
+    fresh_error();
+    return kept(
+        posenc_t5_thresholds(num_buckets, max_distance, bidirectional != 0, thresholds));
+}
+
+/* The table is [num_buckets, heads]. */
+EXPORT(t5_bias)
+int32_t t5_bias(int32_t num_buckets, int32_t bidirectional, const int32_t *thresholds,
+                const float *table, int32_t heads, int32_t queries, int32_t keys,
+                int32_t query_offset, float *out)
+{
+    struct posenc_t5_args args = posenc_t5_args_init();
+    args.error = fresh_error();
+    args.num_buckets = num_buckets;
+    args.bidirectional = bidirectional != 0;
+    args.thresholds = thresholds;
+    args.query_offset = query_offset;
+    args.table = posenc_const_dense(table, 2, num_buckets, heads, 0, 0);
+    args.out = posenc_dense(out, 3, heads, queries, keys, 0);
+    return kept(posenc_t5_bias(scalar(), &args));
+}
+
+/* Writes index [n, n], n = height width, and one more with a class token (BEiT). */
+EXPORT(window_index)
+int32_t window_index(int32_t height, int32_t width, int32_t class_token, int32_t *index)
+{
+    fresh_error();
+    return kept(class_token ? posenc_beit_index(height, width, index)
+                            : posenc_swin_index(height, width, index));
+}
+
+/* Writes index [queries + keys - 1]; element i - j + keys - 1 is that of query i and key j. */
+EXPORT(deberta_index)
+int32_t deberta_index(int32_t queries, int32_t keys, int32_t query_offset,
+                      int32_t position_buckets, int32_t max_distance, int32_t *index)
+{
+    fresh_error();
+    return kept(posenc_deberta_index(queries, keys, query_offset, position_buckets,
+                                     max_distance, index));
+}
+
+EXPORT(shaw_index)
+int32_t shaw_index(int32_t queries, int32_t keys, int32_t query_offset, int32_t max_distance,
+                   int32_t *index)
+{
+    fresh_error();
+    return kept(posenc_shaw_index(queries, keys, query_offset, max_distance, index));
+}
+
+/* ---- Numbers ---- */
+
+/* Rounds n elements to a storage of 16 bits and back, in place; `half` has room for them. */
+EXPORT(round_to) int32_t round_to(int32_t dtype, int32_t n, float *values, uint16_t *half)
+{
+    enum posenc_status status;
+    fresh_error();
+    if (dtype == POSENC_F16) {
+        status = posenc_f32_to_f16(n, values, half);
+        return kept(status ? status : posenc_f16_to_f32(n, half, values));
+    }
+    status = posenc_f32_to_bf16(n, values, half);
+    return kept(status ? status : posenc_bf16_to_f32(n, half, values));
+}
+
+/* Writes values of N(0, sigma) [rows, dim], the same on every platform. */
+EXPORT(normal)
+int32_t normal(int32_t seed, int32_t rows, int32_t dim, double sigma, float *table)
+{
+    fresh_error();
+    return kept(posenc_normal((uint64_t)(uint32_t)seed, 0, rows, dim, sigma, table));
+}

@@ -1,0 +1,283 @@
+"""The page of posenc explore in a browser: Chromium without a window, through Selenium."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, Iterator
+
+import pytest
+from test_page import Browser, axe, driver, key  # noqa: F401 (a fixture)
+
+from posenc.command import CommandError
+from posenc.explore import main as explore
+
+MOST = 4 * 1024 * 1024  # bytes of the page
+VIEWS = explore.VIEWS
+SCHEMES = ("light", "dark")
+SECONDS = 60  # until a script counts as hung
+
+
+# ---- the page ----
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file with the page."""
+    try:
+        wasm = explore.find_wasm()
+    except CommandError as error:
+        pytest.skip(str(error))
+    path = tmp_path_factory.mktemp("explore") / "explore.html"
+    path.write_text(explore.to_html(wasm.read_bytes()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture()
+def browser(driver: Any, page: Path) -> Iterator[Browser]:  # noqa: F811
+    """A browser that opens it."""
+    yield Browser(driver, page.parent)
+
+
+def opened(browser: Browser, address: str = "", **settings: Any) -> None:
+    """Opens the page at a view, and waits until the view is drawn."""
+    browser.driver.set_script_timeout(SECONDS)
+    browser.driver.get("about:blank")  # an address that differs in its hash alone loads nothing
+    browser.open("explore", **settings)
+    browser.js("location.hash = arguments[0]", address)
+    drawn(browser)
+
+
+def drawn(browser: Browser) -> None:
+    """Waits until the view shows its state."""
+    script = """const done = arguments[0], frame = requestAnimationFrame;
+        explore.ready.then(() => frame(() => frame(() => frame(() => done()))))"""
+    browser.driver.execute_async_script(script)
+
+
+def state(browser: Browser) -> Dict[str, Any]:
+    """Returns the values of the controls."""
+    return dict(browser.js("return explore.current.state"))
+
+
+def pointer(browser: Browser) -> Any:
+    """Returns a pointer, whose moves are performed at the end."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    chains: Any = ActionChains
+    return chains(browser.driver)
+
+
+def picture(browser: Browser) -> str:
+    """Returns all that the view shows."""
+    return str(browser.js("""const root = explore.current.root;
+            return root.querySelector('.results').innerHTML +
+                [...root.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join()"""))
+
+
+# ---- use ----
+
+
+def test_page_is_small_and_loads_nothing(browser: Browser, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(text.encode()) < MOST
+    assert not re.search(r"""\bsrc\s*=\s*["']?(https?:)?//|<link\b|@import|url\(\s*["']?https?:""", text)
+    for name in ("browser", "performance"):
+        browser.driver.get_log(name)
+    for view in VIEWS:
+        opened(browser, view)
+    assert [entry["message"] for entry in browser.driver.get_log("browser")] == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
+    asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    own = {one["request"]["url"] for one in asked if one["documentURL"].startswith(page.as_uri())}
+    assert {url for url in own if not url.startswith(("data:", "blob:"))} == {page.as_uri()}
+
+
+# Brings the view into a state in which it shows a control: some other control has the value that this takes.
+SHOW = """const page = explore.current, { spec } = page.controls.find((control) => control.spec.id === arguments[0]);
+    const steps = ({ min, max, step }) =>
+        Array.from({ length: 100 }, (_, i) => Number(min) + i * Number(step)).filter((value) => value <= Number(max));
+    const valuesOf = ({ spec, input }) =>
+        spec.options ? Object.keys(spec.options) : spec.check ? [true, false] : spec.values || steps(input);
+    if (!spec.when || spec.when(page.state)) return;
+    for (const control of page.controls)
+        for (const value of valuesOf(control))
+            if (spec.when({ ...page.state, [control.spec.id]: value }))
+                return page.set({ [control.spec.id]: value });"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_control_changes_the_view(browser: Browser, view: str) -> None:
+    opened(browser, view)
+    names = browser.js("return explore.current.controls.map((control) => control.spec.id)")
+    initial = state(browser)
+    for name in names:
+        browser.js("explore.current.set(arguments[0])", initial)
+        drawn(browser)
+        browser.js(SHOW, name)
+        drawn(browser)
+        control, before, shown = browser.one(f"#{view}-{name}"), state(browser), picture(browser)
+        text = browser.texts(f"output[for={view}-{name}]")
+        if control.get_attribute("type") == "range":
+            at_end = control.get_attribute("value") == control.get_attribute("max")
+            control.send_keys(key("ARROW_LEFT" if at_end else "ARROW_RIGHT"))
+        elif control.tag_name == "select":
+            at_end = browser.js("return arguments[0].selectedIndex === arguments[0].length - 1", control)
+            control.send_keys(key("ARROW_UP" if at_end else "ARROW_DOWN"))
+        else:
+            browser.click(control)
+        browser.wait(lambda _: state(browser) != before)
+        drawn(browser)
+        assert state(browser)[name] != before[name]
+        assert browser.texts(f"output[for={view}-{name}]") != text or not text
+        assert picture(browser) != shown, name
+
+
+def test_all_values_of_all_controls_have_a_result(browser: Browser) -> None:
+    for view in VIEWS:
+        opened(browser, view)
+        for name, values in browser.js("""return explore.current.controls.map(({ spec, input }) => [spec.id,
+                spec.options ? Object.keys(spec.options) : spec.check ? [true, false] :
+                spec.values && spec.values.length ? spec.values : [Number(input.min), Number(input.max)]])"""):
+            for value in values:
+                browser.js("explore.current.set({ [arguments[0]]: arguments[1] })", name, value)
+                drawn(browser)
+                assert browser.js("return explore.current.problem.hidden"), (view, name, value)
+
+
+def test_heat_map_by_keyboard(browser: Browser) -> None:
+    opened(browser, "table")
+    browser.js("document.querySelector('#table canvas').focus()")
+    whole = picture(browser)
+    browser.press(key("ARROW_DOWN"), key("ARROW_DOWN"), key("ARROW_DOWN"), key("ARROW_RIGHT"))
+    bits = browser.js("return explore.lib.sinusoidal({dim: 64, rope_theta: 10000}, {tokens: 8})[2 * 64 + 1]")
+    read = browser.texts("#table .map .readout")[0]
+    assert read.startswith("Position 2, column 1 (pair 0): cos(2 × 1) = −0.41614")
+    assert abs(float(read.rpartition(" ")[2].replace("−", "-")) - bits) < 1e-8
+    assert browser.texts("#table .map [aria-live]")[0] == read
+    browser.press("+", "+")
+    assert picture(browser) != whole and browser.js("return explore.current.map.zoom") > 2
+    browser.press("0")
+    assert browser.js("return explore.current.map.zoom") == 1
+    browser.press(key("END"), key("ENTER"))
+    browser.wait(lambda _: state(browser)["pair"] == 31)
+
+
+def test_heat_map_by_pointer(browser: Browser) -> None:
+    opened(browser, "table")
+    canvas = browser.one("#table canvas")
+    browser.js("arguments[0].scrollIntoView({ block: 'center' })", canvas)
+    pointer(browser).move_to_element(canvas).perform()
+    assert "Position 6" in browser.texts("#table .map .readout")[0]
+    pointer(browser).click(canvas).perform()
+    browser.wait(lambda _: state(browser)["pair"] > 10)
+    browser.click(browser.all("#table .tools button")[1])
+    browser.click(browser.all("#table .tools button")[1])
+    before = browser.js("return explore.current.map.x")
+    browser.js("arguments[0].scrollIntoView({ block: 'center' })", canvas)
+    pointer(browser).drag_and_drop_by_offset(canvas, 60, 20).perform()
+    assert browser.js("return explore.current.map.x") < before
+
+
+def test_drag_of_query_and_key(browser: Browser) -> None:
+    opened(browser, "similarity")
+    handle = browser.all("#similarity .handle")[0]
+    browser.js("arguments[0].scrollIntoView({ block: 'center' })", handle)
+    pointer(browser).drag_and_drop_by_offset(handle, 80, 0).perform()
+    browser.wait(lambda _: state(browser)["m"] > 72)
+    assert state(browser)["n"] == 60
+    assert f"m − n = {state(browser)['m'] - 60}:" in browser.texts("#similarity .note")[0]
+
+
+def test_address_holds_the_state(browser: Browser) -> None:
+    opened(browser, "table&dim=128&kind=cos&pair=9")
+    assert {name: state(browser)[name] for name in ("dim", "kind", "pair")} == {"dim": 128, "kind": "cos", "pair": 9}
+    browser.js("explore.current.set({ base: 1e6 })")
+    browser.wait(lambda _: "base=1000000" in browser.js("return location.hash"))
+    browser.click(browser.one("#views a[href='#similarity']"))
+    browser.wait(lambda _: browser.js("return explore.current.view.id") == "similarity")
+    assert browser.js("return document.activeElement.id") == "similarity-title"
+    opened(browser, "nonsense&x=%")
+    assert browser.js("return explore.current.view.id") == browser.js("return explore.views[0].id")
+
+
+def test_colours_change(browser: Browser) -> None:
+    opened(browser, "table")
+    before = picture(browser)
+    browser.click(browser.one("#theme"))
+    assert browser.js("return getComputedStyle(document.body).backgroundColor") == "rgb(15, 19, 23)"
+    drawn(browser)
+    assert picture(browser) != before
+    browser.click(browser.one("#theme"))
+    browser.js("localStorage.clear()")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("width", (360, 800, 1600))
+def test_nothing_is_wider_than_the_screen(browser: Browser, view: str, width: int) -> None:
+    opened(browser, view, width=width)
+    assert browser.js("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_serious(browser: Browser, view: str, scheme: str) -> None:
+    opened(browser, view, scheme=scheme)
+    browser.js(axe())
+    report = browser.driver.execute_async_script("axe.run({ resultTypes: ['violations'] }).then(arguments[0])")
+    serious = [(found["id"], found["impact"], [node["html"][:120] for node in found["nodes"][:3]])
+               for found in report["violations"] if found["impact"] in ("serious", "critical")]  # fmt: skip
+    assert serious == [] and report["passes"]
+
+
+def test_tidy_finds_no_error(browser: Browser, tmp_path: Path) -> None:
+    if not shutil.which("tidy"):
+        pytest.skip("tidy is missing")
+    for view in VIEWS:
+        opened(browser, view)
+    made = tmp_path / "made.html"  # as it is after the script made the views
+    browser.js("for (const big of document.querySelectorAll('script')) big.remove()")
+    made.write_text("<!DOCTYPE html>" + browser.js("return document.documentElement.outerHTML"), encoding="utf-8")
+    done = subprocess.run(["tidy", "-e", "-q", str(made)], stderr=subprocess.PIPE, text=True, check=False)
+    younger = 'trimming empty|proprietary attribute "(aria-|inputmode)|nested emphasis'  # than this tidy
+    assert [line for line in done.stderr.splitlines() if not re.search(younger, line)] == []
+
+
+# ---- without a browser ----
+
+
+def test_command_writes_the_page(page: Path, tmp_path: Path) -> None:
+    del page  # without the library this test is skipped
+    path = tmp_path / "page.html"
+    assert explore.main(["-o", str(path), "--view", "steps"]) == 0
+    text = path.read_text(encoding="utf-8")
+    assert '\n  id: "steps",' in text and '\n  id: "table",' not in text
+    assert explore.main(["-o", str(path)]) == 0  # an earlier output may be replaced
+    assert path.read_text(encoding="utf-8") == explore.to_html(explore.find_wasm().read_bytes())
+    path.write_text("something else")
+    with pytest.raises(CommandError, match="no earlier output"):
+        explore.main(["-o", str(path)])
+
+
+def test_unknown_view_is_rejected() -> None:
+    with pytest.raises(CommandError, match=r"no such view \(got 'tabel'\)\. Did you mean table"):
+        explore.main(["--view", "tabel"])
+
+
+def test_missing_library_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "posenc"
+    program.parent.mkdir()
+    program.write_text("")
+    monkeypatch.setenv("POSENC_PROGRAM", str(program))
+    monkeypatch.setattr(explore, "HERE", tmp_path)
+    with pytest.raises(CommandError, match="Install clang, lld, wasi-libc") as error:
+        explore.main(["-o", str(tmp_path / "page.html")])
+    assert error.value.status == 2 and not (tmp_path / "page.html").exists()
+
+
+def test_each_view_is_a_file_of_its_name() -> None:
+    for name in VIEWS:
+        text = (explore.HERE / "views" / f"{name}.js").read_text(encoding="utf-8")
+        assert re.findall(r'^  id: "(\w+)",$', text, re.M) == [name]
+        assert len(re.findall(r"^addView\(\{$", text, re.M)) == 1
