@@ -136,7 +136,7 @@ bundle_check() {
         return 1
     fi
     if find "$top/libexec" -type f ! -name '*.py' ! -name 'posenc-*' ! -name '*.j2' ! -name '*.css' ! -name '*.js' \
-        ! -name '*.json' ! -name '*.wasm' ! -name py.typed | grep . >&2; then
+        ! -name '*.json' ! -name '*.md' ! -name '*.txt' ! -name '*.svg' ! -name '*.wasm' ! -name py.typed | grep . >&2; then
         say 'bundle: these files are no part of the Python that was meant'
         return 1
     fi

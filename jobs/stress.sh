@@ -59,7 +59,7 @@ stress_runs() {
 
 stress() {
     commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo none)
-    build && configure build-stress -Dtests=disabled || {
+    build && configure build-stress -Dtests=disabled -Dexplore=disabled || {
         tally 'stress: build' 0 1 0
         return
     }

@@ -1,0 +1,320 @@
+"""The concept map: the problem, groups of encodings, pages of docs/encodings, and the presets that use them.
+
+Texts, formulas, links and sources are those of the pages. concepts.txt has what no page has: the order, titles, and
+groups. Pictures and how to read them are those of docs, lessons those of docs/course.
+"""
+
+import base64
+import configparser
+import gzip
+import re
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..explain.pages import pages
+from ..explain.parts import WORDS, title
+from ..models.model import Model
+from ..models.part import Part
+from ..models.presets import preset, presets
+from .lessons import Lesson, read_lessons
+
+HERE = Path(__file__).parent
+ENTRIES = HERE / "concepts.txt"
+DOCS = (HERE, HERE.parents[2] / "docs")  # course, *.svg and encodings.md: installed, and in the source tree
+KINDS = {
+    "problem": "the problem", "group": "group", "kernel": "kernel: a function of the library",
+    "method": "method: made from kernels", "scaling": "scaling family", "numerics": "numerics mode",
+    "model": "model (preset)",
+}  # fmt: skip
+PAGE_KINDS = {"kernel": "kernel", "method": "method", "scaling": "scaling", "profile": "numerics"}
+KEYS = {"title", "parent", "text", "formula", "source", "picture", "lessons", "views", "command", "numpy", "args", "c"}
+LINE, GAP = 16.0, 0.6  # pixels from a model to the next; lines between groups
+MODELS = 4  # column of models
+# Sizes and parameters of a rotation that its model says, by the name in problems; those at their default are left out.
+ROTARY = (
+    "head_dim", "rotary_dim", "rope_theta", "scaling", "factor", "original_max_position_embeddings", "low_freq_factor",
+    "high_freq_factor", "partial_rotary_factor", "mrope_section", "mrope_layout",
+)  # fmt: skip
+Node = Dict[str, Any]
+Blocks = List[Tuple[str, str]]
+
+
+class Page(NamedTuple):
+    """A page of docs/encodings. Blocks are ("text", ...), ("item", ...) or ("code", ...)."""
+
+    kind: str
+    summary: str
+    text: List[str]
+    definition: Blocks
+    source: str
+    see: List[Tuple[str, str]]
+    sections: Dict[str, str]
+
+
+def _error(name: str, text: str, at: int, expected: str) -> ValueError:
+    line = text.count("\n", 0, at) + 1
+    got = text[at:].lstrip("\n").partition("\n")[0]
+    return ValueError(f"docs/encodings/{name}.md:{line}: expected {expected} (got '{got[:60]}').")
+
+
+# ---- pages ----
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _blocks(text: str) -> Iterator[Tuple[str, str]]:
+    for block in re.split(r"\n\n+", text.strip("\n")):
+        if block.startswith("    "):
+            yield "code", "\n".join(line[4:] for line in block.splitlines())
+        elif block.startswith("- "):
+            yield from (("item", _joined(item)) for item in re.split(r"(?m)^- ", block)[1:])
+        else:
+            yield "text", _joined(block)
+
+
+def _links(text: str) -> str:
+    """Returns a text whose links to other pages are links on the map, and whose other links are their words."""
+    text = re.sub(r"\[([^]]+)\]\((\w+)\.md\)", r"[\1](#\2)", text)
+    return re.sub(r"\[([^]]+)\]\((?!#)[^)]*\)", r"\1", text)
+
+
+def _definition(name: str, text: str, section: str) -> Blocks:
+    blocks = [(kind, _links(words)) for kind, words in _blocks(section)]
+    if all(kind != "code" for kind, _ in blocks):  # a formula that stands in its line like any other text
+        blocks[0] = ("code", blocks[0][1])
+    if blocks[0][0] != "code":
+        raise _error(name, text, text.index(section), "a formula, indented by four spaces, below '## Definition'")
+    return blocks
+
+
+def read_page(name: str, text: str) -> Page:
+    """Reads a page: its name, what it is, an introduction, and sections, of which Definition and Source are needed."""
+    head = re.match(rf"# {name}\n\n(An? (\w+)(?:, for |: )(.+))\n\n", text)
+    if not head or head[2] not in PAGE_KINDS:
+        expected = f"'# {name}', and 'A kernel, for ...', or 'A method: ...', '... scaling: ...' or '... profile: ...'"
+        raise _error(name, text, 0, expected)
+    sections = {found[1]: found[2] for found in re.finditer(r"(?ms)^## (.+?)\n\n(.*?)(?=^## |\Z)", text)}
+    for heading in ("Definition", "Source"):
+        if not sections.get(heading, "").strip():
+            raise _error(name, text, len(text.rstrip()), f"a section '## {heading}' above the end of the page")
+    begins = re.split(r"(?m)^## ", text[head.end() :])[0]
+    intro = [_links(words) for kind, words in _blocks(begins) if kind == "text" and not words.startswith("Also called")]
+    if not intro or not intro[0]:
+        raise _error(name, text, head.end(), "an introduction below the line that says what it is")
+    see = re.findall(r"(?ms)^- \[\w+\]\((\w+)\.md\): (.*?)(?=^- |\Z)", sections.get("See also", ""))
+    return Page(
+        PAGE_KINDS[head[2]], head[1], intro, _definition(name, text, sections["Definition"]),
+        _links(_joined(sections["Source"])), [(one, _joined(why)) for one, why in see], sections,
+    )  # fmt: skip
+
+
+# ---- entries of concepts.txt ----
+
+
+def read_entries(path: Path = ENTRIES) -> Dict[str, Dict[str, str]]:
+    """Reads concepts.txt."""
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), comment_prefixes=("#",))
+    parser.read_string(path.read_text(encoding="utf-8"), path.name)
+    entries: Dict[str, Dict[str, str]] = {}
+    for name in parser.sections():
+        entries[name] = dict(parser[name])
+        parent = entries[name].get("parent")
+        if (parent is None) != (len(entries) == 1) or parent not in (None, *entries) or parent == name:
+            raise ValueError(f"{path.name}: [{name}]: expected as parent a section above it (got '{parent}').")
+        for key in set(entries[name]) - KEYS:
+            raise ValueError(f"{path.name}: [{name}]: no such key (got '{key}').")
+        if not entries[name].get("title"):
+            raise ValueError(f"{path.name}: [{name}]: expected a title (got none).")
+    return entries
+
+
+def _code(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[str]]:
+    """Returns pairs of a language and code."""
+    commands = entry.get("command", "").splitlines()
+    if page:
+        commands += re.findall(r"(?m)^    (posenc .+)", page.sections.get("Example", ""))
+        cases = re.findall(r"`(posenc verify --case \S+)`", _joined(page.sections.get("Traps", "")))
+        commands += cases[:1]
+        commands.append(f"posenc explain {name}")
+    calls = []
+    if "args" in entry:
+        struct, _, members = entry["args"].partition(": ")
+        calls = [f"struct posenc_{struct}_args args = posenc_{struct}_args_init();"]
+        calls += [f"/* set args.{', args.'.join(members.split())} */"]
+        calls += [f"enum posenc_status status = posenc_{name}(NULL, &args);"]
+    if "c" in entry:
+        calls = [f"{line};" for line in entry["c"].splitlines()] + calls
+    found = [
+        ["terminal", "\n".join(dict.fromkeys(commands))],
+        ["NumPy", entry.get("numpy", "")],
+        ["C", "\n".join(calls)],
+    ]
+    return [pair for pair in found if pair[1]]
+
+
+# ---- docs ----
+
+
+def _docs() -> Optional[Path]:
+    return next((folder for folder in DOCS if (folder / "course").is_dir()), None)
+
+
+def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str]]:
+    """Returns pictures of docs: what each shows, how to read it, and its SVG, compressed."""
+    texts = [
+        path.read_text(encoding="utf-8") for path in (folder / "encodings.md", *sorted(folder.glob("course/*.md")))
+    ]
+    found = {}
+    for name in dict.fromkeys(names):
+        path = folder / f"{name}.svg"
+        form = rf"(?m)^!\[([^]]+)\]\((?:\.\./)?{name}\.svg\)\n\n\*+How to read this\.\*+ ((?:.+\n)+)"
+        shown = next((match for match in (re.search(form, text) for text in texts) if match), None)
+        if not path.is_file() or not shown:
+            raise ValueError(f"{path}: expected a picture with '*How to read this.*' in a page of docs (got none).")
+        packed = gzip.compress(re.sub(rb"(?s)<metadata>.*?</metadata>", b"", path.read_bytes()), 9, mtime=0)
+        found[name] = {
+            "alt": shown[1], "reading": _links(_joined(shown[2])), "svg": base64.b64encode(packed).decode()
+        }  # fmt: skip
+    return found
+
+
+# ---- nodes ----
+
+
+def _concept(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Dict[str, Lesson]) -> Node:
+    learned = [lessons[number] for number in entry.get("lessons", "").split() if number in lessons]
+    node: Node = {
+        "id": name, "title": entry["title"], "parent": entry.get("parent"), "picture": entry.get("picture"),
+        "code": _code(name, entry, page), "views": entry.get("views", "").split(),
+        "lessons": [[one.number, one.title, f"docs/course/{one.path.name}"] for one in learned],
+    }  # fmt: skip
+    if page:
+        (_, formula), *where = page.definition
+        node.update(kind=page.kind, summary=page.summary, text=page.text, formula=formula, source=page.source)
+        node.update(where=where, see=page.see)
+        return node
+    for key in ("text", "formula"):
+        if not entry.get(key):
+            raise ValueError(
+                f"concepts.txt: [{name}]: expected a page docs/encodings/{name}.md or a {key} (got neither)."
+            )
+    text = _joined(entry["text"])
+    kind = "group" if "parent" in entry else "problem"
+    node.update(kind=kind, summary=text.partition(". ")[0] + ".", text=[text], formula=entry["formula"])
+    node.update(source=entry.get("source", ""), where=[], see=[])
+    return node
+
+
+def _check_links(node: Node, names: Iterable[str]) -> None:
+    texts = [*node["text"], node["source"], *(text for _, text in node["where"]), *(why for _, why in node["see"])]
+    linked = [name for name, _ in node["see"]] + re.findall(r"\]\(#(\w+)\)", " ".join(texts))
+    wrong = [name for name in linked if name not in names]
+    if wrong:
+        raise ValueError(f"docs/encodings/{node['id']}.md: expected links to other pages (got '{wrong[0]}').")
+
+
+def _facts(part: Part) -> Iterator[List[str]]:
+    """Yields the numbers of one way in which a model encodes positions: what each is, and its value."""
+    if part.encoding in WORDS:
+        yield from ([about, words] for about, words in WORDS[part.encoding](part))
+    elif part.encoding == "sinusoidal":
+        yield ["dim", str(part.width)]
+    else:
+        for name in ROTARY:
+            value = getattr(part, name)
+            if value in (0, (), "none") or (name in ("factor", "partial_rotary_factor") and value == 1):
+                continue
+            if name != "mrope_layout" or part.mrope_section:
+                words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+                yield [name, f"{words:.15g}" if isinstance(words, float) else str(words)]
+
+
+def _model(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
+    facts, parts = model.reading.facts, model.reading.parts
+    table = "frequencies" if parts[0].encoding.startswith("rope") else parts[0].encoding
+    commands = [f"posenc table {table} --model {name}"] if table in ("frequencies", "sinusoidal") else []
+    commands += [f"posenc explain --model {name}", f"posenc verify --model {name}"]
+    text = f"{facts['title']} takes {parts[0].length} positions. Its numbers come with posenc, as the preset `{name}`."
+    return {
+        "id": name, "title": facts["title"], "kind": "model", "parent": users[name][0],
+        "summary": f"A model with {parts[0].length} positions", "text": [text], "formula": "", "where": [],
+        "facts": [[title(part), list(_facts(part))] for part in parts], "source": facts.get("source", ""),
+        "code": [["terminal", "\n".join(commands)]], "picture": None, "views": [], "lessons": [],
+        "see": [[page, ""] for page in users[name]],
+    }  # fmt: skip
+
+
+# ---- places ----
+
+
+def _spread(leaves: List[Node], by_id: Dict[str, Node]) -> float:
+    """Gives nodes their lines, one below the other, with gaps between groups. Returns how many lines they take."""
+
+    def group(node: Node) -> str:
+        return str(node["id"]) if node["column"] < 2 else group(by_id[node["parent"]])
+
+    line = 0.0
+    for before, node in zip([leaves[0], *leaves], leaves):
+        line += GAP if group(before) != group(node) else 0
+        node["y"] = line + 0.5
+        line += 1
+    return line
+
+
+def _places(nodes: List[Node]) -> None:
+    """Gives each node a column and the middle of its line, in pixels. Models have a column of their own."""
+    by_id = {node["id"]: node for node in nodes}
+    below: Dict[str, List[Node]] = {node["id"]: [] for node in nodes}
+    for node in nodes:
+        parent = by_id.get(node["parent"])
+        node["column"] = MODELS if node["kind"] == "model" else parent["column"] + 1 if parent else 0
+        if parent and node["kind"] != "model":
+            below[parent["id"]].append(node)
+    columns = (
+        [n for n in nodes if n["column"] == MODELS],
+        [n for n in nodes if n["column"] < MODELS and not below[n["id"]]],
+    )
+    lines = [_spread(leaves, by_id) for leaves in columns]
+    for leaves, count in zip(columns, lines):
+        for node in leaves:
+            node["y"] *= LINE * max(lines) / count
+    for node in reversed(nodes):
+        if below[node["id"]]:  # in the middle of its first and its last; the problem between two groups
+            ends = below[node["id"]] if node["parent"] else below[node["id"]][len(below[node["id"]]) // 2 - 1 :][:2]
+            node["y"] = (ends[0]["y"] + ends[-1]["y"]) / 2
+    for node in nodes:
+        node["y"] = round(node["y"], 1)
+
+
+def concept_map(
+    texts: Optional[Dict[str, str]] = None, entries: Optional[Dict[str, Dict[str, str]]] = None
+) -> Dict[str, Any]:
+    """Returns the map as plain data: kinds, nodes, edges [from, to, kind] and pictures."""
+    entries = read_entries() if entries is None else entries
+    found = {name: read_page(name, text) for name, text in (pages() if texts is None else texts).items()}
+    for name in found:
+        if name not in entries:
+            raise ValueError(f"docs/encodings/{name}.md: expected a section [{name}] in concepts.txt (got none).")
+    docs = _docs()
+    lessons = {str(one.number): one for one in read_lessons(docs / "course")} if docs else {}
+    nodes = [_concept(name, entry, found.get(name), lessons) for name, entry in entries.items()]
+    for node in nodes:
+        _check_links(node, entries)
+    users: Dict[str, List[str]] = {name: [] for name in presets()}
+    for node in nodes:
+        named = re.findall(r"`([^`]+)`", found[node["id"]].sections.get("Models", "")) if node["id"] in found else []
+        for model in dict.fromkeys(name for name in named if name in users):
+            users[model].append(node["id"])
+    for name, those in users.items():
+        if not those:
+            raise ValueError(f"docs/encodings: expected the preset {name} in a section '## Models' (got none).")
+    order = list(entries)
+    models = [_model(name, preset(name), users) for name in sorted(users, key=lambda name: order.index(users[name][0]))]
+    edges = [[node["parent"], node["id"], "part"] for node in nodes if node["parent"]]
+    edges += [[page, model, "uses"] for model, those in users.items() for page in those]
+    nodes += models
+    _places(nodes)
+    names = [node["picture"] for node in nodes if node["picture"]]
+    return {"kinds": KINDS, "nodes": nodes, "edges": edges, "pictures": read_pictures(docs, names) if docs else {}}

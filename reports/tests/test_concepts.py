@@ -1,0 +1,489 @@
+"""The concept map: what is on it, where its texts are from, its code, and its use in Chromium, without a window."""
+
+import ast
+import base64
+import configparser
+import csv
+import gzip
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+from xml.etree import ElementTree
+
+import pytest
+from test_explore_bits import activations
+from test_page import Browser, driver, key  # noqa: F401 (a fixture)
+
+from posenc.command import CommandError
+from posenc.engine import Engine
+from posenc.explain.pages import pages
+from posenc.explore import main as explore
+from posenc.explore.concepts import DOCS, KINDS, MODELS, concept_map, read_entries, read_page, read_pictures
+from posenc.models.presets import preset, presets
+
+np = pytest.importorskip("numpy", reason="python3-numpy is missing")
+MAP = concept_map()
+NODES = {node["id"]: node for node in MAP["nodes"]}
+ROOT = Path(__file__).resolve().parents[2]
+MOST = 1024 * 1024  # bytes of the map in the page
+WIDTHS = (360, 800, 1600)
+Node = Dict[str, Any]
+
+
+# ---- what is there ----
+
+
+@pytest.mark.parametrize("what, kind", [("kernels", "kernel"), ("scalings", "scaling"), ("methods", "method"),
+                                        ("profiles", "numerics"), ("models", "model")])  # fmt: skip
+def test_everything_of_the_library_is_there_once(what: str, kind: str) -> None:
+    listed = re.findall(r"^([a-z][\w.-]*) ", Engine().run("list", what), re.M)[1:]
+    assert len(listed) >= 4
+    assert Counter(node["id"] for node in MAP["nodes"] if node["kind"] == kind) == Counter(listed)
+
+
+def test_nodes_have_names_and_texts() -> None:
+    assert len(NODES) == len(MAP["nodes"]) and set(pages()) | set(presets()) <= set(NODES)
+    for node in MAP["nodes"]:
+        assert node["kind"] in KINDS and node["title"] and node["summary"] and node["code"]
+        assert node["text"] and all(text.strip() for text in node["text"])
+        assert node["formula"] or node["kind"] == "model"
+        assert all(code.strip() for _, code in node["code"])
+        assert all(text.strip() for _, text in node["where"])
+    titles = Counter(node["title"] for node in MAP["nodes"])
+    assert titles.most_common(1)[0][1] == 1, titles.most_common(3)
+
+
+def test_no_edge_dangles_and_all_nodes_hang_together() -> None:
+    parts = {to: start for start, to, kind in MAP["edges"] if kind == "part"}
+    uses = [(start, to) for start, to, kind in MAP["edges"] if kind == "uses"]
+    assert len(parts) + len(uses) == len(MAP["edges"]) and len(set(uses)) == len(uses)
+    assert {end for edge in MAP["edges"] for end in edge[:2]} == set(NODES)
+    assert set(parts) == {name for name, node in NODES.items() if node["kind"] not in ("problem", "model")}
+    for name, node in NODES.items():
+        if node["kind"] == "model":
+            assert (node["parent"], name) in uses
+        else:
+            assert parts.get(name) == node["parent"]
+        path = [name]
+        while NODES[path[-1]]["parent"]:
+            path.append(NODES[path[-1]]["parent"])
+            assert len(path) < 9
+        assert NODES[path[-1]]["kind"] == "problem"
+
+
+def test_models_are_at_what_they_use() -> None:
+    for start, to, kind in MAP["edges"]:
+        if kind == "uses":
+            assert f"`{to}`" in read_page(start, pages()[start]).sections["Models"]
+    for name, encoding in re.findall(r"^([a-z][\w.-]*) +(rope_\w+|alibi) ", Engine().run("list", "models"), re.M):
+        assert NODES[name]["parent"] == encoding
+        assert f"{preset(name).reading.parts[0].length} positions" in NODES[name]["text"][0]
+
+
+def test_links_lead_to_nodes() -> None:
+    lessons = {path.name for path in (ROOT / "docs" / "course").glob("[0-9]*.md")}
+    for node in MAP["nodes"]:
+        texts = [*node["text"], node["source"], *(text for _, text in node["where"]), *(why for _, why in node["see"])]
+        linked = re.findall(r"\]\(([^)]*)\)", " ".join(texts)) + [f"#{name}" for name, _ in node["see"]]
+        assert {link.lstrip("#") for link in linked} <= set(NODES), node["id"]
+        assert all(link.startswith("#") for link in linked), node["id"]
+        assert all(path.rpartition("/")[2] in lessons for _, _, path in node["lessons"])
+        assert set(node["views"]) <= set(explore.VIEWS), node["id"]
+    assert {number for node in MAP["nodes"] for number, _, _ in node["lessons"]} == set(range(1, 9))
+
+
+def test_texts_are_those_of_the_pages() -> None:
+    for name, text in pages().items():
+        node, words = NODES[name], " ".join(text.split())
+        assert node["summary"] in words and node["formula"] in re.sub("(?m)^    ", "", text)
+        plain = [re.sub(r"\]\(#(\w+)\)", r"](\1.md)", one) for one in node["text"]]
+        assert plain and all(one in words for one in plain)
+
+
+def test_pictures_are_small_and_explained() -> None:
+    used = {node["picture"] for node in MAP["nodes"] if node["picture"]}
+    assert set(MAP["pictures"]) == used and len(used) > 10
+    for name, picture in MAP["pictures"].items():
+        drawn = gzip.decompress(base64.b64decode(picture["svg"]))
+        assert ElementTree.fromstring(drawn).tag.endswith("svg"), name
+        assert picture["alt"] and picture["reading"].endswith(".")
+    assert len(str(MAP)) < MOST
+
+
+def test_places() -> None:
+    assert concept_map() == MAP
+    for column in range(MODELS + 1):
+        lines = sorted(node["y"] for node in MAP["nodes"] if node["column"] == column)
+        assert lines[0] > 0 and all(below - above >= 15 for above, below in zip(lines, lines[1:]))
+    for start, to, _ in MAP["edges"]:
+        assert NODES[start]["column"] < NODES[to]["column"]
+
+
+# ---- what is rejected ----
+
+
+@pytest.mark.parametrize("old, new, message", [
+    (r"(?s)## Definition\n.*?(?=## Shapes)", "", r"alibi\.md:\d+: expected a section '## Definition'"),
+    (r"(?s)(## Definition\n\n).*?(?=## Shapes)", r"\1", r"alibi\.md:\d+: expected a section '## Definition'"),
+    (r"## Definition\n\n    ", "## Definition\n\nThe bias is\n\n    ", r"expected a formula, indented by four spaces"),
+    (r"(?s)## Source\n.*?(?=## See)", "", r"expected a section '## Source'"),
+    ("# alibi", "# alibis", r"alibi\.md:1: expected '# alibi', and 'A kernel, for"),
+    ("A kernel, for", "A colonel, for", r"alibi\.md:1: expected '# alibi', and 'A kernel, for"),
+    (r"(?s)(ALiBi\n\n).*?(?=## Def)", r"\1", r"alibi\.md:\d+: expected an introduction"),
+])  # fmt: skip
+def test_tampered_page_is_rejected(old: str, new: str, message: str) -> None:
+    text, changes = re.subn(old, new, pages()["alibi"], count=1)
+    assert changes == 1
+    with pytest.raises(ValueError, match=message):
+        concept_map({**pages(), "alibi": text})
+
+
+def test_page_without_a_place_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"new\.md: expected a section \[new\] in concepts\.txt"):
+        concept_map({**pages(), "new": pages()["alibi"].replace("# alibi", "# new")})
+    others = {name: text for name, text in pages().items() if name != "yarn"}
+    with pytest.raises(ValueError, match=r"\[yarn\]: expected a page docs/encodings/yarn\.md or a text"):
+        concept_map(others)
+    dead = pages()["alibi"].replace("- [alibi_add](alibi_add.md)", "- [alibi_odd](alibi_odd.md)")
+    with pytest.raises(ValueError, match=r"alibi\.md: expected links to other pages \(got 'alibi_odd'\)"):
+        concept_map({**pages(), "alibi": dead})
+
+
+def test_preset_that_no_page_names_is_rejected() -> None:
+    text = pages()["learned_add"].replace("`gpt2`", "GPT-2")
+    with pytest.raises(ValueError, match="expected the preset gpt2 in a section '## Models'"):
+        concept_map({**pages(), "learned_add": text})
+
+
+@pytest.mark.parametrize("text, message", [
+    ("[a]\ntitle = A\n[b]\ntitle = B\n", r"\[b\]: expected as parent a section above it \(got 'None'\)"),
+    ("[a]\ntitle = A\n[b]\ntitle = B\nparent = c\n[c]\ntitle = C\nparent = a\n", r"\[b\]: expected as parent"),
+    ("[a]\ntitle = A\ncolour = red\n", r"\[a\]: no such key \(got 'colour'\)"),
+    ("[a]\ntext = A\n", r"\[a\]: expected a title"),
+])  # fmt: skip
+def test_wrong_entries_are_rejected(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "entries.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_entries(path)
+    path.write_text("[a]\ntitle = A\n[a]\ntitle = A\n")
+    with pytest.raises(configparser.DuplicateSectionError):
+        read_entries(path)
+
+
+def test_picture_that_no_page_explains_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"nothing\.svg: expected a picture with '\*How to read this\.\*'"):
+        read_pictures(DOCS[-1], ["nothing"])
+
+
+# ---- code ----
+
+
+def code(language: str) -> List[Any]:
+    texts = [(node["id"], text) for node in MAP["nodes"] for one, text in node["code"] if one == language]
+    return [pytest.param(name, text, id=name) for name, text in texts]
+
+
+@pytest.mark.parametrize("name, text", code("terminal"))
+def test_commands_are_taken(name: str, text: str) -> None:
+    cases = re.findall(r"^(\S+/\S+)", Engine().run("list", "cases"), re.M)
+    for words in (shlex.split(line)[1:] for line in text.splitlines()):
+        if words[0] in ("table", "list"):
+            assert Engine().run(*words)
+        elif words[:2] == ["verify", "--case"]:
+            assert words[2] in cases or re.fullmatch(r"(\w+/f32|[*])/(properties|memory)/[\w-]+", words[2])
+        elif words[0] in ("explain", "verify"):
+            assert words[1:] in ([name], ["--model", name])
+        else:
+            assert words[0] == "plot" and (ROOT / "docs" / f"{words[1]}.svg").is_file()
+
+
+def test_names_in_c_are_those_of_the_header() -> None:
+    header = (ROOT / "impl" / "include" / "posenc.h").read_text(encoding="utf-8")
+    bodies = re.findall(r"struct (\w+) \{\n(.*?)\n\};", header, re.S)
+    structs = {name: set(re.findall(r"\w+(?=[,;\[])", body)) for name, body in bodies}
+    texts = {node["id"]: text for node in MAP["nodes"] for language, text in node["code"] if language == "C"}
+    assert {name for name, node in NODES.items() if node["kind"] in ("kernel", "scaling", "numerics")} <= set(texts)
+    for name, text in texts.items():
+        for word in re.findall(r"\b(?:posenc|POSENC)_\w+", text):
+            assert re.search(rf"\b{word}\b", header), (name, word)
+        struct = re.search(r"struct (posenc_\w+_args) ", text)
+        assert set(re.findall(r"args\.(\w+)", text)) <= structs.get(struct[1] if struct else "", set()), name
+        assert set(re.findall(r"spec\.(\w+)", text)) <= structs["posenc_freqs_spec"], name
+        for function, given in re.findall(r"(posenc_\w+)\((.*)\);", text):
+            taken = [len(one.split(",")) for one in re.findall(rf"{function}\(([^)]*)\)", header)]
+            assert len(given.split(",")) in taken, (name, function)
+
+
+def columns(command: str) -> Any:
+    """Returns the numbers that a command prints, without the columns that number its rows."""
+    head, *rows = csv.reader(Engine().run(*shlex.split(command)[1:]).splitlines())
+    shown = [at for at, title in enumerate(head) if re.match(r"(?!position)\w+\[", title)] or [head.index("radians")]
+    return np.array([[float(row[at]) for at in shown] for row in rows])
+
+
+def spaces() -> Dict[str, Dict[str, Any]]:
+    """Returns values for the names that the lines of NumPy use."""
+    draw = np.random.default_rng(1)
+    dim, p = 128, np.arange(8)
+    w = 10000.0 ** (-np.arange(0, dim, 2) / dim)
+    freqs = {"w": w, "dim": dim, "rope_theta": 10000.0, "factor": 4}
+    rows = {"p": p, "dim": 4, "rope_theta": 10000.0, "w": w[:: dim // 4], "m": 1, "scale": 1}
+    angle, part = np.outer(np.arange(4), [1, 0.01]), preset("phi-3-mini-128k").reading.parts[0]
+    x = np.array(activations(3, 16)).reshape(4, 4)
+    scores = {"i": np.arange(4), "j": np.arange(8), "query_offset": 4, "first": -7, "keys": 8}
+    grid = np.arange(196)
+    patches = np.array([(row, column) for row in range(2) for column in range(2)])
+    dy, dx = (patches[:, None] - patches[None]).transpose(2, 0, 1)
+    f32 = {"p": np.array([1, 10, 1000]), "dim": dim, "rope_theta": 10000.0}
+    return {
+        "order": {"q": draw.normal(size=(5, 4)), "k": draw.normal(size=(5, 4)), "v": draw.normal(size=(5, 4)), "d": 4},
+        "embeddings": {"x": x, "table": x, "p": p[:4]},
+        "sinusoidal": rows, "rope_table": rows, "rope_half": {"x": x, "cos": np.cos(angle), "sin": np.sin(angle)},
+        "rope_interleaved": {"x": x, "cos": np.cos(angle), "sin": np.sin(angle)},
+        "rope_qk_norm": {"x": x, "w": 1, "epsilon": 0, "weight_offset": 0},
+        "timestep_embedding": {"t": np.arange(17) * 62.5, "rope_theta": 10000.0, "n": 160, "shift": 0},
+        "sincos_2d": {"w": 10000.0 ** (-4 * np.arange(192) / 768), "x": grid % 14, "y": grid // 14},
+        "learned_add": {"x": x, "x_scale": 1, "table": x, "p": p[:4]},
+        "learned_grad": {"out": np.zeros((2, 4)), "p": [0, 1, 0, 0], "x": x},
+        "padding_positions": {"mask": np.array([[1, 1, 0]]), "padding_idx": 1},
+        "none": freqs, "linear": freqs, "ntk": freqs, "resonance": freqs,
+        "dynamic": {**freqs, "factor": 2, "s": 8192, "M": 4096},
+        "proportional": {**freqs, "factor": 2, "partial_rotary_factor": 0.25},
+        "longrope": {"w": 10000.0 ** (-np.arange(0, 96, 2) / 96), "L": 4096, "seq_len": 131072,
+                     "long_factor": np.array(part.long_factor), "short_factor": np.array(part.short_factor)},
+        "hf_f32": f32, "torch_exp_f32": f32,
+        "alibi": {"slopes": 2.0 ** -np.arange(1, 9), "i": np.arange(1), "j": np.arange(8), "query_offset": 7},
+        "distance_bias": {**scores, "values": np.arange(30.0)[None]},
+        "kerple": {**scores, "p": 1.0, "a": 2.0}, "sandwich": {**scores, "w": w, "dim": dim, "scale": 1},
+        "window_bias": {"index": (dy + 1) * 3 + dx + 1, "table": np.arange(9.0)[:, None]},
+        "swin": {"dy": dy, "dx": dx, "height": 2, "width": 2},
+        "relative_bias": {**scores, "scale": 0.5, "index": np.arange(11), "c2p": np.arange(44.0).reshape(4, 11)},
+        "shaw": {**scores, "max_distance": 2},
+        "scores": {"q": x, "k": np.ones((8, 4)), "d": 4, "bias": np.zeros((4, 8))},
+        "product": {**scores, "q": x, "k": np.ones((8, 4)), "a": np.ones((11, 4)), "index": np.arange(11), "scale": 1},
+    }  # fmt: skip
+
+
+def value_of(text: str, names: Dict[str, Any]) -> Any:
+    """Runs lines of Python. Returns the value of the last one, if it is an expression; else what it assigns."""
+    names = {"np": np, **names}
+    tree = ast.parse(text)
+    last = tree.body.pop()
+    exec(compile(tree, "lines", "exec"), names)
+    if isinstance(last, ast.Expr):
+        return eval(compile(ast.Expression(last.value), "last", "eval"), names)
+    exec(compile(ast.Module([last], []), "last", "exec"), names)
+    assert isinstance(last, ast.Assign)
+    return eval(
+        compile(ast.Expression(ast.parse(ast.unparse(last.targets[0]), mode="eval").body), "last", "eval"), names
+    )
+
+
+VALUES = spaces()
+PROBLEM = "posenc table --problem 'rope_{} tokens=4 heads=1 head_dim=4 rotary_dim=4 rows=4 seed=3'"
+SAME = {  # commands that print the same numbers; of others the one that the node shows first
+    "rope_half": PROBLEM.format("half"), "rope_interleaved": PROBLEM.format("interleaved"),
+    "timestep_embedding": "", "sincos_2d": "", "sinusoidal": "", "none": "", "linear": "", "ntk": "", "dynamic": "",
+    "resonance": "", "proportional": "", "longrope": "", "alibi": "", "rope_table": "", "window_bias": "",
+    "swin": "posenc table --problem 'window_bias window_height=2 window_width=2 heads=1 recipe=index'",
+    "hf_f32": "posenc table rope_table --dim 128 --positions 1,10,1000 --profile hf_f32",
+    "torch_exp_f32": "posenc table rope_table --dim 128 --positions 1,10,1000 --profile torch_exp_f32",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, text", code("NumPy"))
+def test_numpy_gives_the_numbers_of_the_library(name: str, text: str) -> None:
+    found = value_of(text, VALUES[name]) if name != "learned_grad" else VALUES[name]["out"]
+    if name in SAME:
+        want = columns(SAME[name] or dict(NODES[name]["code"])["terminal"].splitlines()[0])
+        if NODES[name]["kind"] == "numerics":
+            found = (np.cos(found), np.sin(found))
+        found = np.concatenate(found, 1) if isinstance(found, tuple) else np.asarray(found)
+        near = 2e-4 if NODES[name]["kind"] == "numerics" else 2e-6
+        assert np.abs(found.reshape(-1) - want.reshape(-1)).max() < near
+    elif name == "learned_grad":
+        value_of(text + "\nout = out", VALUES[name])
+        assert np.allclose(found, [VALUES[name]["x"][[0, 2, 3]].sum(0), VALUES[name]["x"][1]])
+    elif name == "padding_positions":
+        assert found.tolist() == [[2, 3, 1]]  # as its page says
+    elif name == "rope_qk_norm":
+        assert np.allclose((found * found).mean(1), 1)
+    elif name == "order":  # shuffled tokens give shuffled results
+        shuffled = {key: value[::-1] if key != "d" else value for key, value in VALUES[name].items()}
+        assert np.allclose(value_of(text, shuffled), found[::-1])
+    else:
+        assert np.isfinite(found).all() and found.shape[-1] in (4, 8)
+        assert name not in ("kerple", "sandwich") or np.allclose(np.diag(found), 0)
+        assert name != "shaw" or found.tolist()[0] == [2, 3, 4, 4, 4, 4, 4, 4]
+        assert name != "relative_bias" or found[1, 2] == 0.5 * VALUES[name]["c2p"][1, 1 - 2 + 7]
+
+
+# ---- in a browser ----
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page."""
+    try:
+        wasm = explore.find_wasm()
+    except CommandError as error:
+        pytest.skip(str(error))
+    made = tmp_path_factory.mktemp("concepts")
+    (made / "page.html").write_text(explore.to_html(wasm.read_bytes(), ["table", "map"]), encoding="utf-8")
+    return made
+
+
+@pytest.fixture()
+def browser(driver: Any, folder: Path) -> Iterator[Browser]:  # noqa: F811
+    yield Browser(driver, folder)
+
+
+def opened(browser: Browser, choice: str = "", **settings: Any) -> None:
+    """Opens the map, at a node if there is a choice."""
+    browser.driver.get("about:blank")
+    browser.open("page", **settings)
+    browser.js("location.hash = arguments[0]", f"map{choice and '&node='}{choice}")
+    drawn(browser)
+
+
+def drawn(browser: Browser) -> None:
+    frames = "frame(() => frame(() => frame(() => done())))"
+    browser.driver.execute_async_script(
+        f"const done = arguments[0], frame = requestAnimationFrame; explore.ready.then(() => {frames})"
+    )
+
+
+def chosen(browser: Browser) -> str:
+    drawn(browser)
+    return str(browser.js("return explore.current.state.node"))
+
+
+def focused(browser: Browser) -> str:
+    return str(browser.js("return document.activeElement.dataset.id || document.activeElement.tagName"))
+
+
+def scale(browser: Browser) -> float:
+    return float(browser.js("return explore.current.map.scale"))
+
+
+OVERLAPS = """const map = explore.current.map, letter = Math.max(map.scale, 1);
+    const shown = [...map.nodes.values()].filter((node) => getComputedStyle(node.label).visibility === "visible");
+    const boxes = shown.map(({ label, sx, sy }) => {
+        const lines = [...label.children].map((line) => line.getComputedTextLength());
+        const high = 7 * lines.length * letter - 1;
+        return [sx - 4, sx + (12 + Math.max(...lines)) * letter, sy - high, sy + high];
+    });
+    const clash = (a, b) => a[0] < b[1] && b[0] < a[1] && a[2] < b[3] && b[2] < a[3];
+    const names = shown.map(({ id }) => id), found = [];
+    boxes.forEach((a, i) => boxes.forEach((b, j) => { if (i < j && clash(a, b)) found.push([names[i], names[j]]); }));
+    return [boxes.length, found];"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_labels_do_not_overlap(browser: Browser, width: int) -> None:
+    opened(browser, width=width)
+    for zoom in (browser.js("return explore.current.map.scale"), 1, 2, 0.7):
+        browser.js("const map = explore.current.map; map.zoomBy(arguments[0] / map.scale)", zoom)
+        shown, overlaps = browser.js(OVERLAPS)
+        assert overlaps == [] and (shown == len(NODES) if zoom >= 0.84 else 7 <= shown < len(NODES))
+    browser.js("explore.current.map.showWhole()")
+    assert browser.js(OVERLAPS)[1] == []
+
+
+def test_click_opens_a_node(browser: Browser) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    opened(browser, width=1600)
+    node = browser.one('#map .node[data-id="yarn"] path')
+    browser.js("arguments[0].scrollIntoView({ block: 'center' })", node)
+    ActionChains(browser.driver).move_to_element(node).click().perform()
+    assert chosen(browser) == "yarn"
+    panel = browser.one("#map .panel").text
+    for text in (
+        "YaRN",
+        "linear ramp",
+        "c(n) = dim ln(L/(2 pi n))",
+        "posenc table frequencies",
+        "4 models",
+        "arXiv 2309.00071",
+    ):
+        assert text in panel
+    browser.wait(lambda _: browser.js("return document.querySelector('#map .thumb img')?.naturalWidth > 100"))
+    browser.click(browser.one("#map .thumb"))
+    assert browser.js("return document.querySelector('#map dialog').open")
+    browser.press(key("ESCAPE"))
+    assert chosen(browser) == "yarn" and not browser.js("return document.querySelector('#map dialog').open")
+    browser.click(browser.one('#map .panel a[data-node="llama3"]'))
+    assert chosen(browser) == "llama3" and browser.texts("#map .panel h3")[0].startswith("Llama 3")
+    browser.click(browser.one("#map .panel .close"))
+    assert chosen(browser) == "nothing" and focused(browser) == "llama3"
+
+
+def test_keys_move_along_the_lines(browser: Browser) -> None:
+    opened(browser, width=1600)
+    browser.js("document.querySelector('#map .node[tabindex=\"0\"]').focus()")
+    assert focused(browser) == "order"
+    seen = []
+    for name in ("ARROW_RIGHT", "ARROW_DOWN", "ARROW_RIGHT", "ARROW_DOWN", "ARROW_RIGHT", "ARROW_RIGHT", "ARROW_LEFT"):
+        browser.press(key(name))
+        seen.append(focused(browser))
+    assert seen[:5] == ["embeddings", "rotated", "rope_table", "rope_half", "rope_qk_norm"]
+    assert NODES[seen[5]]["kind"] == "model" and seen[6] == "rope_half"
+    browser.press(key("ENTER"))
+    assert chosen(browser) == "rope_half" and focused(browser) == "H3"
+    browser.press(key("ESCAPE"))
+    assert chosen(browser) == "nothing" and focused(browser) == "rope_half"
+    browser.press(key("HOME"))
+    assert focused(browser) == "order"
+    before = scale(browser)
+    browser.press("+")
+    assert scale(browser) > before
+    browser.press("-", "-", "-", "0")
+    assert scale(browser) <= before
+    browser.press(key("TAB"))
+    assert focused(browser) == "BUTTON"
+
+
+def test_wheel_buttons_and_drag(browser: Browser) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains, ScrollOrigin
+
+    opened(browser, width=1600)
+    before, picture = scale(browser), browser.one("#map .chart svg")
+    browser.js("arguments[0].scrollIntoView({ block: 'center' })", picture)
+    browser.click(browser.all("#map .tools button")[1])
+    assert scale(browser) == pytest.approx(1.4 * before)
+    browser.click(browser.all("#map .tools button")[2])
+    browser.click(browser.all("#map .tools button")[0])
+    assert scale(browser) < before
+    wheel = ScrollOrigin.from_element(picture, 10, 10)
+    small = scale(browser)
+    ActionChains(browser.driver).scroll_from_origin(wheel, 0, -40).perform()
+    assert scale(browser) == small  # the page scrolls
+    browser.js("arguments[0].scrollIntoView({ block: 'center' })", picture)
+    ActionChains(browser.driver).move_to_element_with_offset(picture, -350, 0).click().perform()
+    ActionChains(browser.driver).scroll_from_origin(wheel, 0, -900).perform()
+    browser.wait(lambda _: scale(browser) > 1.5 * small)
+    x = browser.js("return explore.current.map.x")
+    ActionChains(browser.driver).drag_and_drop_by_offset(picture, 70, 30).perform()
+    assert browser.js("return explore.current.map.x") == pytest.approx(x + 70, abs=3)
+    assert chosen(browser) == "nothing"
+
+
+def test_address_and_list_lead_to_nodes(browser: Browser) -> None:
+    opened(browser, "llama-3.1-8b", width=360)
+    assert chosen(browser) == "llama-3.1-8b"
+    texts = browser.texts("#map .panel .trail, #map .panel dl")
+    assert texts[0].rstrip(" ›").split(" › ") == [NODES[name]["title"] for name in ("order", "rotated", "rope_half")]
+    assert "500000" in texts[1]
+    assert browser.js("return getComputedStyle(document.querySelector('#map .panel')).position") == "fixed"
+    listed = browser.js("return [...document.querySelectorAll('#map .outline a')].map((link) => link.dataset.node)")
+    assert Counter(listed) == Counter(NODES.keys())
+    options = browser.js("return [...document.querySelector('#map-node').options].map((one) => one.value)")
+    assert options[1:] == list(NODES)
+    named = browser.js(
+        "return [...document.querySelectorAll('#map .node')].map((one) => one.getAttribute('aria-label'))"
+    )
+    assert len(named) == len(NODES) and all(named)
