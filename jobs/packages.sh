@@ -23,6 +23,7 @@ python:d3        libjs-d3         -                      -                 chart
 wasm:clang       clang            clang                  llvm              posenc explore
 wasm:lld         lld              lld                    lld               posenc explore
 wasm:libc        wasi-libc        wasi-libc-static       wasi-libc         posenc explore
+wasm:markdown    python3-markdown python3-markdown       -                 the lessons in the page of posenc explore
 wasm:builtins    libclang-rt-dev-wasm32 -                wasi-runtimes     posenc explore
 tests:matplotlib python3-matplotlib python3-matplotlib   python-matplotlib posenc plot
 tests:pytest     python3-pytest   python3-pytest         pytest            tests of what is written in Python
@@ -89,6 +90,7 @@ have() {
     tests:gmpy2) python_with gmpy2 ;;
     tests:nbclient | tests:ipykernel) python_with jinja2 rich matplotlib pytest jsonschema "${1#*:}" || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;
+    wasm:markdown) python_with jinja2 rich markdown || has_modules /usr/bin/python3 markdown ;;
     wasm:*) links_wasm ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
     esac

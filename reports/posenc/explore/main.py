@@ -14,6 +14,7 @@ from markupsafe import Markup  # a part of Jinja2
 from ..command import CommandError, Parser, suggest, write_file
 from ..engine import Engine
 from .concepts import concept_map
+from .course import course
 from .models import biased_models, gridded_models, rotating_models
 
 HERE = Path(__file__).parent
@@ -23,7 +24,7 @@ VIEWS = tuple(sorted(path.stem for path in (HERE / "views").glob("*.js")))
 BEFORE, AFTER = ("theme", "lib", "frame", "heatmap", "plot", "views"), ("end",)
 # Data of views, as page.data: by a function here, or from views/NAME.json.
 DATA: Dict[str, Callable[[], Any]] = {
-    "bias": biased_models, "map": concept_map, "mrope": gridded_models, "precision": rotating_models,
+    "bias": biased_models, "course": course, "map": concept_map, "mrope": gridded_models, "precision": rotating_models,
     "scaling": rotating_models,
 }  # fmt: skip
 

@@ -47,19 +47,29 @@ function fill(made, attributes, children) {
   return made;
 }
 // A number with so many significant digits, a true minus, and no exponent where people would not write one.
-function digits(value, n = 4, large = 1e7) {
+function digits(value, n = 4, large = 1e7, small = 1e-4) {
   if (!Number.isFinite(value)) return value === Infinity ? "∞" : value === -Infinity ? "−∞" : "not a number";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= large || size < 1e-4) {
+  if (size >= large || size < small) {
     const [mantissa, exponent] = value.toExponential(n - 1).split("e");
     const raised = String(Number(exponent)).replace(/./g, (letter) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(letter)]);
     return `${Number(mantissa) === 1 ? "" : `${Number(mantissa)} × `}10${raised}`.replace("-", "−");
   }
-  return Number(value.toPrecision(n)).toLocaleString("en", { maximumFractionDigits: 12, useGrouping: false }).replace("-", "−");
+  return String(Number(value.toPrecision(n))).replace("-", "−");
 }
-const whole = (value) => value.toLocaleString("en").replace(/,/g, "\u202f").replace("-", "−");
+const grouped = new Intl.NumberFormat("en"); // made once: toLocaleString() makes one in each call
+const whole = (value) => grouped.format(value).replace(/,/g, "\u202f").replace("-", "−");
 const of = (value, state) => (typeof value === "function" ? value(state) : value);
+
+// Keeps the width of a figure, and draws it when the width changes. Reading a width while drawing would cost a layout.
+function watchWidth(drawn) {
+  new ResizeObserver(([{ contentRect: { width } }]) => {
+    if (width === drawn.width) return;
+    drawn.width = width;
+    drawn.draw();
+  }).observe(drawn.figure);
+}
 
 // ---- controls ----
 class Control {

@@ -2,7 +2,7 @@
 //
 //   const map = page.heatMap({ title, how, tall: 420, square: false, pick(row, column) { ... } });
 //   map.show({
-//     rows: 64, columns: 32, values,            row by row
+//     rows: 64, columns: 32, values,            row by row; an array whose values change later must be a new one
 //     row: "position", column: "dimension",     names of the axes
 //     rowAt: (r) => r, columnAt: (c) => c,      what stands at a row and a column (numbers or texts)
 //     colors: "diverging" or "sequential", limits: [-1, 1],     limits are those of the values if none are given
@@ -13,7 +13,7 @@
 //   });
 // pick() is called when a cell is clicked, or chosen by Enter.
 const MARGIN = { left: 46, right: 6, top: 6, bottom: 34 };
-const HATCH = 8; // pixels between the lines of a hatched cell; page.css has the same in its .hatched
+const HATCH = 8; // pixels between the lines in masked cells
 
 class HeatMap {
   constructor(page, options) {
@@ -33,9 +33,10 @@ class HeatMap {
     const help = element("p", { class: "unseen", id: `${page.view.id}-map-${page.figures.length}` },
       "Arrow keys move from cell to cell, with Shift by eight. Plus and minus zoom, 0 shows the whole map. Enter picks the cell.");
     this.canvas.setAttribute("aria-describedby", help.id);
-    this.figure.append(element("div", { class: "canvas" }, this.canvas), element("div", { class: "under" }, this.key, tools), this.readout, this.spoken, help);
+    this.under = element("div", { class: "under" }, this.key, tools);
+    this.figure.append(element("div", { class: "canvas" }, this.canvas), this.under, this.readout, this.spoken, help);
     this.listen();
-    new ResizeObserver(() => this.draw()).observe(this.figure);
+    watchWidth(this);
   }
 
   show(data) {
@@ -43,13 +44,13 @@ class HeatMap {
     this.data = { colors: "diverging", rowAt: (r) => r, columnAt: (c) => c, write: (value) => digits(value, 3), unit: "", marks: [], masked: "no value", ...data };
     if (!this.data.limits) this.data.limits = limitsOf(data.values, this.data.colors);
     if (before && (before.rows !== data.rows || before.columns !== data.columns)) Object.assign(this, { zoom: 1, x: 0, y: 0, cursor: null });
-    this.painted = false;
+    if (!before || !samePicture(before, this.data)) this.painted = null;
     this.draw();
   }
 
   // ---- drawing ----
   sizes() {
-    const { rows, columns } = this.data, width = this.canvas.parentElement.clientWidth;
+    const { rows, columns } = this.data, { width } = this;
     const plot = width - MARGIN.left - MARGIN.right, most = this.options.tall || 420;
     const cell = plot / columns, natural = rows * (this.options.square ? cell : Math.max(cell, 14));
     const height = Math.max(Math.min(natural, most), Math.min(rows * 26, 90));
@@ -72,13 +73,14 @@ class HeatMap {
     this.painted = theme();
   }
   draw() {
-    if (!this.data || !this.figure.clientWidth) return;
+    if (!this.data || !this.width) return;
     if (this.painted !== theme()) this.paint();
     const { rows, columns } = this.data, size = this.sizes(), ratio = window.devicePixelRatio || 1;
     this.size = size;
     this.clamp();
     Object.assign(this.canvas, { width: Math.round(size.width * ratio), height: Math.round(size.full * ratio) });
     this.canvas.style.height = `${size.full}px`;
+    this.under.style.maxWidth = `${Math.max(size.plot, 290)}px`;
     const context = this.canvas.getContext("2d"), shown = { columns: columns / this.zoom, rows: rows / this.zoom };
     this.cell = { width: size.plot / shown.columns, height: size.height / shown.rows };
     context.scale(ratio, ratio);
@@ -106,7 +108,7 @@ class HeatMap {
     const { rows, columns } = this.data;
     return { r0: Math.floor(this.y), r1: Math.min(rows, Math.ceil(this.y + rows / this.zoom)), c0: Math.floor(this.x), c1: Math.min(columns, Math.ceil(this.x + columns / this.zoom)) };
   }
-  // Numbers in cells that have room for the widest of those in sight.
+  // Numbers in cells that have room for the longest of those in sight.
   drawNumbers(context) {
     const { width, height } = this.cell, { values, columns, limits: [least, most], colors, write } = this.data;
     if (width < 18 || height < 16) return;
@@ -116,11 +118,10 @@ class HeatMap {
         const value = values[r * columns + c], color = Math.min(255, Math.max(0, Math.floor(((value - least) / (most - least || 1)) * 255))) || 0;
         if (!isMasked(value)) texts.push([write(value), colorsOf.ink(color), r, c]);
       }
-    const font = (size) => { context.font = `${size}px system-ui, sans-serif`; };
-    font(100);
-    const widest = Math.max(...texts.map(([text]) => context.measureText(text).width)), size = Math.min(14, height - 4, (100 * (width - 6)) / widest);
+    const longest = texts.reduce((longest, [text]) => (text.length > longest.length ? text : longest), ""); // digits have one width
+    const size = Math.min(14, height - 4, (12 * (width - 6)) / widthOf(longest));
     if (size < 10) return;
-    font(size);
+    context.font = `${size}px system-ui, sans-serif`;
     Object.assign(context, { textAlign: "center", textBaseline: "middle" });
     for (const [text, color, r, c] of texts) {
       const [x, y] = this.at(r, c);
@@ -180,6 +181,7 @@ class HeatMap {
   }
   read() {
     const { rows, columns, cell, row, column, rowAt, columnAt, values } = this.data;
+    this.readout.classList.toggle("hint", !this.cursor);
     if (!this.cursor) {
       this.readout.textContent = `${rows} × ${columns} values. Point at a cell, or use the arrow keys.`;
       return;
@@ -298,6 +300,9 @@ class HeatMap {
   }
 }
 
+function samePicture(a, b) {
+  return a.values === b.values && a.colors === b.colors && a.rows === b.rows && a.limits.every((limit, k) => limit === b.limits[k]);
+}
 const isMasked = (value) => !(value > -Infinity);
 // How many digits tell two numbers apart; at least three.
 const digitsApart = (a, b) => [3, 4, 5, 6, 7, 8].find((n) => digits(a, n) !== digits(b, n)) || 9;

@@ -26,7 +26,7 @@ class Plot {
     this.svg.addEventListener("pointerdown", (event) => { this.point(event); if (this.cursor !== null) options.pick?.(this.data.x[this.cursor]); });
     this.svg.addEventListener("pointerleave", () => { if (document.activeElement !== this.svg) { this.cursor = null; this.drawCursor(); } });
     this.svg.addEventListener("keydown", (event) => this.press(event));
-    new ResizeObserver(() => { if (this.figure.clientWidth !== this.width) this.draw(); }).observe(this.figure);
+    watchWidth(this);
   }
   show(data) {
     this.data = { xName: "", yName: "", xMarks: [], yMarks: [], ...data, x: data.x || data.series[0].y.map((_, i) => i) };
@@ -34,9 +34,8 @@ class Plot {
     this.draw();
   }
   draw() {
-    if (!this.data || !this.figure.clientWidth) return;
+    if (!this.data || !this.width) return;
     const { data } = this, { series, ink, quiet, line } = theme();
-    this.width = this.figure.clientWidth;
     this.height = this.options.tall || 260;
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     this.svg.setAttribute("height", this.height);
@@ -47,7 +46,7 @@ class Plot {
     this.sx = scaleOf(rangeOf([data.x], data.xLog), [left, right], data.xLog);
     const parts = [];
     for (const [y, text] of ys) parts.push(svg("line", { x1: left, x2: right, y1: y, y2: y, stroke: line }), label(left - 8, y + 4, text, quiet, "end"));
-    for (const at of this.sx.ticks(Math.max(2, (right - left) / 80))) {
+    for (const at of this.sx.ticks(Math.max(2, (right - left) / 64))) {
       const x = this.sx(at);
       parts.push(svg("line", { x1: x, x2: x, y1: bottom, y2: bottom + 5, stroke: quiet }), label(x, bottom + 18, tickText(at, data.xLog), quiet, "middle"));
     }
@@ -104,9 +103,10 @@ class Plot {
   drawCursor() {
     const { data, cursor } = this, { ink, paper, series } = theme();
     if (!this.cursorGroup) return;
+    this.readout.classList.toggle("hint", cursor === null);
     if (cursor === null) {
       this.cursorGroup.replaceChildren();
-      this.readout.textContent = "\u00a0";
+      this.readout.textContent = "Point at the plot to read its values.";
       return;
     }
     const x = this.sx(data.x[cursor]), parts = [svg("line", { x1: x, x2: x, y1: PLOT.top, y2: this.height - PLOT.bottom, stroke: ink, "stroke-opacity": 0.5 })];
@@ -148,11 +148,7 @@ class Drawing {
     this.figure = page.figure(title, how);
     this.figure.classList.add("drawing");
     this.svg = this.figure.appendChild(svg("svg", { "aria-hidden": "true" }));
-    new ResizeObserver(([{ contentRect: { width } }]) => { // reading a width while drawing would cost a layout each time
-      const changed = width !== this.width;
-      this.width = width;
-      if (changed) this.draw();
-    }).observe(this.figure);
+    watchWidth(this);
   }
   show(now) {
     this.now = now;
@@ -190,13 +186,12 @@ class DragLine {
     });
     this.svg.addEventListener("pointermove", (event) => { if (held) page.set({ [held.id]: at(event) }); });
     for (const name of ["pointerup", "pointercancel"]) this.svg.addEventListener(name, () => (held = null));
-    new ResizeObserver(() => this.draw()).observe(this.figure);
+    watchWidth(this);
   }
   show() { this.draw(); }
   draw() {
-    const { state } = this.page, { ink, quiet, paper, series } = theme(), width = this.figure.clientWidth;
+    const { state } = this.page, { ink, quiet, paper, series } = theme(), { width } = this;
     if (!width) return;
-    this.width = width;
     this.svg.setAttribute("viewBox", `0 0 ${width} 92`);
     this.scale = scaleOf([of(this.options.min, state), of(this.options.max, state)], [24, width - 24]);
     const y = 44, parts = [svg("line", { x1: 24, x2: width - 24, y1: y, y2: y, stroke: quiet, "stroke-width": 2 })];
@@ -211,7 +206,7 @@ class DragLine {
 }
 
 const label = (x, y, text, fill, anchor) => svg("text", { x, y, fill, "text-anchor": anchor }, text);
-const tickText = (value, log = false) => digits(value, 6, log ? 1e4 : 1e5);
+const tickText = (value, log = false) => (log ? digits(value, 6, 1e4, 1e-3) : digits(value, 6, 1e5));
 const widths = new Map(); // of texts in the font of the plots
 function widthOf(text) {
   const found = widths.get(text);

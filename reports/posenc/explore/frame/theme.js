@@ -33,7 +33,7 @@ function scale(ends) {
 // Black or white, whichever is read more easily on a colour.
 function inkOn([r, g, b]) {
   const light = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 ? "#111" : "#fff";
+  return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 ? "#000" : "#fff";
 }
 
 function changeTheme() {

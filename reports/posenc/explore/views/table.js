@@ -67,7 +67,7 @@ addView({
     const lengths = Array.from(omega, (one) => (2 * Math.PI) / one);
     page.waves.show({
       series: [{ name: "wavelength", y: lengths, points: half <= 64 }], xName: "pair", yName: "positions", yLog: true,
-      yMarks: [{ at: tokens, name: tokens >= lengths[0] && tokens <= lengths[half - 1] ? `${tokens} positions are shown` : "" }].filter((mark) => mark.name),
+      yMarks: [{ at: tokens, name: tokens >= lengths[0] && tokens <= lengths[half - 1] ? `${tokens} positions are shown` : "", left: true }].filter((mark) => mark.name),
       xMarks: half > 1 ? [{ at: pair, name: `pair ${pair}` }] : [],
       read: (i) => `Pair ${i} repeats after ${digits(lengths[i], 6)} positions: ${digits(omega[i], 6)} radians each`,
     });
