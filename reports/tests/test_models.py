@@ -395,6 +395,15 @@ def test_a_member_of_the_whole_that_says_what_its_part_has_is_accepted() -> None
         read(model_type="llava", text_config=text, max_position_embeddings=8192)
 
 
+def test_a_member_beside_that_of_the_text_is_noted_where_the_class_may_have_it_there() -> None:
+    text = {"model_type": "persimmon", "rope_theta": 25000, "partial_rotary_factor": 0.25}
+    model = read(model_type="fuyu", text_config=text, partial_rotary_factor=0.5)
+    assert "partial_rotary_factor is 0.5 beside that of the text, which counts" in model.notes
+    assert model.reading.parts[0].rotary_dim == 16
+    with pytest.raises(Refused, match="rope_theta is missing"):
+        read(model_type="fuyu", text_config={"model_type": "persimmon"}, rope_theta=25000)
+
+
 def test_layers_of_bamba_attend_where_a_list_says_so() -> None:
     with pytest.raises(Refused, match="attn_layer_indices is not there: then none of its layers attends"):
         read(model_type="bamba", **SIZES)

@@ -93,7 +93,7 @@ def check_silence(members: Members, kind: str) -> None:
         layers = members.value("num_hidden_layers")
         if key == "rope_scaling_layers" and is_number(layers) and value == list(range(int(layers))):
             continue  # all of them
-        if key == "max_position_embeddings" and members.file is not members.root and whole and "flat" in whole.flags:
+        if whole and "flat" in whole.flags and members.file is not members.root and key in members.file:
             members.note(f"{key} is {_shown(value)} beside that of the text, which counts")
         elif key in UNCOVERED:
             members.note(f"{key}: {UNCOVERED[key]}")
