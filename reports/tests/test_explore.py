@@ -94,6 +94,29 @@ def test_page_is_small_and_loads_nothing(browser: Browser, page: Path) -> None:
     assert {url for url in own if not url.startswith(("data:", "blob:"))} == {page.as_uri()}
 
 
+@pytest.mark.parametrize("lesson", [1, 8])
+def test_quiz_says_whether_an_answer_is_right(browser: Browser, lesson: int) -> None:
+    opened(browser, f"course&lesson={lesson}")
+    questions = explore.data_of("course")[lesson - 1]["questions"]
+    forms = browser.driver.find_elements("css selector", "form.question")
+    assert len(forms) == len(questions) == 5
+    right_ones = 0
+    for form, question in zip(forms, questions):
+        options = {one.get_attribute("value"): one for one in form.find_elements("css selector", "input")}
+        wrong = next(letter for letter in options if letter != question["answer"])
+        given = [question["answer"]] if right_ones % 2 == 0 else [wrong, question["answer"]]
+        for letter in given:
+            browser.click(options[letter])
+            browser.click(form.find_element("css selector", "button"))
+            said = form.find_element("css selector", ".said").text
+            expected = "Right." if letter == question["answer"] else f"Not right. The answer is {question['answer']}."
+            assert expected in said and ("Not right" in said) == (letter == wrong)
+        right_ones += 1
+    assert "You answered 5 of 5 questions; 3 right at the first try." in browser.driver.find_element(
+        "css selector", ".total"
+    ).text  # fmt: skip
+
+
 # Brings the view into a state in which it shows a control: some other control has the value that this takes.
 SHOW = """const page = explore.current, { spec } = page.controls.find((control) => control.spec.id === arguments[0]);
     const steps = ({ min, max, step }) =>
