@@ -7,6 +7,12 @@ import pytest
 LINES: List[str] = []
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets an option of that reporter, which pytest 7 reads to explain a failed assertion."""
+    if not hasattr(config.option, "verbose"):
+        config.option.verbose = 0
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.outcome == "passed":
         return

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from test_explore_bits import activations
+from test_explore import pointer
 from test_page import Browser, driver, key  # noqa: F401 (a fixture)
 
 from posenc.command import CommandError
@@ -394,12 +395,10 @@ def test_labels_do_not_overlap(browser: Browser, width: int) -> None:
 
 
 def test_click_opens_a_node(browser: Browser) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
-
     opened(browser, width=1600)
     node = browser.one('#map .node[data-id="yarn"] path')
     browser.js("arguments[0].scrollIntoView({ block: 'center' })", node)
-    ActionChains(browser.driver).move_to_element(node).click().perform()
+    pointer(browser).move_to_element(node).click().perform()
     assert chosen(browser) == "yarn"
     panel = browser.one("#map .panel").text
     for text in (
@@ -448,7 +447,7 @@ def test_keys_move_along_the_lines(browser: Browser) -> None:
 
 
 def test_wheel_buttons_and_drag(browser: Browser) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains, ScrollOrigin
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
     opened(browser, width=1600)
     before, picture = scale(browser), browser.one("#map .chart svg")
@@ -458,16 +457,16 @@ def test_wheel_buttons_and_drag(browser: Browser) -> None:
     browser.click(browser.all("#map .tools button")[2])
     browser.click(browser.all("#map .tools button")[0])
     assert scale(browser) < before
-    wheel = ScrollOrigin.from_element(picture, 10, 10)
+    wheel: Any = ScrollOrigin.from_element(picture, 10, 10)
     small = scale(browser)
-    ActionChains(browser.driver).scroll_from_origin(wheel, 0, -40).perform()
+    pointer(browser).scroll_from_origin(wheel, 0, -40).perform()
     assert scale(browser) == small  # the page scrolls
     browser.js("arguments[0].scrollIntoView({ block: 'center' })", picture)
-    ActionChains(browser.driver).move_to_element_with_offset(picture, -350, 0).click().perform()
-    ActionChains(browser.driver).scroll_from_origin(wheel, 0, -900).perform()
+    pointer(browser).move_to_element_with_offset(picture, -350, 0).click().perform()
+    pointer(browser).scroll_from_origin(wheel, 0, -900).perform()
     browser.wait(lambda _: scale(browser) > 1.5 * small)
     x = browser.js("return explore.current.map.x")
-    ActionChains(browser.driver).drag_and_drop_by_offset(picture, 70, 30).perform()
+    pointer(browser).drag_and_drop_by_offset(picture, 70, 30).perform()
     assert browser.js("return explore.current.map.x") == pytest.approx(x + 70, abs=3)
     assert chosen(browser) == "nothing"
 

@@ -12,6 +12,7 @@ from test_page import Browser, axe, driver, key  # noqa: F401 (a fixture)
 
 from posenc.command import CommandError
 from posenc.explore import main as explore
+from posenc.explore.course import course
 
 MOST = 4 * 1024 * 1024  # bytes of the page
 VIEWS = explore.VIEWS
@@ -97,7 +98,7 @@ def test_page_is_small_and_loads_nothing(browser: Browser, page: Path) -> None:
 @pytest.mark.parametrize("lesson", [1, 8])
 def test_quiz_says_whether_an_answer_is_right(browser: Browser, lesson: int) -> None:
     opened(browser, f"course&lesson={lesson}")
-    questions = explore.data_of("course")[lesson - 1]["questions"]
+    questions = course()[lesson - 1]["questions"]
     forms = browser.driver.find_elements("css selector", "form.question")
     assert len(forms) == len(questions) == 5
     right_ones = 0

@@ -265,8 +265,8 @@ def _check_original(members: Members, rule: Rule, part: Part) -> None:
     name = "original_max_position_embeddings"
     inner, outer = (member_of(where, name).value for where in (members.rope, members.file))
     if inner is None and rule.takes("beta_fast") and is_number(outer) and outer != part.length:
-        members.refuse(f"{name} is {outer:.10g} beside a {members.rope_name} without it: releases of the library differ "
-                       f"in whether it counts, so it belongs into {members.rope_name}")  # fmt: skip
+        members.refuse(f"{name} is {outer:.10g} beside a {members.rope_name} without it: releases of the library "
+                       f"differ in whether it counts, so it belongs into {members.rope_name}")  # fmt: skip
     if rule.takes(name) and is_number(inner) and is_number(outer) and inner != outer:
         members.refuse(f"{name} is {outer:.10g}, and {inner:.10g} in {members.rope_name}: releases of the library "
                        "differ in which one counts, so they must agree")  # fmt: skip

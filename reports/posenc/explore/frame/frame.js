@@ -2,7 +2,7 @@
 //
 //   addView({
 //     id: "table",                 the name in the address (#table); that of the file
-//     order: 10,                   within its group (views.js), views stand in this order
+//     order: 10,                   views stand in this order within their groups: GROUPS in views.js
 //     title: "The table",          of the link and the heading
 //     intro: `<p>...</p>`,         HTML above the controls
 //     controls: [ ... ],           see below

@@ -12,7 +12,7 @@
 //     masked: "masked",                         the name of hatched cells: those of −∞ and NaN
 //   });
 // pick() is called when a cell is clicked, or chosen by Enter.
-const MARGIN = { left: 46, right: 6, top: 6, bottom: 34 };
+const MARGIN = { left: 46, right: 6, top: 6, bottom: 34, name: 22 }; // at the left at least; the name of the rows takes a part
 const HATCH = 8; // pixels between the lines in masked cells
 
 class HeatMap {
@@ -50,12 +50,13 @@ class HeatMap {
 
   // ---- drawing ----
   sizes() {
-    const { rows, columns } = this.data, { width } = this;
-    const plot = width - MARGIN.left - MARGIN.right, most = this.options.tall || 420;
+    const { rows, columns, rowAt } = this.data, { width } = this;
+    const labels = [rowAt(0), rowAt(rows - 1)].map((value) => widthOf(labelOf(value))), left = Math.ceil(Math.max(MARGIN.left, MARGIN.name + 8 + Math.max(...labels)));
+    const plot = width - left - MARGIN.right, most = this.options.tall || 420;
     const cell = plot / columns, natural = rows * (this.options.square ? cell : Math.max(cell, 14));
     const height = Math.max(Math.min(natural, most), Math.min(rows * 26, 90));
     const fit = this.options.square && natural > most ? most * (columns / rows) : plot;
-    return { width, plot: fit, height, full: height + MARGIN.top + MARGIN.bottom };
+    return { width, left, plot: fit, height, full: height + MARGIN.top + MARGIN.bottom };
   }
   paint() { // one pixel a cell
     const { rows, columns, values, limits, colors } = this.data, { words } = theme()[colors];
@@ -81,28 +82,29 @@ class HeatMap {
     Object.assign(this.canvas, { width: Math.round(size.width * ratio), height: Math.round(size.full * ratio) });
     this.canvas.style.height = `${size.full}px`;
     this.under.style.maxWidth = `${Math.max(size.plot, 290)}px`;
+    this.figure.style.setProperty("--left", `${size.left}px`);
     const context = this.canvas.getContext("2d"), shown = { columns: columns / this.zoom, rows: rows / this.zoom };
     this.cell = { width: size.plot / shown.columns, height: size.height / shown.rows };
     context.scale(ratio, ratio);
     context.save();
     context.beginPath();
-    context.rect(MARGIN.left, MARGIN.top, size.plot, size.height);
+    context.rect(size.left, MARGIN.top, size.plot, size.height);
     context.clip();
     if (this.hasMasked) this.hatch(context);
     context.imageSmoothingEnabled = Math.min(this.cell.width, this.cell.height) * ratio < 1;
     context.imageSmoothingQuality = "high";
-    context.drawImage(this.cells, this.x, this.y, shown.columns, shown.rows, MARGIN.left, MARGIN.top, size.plot, size.height);
+    context.drawImage(this.cells, this.x, this.y, shown.columns, shown.rows, size.left, MARGIN.top, size.plot, size.height);
     this.drawNumbers(context);
-    for (const mark of this.data.marks) this.outline(context, mark, 2.6);
-    if (this.cursor) this.outline(context, this.cursor, 1.6);
     context.restore();
     this.drawAxes(context);
+    for (const mark of this.data.marks) this.outline(context, mark, 2.6);
+    if (this.cursor) this.outline(context, this.cursor, 1.6);
     this.drawKey();
     this.read();
   }
   // Where cell (row, column) begins on the canvas.
   at(row, column) {
-    return [MARGIN.left + (column - this.x) * this.cell.width, MARGIN.top + (row - this.y) * this.cell.height];
+    return [this.size.left + (column - this.x) * this.cell.width, MARGIN.top + (row - this.y) * this.cell.height];
   }
   visible() {
     const { rows, columns } = this.data;
@@ -130,7 +132,7 @@ class HeatMap {
     }
   }
   hatch(context) { // lines over the whole plot; cells with a value cover them
-    const { plot, height } = this.size, { soft, quiet } = theme(), { left, top } = MARGIN;
+    const { plot, height, left } = this.size, { soft, quiet } = theme(), { top } = MARGIN;
     Object.assign(context, { fillStyle: soft, strokeStyle: quiet, lineWidth: 1, globalAlpha: 1 });
     context.fillRect(left, top, plot, height);
     context.beginPath();
@@ -142,35 +144,39 @@ class HeatMap {
     context.stroke();
     context.globalAlpha = 1;
   }
-  outline(context, { row, column }, thick) {
-    const [x, y] = this.at(row, column), { width, height } = this.cell, { ink, paper } = theme();
-    const [w, h] = [Math.max(width, 5) + 2, Math.max(height, 5) + 2];
+  outline(context, { row, column }, thick) { // around what is in sight of a cell
+    const [left, top] = this.at(row, column), { width, height } = this.cell, { ink, paper } = theme(), { size } = this;
+    const inside = (from, length, least, most) => [Math.max(from, least), Math.min(from + length, most) - Math.max(from, least)];
+    const [[x, wide], [y, tall]] = [inside(left, width, size.left, size.left + size.plot), inside(top, height, MARGIN.top, MARGIN.top + size.height)];
+    if (wide <= 0 || tall <= 0) return;
+    const [w, h] = [Math.max(wide, 5) + 2, Math.max(tall, 5) + 2];
     for (const [color, line] of [[paper, thick + 2.4], [ink, thick]]) {
       Object.assign(context, { strokeStyle: color, lineWidth: line });
-      context.strokeRect(x + (width - w) / 2, y + (height - h) / 2, w, h);
+      context.strokeRect(x + (wide - w) / 2, y + (tall - h) / 2, w, h);
     }
   }
   drawAxes(context) {
-    const { quiet, ink, line } = theme(), { row, column, rowAt, columnAt } = this.data, { plot, height, full } = this.size;
+    const { quiet, ink, line } = theme(), { row, column, rowAt, columnAt } = this.data, { plot, height, full, left } = this.size;
     const { r0, r1, c0, c1 } = this.visible();
     Object.assign(context, { strokeStyle: line, lineWidth: 1, fillStyle: quiet, font: "12px system-ui, sans-serif", textAlign: "center", textBaseline: "top" });
-    context.strokeRect(MARGIN.left - 0.5, MARGIN.top - 0.5, plot + 1, height + 1);
+    context.strokeRect(left - 0.5, MARGIN.top - 0.5, plot + 1, height + 1);
     for (const c of ticks(c0, c1, Math.max(2, plot / 56))) {
       const [x] = this.at(0, c + 0.5);
-      if (x >= MARGIN.left && x <= MARGIN.left + plot) context.fillText(labelOf(columnAt(c)), x, MARGIN.top + height + 5);
+      if (x >= left && x <= left + plot) context.fillText(labelOf(columnAt(c)), x, MARGIN.top + height + 5);
     }
     Object.assign(context, { textAlign: "right", textBaseline: "middle" });
     for (const r of ticks(r0, r1, Math.max(2, height / 30))) {
       const [, y] = this.at(r + 0.5, 0);
-      if (y >= MARGIN.top && y <= MARGIN.top + height) context.fillText(labelOf(rowAt(r)), MARGIN.left - 6, y, MARGIN.left - 20);
+      if (y >= MARGIN.top && y <= MARGIN.top + height) context.fillText(labelOf(rowAt(r)), left - 6, y, left - MARGIN.name);
     }
     Object.assign(context, { fillStyle: ink, textAlign: "center", textBaseline: "bottom" });
-    context.fillText(`${column} →`, MARGIN.left + plot / 2, full);
+    context.fillText(`${column} →`, left + plot / 2, full);
+    context.save();
     context.translate(10, MARGIN.top + height / 2);
     context.rotate(-Math.PI / 2);
     context.textBaseline = "middle";
     context.fillText(`← ${row}`, 0, 0);
-    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.restore();
   }
   drawKey() {
     const { limits: [least, most], colors, unit, masked } = this.data, { css } = theme()[colors], n = digitsApart(least, most);
@@ -219,7 +225,7 @@ class HeatMap {
   // The parts of the plot at a pointer, from 0 to 1.
   partsOf(event) {
     const box = this.canvas.getBoundingClientRect();
-    return [(event.clientX - box.left - MARGIN.left) / this.size.plot, (event.clientY - box.top - MARGIN.top) / this.size.height];
+    return [(event.clientX - box.left - this.size.left) / this.size.plot, (event.clientY - box.top - MARGIN.top) / this.size.height];
   }
   cellOf(event) {
     const { rows, columns } = this.data, [px, py] = this.partsOf(event);

@@ -8,7 +8,7 @@
 //     read: (i) => "text",                                    what the cursor reads at x[i]
 //   });
 // Series have the colours of theme() and dashes; the legend names them. A y of null or NaN leaves a gap.
-const PLOT = { left: 58, right: 14, top: 12, bottom: 42, name: 26 };
+const PLOT = { left: 58, right: 14, top: 12, bottom: 42, name: 26, marks: 22 }; // marks: the top where names of xMarks stand above the plot
 
 class Plot {
   constructor(page, options) {
@@ -39,9 +39,10 @@ class Plot {
     this.height = this.options.tall || 260;
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     this.svg.setAttribute("height", this.height);
-    const right = this.width - PLOT.right, bottom = this.height - PLOT.bottom;
-    this.sy = scaleOf(data.yLimits || padded(rangeOf(data.series.map((one) => one.y), data.yLog), data.yLog), [bottom, PLOT.top], data.yLog);
-    const ys = this.sy.ticks(Math.max(2, (bottom - PLOT.top) / 44)).map((at) => [this.sy(at), tickText(at, data.yLog)]);
+    const right = this.width - PLOT.right, bottom = this.height - PLOT.bottom, top = data.xMarks.some(({ name }) => name) ? PLOT.marks : PLOT.top;
+    this.top = top;
+    this.sy = scaleOf(data.yLimits || padded(rangeOf(data.series.map((one) => one.y), data.yLog), data.yLog), [bottom, top], data.yLog);
+    const ys = this.sy.ticks(Math.max(2, (bottom - top) / 44)).map((at) => [this.sy(at), tickText(at, data.yLog)]);
     const left = Math.max(PLOT.left, PLOT.name + 8 + Math.max(...ys.map(([, text]) => widthOf(text))));
     this.sx = scaleOf(rangeOf([data.x], data.xLog), [left, right], data.xLog);
     const parts = [];
@@ -53,7 +54,7 @@ class Plot {
     parts.push(svg("line", { x1: left, x2: right, y1: bottom, y2: bottom, stroke: quiet }));
     parts.push(label((left + right) / 2, this.height - 6, data.xName, ink, "middle"));
     const yName = label(0, 0, data.yName, ink, "middle");
-    yName.setAttribute("transform", `translate(13 ${(PLOT.top + bottom) / 2}) rotate(-90)`);
+    yName.setAttribute("transform", `translate(13 ${(top + bottom) / 2}) rotate(-90)`);
     parts.push(yName);
     for (const mark of data.yMarks) {
       const y = this.sy(mark.at), name = mark.left ? label(left + 4, y - 5, mark.name || "", ink, "start") : label(right - 2, y - 5, mark.name || "", ink, "end");
@@ -62,7 +63,7 @@ class Plot {
     for (const { at, name } of data.xMarks) {
       const x = this.sx(at), before = x > (left + right) / 2; // its name
       if (x < left - 1 || x > right + 1) continue;
-      parts.push(svg("line", { x1: x, x2: x, y1: PLOT.top, y2: bottom, stroke: ink, "stroke-dasharray": "2 3" }), label(x + (before ? -5 : 5), PLOT.top + 10, name || "", ink, before ? "end" : "start"));
+      parts.push(svg("line", { x1: x, x2: x, y1: name ? 3 : top, y2: bottom, stroke: ink, "stroke-dasharray": "2 3" }), label(x + (before ? -5 : 5), 13, name || "", ink, before ? "end" : "start"));
     }
     data.series.forEach((one, i) => {
       const color = one.color || series[i % series.length];
@@ -109,7 +110,7 @@ class Plot {
       this.readout.textContent = "Point at the plot to read its values.";
       return;
     }
-    const x = this.sx(data.x[cursor]), parts = [svg("line", { x1: x, x2: x, y1: PLOT.top, y2: this.height - PLOT.bottom, stroke: ink, "stroke-opacity": 0.5 })];
+    const x = this.sx(data.x[cursor]), parts = [svg("line", { x1: x, x2: x, y1: this.top, y2: this.height - PLOT.bottom, stroke: ink, "stroke-opacity": 0.5 })];
     data.series.forEach((one, i) => {
       const y = one.y[cursor] === null ? NaN : this.sy(one.y[cursor]);
       if (Number.isFinite(y)) parts.push(svg("circle", { cx: x, cy: y, r: 4.5, fill: one.color || series[i % series.length], stroke: paper, "stroke-width": 1.5 }));

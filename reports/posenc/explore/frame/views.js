@@ -19,7 +19,10 @@ function makeNavigation() {
   const groups = [...new Set(explore.views.map(groupOf))].map((name) => [name, explore.views.filter((view) => groupOf(view) === name)]);
   const select = element("select", { id: "view" }, ...groups.map(([label, views]) =>
     element("optgroup", { label }, ...views.map(({ id, title }) => element("option", { value: id }, title)))));
-  select.addEventListener("change", () => { location.hash = select.value; });
+  select.addEventListener("change", () => { // another hash would take the focus away, and arrow keys could not go on
+    history.pushState(null, "", `#${select.value}`);
+    readAddress();
+  });
   const link = ({ id, title }) => element("li", {}, element("a", { href: `#${id}` }, title));
   const list = element("ul", {}, ...groups.map(([name, views]) => element("li", {}, element("span", { id: `group-${name}` }, name),
     element("ul", { "aria-labelledby": `group-${name}` }, ...views.map(link)))));
@@ -59,7 +62,9 @@ function readAddress() {
   for (const word of words) {
     const [name, value] = word.split("=");
     const control = (view.controls || []).find((one) => one.id === name);
-    if (control && value !== undefined) values[name] = typeof control.value === "number" ? Number(value) || 0 : decoded(value);
+    if (!control || value === undefined) continue;
+    const known = typeof control.value === "number" ? Number(value) : decoded(value);
+    if (!Number.isNaN(known)) values[name] = known;
   }
   showView(view, values);
 }
@@ -99,11 +104,15 @@ async function begin() {
   sortViews();
   makeNavigation();
   document.querySelector("main").append(...explore.views.map(makeSection));
+  const goToTitle = (options) => document.getElementById(`${explore.current.view.id}-title`).focus(options);
   window.addEventListener("hashchange", () => {
     readAddress();
-    const select = document.querySelector("#views select"); // it keeps the focus, so that arrow keys can go on
-    if (document.activeElement !== select) document.getElementById(`${explore.current.view.id}-title`).focus({ preventScroll: true });
+    goToTitle({ preventScroll: true });
     window.scrollTo(0, 0);
+  });
+  document.querySelector(".skip").addEventListener("click", (event) => { // #main is no view
+    event.preventDefault();
+    goToTitle();
   });
   onTheme(() => Object.values(explore.pages).forEach((page) => page.redraw()));
   readAddress();

@@ -261,8 +261,8 @@ addView({
   title: "Bias maps",
   intro: `<p>Some encodings leave the word vectors alone. They add a number to the attention score of a query and a key: the <em>bias</em>,
     which depends on where the two stand. Each map shows all pairs: a row is a query i, a column is a key j.</p>
-    <p>Point at a cell to see its formula with numbers; choose the cell to keep it. Then make a common mistake, and see which cells change.
-    For the expert: the library's buckets come from integer thresholds, which are exact. The mistakes round in f32, as models do.</p>`,
+    <p>Point at a cell to see its formula with numbers; choose the cell to keep it. Then make a common mistake, and see which cells change.</p>
+    <p>For the expert: the library's buckets come from integer thresholds, which are exact. The mistakes round in f32, as models do.</p>`,
   controls: [{ id: "kind", label: "Encoding", options: { alibi: "ALiBi", t5: "T5", deberta: "DeBERTa", swin: "Swin" }, value: "alibi" }, ...Object.entries(KINDS).flatMap(controlsOf),
     { id: "seed", label: "Other made-up biases", min: 1, max: 20, value: 1, when: ({ kind }) => kind !== "alibi" }],
   setup(page) {

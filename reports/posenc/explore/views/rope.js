@@ -173,7 +173,7 @@ function makeMotion(page) {
 addView({
   id: "rope",
   order: 40,
-  title: "Rotary: one pair and all pairs",
+  title: "Rotary: pairs as arrows",
   intro: `<p>Rotary encoding (RoPE) adds nothing to a vector. It takes the channels of each query and key in pairs, sees each pair as an
     arrow in a plane, and rotates the arrow by an angle that grows with the position. Each pair has its own speed.</p>
     <p>Drag an arrow, move a slider, or press a button to let the positions run. Then move a query and a key together: both

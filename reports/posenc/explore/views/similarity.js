@@ -54,8 +54,8 @@ addView({
     });
     if (page.mapOf !== `${dim} ${base}`) { // it depends on nothing else
       page.mapOf = `${dim} ${base}`;
-      const size = 96;
-      const values = Float32Array.from({ length: size * size }, (_, i) => near(Math.floor(i / size), i % size));
+      const size = 96, values = new Float32Array(size * size);
+      for (let i = 0; i < size; i++) for (let j = 0; j <= i; j++) values[i * size + j] = values[j * size + i] = near(i, j); // near(j, i) has the same bits
       page.map.show({ rows: size, columns: size, values, colors: "sequential", row: "position p", column: "position q", cell: (r, c, value) => `Positions ${r} and ${c}, offset ${digits(r - c)}: ${digits(value, 7)}` });
     }
     page.line.show();
