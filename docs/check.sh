@@ -133,8 +133,8 @@ counted "$("$posenc" list kernels | sed 1d | grep -c '^[a-z]')" 'kernels'
 counted "$(types 'read, ')" 'model types of Hugging Face'
 counted "$(types 'read as')" 'architectures of GGUF'
 counted "$(grep -cE " [0-9a-f]{64}\$" "$root/conformance/engine/digests.txt")" 'committed SHA-256 digests'
-surveyed=$(sed -n 's/^\([0-9]*\) types of models;.*/\1/p' "$docs/models.md")
-says docs/models.md "\`posenc list types\` counts these and $(($(types 'model types') - surveyed)) more"
+surveyed=$(sed -n 's/^The library has \([0-9]*\) types of models.*/\1/p' "$docs/models.md")
+says docs/models.md "\`posenc list types\` prints these and $(($(types 'model types') - surveyed)) more"
 
 # The other measurements in README, from the pages that say how they were made.
 sampled=$(sed -n 's/^| `exact`, sampled | \([0-9 ]*[0-9]\) | 0 |.*/\1/p' "$docs/accuracy.md")
