@@ -158,7 +158,7 @@ class Drawing {
   draw() {
     const { width, now } = this, parts = [];
     if (!width || !now) return;
-    const height = this.paint(parts, width, now, this);
+    const height = Math.ceil(this.paint(parts, width, now, this));
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.setAttribute("height", height);
     this.svg.replaceChildren(...parts);
