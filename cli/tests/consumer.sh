@@ -169,6 +169,14 @@ if [ -n "$program" ]; then
     else
         fail 'the installed report writes a page' "exit $status"
     fi
+    run "$POSENC" explore -o explore.html
+    if grep -q 'Install ' stderr; then
+        skip 'the installed explore writes its page' "$(cat stderr)"
+    elif [ $status = 0 ] && grep -q 'Attention does not see order' work/explore.html; then
+        pass 'the installed explore writes its page'
+    else
+        fail 'the installed explore writes its page' "exit $status"
+    fi
     mv "$prefix" "$scratch/moved"
     POSENC=$scratch/moved${program#"$prefix"}
     succeeds 'also after the tree was moved' 'passed' verify --backend scalar --suite vectors
