@@ -293,6 +293,12 @@ def test_command_writes_the_page(page: Path, tmp_path: Path) -> None:
         explore.main(["-o", str(path)])
 
 
+@pytest.mark.parametrize("name", ["-", "page.png", "page"])
+def test_page_has_the_name_of_a_page(name: str) -> None:
+    with pytest.raises(CommandError, match="Use a name that ends in .html"):
+        explore.main(["-o", name])
+
+
 def test_unknown_view_is_rejected() -> None:
     with pytest.raises(CommandError, match=r"no such view \(got 'tabel'\)\. Did you mean table"):
         explore.main(["--view", "tabel"])

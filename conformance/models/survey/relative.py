@@ -1,5 +1,4 @@
 """Biases by relative position: rows of types whose scores have T5's buckets."""
-import re
 
 from values import SIZES, some
 from truth import build

@@ -2,7 +2,6 @@
 import inspect
 import sys
 
-import rows
 from patches import COLUMNS, DEPTH, ROWS, asked_positions, attentions_of, axes_of, models, turning
 from truth import PARAMETERS
 from values import near, some

@@ -16,11 +16,10 @@ from ..explain.parts import WORDS, title
 from ..models.model import Model
 from ..models.part import Part
 from ..models.presets import preset, presets
-from .lessons import Lesson, read_lessons
+from .lessons import Lesson, documents, read_lessons
 
 HERE = Path(__file__).parent
 ENTRIES = HERE / "concepts.txt"
-DOCS = (HERE, HERE.parents[2] / "docs")  # course, *.svg and encodings.md: installed, and in the source tree
 KINDS = {
     "problem": "the problem", "group": "group", "kernel": "kernel: a function of the library",
     "method": "method: made from kernels", "scaling": "scaling family", "numerics": "numerics mode",
@@ -155,10 +154,6 @@ def _code(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[s
 
 
 # ---- docs ----
-
-
-def _docs() -> Optional[Path]:
-    return next((folder for folder in DOCS if (folder / "course").is_dir()), None)
 
 
 def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str]]:
@@ -297,8 +292,8 @@ def concept_map(
     for name in found:
         if name not in entries:
             raise ValueError(f"docs/encodings/{name}.md: expected a section [{name}] in concepts.txt (got none).")
-    docs = _docs()
-    lessons = {str(one.number): one for one in read_lessons(docs / "course")} if docs else {}
+    docs = documents()
+    lessons = {str(one.number): one for one in read_lessons(docs / "course")}
     nodes = [_concept(name, entry, found.get(name), lessons) for name, entry in entries.items()]
     for node in nodes:
         _check_links(node, entries)
@@ -317,4 +312,4 @@ def concept_map(
     nodes += models
     _places(nodes)
     names = [node["picture"] for node in nodes if node["picture"]]
-    return {"kinds": KINDS, "nodes": nodes, "edges": edges, "pictures": read_pictures(docs, names) if docs else {}}
+    return {"kinds": KINDS, "nodes": nodes, "edges": edges, "pictures": read_pictures(docs, names)}

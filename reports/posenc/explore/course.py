@@ -15,10 +15,8 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import markdown
 
-from .lessons import CODE, Code, Lesson, Question, read_lessons
+from .lessons import CODE, Code, Lesson, Question, documents, read_lessons
 
-HERE = Path(__file__).parent
-FOLDERS = (HERE / "course", HERE.parents[2] / "docs" / "course")  # installed, and in the source tree
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch"}
 
 # Tags that may be on the page, each with its attributes and their values. All other tags and attributes are rejected.
@@ -198,6 +196,4 @@ def lesson_data(lesson: Lesson) -> Dict[str, Any]:
 
 def course(folder: Optional[Path] = None) -> List[Dict[str, Any]]:
     """Returns all lessons."""
-    if folder is None:
-        folder = next((one for one in FOLDERS if one.is_dir()), FOLDERS[0])
-    return [lesson_data(lesson) for lesson in read_lessons(folder)]
+    return [lesson_data(lesson) for lesson in read_lessons(folder or documents() / "course")]

@@ -17,6 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Match, Optional, Tuple
 
+from ..command import CommandError
+
+HERE = Path(__file__).parent
+FOLDERS = (HERE, HERE.parents[2] / "docs")  # with course, *.svg and encodings.md: installed, and in the source tree
+
 CODE, QUESTIONS, ABILITIES = "The same in code", "Questions", "What you can do now"
 LIBRARIES = {"import numpy as np": "numpy", "import torch": "torch"}
 READING = "**How to read this.**"
@@ -27,6 +32,14 @@ STATEMENT = re.compile(
     r"`result` equals `(posenc table [^`]+)` (?:(bit for bit)|within (\d+) (ulp)|within 2\^-(\d+))\."
 )
 FORM_OF_STATEMENT = "`result` equals `posenc table ...` bit for bit. (or: within N ulp. or: within 2^-N.)"
+
+
+def documents() -> Path:
+    """Returns the folder with the documents that the page is made of."""
+    for folder in FOLDERS:
+        if (folder / "course").is_dir():
+            return folder
+    raise CommandError(f"the lessons are not installed (got neither {FOLDERS[0]}/course nor {FOLDERS[1]}/course).")
 
 
 @dataclass(frozen=True)

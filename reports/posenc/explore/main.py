@@ -97,6 +97,8 @@ def main(arguments: List[str]) -> int:
     for name in args.view or []:
         if name not in VIEWS:
             raise CommandError(f"no such view (got '{name}'). {suggest(name, VIEWS)}")
+    if args.output.suffix != ".html":
+        raise CommandError(f"the page is HTML (got '{args.output}'). Use a name that ends in .html.")
     html = to_html(find_wasm().read_bytes(), args.view or VIEWS)
     write_file(args.output, html.encode(), BEGINS, args.force)
     print(f"written: {args.output}", file=sys.stderr)
