@@ -3,7 +3,6 @@
  * its roof (see contender.h).
  */
 #include "contender.h"
-#include "conformance/problem/cut.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 #include "impl/loops/entry.h"

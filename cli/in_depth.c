@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/suites/suites.h"
-#include "conformance/problem/spelling.h"
+#include "base/text/text.h"
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/notation.h"
 #include "apart.h"

@@ -2,7 +2,6 @@
  * How the program says no, see args.h.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/spelling.h"
 #include "base/text/text.h"
 #include "args.h"
 

@@ -5,6 +5,7 @@
 #     rooms        no include runs back (jobs/check/rooms.txt says which room may know which)
 #     signatures   no switch over the signature outside the table of signatures
 #     lengths      no file and no function is longer than jobs/check/lengths.awk says
+#     lines        no folder has more lines or files than jobs/check/lines.csv allows
 #     spelling     codespell finds nothing
 #     shell        shellcheck finds nothing
 #     python       flake8 and mypy --strict find nothing, for Python 3.9
@@ -12,7 +13,7 @@
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
 # Each part prints one line, and what it found before it.  jobs/check/test.sh sees each of them fail.
-all_parts='format rooms signatures lengths spelling shell python gcc clang tidy'
+all_parts='format rooms signatures lengths lines spelling shell python gcc clang tidy'
 check_parts=$all_parts
 
 check() {
@@ -82,6 +83,10 @@ check_signatures() {
 
 check_lengths() {
     sources "$c_files" | xargs awk -f jobs/check/lengths.awk
+}
+
+check_lines() {
+    python3 jobs/check/lines.py
 }
 
 check_spelling() {

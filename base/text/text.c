@@ -1,6 +1,7 @@
 /*
  * Characters that are shown and those that are escaped; see text.h.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "text.h"
 
 #include <stdint.h>
@@ -146,4 +147,38 @@ void text_print(FILE *out, const char *format, ...)
     va_start(list, format);
     text_vprint(out, format, list);
     va_end(list);
+}
+
+/* ---- Names ---- */
+
+/* Goes through the rows of the table, one of them kept: Wagner and Fischer, J. ACM 21(1), 1974. */
+size_t edit_distance(const char *a, const char *b)
+{
+    enum { SHORT = 96 };
+    size_t row[SHORT + 1];
+    size_t length = strnlen(b, SHORT);
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t step = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = step < change ? step : change;
+        }
+    }
+    return row[length];
+}
+
+bool has_word(const char *words, char between, const char *word, size_t n)
+{
+    for (const char *end; words; words = end ? end + 1 : NULL) {
+        end = strchr(words, between);
+        const size_t length = end ? (size_t)(end - words) : strlen(words);
+        if (length == n && strncmp(words, word, n) == 0)
+            return true;
+    }
+    return false;
 }

@@ -28,4 +28,13 @@ __attribute__((format(printf, 2, 3))) void text_print(FILE *out, const char *for
 __attribute__((format(printf, 2, 0))) void text_vprint(FILE *out, const char *format,
                                                        va_list list);
 
+/* ---- Names ---- */
+
+/* Insertions, deletions and substitutions from one name to the other; of b the first 96
+ * characters count. */
+size_t edit_distance(const char *a, const char *b);
+
+/* Whether a word of n characters is one of those in `words`, separated by `between`. */
+bool has_word(const char *words, char between, const char *word, size_t n);
+
 #endif

@@ -2,7 +2,7 @@
  * A set: a valid problem and a few changes of its arguments, drawn from kernel, seed and number.
  */
 #include "caller.h"
-#include "conformance/problem/shapes.h"
+#include "conformance/problem/cases.h"
 
 #include <string.h>
 

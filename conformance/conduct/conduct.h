@@ -6,7 +6,7 @@
 #define POSENC_CONDUCT_H
 
 #include "conformance/problem/guard.h"
-#include "conformance/problem/subject.h"
+#include "conformance/problem/problem.h"
 
 #include <signal.h>
 

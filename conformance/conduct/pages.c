@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "conduct.h"
 
-#include "conformance/problem/reserve.h"
+#include "conformance/problem/arena.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #ifndef POSENC_PLUGIN_H
 #define POSENC_PLUGIN_H
 
-#include "conformance/problem/subject.h"
+#include "conformance/problem/problem.h"
 
 enum { PLUGIN_ERROR = 1024 };
 

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/exact/exact.h"
 #include "conformance/oracle/oracle.h"
-#include "conformance/problem/shapes.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/signature.h"
 #include "conformance/readers/vectors.h"
 

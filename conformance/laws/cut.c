@@ -12,7 +12,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
 #include "laws.h"
-#include "conformance/problem/cut.h"
+#include "conformance/problem/signature.h"
 
 #include <pthread.h>
 #include <stdio.h>

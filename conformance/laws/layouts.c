@@ -6,7 +6,7 @@
  *               the bits of dense tensors; two outputs, or x and out, woven into each other
  *   repeats     inputs with strides of 0: the bits of dense tensors that hold the same
  */
-#include "conformance/problem/call_parts.h"
+#include "conformance/problem/signature.h"
 #include "laws.h"
 
 #include <string.h>

@@ -16,7 +16,7 @@
  * modeling_roberta.py, modeling_opt.py.
  */
 #include "laws.h"
-#include "conformance/problem/cut.h"
+#include "conformance/problem/signature.h"
 
 #include <math.h>
 #include <string.h>

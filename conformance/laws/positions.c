@@ -20,7 +20,7 @@
  */
 #include "pairs.h"
 
-#include "conformance/problem/cut.h"
+#include "conformance/problem/signature.h"
 
 #include <math.h>
 #include <string.h>

@@ -18,7 +18,7 @@
  */
 #include "pairs.h"
 
-#include "conformance/problem/cut.h"
+#include "conformance/problem/signature.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  */
 #include "conformance/engine/judge.h"
 #include "laws.h"
-#include "conformance/problem/shapes.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/storage.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "model.h"
 #include "conformance/problem/cost.h"
 #include "conformance/problem/notation.h"
-#include "conformance/problem/spelling.h"
 #include "base/text/text.h"
 
 #include <jansson.h>

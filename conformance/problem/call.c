@@ -1,8 +1,11 @@
 /*
- * Calls: made from a problem in the caller's kind of memory, run, reset, read, destroyed.
+ * Makes a call from a problem in the caller's kind of memory, runs, resets, reads, cuts and destroys it.
+ *
+ * A row's value depends only on its own position and parameters.  A part of the tensors along one dimension, with its
+ * positions, slopes or columns, is therefore a call of its own.
  */
-#include "call_parts.h"
-#include "reserve.h"
+#include "arena.h"
+#include "signature.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,4 +241,214 @@ const float *call_row(const struct call *call, int o, int64_t r)
     for (int64_t c = 0; c < output->width; c++)
         wide[c] = storage_get(output->tensor.dtype, row, c);
     return wide;
+}
+
+/* ---- Arguments, by the signature ---- */
+
+/* ---- Plans ---- */
+
+/* The factors of longrope that a problem gives by their last: evenly from 1 on. */
+static bool make_factors(struct call *call)
+{
+    struct posenc_freqs_spec *spec = &call->problem.freqs;
+    if (spec->scaling != POSENC_SCALING_LONGROPE || spec->short_factor || spec->long_factor ||
+        spec->dim < 1 || spec->dim > 1 << 16)
+        return true;
+    const int64_t n = (spec->dim + 1) / 2;
+    double *factors = call_keep(call, 2 * n, sizeof *factors);
+    for (int64_t i = 0; factors && i < n; i++) {
+        const double way = n > 1 ? (double)i / (double)(n - 1) : 0.0;
+        factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * way;
+        factors[n + i] = 1.0 + (call->problem.long_factor_last - 1.0) * way;
+    }
+    spec->short_factor = factors;
+    spec->long_factor = factors ? factors + n : NULL;
+    return factors;
+}
+
+/* Suites make the same call many times over, elsewhere in memory or by another backend, and a
+ * plan is most of what that costs.  The first plans that the library makes of specs that name no
+ * arrays are kept until the program ends.  One thread at a time makes calls. */
+enum { MOST_KEPT = 512 };
+static struct kept {
+    struct posenc_freqs_spec spec;
+    struct posenc_freqs *freqs;
+} kept[MOST_KEPT];
+static int n_kept;
+
+static enum posenc_status take_plan(struct call *call)
+{
+    const struct subject *subject = call->subject;
+    const struct posenc_freqs_spec *spec = &call->problem.freqs;
+    const bool shared = subject->freqs_create == posenc_freqs_create && !spec->short_factor &&
+                        !spec->long_factor && !spec->values;
+    for (int i = 0; shared && i < n_kept; i++)
+        if (memcmp(&kept[i].spec, spec, sizeof *spec) == 0) {
+            call->freqs = kept[i].freqs;
+            return POSENC_OK;
+        }
+    const enum posenc_status status = subject->freqs_create(spec, &call->freqs, &call->error);
+    if (shared && status == POSENC_OK && n_kept < MOST_KEPT) {
+        memcpy(&kept[n_kept].spec, spec, sizeof *spec);
+        kept[n_kept++].freqs = call->freqs;
+    }
+    return status;
+}
+
+void destroy_plan(struct call *call)
+{
+    for (int i = 0; i < n_kept; i++)
+        if (kept[i].freqs == call->freqs)
+            return;
+    if (call->freqs)
+        call->subject->freqs_destroy(call->freqs);
+}
+
+bool make_plan(struct call *call, const struct signature *s)
+{
+    if (!make_factors(call))
+        return false;
+    call->error.status = take_plan(call);
+    memcpy((char *)&call->args + s->freqs, &call->freqs, sizeof call->freqs);
+    return call->error.status == POSENC_OK;
+}
+
+/* ---- Arguments ---- */
+
+/* f64 becomes f32 where the argument is one. */
+static void take_over(struct call *call, const struct parameter *parameter)
+{
+    const char *from = (const char *)&call->problem + parameter->from;
+    char *to = (char *)&call->args + parameter->to;
+    if (parameter->from_size == parameter->to_size) {
+        memcpy(to, from, parameter->to_size);
+        return;
+    }
+    double value;
+    memcpy(&value, from, sizeof value);
+    const float narrow = (float)value;
+    memcpy(to, &narrow, sizeof narrow);
+}
+
+bool make_arguments(struct call *call)
+{
+    const struct signature *s = signature_of(call->problem.kernel);
+    s->blank(&call->args);
+    if (!kernel_has_batch(call->problem.kernel) &&
+        !call_within(call, POSENC_ERR_SHAPE, "batch of a bias", call->problem.batch, 1, 1))
+        return false;
+    if (s->check && !s->check(call))
+        return false;
+    problem_settle(&call->problem);
+    if (s->freqs && !make_plan(call, s))
+        return false;
+    for (EACH_TENSOR(row, s))
+        if (tensor_present(&call->problem, row) && !make_tensor(call, row))
+            return false;
+    for (EACH_PARAMETER(parameter, s))
+        take_over(call, parameter);
+    if (s->finish)
+        s->finish(call);
+    return true;
+}
+
+/* ---- Parts of a call ---- */
+
+struct range {
+    enum dim dim;
+    int64_t from, count;
+};
+
+static void cut_tensor(struct call *c, const struct tensor_row *row, const struct range *part)
+{
+    struct posenc_tensor *t = call_argument(c, row);
+    const int d = call_dim(c, row, part->dim);
+    if (d < 0 || !t->data)
+        return;
+    t->data = (char *)t->data + part->from * t->stride[d] * (int64_t)storage_size(t->dtype);
+    t->shape[d] = part->count;
+}
+
+static void cut_positions(struct call *c, const struct tensor_row *row,
+                          const struct range *part)
+{
+    struct posenc_positions *p = call_argument(c, row);
+    const int64_t item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4,
+                  stride = part->dim == DIM_TOKEN   ? p->stride_token ? p->stride_token : 1
+                           : part->dim == DIM_BATCH ? p->stride_batch
+                                                    : 0;
+    if (p->kind != POSENC_OFFSET)
+        p->data = (const char *)p->data + part->from * stride * item;
+    else if (part->dim == DIM_TOKEN)
+        p->offset += part->from;
+}
+
+/* Elements of the whole before the first of the part.  An index by query - key + keys - 1
+ * begins further on for later queries, and for earlier keys. */
+static int64_t elements_before(const struct call *c, const struct tensor_row *row,
+                               const struct range *part)
+{
+    const struct problem *p = &c->problem;
+    int64_t stride = 1;
+    if (row->dims[0] == DIM_DISTANCE)
+        return part->dim == DIM_QUERY ? part->from
+               : part->dim == DIM_KEY ? p->keys - part->from - part->count
+                                      : 0;
+    if (part->dim == DIM_BATCH && row->stride_batch)
+        memcpy(&stride, (const char *)&c->args + row->stride_batch, sizeof stride);
+    for (int i = tensor_dims(row); i-- > 0;) {
+        if (row->dims[i] == part->dim)
+            return part->from * stride;
+        if (part->dim != DIM_BATCH)
+            stride *= problem_extent(p, row->dims[i]);
+    }
+    return 0;
+}
+
+static void cut_pointer(struct call *c, const struct tensor_row *row, const struct range *part)
+{
+    const char *data = call_data(c, row);
+    data += 4 * elements_before(c, row, part); /* f32 and int32 alike */
+    memcpy(call_argument(c, row), &data, sizeof data);
+}
+
+/* query_offset: the position of the part's query 0 minus that of its key 0. */
+static void cut_offset(struct call *c, const struct range *part)
+{
+    const size_t at = signature_argument(signature_of(c->problem.kernel), MEMBER(query_offset));
+    int64_t offset;
+    if (!at || (part->dim != DIM_QUERY && part->dim != DIM_KEY))
+        return;
+    memcpy(&offset, (char *)&c->args + at, sizeof offset);
+    offset += part->dim == DIM_QUERY ? part->from : -part->from;
+    memcpy((char *)&c->args + at, &offset, sizeof offset);
+}
+
+struct call call_cut(const struct call *whole, enum dim dim, int64_t from, int64_t count)
+{
+    const struct range part = { dim, from, count };
+    struct call c = *whole;
+    for (EACH_TENSOR(row, signature_of(c.problem.kernel)))
+        if (row->form == FORM_TENSOR)
+            cut_tensor(&c, row, &part);
+        else if (row->form == FORM_POSITIONS)
+            cut_positions(&c, row, &part);
+        else
+            cut_pointer(&c, row, &part);
+    cut_offset(&c, &part);
+    return c;
+}
+
+int call_from_last(const struct call *call, enum dim dim)
+{
+    const struct posenc_tensor *out = call_out((struct call *)(uintptr_t)call);
+    const int d = call_dim(call, output_row(signature_of(call->problem.kernel), 0), dim);
+    return d < 0 ? -1 : out->rank - 1 - d;
+}
+
+int64_t call_extent(const struct call *call, enum dim dim)
+{
+    const struct posenc_tensor *out = call_out((struct call *)(uintptr_t)call);
+    const int last = call_from_last(call, dim);
+    return last < 0 ? 1 : out->shape[out->rank - 1 - last];
 }

@@ -2,8 +2,8 @@
  * Tensors and positions of a call, by the rows of its signature and from the numbers of its
  * problem.
  */
-#include "call_parts.h"
-#include "reserve.h"
+#include "signature.h"
+#include "arena.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,14 @@
 /*
- * The problems that are compiled in: see cases.h.
+ * Reads the problems that are compiled in, and makes others from them: see cases.h.
  */
 #include "cases.h"
+#include "signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Compiled-in problems ---- */
 
 static const struct {
     const char *name, *const *lines;
@@ -42,4 +45,211 @@ const struct problem_list *cases(enum cases_file file)
     if (lists[file].n == 0)
         read_lines(&lists[file], file);
     return &lists[file];
+}
+
+/* ---- Lines ---- */
+
+bool is_shape(const struct problem_line *line)
+{
+    static const char *const names[] = { "default", "realistic", "length0", "length1",
+                                         "length2", "length3",   "random" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(line->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The next line of a kernel by that name from place *i on; NULL past the last. */
+static const struct problem_line *next_line(enum posenc_kernel kernel, const char *name,
+                                            size_t *i)
+{
+    const struct problem_list *list = cases(CASES_SHAPES);
+    while (*i < list->n) {
+        const struct problem_line *line = &list->lines[(*i)++];
+        if (line->problem.kernel == kernel && strcmp(line->name, name) == 0)
+            return line;
+    }
+    return NULL;
+}
+
+/* Line n of those by that name, beginning again after the last. */
+static const struct problem_line *line_of(enum posenc_kernel kernel, const char *name,
+                                          uint64_t n)
+{
+    const struct problem_line *line = NULL;
+    uint64_t lines = 0;
+    for (size_t i = 0; next_line(kernel, name, &i);)
+        lines++;
+    for (size_t i = 0, k = 0; lines && k <= n % lines; k++)
+        line = next_line(kernel, name, &i);
+    return line;
+}
+
+struct problem problem_default(enum posenc_kernel kernel)
+{
+    const struct problem_line *line = line_of(kernel, "default", 0);
+    struct problem p = line ? line->problem : problem_blank(kernel);
+    problem_settle(&p);
+    return p;
+}
+
+/* ---- Problems that grow ---- */
+
+#define MOST (INT64_C(1) << 30) /* that a field grows by */
+
+/* Adds k to a number, or to the first of a list. */
+static void add_to(struct problem *p, const char *name, double k)
+{
+    struct field field;
+    if (!kernel_field_find(p->kernel, name, &field))
+        return;
+    const uint64_t bits = field_get(&field, p, 0);
+    const bool real = field.kind == FIELD_F64 || field.kind == FIELD_F32;
+    field_set(&field, p,
+              real ? double_to_bits(bits_to_double(bits) + k) : bits + (uint64_t)(int64_t)k);
+}
+
+/* With n more of each field of a word such as "2rotary_dim+2head_dim". */
+static struct problem longer(struct problem p, const char *word, int64_t n)
+{
+    while (*word && !strchr(" :", *word)) {
+        const double sign = *word == '-' ? -1.0 : 1.0;
+        char *at, name[FIELD_TEXT];
+        word += strspn(word, "+-");
+        double times = strtod(word, &at);
+        times = at == word ? sign : sign * times;
+        const size_t length = strcspn(at, "+-: ");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        add_to(&p, name, times * (double)n);
+        word = at + length;
+    }
+    return p;
+}
+
+/* What a word says after a colon; `unsaid` where it has none. */
+static int64_t most_of(const char *word, int64_t unsaid)
+{
+    const char *colon = word + strcspn(word, ": ");
+    return *colon == ':' ? atoll(colon + 1) : unsaid;
+}
+
+/* for (EACH_WORD(word, text)) */
+#define EACH_WORD(word, text)                                                                  \
+    const char *word = (text) + strspn(text, " ");                                             \
+    *word;                                                                                     \
+    word += strcspn(word, " "), word += strspn(word, " ")
+
+/* Of the tensor of that name; of all that is read or written where there is none. */
+static size_t bytes_of(const struct problem *p, const char *tensor)
+{
+    for (EACH_TENSOR(row, signature_of(p->kernel)))
+        if (strcmp(row->name, tensor) == 0)
+            return (size_t)tensor_elements(p, row) * storage_size(tensor_dtype(p, row));
+    return problem_working_set(p);
+}
+
+static struct problem grown(struct problem p, const char *word, const char *tensor,
+                            size_t bytes)
+{
+    int64_t step = 1;
+    for (struct problem q = p; step < MOST && bytes_of(&q, tensor) <= bytes; step *= 2)
+        q = longer(p, word, step);
+    for (; step > 0; step /= 2) {
+        const struct problem more = longer(p, word, step);
+        if (bytes_of(&more, tensor) <= bytes)
+            p = more;
+    }
+    return p;
+}
+
+struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dtype,
+                                 size_t bytes)
+{
+    const struct problem_line *line = NULL, *next;
+    struct problem p = problem_blank(kernel);
+    for (size_t i = 0; (next = next_line(kernel, "realistic", &i));) {
+        struct problem q = next->problem;
+        q.dtype = dtype;
+        if (line && bytes_of(&q, next->note) > bytes)
+            continue;
+        line = next;
+        p = q;
+    }
+    for (EACH_WORD(word, line ? line->flags : ""))
+        p = grown(p, word, line->note, bytes);
+    if (kernel_on_scores(kernel))
+        p.query_offset = p.keys > p.queries ? p.keys - p.queries : 0;
+    problem_settle(&p);
+    return p;
+}
+
+/* ---- At every length ---- */
+
+/* All pairs of a picture belong to one of its axes, as many to each, the rest to the first; where
+ * they are too few there is no picture. */
+static void share_pairs(struct problem *p)
+{
+    const int64_t axes = problem_axes(p), pairs = p->freqs.dim / 2;
+    int64_t *section = p->freqs.mrope_section;
+    if (section[0] == 0)
+        return;
+    for (int64_t a = 0; a < axes; a++)
+        section[a] = pairs < axes ? 0 : pairs / axes + (a == 0 ? pairs % axes : 0);
+    if (pairs < axes)
+        p->mrope_grid = 0;
+}
+
+struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant)
+{
+    const char name[] = { 'l', 'e', 'n', 'g', 't', 'h', (char)('0' + variant), '\0' };
+    const struct problem_line *line = line_of(kernel, name, (uint64_t)n);
+    struct problem p = line->problem;
+    for (EACH_WORD(word, line->flags))
+        p = longer(p, word, n < most_of(word, n) ? n : most_of(word, n));
+    share_pairs(&p);
+    p.batch = kernel_has_batch(kernel) ? p.batch : 1;
+    problem_settle(&p);
+    return p;
+}
+
+/* Plain C may have been vectorised to anything up to 16 lanes; one lane may be unrolled by
+ * four. */
+int64_t memory_lanes(const struct posenc_backend *backend)
+{
+    int64_t lanes = backend->lanes ? backend->lanes() : 16;
+    return lanes < 4 ? 4 : lanes;
+}
+
+/* ---- At random ---- */
+
+struct draws {
+    uint64_t seed, next;
+};
+
+/* From least to most, both included. */
+static int64_t draw(struct draws *d, int64_t least, int64_t most)
+{
+    return least + (int64_t)(mix64(d->seed, d->next++) % (uint64_t)(most - least + 1));
+}
+
+struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
+                              int64_t positions[MOST_RANDOM_TOKENS])
+{
+    struct draws d = { .seed = seed };
+    const struct problem_line *line = line_of(kernel, "random", mix64(seed, d.next++));
+    struct problem p = line->problem;
+    for (EACH_WORD(word, line->flags))
+        p = longer(p, word, draw(&d, 0, most_of(word, 0)));
+    const int64_t reach = (int64_t)(40 * p.freqs.xpos_scale_base);
+    const bool rows = p.position_kind != POSENC_OFFSET && !kernel_has_plan(kernel);
+    for (int64_t t = 0; t < p.tokens && (rows || reach > 0); t++)
+        positions[t] = rows ? draw(&d, 0, p.rows - 1) : t > 0 ? draw(&d, -reach, reach) : 0;
+    p.positions = rows || reach > 0 ? positions : NULL;
+    p.seed = seed;
+    p.dtype = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
+    p.values = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
+    p.special = draw(&d, 0, 2) == 0;
+    p.x_scale = draw(&d, 0, 1) ? 1.0f : 0.088388346f;
+    p.batch = kernel_has_batch(kernel) ? draw(&d, 1, 3) : 1;
+    return p;
 }

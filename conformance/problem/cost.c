@@ -5,7 +5,7 @@
 #include "cost.h"
 
 #include "signature.h"
-#include "spelling.h"
+#include "base/text/text.h"
 #include "storage.h"
 
 #include <inttypes.h>

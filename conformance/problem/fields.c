@@ -1,10 +1,10 @@
 /*
- * The table of fields, and which a kernel has: see fields.h.
+ * The table of fields, the fields of each kernel, and the list of scaling families, scalings.txt: see fields.h.
  */
 #include "fields.h"
-
+#include "columns.h"
 #include "signature.h"
-#include "spelling.h"
+#include "base/text/text.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -129,4 +129,36 @@ bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field
         }
     }
     return false;
+}
+
+/* ---- Scaling families ---- */
+
+static const struct listed {
+    const char *name, *profiles, *rope_type, *parameters, *unused; /* a fifth column */
+} listed[] = {
+#include "scalings.inc"
+};
+
+#undef ROW
+#define ROW(name, ...) name,
+const char *const scaling_names[] = {
+#include "scalings.inc"
+    NULL
+};
+
+const char *scaling_rope_type(enum posenc_scaling scaling)
+{
+    return *listed[scaling].rope_type ? listed[scaling].rope_type : NULL;
+}
+
+bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
+{
+    return has_word(listed[scaling].parameters, ' ', parameter, length);
+}
+
+bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile)
+{
+    const char *name = profile_names[profile];
+    return profile == POSENC_EXACT ||
+           has_word(listed[scaling].profiles, ' ', name, strlen(name));
 }

@@ -1,12 +1,14 @@
 /*
- * The parameters of a problem by name: where they live, and their values as text.  Which of them
- * a kernel has is said by its signature (signature.h).  ENCODINGS 8.2 and the models' own configurations have the names.
+ * The parameters of a problem by name: where they live, and their values as text.  The signature of a kernel says which
+ * it has (signature.h).  ENCODINGS 8.2 and the models' own configurations have the names.
  */
 #ifndef POSENC_FIELDS_H
 #define POSENC_FIELDS_H
 
 #include "arena.h"
 #include "problem.h"
+
+#include <posenc.h>
 
 /* Of a value, or of each element of a list. */
 enum field_kind { FIELD_I64, FIELD_U64, FIELD_F64, FIELD_F32, FIELD_BOOL, FIELD_ENUM };
@@ -71,5 +73,16 @@ __attribute__((format(printf, 4, 5))) size_t append(char *text, size_t room, siz
 /* Writes what is wrong, and returns false. */
 __attribute__((format(printf, 2, 3))) bool tell_wrong(char error[NOTATION_ERROR],
                                                       const char *format, ...);
+
+/* ---- Scaling families ---- */
+
+extern const char *const scaling_names[]; /* by id; NULL at the end */
+
+/* What configurations call it, or NULL. */
+const char *scaling_rope_type(enum posenc_scaling scaling);
+
+/* Whether a parameter counts for a family; `length` characters of its name are given. */
+bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length);
+bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile);
 
 #endif

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "guard_slots.h"
-#include "reserve.h"
+#include "arena.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "notation.h"
-#include "spelling.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,9 +8,41 @@
 #define POSENC_PROBLEM_H
 
 #include "arena.h"
-#include "scalings.h"
 #include "storage.h"
-#include "subject.h"
+
+/* ---- Implementations under test ---- */
+
+/* A backend, and the functions of the library with which calls of its kernels are made and run.  Programs test the
+ * library's own; the faulty kernels test the suites with others in their place. */
+#define SUBJECT_BUILDERS(ONE)                                                                  \
+    ONE(freqs_create)                                                                          \
+    ONE(freqs_destroy)                                                                         \
+    ONE(alibi_slopes)                                                                          \
+    ONE(t5_thresholds)                                                                         \
+    ONE(padding_positions)                                                                     \
+    ONE(swin_index) ONE(beit_index) ONE(shaw_index) ONE(transformer_xl_index) ONE(deberta_index)
+
+struct subject {
+    const struct posenc_backend *backend;
+
+    /* What makes plans and destroys them, and makes the integers and slopes that kernels are
+     * given; the front-end of each kernel. */
+#define FUNCTION(name) __typeof__(posenc_##name) *name;
+    SUBJECT_BUILDERS(FUNCTION)
+#define POSENC_KERNEL(name, ...) FUNCTION(name)
+#include <posenc_kernels.def>
+#undef FUNCTION
+};
+
+/* The functions of the library, without a backend; with one. */
+extern const struct subject subject_library;
+struct subject subject_of(const struct posenc_backend *backend);
+
+/* The functions of a kernel: a subject's front-end, and its backend's. */
+void (*subject_entry(const struct subject *subject, enum posenc_kernel kernel))(void);
+void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void);
+
+/* ---- Problems ---- */
 
 /* The place of a signature in posenc_signatures.def: an index, where others have tables by it. */
 enum signature_id {
@@ -132,7 +164,7 @@ struct problem {
     union own own[MOST_OWN];
 };
 
-/* A small valid problem of a kernel; a realistic one that fills about so many bytes (shapes.h). */
+/* A small valid problem of a kernel; a realistic one that fills about so many bytes (cases.h). */
 struct problem problem_default(enum posenc_kernel kernel);
 struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dtype,
                                  size_t bytes);

@@ -13,6 +13,7 @@
 
 #include "fields.h"
 #include "problem.h"
+#include "storage.h"
 
 /* ---- Dimensions ---- */
 
@@ -275,5 +276,45 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
 #define TABLE(signature, member)                                                               \
     TENSOR(signature, member), .type = TYPE_F32, .stream = STREAM_TABLE,                       \
                                .pristine = PRISTINE(table)
+
+/* ---- Making a call ---- */
+
+/* call.c, call_tensors.c and signatures make a call of these parts, and leave them to call_destroy().  The first
+ * that cannot be made leaves its reason in call->error. */
+
+/* Whether the status is POSENC_OK; if not, notes that the call is refused for this value, where
+ * others from `least` to `most` are accepted: a range that has the value itself is not named.  The same
+ * of a value that has to be among those. */
+bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
+                int64_t least, int64_t most);
+bool call_within(struct call *call, enum posenc_status otherwise, const char *what,
+                 int64_t value, int64_t least, int64_t most);
+
+/* Memory of our own for n elements, zeroed; NULL where it was refused. */
+void *call_keep(struct call *call, int64_t n, size_t item);
+
+/* Copies dense rows of f32 into a tensor, rounding them to its type. */
+void tensor_scatter(const struct posenc_tensor *tensor, const float *dense);
+
+/* The argument of a row of the call's signature: memory for it, filled. */
+bool make_tensor(struct call *call, const struct tensor_row *row);
+
+/* call->freqs, and the argument. */
+bool make_plan(struct call *call, const struct signature *s);
+
+/* All arguments; the plan among them, unless other calls have it, too. */
+bool make_arguments(struct call *call);
+void destroy_plan(struct call *call);
+
+/* ---- Parts of a call ---- */
+
+/* The part [from, from + count) of a call along one of the dimensions of its signature's cuts.
+ * It has the memory of the whole, which has to outlive it. */
+struct call call_cut(const struct call *whole, enum dim dim, int64_t from, int64_t count);
+
+/* How many of a dimension the first output has, 1 where it is without; its number from the last
+ * one, -1. */
+int64_t call_extent(const struct call *call, enum dim dim);
+int call_from_last(const struct call *call, enum dim dim);
 
 #endif

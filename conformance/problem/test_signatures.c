@@ -3,8 +3,8 @@
  * tensor what it counts and what fills it, and it makes a small call, a realistic one and
  * random ones.  A member that was forgotten is named.
  */
-#include "call_parts.h"
-#include "shapes.h"
+#include "signature.h"
+#include "cases.h"
 
 #include <stdio.h>
 #include <string.h>

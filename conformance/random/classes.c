@@ -5,7 +5,7 @@
 #include "classes.h"
 
 #include "conformance/problem/columns.h"
-#include "conformance/problem/spelling.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 
 #include "conformance/oracle/rows.h"
 #include "conformance/problem/signature.h"
-#include "conformance/problem/spelling.h"
+#include "base/text/text.h"
 #include "safetensors.h"
 
 #include <jansson.h>

@@ -5,7 +5,6 @@
 #define POSENC_SIGNATURES_SHARED_H
 
 #include "conformance/oracle/rows.h"
-#include "conformance/problem/call_parts.h"
 #include "conformance/problem/signature.h"
 
 int64_t lesser(int64_t a, int64_t b);

@@ -20,7 +20,7 @@
 #include "suites.h"
 #include "conformance/conduct/conduct.h"
 #include "conformance/engine/tally.h"
-#include "conformance/problem/shapes.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/signature.h"
 
 #include <errno.h>

@@ -11,8 +11,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/tally.h"
-#include "conformance/problem/reserve.h"
-#include "conformance/problem/shapes.h"
+#include "conformance/problem/arena.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/signature.h"
 
 /* Bytes from row to row: whole pages of any size, and more than what is ever allocated. */

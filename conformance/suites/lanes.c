@@ -8,7 +8,7 @@
 #include "suites.h"
 #include "conformance/engine/tally.h"
 
-#include "conformance/problem/shapes.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/signature.h"
 
 #include <math.h>

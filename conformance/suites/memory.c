@@ -24,7 +24,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/shapes.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/signature.h"
 
 #include <stdlib.h>

@@ -8,7 +8,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cases.h"
-#include "conformance/problem/shapes.h"
 #include "conformance/problem/signature.h"
 #include "suites.h"
 #include "conformance/engine/tally.h"

@@ -20,7 +20,7 @@
 #include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/cases.h"
-#include "conformance/problem/reserve.h"
+#include "conformance/problem/arena.h"
 #include "conformance/problem/signature.h"
 
 #include <stdio.h>

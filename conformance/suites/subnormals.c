@@ -10,7 +10,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/tally.h"
-#include "conformance/problem/cut.h"
 #include "conformance/problem/signature.h"
 
 #include <math.h>

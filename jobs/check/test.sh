@@ -5,7 +5,7 @@
 #     sh jobs/check/test.sh [PART...]      all parts, unless some are named; gcc, clang and tidy build and take minutes
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-parts=${*:-format rooms signatures lengths spelling shell python gcc clang tidy}
+parts=${*:-format rooms signatures lengths lines spelling shell python gcc clang tidy}
 copy=$(mktemp -d) || exit 2
 trap 'rm -rf "$copy"' EXIT
 tar -c --exclude='./build*' --exclude=./.git --exclude='./posenc-report*' . | tar -x -C "$copy" || exit 2
@@ -99,6 +99,12 @@ if clean lengths; then
         offence lengths impl/cpu.c 'impl/cpu.c:.*a function of 102 lines' 'a function that never ends'
     awk 'BEGIN { for (i = 0; i < 600; i++) print "int x" i ";" }' |
         offence lengths impl/new.c 'impl/new.c: 600 lines; at most' 'a file that never ends'
+fi
+
+if clean lines; then
+    awk 'BEGIN { for (i = 0; i < 300; i++) print "int x" i ";" }' |
+        offence lines impl/new.c 'impl: [0-9]* lines of c; lines.csv allows' 'a folder that grows'
+    echo 'echo one' | offence lines attic/one.sh 'attic: 1 lines of shell; lines.csv allows 0' 'a folder without a row'
 fi
 
 if clean spelling; then
