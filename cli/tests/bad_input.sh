@@ -297,7 +297,7 @@ says='short.so: cannot be loaded' # by the system, but where it would die of it
 [ "$(head -c 4 "$PLUGIN" | tail -c 3)" != ELF ] || says="$says.*cut short"
 refuses 'plug-in that was cut short' "$says" list --plugin "$scratch/short.so"
 echo 'this is no budget' >budgets.txt
-refuses 'budgets that are none' 'budgets.txt: line 1' verify --budgets "$scratch/budgets.txt"
+refuses 'budgets that are none' 'budgets.txt:1:18: ' verify --budgets "$scratch/budgets.txt"
 # What a problem would cost is known before memory is asked for.
 for problem in 'queries=1000000000 alibi queries=1000000000 keys=100 heads=8' \
     'rows=1000000000 learned_grad dim=1024 tokens=3 rows=1000000000' \

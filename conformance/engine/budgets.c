@@ -73,19 +73,27 @@ static bool is_table(const char *name)
     return kernel != POSENC_KERNEL_COUNT && strcmp(kernel_stage(kernel), "table") == 0;
 }
 
-/* What is wrong with a name of a row, which is then *word; NULL: nothing. */
-static const char *wrong_name(const struct budget *b, const char **word)
+/* The columns of a row in their order. */
+enum column { KERNEL, FAMILY, PROFILE, RANGE, METRIC, LIMIT, WITNESS, COLUMNS };
+
+/* Returns the error in a name of a row, and the column of that name; NULL where all exist. */
+static const char *wrong_name(const struct budget *b, enum column *column)
 {
     static const char *const metrics[] = { "ulp", "abs" };
-    if (!is_table((*word = b->kernel)))
+    *column = KERNEL;
+    if (!is_table(b->kernel))
         return "no kernel that makes tables; expected sinusoidal or rope_table";
-    if (!is_family((*word = b->family)))
+    *column = FAMILY;
+    if (!is_family(b->family))
         return "no family of a backend (posenc list backends)";
-    if (!is_one_of((*word = b->profile), profile_names, N_PROFILES))
+    *column = PROFILE;
+    if (!is_one_of(b->profile, profile_names, N_PROFILES))
         return "no profile; expected exact, hf_f32, ggml_f32 or torch_exp_f32";
-    if (!is_one_of((*word = b->range), range_name, N_RANGES))
+    *column = RANGE;
+    if (!is_one_of(b->range, range_name, N_RANGES))
         return "no range; expected 2^10, 2^17, 2^20, 2^24 or 2^31";
-    return is_one_of((*word = b->metric), metrics, 2) ? NULL : "no metric; expected ulp or abs";
+    *column = METRIC;
+    return is_one_of(b->metric, metrics, 2) ? NULL : "no metric; expected ulp or abs";
 }
 
 static bool is_of(const struct budget *b, const char *kernel, const char *family,
@@ -97,55 +105,70 @@ static bool is_of(const struct budget *b, const char *kernel, const char *family
 
 /* ---- Lines ---- */
 
-static enum kind parse_line(const char *line, struct budget *b)
+/* Sets at[column] to where each column of a row begins, and at[COLUMNS] to where a line that is no row goes wrong. */
+static enum kind parse_line(const char *line, struct budget *b, int at[COLUMNS + 1])
 {
-    int witness = 0;
+    memset(at, 0, (COLUMNS + 1) * sizeof *at);
     if (line[strspn(line, " \t\r")] == '\0' || line[0] == '#')
         return COMMENT;
     *b = (struct budget){ .limit = 0.0 };
-    int fields = sscanf(line, "%31s %31s %15s %15s %11s %lf %n", b->kernel, b->family,
-                        b->profile, b->range, b->metric, &b->limit, &witness);
-    if (fields != 6 || !witness || !line[witness] || !(b->limit > 0.0) || !isfinite(b->limit) ||
-        !text_is_plain(line + witness))
+    const int read =
+        sscanf(line, " %n%31s %n%31s %n%15s %n%15s %n%11s %n%lf %n", &at[KERNEL], b->kernel,
+               &at[FAMILY], b->family, &at[PROFILE], b->profile, &at[RANGE], b->range,
+               &at[METRIC], b->metric, &at[LIMIT], &b->limit, &at[WITNESS]);
+    const int wrong = read < LIMIT                                               ? read
+                      : !(b->limit > 0.0) || !isfinite(b->limit)                 ? LIMIT
+                      : !line[at[WITNESS]] || !text_is_plain(line + at[WITNESS]) ? WITNESS
+                                                                                 : COLUMNS;
+    at[COLUMNS] = wrong < COLUMNS ? at[wrong] : 0;
+    if (wrong < COLUMNS)
         return NEITHER;
-    snprintf(b->witness, sizeof b->witness, "%s", line + witness);
+    snprintf(b->witness, sizeof b->witness, "%s", line + at[WITNESS]);
     b->witness[strcspn(b->witness, "\r")] = '\0';
     return ROW;
 }
 
 /* The next line without its end, where there is one; what is too long, or holds a NUL, is neither
  * a row nor a comment. */
-static bool next_line(FILE *file, char line[MAX_LINE], struct budget *b, enum kind *kind)
+static bool next_line(FILE *file, char line[MAX_LINE], struct budget *b, enum kind *kind,
+                      int at[COLUMNS + 1])
 {
     if (!fgets(line, MAX_LINE, file))
         return false;
     const size_t n = strcspn(line, "\n");
     const bool whole = line[n] == '\n' || feof(file);
     line[n] = '\0';
-    *kind = whole ? parse_line(line, b) : NEITHER;
+    *kind = parse_line(line, b, at);
+    *kind = whole ? *kind : NEITHER;
     return true;
 }
 
-/* Whether row n is one, with names that there are, and the only one of these; else a message. */
-static bool good_row(const struct budget *rows, size_t n, enum kind kind, const char *where,
-                     const char *line, char *error)
+/* Returns true if row n has names that exist, and is the only one of these; else writes a message and sets *place to
+ * the place in the line that it is about. */
+static bool check_row(const struct budget *rows, size_t n, enum kind kind, const char *line,
+                      const int at[COLUMNS + 1], int *place, char *error)
 {
     const struct budget *b = &rows[n];
+    const char *const names[] = { b->kernel, b->family, b->profile, b->range, b->metric };
+    *place = at[COLUMNS];
     if (kind != ROW || n == MAX_BUDGETS) {
-        snprintf(error, MESSAGE,
-                 "%s: '%.80s' is no budget: kernel family profile range ulp|abs limit witness, "
+        snprintf(error, MESSAGE / 2,
+                 "'%.80s' is no budget: kernel family profile range ulp|abs limit witness, "
                  "at most %d of them",
-                 where, line, MAX_BUDGETS);
+                 line, MAX_BUDGETS);
         return false;
     }
-    const char *word, *wrong = wrong_name(b, &word);
+    enum column column;
+    const char *wrong = wrong_name(b, &column);
     for (size_t i = 0; i < n && !wrong; i++)
         if (is_of(&rows[i], b->kernel, b->family, b->profile, b->range)) {
-            word = b->kernel;
+            column = KERNEL;
             wrong = "there before with this family, profile and range; expected each once";
         }
-    if (wrong)
-        snprintf(error, MESSAGE, "%s: %s: %s", where, word, wrong);
+    if (wrong) {
+        *place = at[column];
+        snprintf(error, MESSAGE / 2, "%s: %s", names[column], wrong);
+    }
     return !wrong;
 }
 
@@ -153,13 +176,15 @@ static bool good_row(const struct budget *rows, size_t n, enum kind kind, const 
 static int read_all(FILE *file, const char *name, char *error)
 {
     static struct budget rows[MAX_BUDGETS + 1];
-    char line[MAX_LINE], where[MESSAGE / 2];
+    char line[MAX_LINE], wrong[MESSAGE / 2];
     size_t n = 0;
     enum kind kind;
-    for (int number = 1; next_line(file, line, &rows[n], &kind); number++) {
-        snprintf(where, sizeof where, "%.200s: line %d", name, number);
-        if (kind != COMMENT && !good_row(rows, n, kind, where, line, error))
+    int at[COLUMNS + 1], place;
+    for (int number = 1; next_line(file, line, &rows[n], &kind, at); number++) {
+        if (kind != COMMENT && !check_row(rows, n, kind, line, at, &place, wrong)) {
+            snprintf(error, MESSAGE, "%.200s:%d:%d: %s", name, number, place + 1, wrong);
             return -1;
+        }
         n += kind == ROW;
     }
     if (ferror(file))
@@ -241,8 +266,8 @@ static int write_lowered(FILE *out, FILE *in, const struct conf_result *results,
     char line[MAX_LINE];
     struct budget b;
     enum kind kind;
-    int lowered = 0;
-    while (next_line(in, line, &b, &kind)) {
+    int lowered = 0, at[COLUMNS + 1];
+    while (next_line(in, line, &b, &kind, at)) {
         const struct conf_result *worst = kind == ROW ? worst_of(&b, results, n) : NULL;
         double limit = worst ? round_up(worst->max) : 0.0;
         if (worst && limit > 0.0 && limit < b.limit) {

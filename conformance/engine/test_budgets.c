@@ -77,29 +77,33 @@ static void check_lowering(void)
 
 static void check_refusals(void)
 {
-    static const char *const bad[] = {
-        "",
-        HEAD,
-        HEAD KEPT "rope_table libm exact 2^17 abs 0.5\n",
-        HEAD "rope_tables libm exact 2^17 abs 0.5 nobody\n",
-        HEAD "rope_table libm exact 2^17 rel 0.5 nobody\n",
-        HEAD "rope_table libm exact 2^17 abs -1 nobody\n",
-        HEAD "rope_table libm exact 2^17 abs inf nobody\n",
-        HEAD "rope_half libm exact 2^17 abs 0.5 nobody\n",
-        HEAD "rope_table lib exact 2^17 abs 0.5 nobody\n",
-        HEAD "rope_table libm exactly 2^17 abs 0.5 nobody\n",
-        HEAD "rope_table libm exact 2^18 abs 0.5 nobody\n",
-        HEAD "rope_table libm exact 2^17 abs 0.5 no\033[31mbody\n",
-        HEAD KEPT "rope_table libm exact 2^17 ulp 0.5 nobody\n",
+    static const struct {
+        const char *place, *text;
+    } bad[] = {
+        { "", "" },
+        { "", HEAD },
+        { ":4:35: ", HEAD KEPT "rope_table libm exact 2^17 abs 0.5\n" },
+        { ":3:1: rope_tables", HEAD "rope_tables libm exact 2^17 abs 0.5 nobody\n" },
+        { ":3:28: rel", HEAD "rope_table libm exact 2^17 rel 0.5 nobody\n" },
+        { ":3:32: ", HEAD "rope_table libm exact 2^17 abs -1 nobody\n" },
+        { ":3:32: ", HEAD "rope_table libm exact 2^17 abs inf nobody\n" },
+        { ":3:32: ", HEAD "rope_table libm exact 2^17 abs much nobody\n" },
+        { ":3:1: rope_half", HEAD "rope_half libm exact 2^17 abs 0.5 nobody\n" },
+        { ":3:12: lib", HEAD "rope_table lib exact 2^17 abs 0.5 nobody\n" },
+        { ":3:17: exactly", HEAD "rope_table libm exactly 2^17 abs 0.5 nobody\n" },
+        { ":3:23: 2^18", HEAD "rope_table libm exact 2^18 abs 0.5 nobody\n" },
+        { ":3:36: ", HEAD "rope_table libm exact 2^17 abs 0.5 no\033[31mbody\n" },
+        { ":4:1: rope_table", HEAD KEPT "rope_table libm exact 2^17 ulp 0.5 nobody\n" },
     };
-    char error[512];
+    char error[512], place[64];
     const struct conf_result result = measured(1e-9);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        write_file(bad[i]);
+        write_file(bad[i].text);
         *error = '\0';
-        require(budgets_update(path, &result, 1, error) == -1 && strstr(error, path) &&
-                    file_is(bad[i]),
-                "what is no budget is refused, and stays");
+        snprintf(place, sizeof place, "%s%s", path, bad[i].place);
+        require(budgets_update(path, &result, 1, error) == -1 && strstr(error, place) &&
+                    file_is(bad[i].text),
+                "a wrong row is rejected with its line and column, and the file stays");
     }
     const struct budget *kept = budget_find("rope_table", "libm", "exact", "2^17");
     require(kept && kept->limit >= 0.5 && kept->limit <= 0.5, "the table is the last good one");

@@ -10,16 +10,23 @@
 
 enum { MOST_SETTINGS = 64, N_COLUMNS = 3, MOST_NAMES = 800, MOST_TURNS = 1 << 16 };
 
-/* A field and its value; the kernel is one without a name. */
+/* A field and its value, and the word of the text that gives them; the kernel is one without a name. */
 struct setting {
-    const char *field, *value;
+    const char *field, *value, *at;
 };
 static const char kernel_field_name[] = "";
 
-/* A line taken apart; NULL is what it does not have. */
+/* A message about a text, and the word of the text that it is about. */
+struct complaint {
+    char *message;
+    const char *at;
+};
+
+/* A line taken apart; members that it does not have are NULL. */
 struct statement {
     int number;
-    bool taken; /* in one of the turns of its `with` */
+    const char *at; /* its first character in the text */
+    bool taken;     /* in one of the turns of its `with` */
     const char *name, *columns[N_COLUMNS];
     int n;
     struct setting settings[MOST_SETTINGS];
@@ -52,28 +59,35 @@ static int find_setting(const struct statement *s, const char *field)
     return i;
 }
 
-static bool add_setting(struct statement *s, const char *field, const char *value, char *error)
+static bool add_setting(struct statement *s, const struct setting *setting,
+                        struct complaint *complaint)
 {
+    const char *field = setting->field, *value = setting->value;
     const int before = find_setting(s, field);
+    complaint->at = setting->at;
     if (before >= 0)
-        return tell_wrong(error, "%.60s=%.100s: %.60s was given before, as %.100s", field,
-                          value, field, s->settings[before].value);
+        return tell_wrong(complaint->message, "%.60s=%.100s: %.60s was given before, as %.100s",
+                          field, value, field, s->settings[before].value);
     if (s->n == MOST_SETTINGS)
-        return tell_wrong(error, "%.60s=%.100s: a line has at most %d fields", field, value,
-                          MOST_SETTINGS - 1);
-    s->settings[s->n++] = (struct setting){ field, value };
+        return tell_wrong(complaint->message, "%.60s=%.100s: a line has at most %d fields",
+                          field, value, MOST_SETTINGS - 1);
+    s->settings[s->n++] = *setting;
     return true;
 }
 
 /* The columns of a line, and its words as kernel, name and settings; `with` has no name, its
  * lines perhaps no kernel. */
 static bool take_apart(struct statement *s, char *text, bool has_kernel, bool has_name,
-                       char *error)
+                       struct complaint *complaint)
 {
+    s->at = complaint->at = text;
     char *words = text_piece(&text, '|'), *rest;
     for (int i = 0; text; i++) {
-        if (i == N_COLUMNS)
-            return tell_wrong(error, "|%.100s: expected at most | flags | note | source", text);
+        if (i == N_COLUMNS) {
+            complaint->at = text;
+            return tell_wrong(complaint->message,
+                              "|%.100s: expected at most | flags | note | source", text);
+        }
         s->columns[i] = text_piece(&text, '|');
     }
     bool bare = true; /* no field=value so far */
@@ -83,14 +97,17 @@ static bool take_apart(struct statement *s, char *text, bool has_kernel, bool ha
         bare = bare && !value;
         if (value && value > word) {
             *value = '\0';
-            if (!add_setting(s, word, value + 1, error))
+            if (!add_setting(s, &(struct setting){ word, value + 1, word }, complaint))
                 return false;
         } else if (bare && has_kernel && s->n == 0)
-            add_setting(s, kernel_field_name, word, error);
+            add_setting(s, &(struct setting){ kernel_field_name, word, word }, complaint);
         else if (bare && has_name && !s->name)
             s->name = word;
-        else
-            return tell_wrong(error, "%.100s: expected field=value, such as tokens=3", word);
+        else {
+            complaint->at = word;
+            return tell_wrong(complaint->message,
+                              "%.100s: expected field=value, such as tokens=3", word);
+        }
     }
     return true;
 }
@@ -154,22 +171,24 @@ static bool refuse_field(enum posenc_kernel kernel, const struct setting *s, cha
 
 /* Lists come last, as other fields say how long they are. */
 static bool make_problem(const struct statement *s, struct problem *problem,
-                         struct arena *arena, char *error)
+                         struct arena *arena, struct complaint *complaint)
 {
-    const char *kernel = s->settings[find_setting(s, kernel_field_name)].value;
-    const enum posenc_kernel k = posenc_kernel_find(kernel);
+    const struct setting *kernel = &s->settings[find_setting(s, kernel_field_name)];
+    const enum posenc_kernel k = posenc_kernel_find(kernel->value);
     struct field field;
+    complaint->at = kernel->at;
     if (k == POSENC_KERNEL_COUNT)
-        return refuse_kernel(kernel, error);
+        return refuse_kernel(kernel->value, complaint->message);
     *problem = problem_blank(k);
     for (int lists = 0; lists < 2; lists++)
         for (const struct setting *at = s->settings; at < s->settings + s->n; at++) {
             if (!*at->field)
                 continue;
+            complaint->at = at->at;
             if (!kernel_field_find(k, at->field, &field))
-                return refuse_field(k, at, error);
+                return refuse_field(k, at, complaint->message);
             if ((field.list != LIST_NONE) == lists &&
-                !field_read(&field, problem, at->value, arena, error))
+                !field_read(&field, problem, at->value, arena, complaint->message))
                 return false;
         }
     return true;
@@ -180,14 +199,14 @@ static const char *either(const char *a, const char *b) { return a ? a : b ? b :
 
 /* A line with what its `with` says, or without one. */
 static bool make_line(const struct statement *line, const struct statement *with,
-                      struct problem_line *to, struct arena *arena, char *error)
+                      struct problem_line *to, struct arena *arena, struct complaint *complaint)
 {
     *to = (struct problem_line){ .name = either(line->name, NULL),
                                  .flags = either(line->columns[0], with->columns[0]),
                                  .note = either(line->columns[1], with->columns[1]),
                                  .source = either(line->columns[2], with->columns[2]),
                                  .number = line->number };
-    return make_problem(line, &to->problem, arena, error);
+    return make_problem(line, &to->problem, arena, complaint);
 }
 
 bool notation_read(const char *text, struct problem_line *line, struct arena *arena,
@@ -195,17 +214,18 @@ bool notation_read(const char *text, struct problem_line *line, struct arena *ar
 {
     static const struct statement no_with;
     struct statement s = { .number = 0 };
+    struct complaint complaint = { .message = error };
     char *copy = arena_text(arena, text, strlen(text));
     if (!copy)
         return tell_wrong(error, "no memory for a line of %zu characters", strlen(text));
-    if (!take_apart(&s, copy, true, true, error))
+    if (!take_apart(&s, copy, true, true, &complaint))
         return false;
     if (find_setting(&s, kernel_field_name) < 0)
         return tell_wrong(error,
                           "\"%.100s\" begins with no kernel; expected one, a name if you "
                           "like, and field=value ...",
                           text);
-    return make_line(&s, &no_with, line, arena, error);
+    return make_line(&s, &no_with, line, arena, &complaint);
 }
 
 /* ---- Files ---- */
@@ -216,8 +236,8 @@ struct reader {
     struct statement with, *lines; /* lines of this `with` */
     struct statement turn, line;   /* the `with` and a line with one alternative each */
     size_t n_lines, room;
-    int number, turns; /* of the line that errors are about; so far */
-    char *error;
+    int turns; /* so far */
+    struct complaint complaint;
 };
 
 /* Does what there is to do with a statement for each choice of its alternatives from place i on:
@@ -229,10 +249,11 @@ static bool each_turn(struct reader *r, struct statement *s, int i, bool turn(st
     if (i == s->n)
         return ++r->turns <= MOST_TURNS
                    ? turn(r)
-                   : tell_wrong(r->error, "alternatives of more than %d problems", MOST_TURNS);
+                   : tell_wrong(r->complaint.message, "alternatives of more than %d problems",
+                                MOST_TURNS);
     const char *all = s->settings[i].value;
     char *rest = arena_text(&r->list->arena, all, strlen(all));
-    bool good = rest || tell_wrong(r->error, "no memory for alternatives");
+    bool good = rest || tell_wrong(r->complaint.message, "no memory for alternatives");
     while (good && rest) {
         s->settings[i].value = either(text_piece(&rest, '/'), NULL);
         good = each_turn(r, s, i + 1, turn);
@@ -257,13 +278,13 @@ static bool add_problem(struct reader *r)
     struct statement all = *line;
     for (int i = 0; i < with->n; i++)
         if (!replaces(line, with->settings[i].field) &&
-            !add_setting(&all, with->settings[i].field, with->settings[i].value, r->error))
+            !add_setting(&all, &with->settings[i], &r->complaint))
             return false;
     list->lines =
         arena_grow(&list->arena, list->lines, list->n, &list->room, sizeof *list->lines);
     if (!list->lines)
-        return tell_wrong(r->error, "no memory for %zu problems", list->n);
-    if (!make_line(&all, with, &list->lines[list->n], &list->arena, r->error))
+        return tell_wrong(r->complaint.message, "no memory for %zu problems", list->n);
+    if (!make_line(&all, with, &list->lines[list->n], &list->arena, &r->complaint))
         return false;
     list->n++;
     return true;
@@ -284,7 +305,7 @@ static bool add_line(struct reader *r, struct statement *line)
         r->line.settings[k].value = value;
     }
     line->taken = true;
-    r->number = line->number;
+    r->complaint.at = line->at;
     return each_turn(r, &r->line, 0, add_problem);
 }
 
@@ -300,14 +321,14 @@ static bool add_lines(struct reader *r)
 static bool end_with(struct reader *r)
 {
     r->turn = r->with;
-    r->number = r->with.number;
+    r->complaint.at = r->with.at;
     if (!each_turn(r, &r->turn, 0, add_lines))
         return false;
     for (; r->n_lines > 0; r->n_lines--) {
         const struct statement *line = &r->lines[r->n_lines - 1];
-        r->number = line->number;
+        r->complaint.at = line->at;
         if (!line->taken)
-            return tell_wrong(r->error,
+            return tell_wrong(r->complaint.message,
                               "this line has no alternative in common with its `with`");
     }
     return true;
@@ -317,20 +338,19 @@ static bool read_statement(struct reader *r, char *text, int number)
 {
     struct statement s = { .number = number };
     if (strncmp(text, "with", 4) == 0 && strchr(" \t\r", text[4])) {
-        const bool good = end_with(r);
-        r->number = good ? number : r->number;
-        return good && take_apart(&s, text + 4, true, false, r->error) && (r->with = s, true);
+        return end_with(r) && take_apart(&s, text + 4, true, false, &r->complaint) &&
+               (r->with = s, true);
     }
     const bool has_kernel = find_setting(&r->with, kernel_field_name) >= 0;
-    r->number = number;
-    if (!take_apart(&s, text, !has_kernel, true, r->error))
+    if (!take_apart(&s, text, !has_kernel, true, &r->complaint))
         return false;
+    r->complaint.at = s.at;
     if (!s.name)
-        return tell_wrong(r->error, "no name; expected %sname and field=value ...",
+        return tell_wrong(r->complaint.message, "no name; expected %sname and field=value ...",
                           has_kernel ? "" : "kernel, ");
     r->lines = arena_grow(&r->list->arena, r->lines, r->n_lines, &r->room, sizeof *r->lines);
     if (!r->lines)
-        return tell_wrong(r->error, "no memory for this line");
+        return tell_wrong(r->complaint.message, "no memory for this line");
     r->lines[r->n_lines++] = s;
     return true;
 }
@@ -352,14 +372,29 @@ static bool read_lines(struct reader *r, char *at)
     return end_with(r);
 }
 
+/* The line and the column of a place in the text, both counted from 1. */
+static void find_place(const char *text, size_t at, int *line, int *column)
+{
+    *line = *column = 1;
+    for (size_t i = 0; i < at && text[i]; i++) {
+        *column = text[i] == '\n' ? 1 : *column + 1;
+        *line += text[i] == '\n';
+    }
+}
+
 bool notation_read_file(const char *text, const char *path, struct problem_list *list,
                         char error[NOTATION_ERROR])
 {
     char why[NOTATION_ERROR];
-    struct reader r = { .list = list, .error = why, .number = 1 };
     char *copy = arena_text(&list->arena, text, strlen(text));
-    const bool good = copy ? read_lines(&r, copy) : tell_wrong(why, "no memory for this file");
-    return good || tell_wrong(error, "%.120s:%d: %.850s", path, r.number, why);
+    struct reader r = { .list = list, .complaint = { why, copy }, .with.at = copy };
+    int line, column;
+    if (!copy)
+        return tell_wrong(error, "%.120s: no memory for this file", path);
+    if (read_lines(&r, copy))
+        return true;
+    find_place(text, (size_t)(r.complaint.at - copy), &line, &column);
+    return tell_wrong(error, "%.120s:%d:%d: %.850s", path, line, column, why);
 }
 
 /* ---- Printing ---- */

@@ -48,7 +48,8 @@ bool notation_read(const char *text, struct problem_line *line, struct arena *ar
                    char error[NOTATION_ERROR]);
 
 /* All problems of a file, behind those of the list; each has a name.  `path` is for messages,
- * which begin with path:line. */
+ * which begin with
+ * path:line:column. */
 bool notation_read_file(const char *text, const char *path, struct problem_list *list,
                         char error[NOTATION_ERROR]);
 
