@@ -1,6 +1,4 @@
-/*
- * Mappings without a share of the system's memory, and lists of pieces with a link in front of each: see arena.h.
- */
+/* Mappings without swap reservation, and linked lists of pieces; see arena.h. */
 #define _GNU_SOURCE
 #include "arena.h"
 
@@ -28,8 +26,8 @@ void reserve_end(void *data, size_t bytes) { munmap(data, bytes); }
 
 bool reserve_is_quick(void)
 {
-    const size_t bytes = SIZE_MAX >> 29; /* 32 GiB, of 64 bits */
-    const clock_t before = clock();      /* of this program, whatever others do */
+    const size_t bytes = SIZE_MAX >> 29; /* 32 GiB on 64-bit systems */
+    const clock_t before = clock();      /* CPU time of this process, independent of load */
     void *data = reserve_closed(bytes);
     if (data)
         reserve_end(data, bytes);

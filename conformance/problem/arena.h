@@ -1,6 +1,6 @@
 /*
- * Memory that is taken in pieces and freed at once, and address space of which little is used: tensors whose
- * rows lie gigabytes apart, and tables of millions of rows of which a call reads a few.
+ * Arenas, whose memory is allocated in pieces and freed at once. Reserved address space, for
+ * tensors with gigabytes between rows and for large tables of which a call reads a few rows.
  */
 #ifndef POSENC_ARENA_H
 #define POSENC_ARENA_H
@@ -14,28 +14,26 @@ struct arena {
     struct arena_piece *last;
 };
 
-/* Zeroed, aligned for any number; NULL when there is none. */
+/* Returns zeroed memory, aligned for any number, or NULL. */
 void *arena_get(struct arena *arena, size_t bytes);
-/* A copy of n characters, with a NUL after them. */
+/* Returns a copy of n characters, with a NUL after them. */
 char *arena_text(struct arena *arena, const char *text, size_t n);
-/* Room for one more after n elements, doubled as it fills: the array, or a copy of it; NULL
- * when there is no memory. */
+/* Makes room for an element after n: returns the array, or a copy of twice the size, or NULL. */
 void *arena_grow(struct arena *arena, void *array, size_t n, size_t *room, size_t size);
 void arena_free(struct arena *arena);
 
 /* ---- Reserved address space ---- */
 
-/* What is so large is not allocated but reserved. */
+/* Sizes in bytes from which memory is reserved, not allocated. */
 #define RESERVE_FROM ((size_t)1 << 26)
 
-/* Bytes that read as zeros, of which pages that nobody writes cost nothing; NULL where the system
- * refuses so much. */
+/* Returns memory that reads as zeros, or NULL. Unwritten pages cost nothing. */
 void *reserve(size_t bytes);
-/* The same where nobody may touch anything. */
+/* Returns such memory without access to any page. */
 void *reserve_closed(size_t bytes);
 void reserve_end(void *data, size_t bytes);
-/* Whether gigabytes of address space cost next to nothing: where a program emulates the system and
- * keeps books of every page, they take it a second. */
+/* Returns true if reserving gigabytes takes under 50 ms of CPU time. Emulators that track every
+ * page need about a second. */
 bool reserve_is_quick(void);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * Makes a call from a problem in the caller's kind of memory, runs, resets, reads, cuts and destroys it.
+ * Makes a call from a problem in the caller's kind of memory; runs, resets, reads, cuts and
+ * destroys it.
  *
- * A row's value depends only on its own position and parameters.  A part of the tensors along one dimension, with its
- * positions, slopes or columns, is therefore a call of its own.
+ * The value of a row depends only on its own position and parameters. A part of the tensors along
+ * one dimension, with its positions, slopes or columns, is therefore a valid call.
  */
 #include "arena.h"
 #include "signature.h"
@@ -14,7 +15,7 @@ enum { BOUNDARY = 64 };
 
 /* ---- Memory ---- */
 
-/* What stands at the start of an allocation. */
+/* Header at the start of an allocation. */
 struct plain {
     size_t reserved; /* bytes; 0: allocated */
 };
@@ -34,7 +35,7 @@ static void *plain_get(void *user, size_t bytes, int64_t offset_bytes, char role
     return (char *)base + BOUNDARY + offset;
 }
 
-/* The first boundary below the data is one boundary after the start of the allocation. */
+/* The header lies one boundary below the boundary at or below the data. */
 static void plain_free(void *user, void *data)
 {
     (void)user;
@@ -93,7 +94,7 @@ bool call_check(struct call *call, enum posenc_status status, const char *what, 
                 int64_t least, int64_t most)
 {
     const bool within =
-        least <= value && value <= most; /* then it is not the range that refuses */
+        least <= value && value <= most; /* an accepted value was not rejected for its range */
     if (status != POSENC_OK)
         call->error =
             (struct posenc_error){ status, what, (double)value, within ? 1.0 : (double)least,
@@ -192,12 +193,12 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
 {
     call->error = (struct posenc_error){ 0 };
     enum posenc_status status = run_kernel(call, backend);
-    if (!call->error.what) /* a kernel of somebody else may refuse without a word */
+    if (!call->error.what) /* another implementation's kernel may give no reason */
         call->error.status = status;
     return status;
 }
 
-/* Rows may overlap: only the library rejects that, later. */
+/* Row by row, with memmove(): rows may overlap here, as only the library rejects that, later. */
 static void fill_canary(const struct output *output)
 {
     const enum posenc_dtype dtype = output->tensor.dtype;
@@ -243,11 +244,9 @@ const float *call_row(const struct call *call, int o, int64_t r)
     return wide;
 }
 
-/* ---- Arguments, by the signature ---- */
+/* ---- Frequencies ---- */
 
-/* ---- Plans ---- */
-
-/* The factors of longrope that a problem gives by their last: evenly from 1 on. */
+/* Makes longrope factors that rise evenly from 1 to the last ones of the problem. */
 static bool make_factors(struct call *call)
 {
     struct posenc_freqs_spec *spec = &call->problem.freqs;
@@ -266,9 +265,9 @@ static bool make_factors(struct call *call)
     return factors;
 }
 
-/* Suites make the same call many times over, elsewhere in memory or by another backend, and a
- * plan is most of what that costs.  The first plans that the library makes of specs that name no
- * arrays are kept until the program ends.  One thread at a time makes calls. */
+/* Frequencies kept for reuse until the program ends: the first 512 of the library that depend on no
+ * arrays. Suites make the same call many times in other memory or for another backend, and
+ * computing frequencies is most of the cost. Calls are made by one thread at a time. */
 enum { MOST_KEPT = 512 };
 static struct kept {
     struct posenc_freqs_spec spec;
@@ -315,7 +314,7 @@ bool make_plan(struct call *call, const struct signature *s)
 
 /* ---- Arguments ---- */
 
-/* f64 becomes f32 where the argument is one. */
+/* Copies a parameter from the problem to the arguments, converting f64 to f32 if needed. */
 static void take_over(struct call *call, const struct parameter *parameter)
 {
     const char *from = (const char *)&call->problem + parameter->from;
@@ -383,8 +382,8 @@ static void cut_positions(struct call *c, const struct tensor_row *row,
         p->offset += part->from;
 }
 
-/* Elements of the whole before the first of the part.  An index by query - key + keys - 1
- * begins further on for later queries, and for earlier keys. */
+/* Returns the elements of the whole before the first one of the part. An index by query - key +
+ * keys - 1 begins later for later queries and for earlier keys. */
 static int64_t elements_before(const struct call *c, const struct tensor_row *row,
                                const struct range *part)
 {
@@ -408,11 +407,11 @@ static int64_t elements_before(const struct call *c, const struct tensor_row *ro
 static void cut_pointer(struct call *c, const struct tensor_row *row, const struct range *part)
 {
     const char *data = call_data(c, row);
-    data += 4 * elements_before(c, row, part); /* f32 and int32 alike */
+    data += 4 * elements_before(c, row, part); /* f32 and int32 have the same size */
     memcpy(call_argument(c, row), &data, sizeof data);
 }
 
-/* query_offset: the position of the part's query 0 minus that of its key 0. */
+/* Moves query_offset, the position of query 0 minus that of key 0, to the part. */
 static void cut_offset(struct call *c, const struct range *part)
 {
     const size_t at = signature_argument(signature_of(c->problem.kernel), MEMBER(query_offset));

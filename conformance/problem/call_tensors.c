@@ -1,27 +1,24 @@
-/*
- * Tensors and positions of a call, by the rows of its signature and from the numbers of its
- * problem.
- */
+/* Makes the tensors and positions of a call from its signature's rows and its problem. */
 #include "signature.h"
 #include "arena.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond what any memory holds, and far from where sums overflow. */
+/* More elements than any memory holds, and far below where sums overflow. */
 #define MOST_ELEMENTS (INT64_C(1) << 40)
 
 /* ---- Shapes ---- */
 
-/* Whether tensors by queries and keys have no batch: where nothing says otherwise. */
+/* Returns true if tensors by queries and keys lack the batch dimension, which is then optional. */
 static bool without_batch(const struct problem *p)
 {
     return kernel_on_scores(p->kernel) && !kernel_takes_x(p->kernel) && p->batch == 1 &&
            !p->slopes_by_batch;
 }
 
-/* Dense rows, `pad` unused elements after each but the last; the first two of three dimensions or
- * more change places in memory for token_major. */
+/* Sets the strides of dense rows with `pad` unused elements between them. token_major swaps the
+ * first two of three or more dimensions in memory. */
 static bool stride_dense(struct call *call, struct posenc_tensor *t, int64_t pad)
 {
     const int last = t->rank - 1;
@@ -44,7 +41,7 @@ static bool stride_dense(struct call *call, struct posenc_tensor *t, int64_t pad
     return true;
 }
 
-/* All but where it is. */
+/* Sets everything but the data pointer. */
 static bool shape_tensor(struct call *call, const struct tensor_row *row,
                          struct posenc_tensor *t)
 {
@@ -67,10 +64,10 @@ static bool shape_tensor(struct call *call, const struct tensor_row *row,
     return true;
 }
 
-/* ---- Two in one ---- */
+/* ---- Tensors that share a block ---- */
 
-/* The stride from which on all are twice as long where two tensors are woven into each other: there
- * the other one begins. */
+/* Returns the stride at which the second woven tensor begins. Strides of at least this size
+ * double. */
 static int64_t woven_from(const struct problem *p, const struct posenc_tensor *t)
 {
     int64_t least = 0, extent = 1;
@@ -86,7 +83,7 @@ static int64_t woven_from(const struct problem *p, const struct posenc_tensor *t
     return p->woven == WOVEN_TENSORS ? extent : least;
 }
 
-/* Makes room for the other tensor; returns where it begins, in elements from the first. */
+/* Doubles strides for a second tensor; returns its distance from the first, in elements. */
 static int64_t weave(const struct problem *p, struct posenc_tensor *t)
 {
     const int64_t from = woven_from(p, t);
@@ -95,10 +92,10 @@ static int64_t weave(const struct problem *p, struct posenc_tensor *t)
     return p->woven == WOVEN_ROWS_SWAPPED ? -from : from;
 }
 
-/* ---- Which rows ---- */
+/* ---- Rows in use ---- */
 
-/* The rows of a tensor that its call uses: all or, of a table with many elements, those at the
- * call's positions, of which one may be named twice. */
+/* Rows of a tensor that its call uses: all of them, or those of a large table at the call's
+ * positions, possibly with repeats. */
 struct rows {
     const struct problem *problem; /* NULL: all */
     int64_t n, all;
@@ -118,7 +115,7 @@ static struct rows rows_used(const struct call *call, const struct tensor_row *r
     return (struct rows){ p, p->batch * p->tokens, all };
 }
 
-/* A position that is no row is for the front-end to refuse. */
+/* Returns 0 for a position that is no row, so that the front-end can reject it. */
 static int64_t row_used(const struct rows *rows, int64_t i)
 {
     const struct problem *p = rows->problem;
@@ -128,17 +125,17 @@ static int64_t row_used(const struct rows *rows, int64_t i)
 
 /* ---- Memory ---- */
 
-/* What needs memory: dimensions, of which the last is a row's, and the rows that are used. */
+/* Description of memory to allocate: dimensions, the last being that of a row, and rows in use. */
 struct block {
     int n;
     const int64_t *shape, *stride;
     size_t item; /* bytes of an element */
     char role;
-    bool woven; /* the first dimension is of two tensors */
+    bool woven; /* the first dimension counts two tensors */
     struct rows rows;
 };
 
-/* Where the first element is and where the last one ends, in elements from the lowest. */
+/* Distance of the first and of the last element from the lowest one, in elements. */
 struct extent {
     int64_t below, all;
     bool empty;
@@ -162,7 +159,7 @@ static bool measure(struct call *call, const struct block *block, struct extent 
     return true;
 }
 
-/* Elements from the first one to that of row r. */
+/* Returns the distance of row r from the first element, in elements. */
 static int64_t row_offset(const struct block *block, int64_t r)
 {
     int64_t at = 0;
@@ -173,7 +170,7 @@ static int64_t row_offset(const struct block *block, int64_t r)
     return at;
 }
 
-/* Most of what is large lies between rows. */
+/* Returns true for a large block with less than 1/16 of its bytes in use. */
 static bool is_mostly_gaps(const struct block *block, size_t bytes)
 {
     const size_t used =
@@ -202,8 +199,8 @@ static char *get_block(struct call *call, const struct block *block,
     return data;
 }
 
-/* Where the first element is, of which some may lie before it: strides may be negative.  NULL:
- * refused.  The offset is a multiple of an element's size. */
+/* Allocates a block; returns its first element, or NULL. Lower addresses may be in use too, as
+ * strides may be negative. The offset is rounded down to a multiple of an element. */
 static void *make_memory(struct call *call, const struct tensor_row *row,
                          const struct block *block)
 {
@@ -235,7 +232,7 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense)
         put_row(tensor, r, dense + r * width);
 }
 
-/* What a tensor holds, after elements that share memory have overwritten each other. */
+/* Reads a tensor back: elements that share memory have overwritten each other. */
 static void tensor_gather(const struct posenc_tensor *tensor, const struct rows *rows,
                           float *dense)
 {
@@ -248,7 +245,7 @@ static void tensor_gather(const struct posenc_tensor *tensor, const struct rows 
     }
 }
 
-/* Room for n elements in the copy that is kept. */
+/* Allocates the dense copy of an input in the call. */
 static float *keep_dense(struct call *call, const struct tensor_row *row, int64_t n)
 {
     float *dense = call_keep(call, n, sizeof *dense);
@@ -257,7 +254,7 @@ static float *keep_dense(struct call *call, const struct tensor_row *row, int64_
     return dense;
 }
 
-/* n elements from one on, by the row's stream or its own rule. */
+/* Fills n elements from `first` on, by the row's function or its stream of inputs. */
 static bool fill_dense(struct call *call, const struct tensor_row *row, float *dense,
                        int64_t first, int64_t n)
 {
@@ -285,7 +282,7 @@ static bool fill_tensor(struct call *call, const struct tensor_row *row,
     return true;
 }
 
-/* The next of call->outputs. */
+/* Adds the next member of call->outputs. */
 static bool add_output(struct call *call, const struct tensor_row *row,
                        const struct posenc_tensor *t)
 {
@@ -296,7 +293,7 @@ static bool add_output(struct call *call, const struct tensor_row *row,
            (call->wide[o] = call_keep(call, rows * width, sizeof(float)));
 }
 
-/* Memory for a tensor, and for what is woven into it `apart` elements farther on. */
+/* Allocates a tensor, with the one woven into it `apart` elements farther on unless 0. */
 static void *make_block(struct call *call, const struct tensor_row *row,
                         const struct posenc_tensor *t, int64_t apart)
 {
@@ -338,7 +335,7 @@ static bool make_strided(struct call *call, const struct tensor_row *row)
     return (output && !problem_accumulates(p)) || fill_tensor(call, row, t, &rows);
 }
 
-/* f32 or int32, of which batches are side by side, or one. */
+/* Makes an f32 or int32 array. Batches lie side by side or share one. */
 static bool make_pointer(struct call *call, const struct tensor_row *row)
 {
     const struct problem *p = &call->problem;
@@ -366,7 +363,7 @@ static bool make_pointer(struct call *call, const struct tensor_row *row)
 
 /* ---- Positions ---- */
 
-/* As their kind has them; false where that cannot. */
+/* Stores a position as its kind; returns false if the kind cannot hold it. */
 static bool store_position(enum posenc_position_kind kind, int64_t position, double time,
                            void *to)
 {
@@ -381,7 +378,7 @@ static bool store_position(enum posenc_position_kind kind, int64_t position, dou
     return kind != POSENC_POSITIONS_I32 || narrow == position;
 }
 
-/* Fills [batch, tokens, axes]; those that share memory have to be equal. */
+/* Fills [batch, tokens, axes]. Positions that share memory must be equal. */
 static bool fill_positions(struct call *call, char *data, const int64_t shape[3],
                            const int64_t stride[3], int64_t item)
 {
@@ -405,7 +402,7 @@ static bool fill_positions(struct call *call, char *data, const int64_t shape[3]
     return true;
 }
 
-/* Each batch has its own positions or all have the same; each axis its own. */
+/* Makes the array of positions. Batches have rows of their own if they differ, and so have axes. */
 static bool make_positions(struct call *call, const struct tensor_row *row)
 {
     const struct problem *p = &call->problem;
@@ -423,7 +420,7 @@ static bool make_positions(struct call *call, const struct tensor_row *row)
     positions->stride_batch = stride[0];
     positions->stride_token = stride[1];
     positions->stride_axis = stride[2];
-    stride[1] = stride[1] ? stride[1] : 1; /* as whoever leaves it out means it */
+    stride[1] = stride[1] ? stride[1] : 1; /* the library reads 0 as 1 */
     const int64_t n = shape[0] * shape[1] * shape[2];
     const int64_t each[4] = { shape[0], shape[1], shape[2], 1 },
                   step[4] = { stride[0], stride[1], stride[2], 1 };

@@ -1,6 +1,4 @@
-/*
- * Reads the problems that are compiled in, and makes others from them: see cases.h.
- */
+/* Reads the compiled-in problems and derives others from them; see cases.h. */
 #include "cases.h"
 #include "signature.h"
 
@@ -27,7 +25,7 @@ char *lines_joined(const char *const *lines)
     return text;
 }
 
-/* A mistake in a file is one of whoever built this program: it ends here, told. */
+/* Aborts on an error in a file, as the file is part of this program. */
 static void read_lines(struct problem_list *list, enum cases_file file)
 {
     char error[NOTATION_ERROR] = "no memory";
@@ -59,7 +57,7 @@ bool is_shape(const struct problem_line *line)
     return false;
 }
 
-/* The next line of a kernel by that name from place *i on; NULL past the last. */
+/* Returns the next line of a kernel by that name from index *i on; NULL past the last. */
 static const struct problem_line *next_line(enum posenc_kernel kernel, const char *name,
                                             size_t *i)
 {
@@ -72,7 +70,7 @@ static const struct problem_line *next_line(enum posenc_kernel kernel, const cha
     return NULL;
 }
 
-/* Line n of those by that name, beginning again after the last. */
+/* Returns line n modulo the number of lines of that name. */
 static const struct problem_line *line_of(enum posenc_kernel kernel, const char *name,
                                           uint64_t n)
 {
@@ -95,9 +93,9 @@ struct problem problem_default(enum posenc_kernel kernel)
 
 /* ---- Problems that grow ---- */
 
-#define MOST (INT64_C(1) << 30) /* that a field grows by */
+#define MOST (INT64_C(1) << 30) /* largest step by which a field grows */
 
-/* Adds k to a number, or to the first of a list. */
+/* Adds k to a number, or to the first number of a list. */
 static void add_to(struct problem *p, const char *name, double k)
 {
     struct field field;
@@ -109,7 +107,7 @@ static void add_to(struct problem *p, const char *name, double k)
               real ? double_to_bits(bits_to_double(bits) + k) : bits + (uint64_t)(int64_t)k);
 }
 
-/* With n more of each field of a word such as "2rotary_dim+2head_dim". */
+/* Returns a problem with n more of each field of a word such as "2rotary_dim+2head_dim". */
 static struct problem longer(struct problem p, const char *word, int64_t n)
 {
     while (*word && !strchr(" :", *word)) {
@@ -126,20 +124,19 @@ static struct problem longer(struct problem p, const char *word, int64_t n)
     return p;
 }
 
-/* What a word says after a colon; `unsaid` where it has none. */
+/* Returns the number after the colon of a word, or `unsaid`. */
 static int64_t most_of(const char *word, int64_t unsaid)
 {
     const char *colon = word + strcspn(word, ": ");
     return *colon == ':' ? atoll(colon + 1) : unsaid;
 }
 
-/* for (EACH_WORD(word, text)) */
 #define EACH_WORD(word, text)                                                                  \
     const char *word = (text) + strspn(text, " ");                                             \
     *word;                                                                                     \
     word += strcspn(word, " "), word += strspn(word, " ")
 
-/* Of the tensor of that name; of all that is read or written where there is none. */
+/* Returns the bytes of the tensor of that name, or of all that is read or written. */
 static size_t bytes_of(const struct problem *p, const char *tensor)
 {
     for (EACH_TENSOR(row, signature_of(p->kernel)))
@@ -185,8 +182,8 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
 
 /* ---- At every length ---- */
 
-/* All pairs of a picture belong to one of its axes, as many to each, the rest to the first; where
- * they are too few there is no picture. */
+/* Divides the pairs of an image evenly among its axes; the first gets the remainder. With fewer
+ * pairs than axes the problem has no image. */
 static void share_pairs(struct problem *p)
 {
     const int64_t axes = problem_axes(p), pairs = p->freqs.dim / 2;
@@ -212,8 +209,7 @@ struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant)
     return p;
 }
 
-/* Plain C may have been vectorised to anything up to 16 lanes; one lane may be unrolled by
- * four. */
+/* Compilers may vectorise plain C to 16 lanes, or unroll a scalar loop by four. */
 int64_t memory_lanes(const struct posenc_backend *backend)
 {
     int64_t lanes = backend->lanes ? backend->lanes() : 16;
@@ -226,7 +222,7 @@ struct draws {
     uint64_t seed, next;
 };
 
-/* From least to most, both included. */
+/* Returns a number from least to most, both included. */
 static int64_t draw(struct draws *d, int64_t least, int64_t most)
 {
     return least + (int64_t)(mix64(d->seed, d->next++) % (uint64_t)(most - least + 1));

@@ -1,19 +1,19 @@
 /*
- * The problems of conformance/cases that are compiled in, and those of a kernel by name, from which others are made.
- * The named ones stand among the kernel's golden cases (conformance/cases/golden):
+ * Compiled-in problems of conformance/cases, and problems of a kernel that are derived from named
+ * ones. The named ones stand among the golden cases of the kernel (conformance/cases/golden):
  *
  *     default    fields
- *     realistic  fields | words that grow | tensor | whose shape it is
+ *     realistic  fields | words that grow | tensor whose size counts | model
  *     length0 ... length3
  *                fields of length 0 | words that grow
  *     random     the least fields | words that are drawn
  *
- * A word such as 2rotary_dim+2head_dim names fields that grow together, some of them faster; of mrope_section the
- * first.  A number after a colon limits its growth.
+ * A word such as 2rotary_dim+2head_dim names fields that grow together, at different rates; of
+ * mrope_section only the first member grows. A number after a colon limits the growth.
  *
- * The last of several realistic lines that fits into the bytes is taken; each of its words grows as far as it can
- * before the next.  The tensor is the one that fills the bytes; without one, all that the call reads or writes does.
- * Queries end at the last key.
+ * Of several realistic lines, the last one that fits into the bytes is taken. Each of its words
+ * grows as far as it can before the next. If no tensor is named, all that the call reads or writes
+ * counts. Queries end at the last key.
  */
 #ifndef POSENC_CASES_H
 #define POSENC_CASES_H
@@ -22,8 +22,9 @@
 
 /* ---- Compiled-in problems ---- */
 
-/* A small and a realistic one of each kernel; what digests are taken of; what laws are about;
- * sizes of models and far strides; what must be refused; frequencies that are scanned. */
+/* Files of compiled-in problems: a small and a realistic problem of each kernel; problems with a
+ * digest; problems for property tests; model sizes and large strides; problems that must be
+ * rejected; frequencies to scan. */
 enum cases_file {
     CASES_SHAPES,
     CASES_VARIANTS,
@@ -34,34 +35,32 @@ enum cases_file {
     CASES_FILES
 };
 
-/* The lines of a file, NULL past the last, as one text, to be freed; NULL without memory. */
+/* Returns the lines of a file up to NULL as one text, to be freed; NULL if out of memory. */
 char *lines_joined(const char *const *lines);
 
-/* Read when it is first asked for, and kept. */
+/* Returns the problems of a file, which is read at the first call. */
 const struct problem_list *cases(enum cases_file file);
 
-/* for (EACH_CASE(line, CASES_LAWS)) */
 #define EACH_CASE(line, file)                                                                  \
     const struct problem_line *line = cases(file)->lines;                                      \
     line < cases(file)->lines + cases(file)->n;                                                \
     line++
 
-/* Whether a line among golden cases is a shape, and no case. */
+/* Returns true if a line among golden cases is a shape, not a case. */
 bool is_shape(const struct problem_line *line);
 
 /* ---- Problems by name ---- */
 
-/* A small problem with `n` units along the dimension that kernels vectorise (channels, pairs or
- * keys), where a loop over vectors has its tails; of the lines of a variant the lengths have one
- * after the other. */
+/* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys),
+ * to reach every loop tail. If a variant has several lines, n modulo their number selects one. */
 enum { MEMORY_VARIANTS = 4 };
 struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant);
 
-/* W of the lengths 0 .. 4W + 1. */
+/* Returns W such that the lengths 0 to 4W + 1 cover all tails. */
 int64_t memory_lanes(const struct posenc_backend *backend);
 
-/* Any valid problem, a function of the seed alone; where positions are rows or reach as far as
- * xPos does, they are drawn into `positions`. */
+/* Returns a valid problem that is a function of the seed alone. If positions select rows or are
+ * spread for xPos, they are drawn into `positions`. */
 enum { MOST_RANDOM_TOKENS = 24 };
 struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
                               int64_t positions[MOST_RANDOM_TOKENS]);

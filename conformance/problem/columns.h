@@ -1,7 +1,6 @@
 /*
- * Tables in text files, compiled in: columns.sed makes a ROW("...", ...) of each line.  Whoever
- * includes one says what a row becomes, of five columns; those that a line leaves out at its end
- * are "".
+ * Tables from text files. columns.sed makes ROW("...", ...) of each line. The including file
+ * defines the members; missing columns up to the fifth are "".
  */
 #ifndef POSENC_COLUMNS_H
 #define POSENC_COLUMNS_H

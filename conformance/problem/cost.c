@@ -1,6 +1,4 @@
-/*
- * Sizes in floating point, where no product overflows; see cost.h.
- */
+/* Sizes as floating-point numbers, whose products cannot overflow; see cost.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "cost.h"
 
@@ -17,20 +15,20 @@
 
 enum { MEMORY_SHARE = 16 };
 
-/* Numbers of elements, rows, heads ...: what is made of two of them fits 64 bits.  Others, such as
- * positions and strides, are added to such products, and to a shift times a number of batches. */
+/* Limits of counts (elements, rows, heads): a product of two fits 64 bits. Other numbers, such as
+ * positions and strides, are added to such products, and to batch_shift times a batch. */
 #define MOST_COUNT (INT64_C(1) << 30)
 #define MOST_SHIFT (INT64_C(1) << 32)
 #define MOST_OTHER (INT64_C(1) << 60)
 
 /* ---- Memory ---- */
 
-/* What Linux leaves to the processes of a container. */
+/* Returns the memory limit of a Linux container. */
 static double container_bytes(void)
 {
     double bytes = HUGE_VAL;
     FILE *file = fopen("/sys/fs/cgroup/memory.max", "r");
-    if (file && fscanf(file, "%lf", &bytes) != 1) /* "max" */
+    if (file && fscanf(file, "%lf", &bytes) != 1) /* the file may hold "max" */
         bytes = HUGE_VAL;
     if (file)
         fclose(file);
@@ -68,7 +66,7 @@ static bool is_count(const struct field *field)
     return !field->tensor && has_word(counts, ' ', field->name, strlen(field->name));
 }
 
-/* The first field that is farther from 0 than its kind may be: its value, and the most. */
+/* Finds the first field whose magnitude exceeds its limit, with its value and that limit. */
 static bool find_excess(const struct problem *problem, struct field *field, int64_t *value,
                         int64_t *most)
 {
@@ -102,8 +100,8 @@ static double elements(const struct problem *p, const struct tensor_row *row)
     return n;
 }
 
-/* Elements that are made of a tensor: of a large table the rows at the call's positions; and what
- * lies between rows, where that is not so much that it is address space alone. */
+/* Returns the elements that call_create() would allocate for a tensor: of a large table only the
+ * rows at the call's positions, plus the gaps between rows unless they are mere address space. */
 static double made(const struct problem *p, const struct tensor_row *row)
 {
     const double large = 1 << 24, gaps = 16.0, all = elements(p, row);
@@ -125,7 +123,7 @@ static double made(const struct problem *p, const struct tensor_row *row)
     return fmin(fmax(span, used), gaps * used);
 }
 
-/* The same of one role, or of all tensors in bytes. */
+/* Returns the elements of all outputs, or the bytes of all tensors. */
 static double sum(const struct problem *problem, bool outputs)
 {
     struct problem p = *problem;
@@ -152,9 +150,9 @@ double problem_demand(const struct problem *problem)
     return find_excess(problem, &field, &value, &most) ? HUGE_VAL : sum(problem, false);
 }
 
-/* ---- Refusals ---- */
+/* ---- Rejections ---- */
 
-/* The largest count, which is what a slip made large. */
+/* Returns the largest count, as a typing error most likely made it too large. */
 static struct field largest_count(const struct problem *problem)
 {
     struct field field, largest = { .name = "" };
@@ -171,7 +169,7 @@ static struct field largest_count(const struct problem *problem)
     return largest;
 }
 
-/* The most that a count may be with which the sum stays within a limit; 0: none. */
+/* Returns the largest value of a count that keeps the sum within the limit; 0 if none does. */
 static int64_t most_within(const struct problem *problem, const struct field *field,
                            bool outputs, double limit)
 {

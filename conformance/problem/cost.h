@@ -1,6 +1,6 @@
 /*
- * What a call of a problem would cost, from its numbers alone: whoever takes a problem from a file
- * or a command line asks before anything of it is made.
+ * Memory and work that a problem would need, from its numbers alone. Readers of problems from files
+ * or the command line check these before they make anything.
  */
 #ifndef POSENC_COST_H
 #define POSENC_COST_H
@@ -9,20 +9,20 @@
 
 struct problem_limits {
     double bytes;     /* of all tensors */
-    double values;    /* of all outputs, where each is checked; 0: any number */
-    const char *whom; /* "a sixteenth of this machine's memory": whose bytes these are */
+    double values;    /* of all outputs, if each is checked; 0: no limit */
+    const char *whom; /* the memory that `bytes` is a part of, as messages name it */
 };
 
-/* What this machine can be asked for: of its memory, or of the share that a container or a limit of
- * the process leaves, a sixteenth.  Checking and timing a call takes up to seven times its size, for
- * copies, references and roofs, so that half of memory is enough. */
+/* Returns the limits of this machine: 1/16 of its memory, or of what a container or a process limit
+ * allows. Checking and timing a call takes up to seven times its size, for copies, references and
+ * lower-bound microbenchmarks, so at most half of memory is used. */
 struct problem_limits problem_limits_here(void);
 
-/* Bytes of all tensors, positions and indices; HUGE_VAL where sizes are out of reach. */
+/* Returns the bytes of all tensors, positions and indices; HUGE_VAL if a size is out of range. */
 double problem_demand(const struct problem *problem);
 
-/* Whether the numbers are such that nothing made of them overflows, and cost no more than that; else
- * a message that names a field, its value and what would be accepted. */
+/* Returns true if no size overflows and the limits hold. Otherwise writes a message that names a
+ * field, its value and the accepted values. */
 bool problem_within(const struct problem *problem, const struct problem_limits *limits,
                     char error[NOTATION_ERROR]);
 

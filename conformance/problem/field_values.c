@@ -1,6 +1,4 @@
-/*
- * The values of fields in a problem, as bits and as text: see fields.h.
- */
+/* Values of fields as bits and as text; see fields.h. */
 #include "signature.h"
 
 #include <errno.h>
@@ -53,7 +51,7 @@ bool field_is_real(const struct field *field)
     return field->kind == FIELD_F64 || field->kind == FIELD_F32;
 }
 
-/* ---- Where they live ---- */
+/* ---- Places in the struct ---- */
 
 static size_t size_of(enum field_kind kind)
 {
@@ -63,7 +61,7 @@ static size_t size_of(enum field_kind kind)
                                 : sizeof(uint64_t);
 }
 
-/* Where the elements are, NULL where the problem has none. */
+/* Returns the address of the elements, or NULL if the problem has none. */
 static const char *elements_of(const struct field *field, const struct problem *problem)
 {
     const char *at = (const char *)problem + field->offset;
@@ -72,7 +70,7 @@ static const char *elements_of(const struct field *field, const struct problem *
     return field->list == LIST_STRIDES ? at + sizeof(int64_t) : at;
 }
 
-/* How many elements a field has that is given. */
+/* Returns the length of a list that is present. */
 static int64_t expected_length(const struct field *field, const struct problem *problem)
 {
     int64_t n = N_SECTIONS;
@@ -149,8 +147,8 @@ size_t append(char *text, size_t room, size_t at, const char *format, ...)
     return at + (size_t)n;
 }
 
-/* The shortest decimal that is read as the same f64, or as the same f32; whole numbers below
- * a million as such. */
+/* Prints the shortest decimal that reads back as the same f64, or f32 if `narrow`. Whole numbers
+ * below a million are printed in full. */
 static void print_real(double value, bool narrow, char text[FIELD_TEXT])
 {
     if (value == floor(value) && fabs(value) < 1e6) {
@@ -165,7 +163,7 @@ static void print_real(double value, bool narrow, char text[FIELD_TEXT])
     char *exponent = strchr(text, 'e');
     if (!exponent)
         return;
-    char *to = exponent + 1; /* e+06 is e6 */
+    char *to = exponent + 1; /* e+06 becomes e6 */
     const char *from = to;
     if (*from == '-')
         *to++ = *from++;
@@ -173,7 +171,7 @@ static void print_real(double value, bool narrow, char text[FIELD_TEXT])
     memmove(to, from, strlen(from) + 1);
 }
 
-/* What the values are called, NULL where they are numbers. */
+/* Returns the names of the values, or NULL if they are numbers. */
 static const char *const *names_of(const struct field *field)
 {
     static const char *const truths[] = { "false", "true", NULL };
@@ -202,14 +200,14 @@ size_t field_print(const struct field *field, const struct problem *problem, cha
 
 /* ---- Text as values ---- */
 
-/* A number or a name that ends where it should, at a comma or at the end of the text. */
+/* Reads a number or a name that ends at a comma or at the end of the text. */
 static bool read_value(const struct field *field, const char *text, const char **end,
                        uint64_t *bits)
 {
     char *stop = (char *)text;
     const char *const *names = names_of(field);
     errno = 0;
-    if (strchr(" \t\n\v\f\r+", text[0])) /* also the empty one; what strtod() and others skip */
+    if (strchr(" \t\n\v\f\r+", text[0])) /* "" and what strtod() would skip */
         return false;
     if (names) {
         const size_t n = strcspn(text, ",");
@@ -234,7 +232,7 @@ static bool read_value(const struct field *field, const char *text, const char *
     return stop != text && (*stop == '\0' || *stop == ',') && !over && !minus;
 }
 
-/* What a field accepts, for a message. */
+/* Describes the values that a field accepts. */
 static void expected(const struct field *field, char *text, size_t room)
 {
     static const char *const kinds[] = { "a whole number", "a whole number from 0 to 2^64 - 1",
@@ -262,7 +260,7 @@ static bool refuse(const struct field *field, const char *text, char error[NOTAT
     return tell_wrong(error, "%s=%.100s: expected %s", name, text, what);
 }
 
-/* A list that lies elsewhere, which has as many elements as other fields say. */
+/* Sets a list in an array of its own. Its length must agree with other fields. */
 static bool set_list(const struct field *field, struct problem *problem, const uint64_t *list,
                      int64_t n, char error[NOTATION_ERROR])
 {

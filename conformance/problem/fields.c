@@ -1,5 +1,6 @@
 /*
- * The table of fields, the fields of each kernel, and the list of scaling families, scalings.txt: see fields.h.
+ * The table of fields, the fields of each kernel, and the scaling families of scalings.txt; see
+ * fields.h.
  */
 #include "fields.h"
 #include "columns.h"
@@ -21,7 +22,7 @@ static const struct field shared[] = {
 };
 enum { N_SHARED = sizeof shared / sizeof *shared };
 
-/* Two fields are called dim and rotary_dim: those of plans, and those of the others. */
+/* Two pairs of fields share the names dim and rotary_dim. Returns true for those in freqs. */
 static bool of_plan(const struct field *field)
 {
     return field->offset >= MEMBER(freqs) &&
@@ -41,7 +42,7 @@ static bool applies(const struct field *field, enum posenc_kernel kernel)
            (!twin || of_plan(field) == kernel_has_plan(kernel));
 }
 
-/* What the layout of each tensor has. */
+/* Fields of the layout of each tensor. */
 static const struct field layout_fields[] = {
     { .name = "pad", .offset = offsetof(struct tensor_layout, pad) },
     { .name = "offset_bytes", .offset = offsetof(struct tensor_layout, offset_bytes) },
@@ -64,11 +65,11 @@ void field_name(const struct field *field, char name[FIELD_TEXT])
              field->tensor ? "." : "", field->name);
 }
 
-/* ---- Those of a kernel ---- */
+/* ---- Fields of a kernel ---- */
 
 enum { MOST_FIELDS = N_SHARED + MOST_PARAMETERS + MOST_TENSORS * N_LAYOUT };
 
-/* Worked out once: each check of the suites notes its problem. */
+/* Computed once, because each check of the suites prints its problem. */
 static struct list {
     int n;
     struct field fields[MOST_FIELDS];

@@ -1,6 +1,6 @@
 /*
- * The parameters of a problem by name: where they live, and their values as text.  The signature of a kernel says which
- * it has (signature.h).  ENCODINGS 8.2 and the models' own configurations have the names.
+ * Fields of a problem by name: place, kind, and values as text. The signature of a kernel says
+ * which fields it has (signature.h). Names are those of ENCODINGS 8.2 and of model configurations.
  */
 #ifndef POSENC_FIELDS_H
 #define POSENC_FIELDS_H
@@ -10,16 +10,16 @@
 
 #include <posenc.h>
 
-/* Of a value, or of each element of a list. */
+/* Type of a value, or of each element of a list. */
 enum field_kind { FIELD_I64, FIELD_U64, FIELD_F64, FIELD_F32, FIELD_BOOL, FIELD_ENUM };
 
 enum field_list {
     LIST_NONE,      /* one value */
-    LIST_SECTIONS,  /* up to three whole numbers, where they live */
-    LIST_STRIDES,   /* the same, behind how many there are */
-    LIST_POSITIONS, /* elsewhere: a whole number a token */
-    LIST_PAIRS,     /* a number a pair, (dim + 1) / 2 of them */
-    LIST_FACTORS    /* the same where dim is even, dim / 2 */
+    LIST_SECTIONS,  /* up to three integers, inside the struct */
+    LIST_STRIDES,   /* the same, after their number */
+    LIST_POSITIONS, /* separate array: an integer for each token */
+    LIST_PAIRS,     /* a number for each pair, (dim + 1) / 2 of them */
+    LIST_FACTORS    /* the same for an even dim, dim / 2 of them */
 };
 
 struct field {
@@ -28,49 +28,48 @@ struct field {
     enum field_list list;
     size_t offset;            /* in struct problem */
     const char *const *names; /* of an enum, NULL at the end */
-    const char *tensor;       /* of a layout: "x", whose field is called x.stride; or NULL */
+    const char *tensor;       /* "x" for a layout field such as x.stride, or NULL */
 };
 
 enum { N_SECTIONS = 3, FIELD_TEXT = 64, NOTATION_ERROR = 1024 };
 
-/* Field i of the problems of a kernel: those that problems share and its signature names, its
- * signature's own, then pad, offset_bytes and stride of each of its tensors.  False past the
- * last. */
+/* Gets field i of a kernel; returns false past the last. Shared fields come first, then the
+ * signature's own parameters, then pad, offset_bytes and stride of each tensor. */
 bool kernel_field(enum posenc_kernel kernel, int i, struct field *field);
-/* The field of that name, "heads" or "x.stride"; the name of a field. */
+/* Find a field by name, such as "heads" or "x.stride", and write the name of a field. */
 bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field);
 void field_name(const struct field *field, char name[FIELD_TEXT]);
 
-/* What a problem is where no field says otherwise; whether this one does. */
+/* Return the default problem of a kernel, and true if a field has its default. */
 struct problem problem_blank(enum posenc_kernel kernel);
 bool field_is_blank(const struct field *field, const struct problem *problem);
 
-/* Elements of a list, one of what is none; element i as 64 bits, f64 as its bits, f32 widened to
- * f64 first. */
+/* Return the length of a list (1 for a single value, 0 if absent) and element i as 64 bits. Reals
+ * are returned as the bits of an f64. */
 int64_t field_length(const struct field *field, const struct problem *problem);
 uint64_t field_get(const struct field *field, const struct problem *problem, int64_t i);
-void field_set(const struct field *field, struct problem *problem, uint64_t bits); /* no list */
+/* Sets a field that is no list. */
+void field_set(const struct field *field, struct problem *problem, uint64_t bits);
 bool field_is_real(const struct field *field);
 double bits_to_double(uint64_t bits);
 uint64_t double_to_bits(double value);
 
-/* Writes the value behind `at` characters of a text, as append() does, so that field_read() takes
- * it for the same bits: whole numbers, the shortest decimal, a name, true or false, elements with
- * commas between. */
+/* Appends a value as text that field_read() converts back to the same bits: an integer, the
+ * shortest decimal, a name, true or false. Commas separate elements. */
 size_t field_print(const struct field *field, const struct problem *problem, char *text,
                    size_t room, size_t at);
 
-/* Sets a field to what the text says; of positions also the tokens.  Elements come from the
- * arena.  False with what was expected in error. */
+/* Sets a field from text; positions also set tokens if these are 0. Elements are kept in the arena.
+ * Returns false and a message with the expected values. */
 bool field_read(const struct field *field, struct problem *problem, const char *text,
                 struct arena *arena, char error[NOTATION_ERROR]);
 
-/* Writes behind `at` characters of a text; returns the length of the whole, which is cut to
- * `room` - 1. */
+/* Writes at offset `at` of a text of `room` bytes, and truncates. Returns the untruncated
+ * length. */
 __attribute__((format(printf, 4, 5))) size_t append(char *text, size_t room, size_t at,
                                                     const char *format, ...);
 
-/* Writes what is wrong, and returns false. */
+/* Writes a message and returns false. */
 __attribute__((format(printf, 2, 3))) bool tell_wrong(char error[NOTATION_ERROR],
                                                       const char *format, ...);
 
@@ -78,10 +77,11 @@ __attribute__((format(printf, 2, 3))) bool tell_wrong(char error[NOTATION_ERROR]
 
 extern const char *const scaling_names[]; /* by id; NULL at the end */
 
-/* What configurations call it, or NULL. */
+/* Returns the name in Hugging Face configurations, or NULL. */
 const char *scaling_rope_type(enum posenc_scaling scaling);
 
-/* Whether a parameter counts for a family; `length` characters of its name are given. */
+/* Return true if a family uses a parameter, whose name has `length` characters, and if a numerics
+ * mode supports the family. */
 bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length);
 bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile);
 

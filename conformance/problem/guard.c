@@ -1,6 +1,4 @@
-/*
- * Guarded calls: see guard.h.
- */
+/* Guarded calls; see guard.h. */
 #define _GNU_SOURCE
 #include "guard_slots.h"
 #include "signature.h"
@@ -20,9 +18,9 @@
 #include <xmmintrin.h>
 #endif
 
-/* ---- Which tensor ---- */
+/* ---- Names of tensors ---- */
 
-/* Whether a tensor lies there: with negative strides its first element is not the first. */
+/* Returns true if a tensor lies in the slot. With negative strides, its first element is inside. */
 static bool slot_holds(const struct slot *s, const void *data)
 {
     const char *at = data;
@@ -37,7 +35,7 @@ static const char *slot_name(const struct slot *s, const struct call *c)
     return "a buffer";
 }
 
-/* "3 bytes past its end", "4 bytes before its start", "at byte 8". */
+/* Writes, for example, "3 bytes past its end", "4 bytes before its start" or "at byte 8". */
 static void describe_place(struct guarded *result, const struct slot *s, const struct call *c,
                            const char *verb, const char *at)
 {
@@ -54,11 +52,11 @@ static void describe_place(struct guarded *result, const struct slot *s, const s
 
 /* ---- Faults ---- */
 
-/* SIGTRAP: what a compiler emits for code that cannot go on is a breakpoint on ARM. */
+/* Signals that are handled. SIGTRAP: compilers end unreachable code on ARM with a breakpoint. */
 static struct {
     int number;
     const char *text;
-    struct sigaction before; /* whoever was asked before us */
+    struct sigaction before; /* the previous handler */
 } trapped[] = {
     { .number = SIGSEGV, .text = "SIGSEGV" },
     { .number = SIGBUS, .text = "SIGBUS" },
@@ -99,18 +97,18 @@ static void on_fault(int number, siginfo_t *info, void *context)
             fault_address = info->si_addr;
             siglongjmp(*landing, 1);
         }
-        /* Not during a guarded call: the fault happens again under its former handler. */
+        /* Outside a guarded call, the fault happens again under its previous handler. */
         sigaction(number, &trapped[i].before, NULL);
     }
 }
 
-/* Once per process, and so after a sanitizer has put its own handlers in place at start-up. */
+/* Runs at the first guarded call, and so after a sanitizer has installed its own handlers. */
 void guard_install(void)
 {
     static atomic_bool done;
     if (atomic_load(&done) || atomic_exchange(&done, true))
         return;
-    /* Not a static one: static memory is protected at times (conduct/statics.c). */
+    /* Allocated, because static memory is write-protected at times (conduct/statics.c). */
     static char *stack;
     enum { STACK = 1 << 16 };
     stack_t now;
@@ -130,7 +128,7 @@ void guard_mend_by(guard_mend *by, void *user)
     mend_user = user;
 }
 
-/* False when the call faulted. */
+/* Returns false if the call faulted. */
 static bool trap_run(struct call *call, const struct posenc_backend *backend,
                      enum posenc_status *status)
 {
@@ -148,8 +146,8 @@ static bool trap_run(struct call *call, const struct posenc_backend *backend,
 
 /* ---- Floating-point control ---- */
 
-/* Rounding mode, flush-to-zero, denormals-are-zero and exception masks; not the sticky flags.
- * On x86 the x87 unit, where fegetround() looks, rounds by a word of its own. */
+/* Returns the rounding mode, flush-to-zero, denormals-are-zero and exception masks, without the
+ * sticky flags. On x86, fegetround() reads the separate control word of the x87 unit. */
 static uint64_t control_get(void)
 {
 #if defined(__SSE__)
@@ -163,7 +161,7 @@ static uint64_t control_get(void)
 #endif
 }
 
-/* That of a caller that rounds upward, flushes to zero and lets division by zero trap. */
+/* Returns a caller's control word that rounds up, flushes to zero and traps division by zero. */
 static uint64_t control_of_another(uint64_t control)
 {
 #if defined(__SSE__)
@@ -191,7 +189,7 @@ static void control_set(uint64_t control)
 #endif
 }
 
-/* The exceptions that were raised: those that kernels see, on x86 of SSE alone. */
+/* Returns the exception flags that kernels can see: on x86 those of SSE alone. */
 static unsigned flags_get(void)
 {
 #if defined(__SSE__)
@@ -211,7 +209,7 @@ static void flags_set(unsigned flags)
 #endif
 }
 
-/* Of all that a caller may raise. */
+/* Returns all flags that a caller may have raised. */
 static unsigned flags_all(void)
 {
 #if defined(__SSE__)
@@ -221,8 +219,8 @@ static unsigned flags_all(void)
 #endif
 }
 
-/* What a kernel may not leave in disorder, and what nothing here works without: the direction of
- * string instructions, and the registers that MMX shares with x87. */
+/* Clears the direction flag and frees the registers that MMX shares with x87. Code here would fail
+ * if a kernel left them set. */
 static void restore_registers(struct guarded *result)
 {
 #if defined(__x86_64__)
@@ -268,7 +266,7 @@ static size_t slot_held(const struct slot *s)
     return bytes;
 }
 
-/* Keeps what the regions hold; false without memory. */
+/* Copies the contents of the regions; returns false if out of memory. */
 static bool slot_keep(struct slot *s)
 {
     const size_t bytes = slot_held(s);
@@ -287,7 +285,7 @@ static bool slot_keep(struct slot *s)
     return true;
 }
 
-/* What a byte of a region was. */
+/* Returns the copy of a byte of a region. */
 static unsigned char *kept_at(const struct slot *s, const char *at)
 {
     unsigned char *kept = s->shadow;
@@ -299,8 +297,8 @@ static unsigned char *kept_at(const struct slot *s, const char *at)
     return NULL;
 }
 
-/* The first byte of a region that is not as it was, in the buffer if there is one, else after it;
- * NULL: none. */
+/* Returns the first byte of a region that changed, or NULL. Bytes of the buffer and behind it come
+ * before those in front of it. */
 static const char *region_damage(const struct slot *s, const struct region *r,
                                  const unsigned char *kept)
 {
@@ -314,7 +312,7 @@ static const char *region_damage(const struct slot *s, const struct region *r,
     return r->from + i % n;
 }
 
-/* Rows of outputs may have changed; nothing else in any buffer may, nor around it. */
+/* Returns a byte that changed outside the rows of outputs, or NULL. Only those rows may change. */
 static const char *slot_damage(const struct slot *s, const struct call *call)
 {
     for (int o = 0; o < call->n_outputs; o++) {
@@ -349,7 +347,7 @@ static void note_inside(bool inside)
     noted->inside = inside;
 }
 
-/* Addresses mean nothing elsewhere: positions are copied where they fit. */
+/* Copies positions if they fit, as another process cannot follow addresses. */
 static void note_begins(const struct problem *p)
 {
     struct guard_note *note = noted;
@@ -375,7 +373,7 @@ void guard_note_beside(int threads)
         noted->beside = threads;
 }
 
-/* The floating-point unit of a call, before and after it. */
+/* State of the floating-point unit. */
 struct unit {
     uint64_t control;
     unsigned flags;

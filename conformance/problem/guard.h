@@ -1,17 +1,17 @@
 /*
  * Guarded memory and guarded calls.
  *
- * Every buffer of a call lies between two pages that nobody may touch, flush to the end of its
- * pages (an over-read or over-write of one byte past it faults) or to their start (one byte
- * before it does).  What is left of its pages, and what lies between the rows of a strided
- * tensor, holds a pattern that is compared after the call; inputs are read-only while the
- * kernel runs.  A fault becomes an ordinary result and the run goes on.
+ * Each buffer of a call lies between two inaccessible guard pages. It ends flush with the page
+ * behind it, so that a read or write one byte past the end faults; or it starts flush with the page
+ * before it, for one byte before the start. The broken kernels over_write, over_write_before and
+ * over_read check that both placements are needed.
  *
- * Of a tensor whose rows lie gigabytes apart only the pages of its rows are there: all others, and
- * as many around it as an offset of 32 bits reaches, nobody may touch.
+ * The rest of its pages and the gaps between the rows of a strided tensor hold a pattern, which is
+ * compared after the call. Inputs are read-only while the kernel runs. A fault becomes an ordinary
+ * result and the run continues.
  *
- * The idea of running each buffer twice, once at either end, is checked by the broken kernels
- * over_write, over_write_before and over_read.
+ * For a tensor whose rows lie gigabytes apart, only the pages of its rows are accessible. The
+ * inaccessible margin around it is as wide as a 32-bit index can reach.
  */
 #ifndef POSENC_GUARD_H
 #define POSENC_GUARD_H
@@ -21,66 +21,66 @@
 enum guard_mode { GUARD_END, GUARD_START };
 
 struct guard;
-struct guard *guard_create(void); /* NULL: no memory, or no memory protection on this system */
+struct guard *guard_create(void); /* NULL: out of memory, or no memory protection here */
 void guard_destroy(struct guard *guard);
-/* For the buffers asked for from now on.  A tensor's `offset_bytes` of 0 means flush; any other
- * is kept, and the gap of less than 64 bytes that it leaves at the end holds the pattern. */
+/* Returns an allocator for the buffers of one call after the other. An `offset_bytes` of 0 means
+ * flush. With another offset, the gap of under 64 bytes at the end holds the pattern. */
 struct memory guard_memory(struct guard *guard, enum guard_mode mode);
 
-/* How a call went.  After `crashed` the status means nothing. */
+/* Result of a guarded call. After `crashed`, the status is undefined. */
 struct guarded {
     enum posenc_status status;
     bool crashed;        /* SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP */
     bool input_written;  /* the fault was a write to a read-only input */
     bool overwritten;    /* the pattern around or between the rows of a tensor changed */
-    bool control_left;   /* rounding mode, flush-to-zero or trap bits are not as they were */
-    bool direction_left; /* string instructions would run backwards; both on x86-64 alone */
-    bool mmx_left;       /* registers that MMX shares with x87 are in use */
+    bool control_left;   /* rounding mode, flush-to-zero or trap bits changed */
+    bool direction_left; /* x86-64: the direction flag is set */
+    bool mmx_left;       /* x86-64: registers that MMX shares with x87 are in use */
     const void *address; /* of the fault */
-    char reason[200];    /* of the first of these: signal, tensor, side and distance */
+    char reason[200];    /* for the first of these: signal, tensor, side and distance */
 };
 
-/* call_run() with all of that watched.  `guard` is the one whose memory the call was made with,
- * or NULL for a call in other memory: then only faults and the control bits are.  Any thread
- * may. */
+/* Runs a call and watches for all of these. `guard` is the one whose memory the call has. NULL
+ * means other memory, where only faults and control bits are watched. Any thread may call this. */
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
                            struct guard *guard);
 
-/* The same for a caller in other floating-point modes than a program starts with: it rounds
- * upward, flushes to zero, has division by zero unmasked and all exceptions raised.  These are
- * part of `control_left`, and results of the call mean nothing.  Where that cannot be set, as
- * guarded_run(). */
+/* Does the same for a caller in unusual floating-point modes: it rounds upward, flushes to zero,
+ * traps division by zero and has all exception flags raised. `control_left` covers these. Results
+ * of the call mean nothing. Systems without such modes do as guarded_run(). */
 struct guarded guarded_run_in_modes(struct call *call, const struct posenc_backend *backend,
                                     struct guard *guard);
 
-/* What a process is at, for another that watches it: in memory that both see. */
+/* State of a process in shared memory, for another process that watches it. */
 enum { GUARD_POSITIONS = 64 };
 struct guard_note {
-    volatile unsigned long turn; /* another one whenever a call begins or ends */
+    volatile unsigned long turn; /* changes whenever a call begins or ends */
     volatile bool inside;        /* a kernel runs */
     volatile int beside;         /* other threads that call kernels at the same time */
-    bool known; /* the problem of the last call, which holds no other memory of its process */
+    /* `problem` is that of the last call, and refers to no other memory of its process. */
+    bool known;
     struct problem problem;
     int64_t positions[GUARD_POSITIONS];
 };
-/* From now on guarded calls of this thread are noted there; NULL: nowhere. */
+/* Records the guarded calls of this thread there from now on; NULL: nowhere. */
 void guard_note_to(struct guard_note *note);
-/* Notes how many other threads call kernels from now on, whose CPU time is no time of this thread's calls. */
+/* Records that so many other threads call kernels from now on. Their CPU time must not count as
+ * time of this thread's calls. */
 void guard_note_beside(int threads);
-/* Note that the call of this thread is held up, as by a guard_mend, and that it goes on.  No time between is
- * the kernel's. */
+/* Record that the call of this thread is suspended, for example by a guard_mend, and that it goes
+ * on. The time between does not count as time of the kernel. */
 void guard_note_pause(void);
 void guard_note_resume(void);
 
-/* The handlers of faults, which guarded_run() installs when it is first called. */
+/* Installs the fault handlers. guarded_run() does this at its first call. */
 void guard_install(void);
 
-/* Who is asked first when a call of this thread touches what it may not: true where what hindered
- * it is out of the way, and the call goes on.  After a step or at a breakpoint the address is that
- * of the instruction.  NULL: nobody. */
+/* Handler that runs first if a call of this thread faults, or NULL. It returns true if it removed
+ * the cause, and the call goes on. After a single step or a breakpoint, `address` is that of the
+ * instruction. */
 typedef bool guard_mend(void *user, const char *address);
 void guard_mend_by(guard_mend *by, void *user);
-/* For it: the registers of the call, a ucontext_t. */
+/* Returns the registers of the faulting call, a ucontext_t, to a guard_mend. */
 void *guard_context(void);
 
 #endif

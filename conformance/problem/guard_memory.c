@@ -1,6 +1,4 @@
-/*
- * Guarded memory: see guard.h.
- */
+/* Guarded memory; see guard.h. */
 #define _GNU_SOURCE
 #include "guard_slots.h"
 #include "arena.h"
@@ -77,14 +75,14 @@ static bool add_region(struct slot *s, char *from, char *to)
     return true;
 }
 
-/* The pattern all over, which fills the gaps between rows, too. */
+/* Fills memory with the pattern. */
 static void paint(const struct guard *g, char *from, const char *to)
 {
     for (char *at = from; at < to; at += RED_ZONE)
         memcpy(at, g->pattern, smaller((size_t)(to - at), RED_ZONE));
 }
 
-/* The buffer and what lies around it. */
+/* Fills the buffer, its gaps between rows and the zone around it. */
 static bool slot_paint(const struct guard *g, struct slot *s)
 {
     char *start = slot_start(s), *end = start + s->capacity, *after = s->data + s->bytes;
@@ -107,7 +105,7 @@ static void slot_protect(struct slot *s, bool sealed)
     s->sealed = done ? sealed : s->sealed;
 }
 
-/* The first without a buffer. */
+/* Returns the first unused slot. */
 static struct slot *slot_free(struct guard *g)
 {
     for (EACH_SLOT(s, g))
@@ -116,7 +114,7 @@ static struct slot *slot_free(struct guard *g)
     return NULL;
 }
 
-/* Flush to an end, or at the offset from a boundary. */
+/* Places a buffer flush with an end, or at its offset from a 64-byte boundary. */
 static void slot_place(const struct guard *g, struct slot *s, size_t bytes,
                        int64_t offset_bytes, char role)
 {
@@ -142,7 +140,7 @@ static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role
     return NULL;
 }
 
-/* As far as an index in 32 bits may be from where it should be, of elements of 4 bytes. */
+/* Range of a 32-bit index to elements of 4 bytes, in either direction. */
 static const uint64_t reach = UINT64_C(8) << 30;
 
 static void *guard_reserve(void *user, size_t bytes, int64_t offset_bytes, char role)
@@ -165,7 +163,7 @@ struct region *region_of(const struct slot *s, const char *at)
     return NULL;
 }
 
-/* A page that is not yet there: one with the regions before and behind it. */
+/* Makes a page accessible, and merges it with adjacent regions. */
 static bool add_page(const struct guard *g, struct slot *s, char *page)
 {
     char *from = page, *to = page + g->page;
@@ -183,7 +181,6 @@ static bool add_page(const struct guard *g, struct slot *s, char *page)
     return add_region(s, from, to);
 }
 
-/* The pages of a row. */
 static bool guard_use(void *user, void *part, size_t bytes)
 {
     struct guard *g = user;

@@ -1,43 +1,45 @@
 /*
- * Inputs of calls, made from numbers.  Their recipe is part of the golden vectors and therefore
+ * Inputs of calls, computed from numbers. Golden vectors depend on these recipes, so they are
  * fixed:
  *
  *     z = mix64(mix64(seed, stream), index)
- *     stream = 0 for activations x, 1 for a table that is f32 whatever the storage, 2 and 3 for
- *              the terms c2p and p2c
+ *     stream = 0 for x, 1 for a table that is always f32, 2 and 3 for the terms c2p and p2c
  *     sign = bit 63;  exponent = bits 60..62 - 4;  mantissa = bits 0..22
  *
- * that is (-1)^sign 2^exponent (1 + mantissa / 2^23): both signs, magnitudes in [2^-4, 2^4),
- * never zero.  `index` counts the elements in row order.  With `special`, one element in eight
- * (bits 32..34 zero) is instead, by bits 35..37: NaN, +inf, -inf, +0, -0, a subnormal of each
- * sign with the same mantissa (its lowest bit set), the least subnormal.
+ * The value is (-1)^sign 2^exponent (1 + mantissa / 2^23). It has either sign, a magnitude in
+ * [2^-4, 2^4), and is never 0. `index` counts elements in row order.
  *
- * Activations and terms are then rounded to problem.values and to problem.dtype.  Where one of
- * these is f16 or bf16 (the former counts), the subnormals are that type's, their mantissas the
- * lowest bits of the same; and where bit 38 is set, it is not infinities and zeros but +what is
- * just rounded to infinity, -the largest number, and of each sign what is just rounded to zero.
+ * With `special`, one element in eight (bits 32..34 are 0) is one of these instead, by bits 35..37:
+ * NaN, +inf, -inf, +0, -0, a subnormal of either sign with the same mantissa and its lowest bit
+ * set, the least subnormal.
  *
- * cos and sin of a rope call are the correctly rounded cos and sin of
- * (row mod 4096) 10000^(-2i/r), rounded once more where the call stores them as f16 or bf16.
+ * x and terms are then rounded to problem.values and to problem.dtype. If one of these is f16 or
+ * bf16 (problem.values has precedence), subnormals are of that type, with the lowest bits of the
+ * mantissa. If bit 38 is also set, the infinities and zeros become the least value that rounds to
+ * +inf, the negative largest finite value, and the largest values of either sign that round to 0.
  *
- * The recipe "any" has cos and sin of streams 4 and 5 as well, never special, divided by 16: no
- * product is larger than its x.
+ * cos and sin of a rope call are the correctly rounded cos and sin of (row mod 4096) 10000^(-2i/r),
+ * rounded again to f16 or bf16 if the call stores them so.
  *
- * The recipe "edges" has cos and sin of the same streams, by bits 35..37: a subnormal or one of the
- * least normal numbers of their type, 0, 1, a number from 1 to 2 (with `special`, where products would
- * overflow, 1), one of any magnitude below 1 (twice), one as with "any"; each of both signs.  x is as ever, but where bits 58..59 are
- * zero its exponent is any from -100 to 27, of f16 from -14 to 13.
+ * The recipe "any" draws cos and sin from streams 4 and 5, never special, divided by 16. No product
+ * is then larger than its x.
  *
- * The recipe "index" has no draws in streams 1 to 3: each element is its index, the same again after 2^24.
+ * The recipe "edges" draws cos and sin from the same streams with either sign. Bits 35..37 choose:
+ * a subnormal or one of the least normal numbers of the type, 0, 1, a number from 1 to 2 (1 with
+ * `special`, as products would overflow), any magnitude below 1 (twice), a number as with "any". x
+ * is as in the default recipe. If bits 58..59 are 0, its exponent is from -100 to 27, or from -14
+ * to 13 for f16.
+ *
+ * The recipe "index" sets each element of streams 1 to 3 to its index modulo 2^24.
  *
  * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
  *
  *     X           (f32) u, [batch, heads, tokens, head_dim] or [batch, tokens, heads head_dim]
- *     positions   trunc(rows u), [batch, tokens]; where there are position ids
- *     sin, cos    (f32) u, [rows, r/2] each: no sines of anything
+ *     positions   trunc(rows u), [batch, tokens], if there are position ids
+ *     sin, cos    (f32) u, [rows, r/2] each, unrelated to any angle
  *
- * u = (a 2^26 + b) / 2^53, a and b the upper 27 and 26 bits of the next two words of MT19937
- * (Matsumoto and Nishimura 1998, init_genrand and genrand_res53 of their 2002 version).
+ * u = (a 2^26 + b) / 2^53, where a and b are the upper 27 and 26 bits of the next two words of
+ * MT19937 (Matsumoto and Nishimura 1998, init_genrand and genrand_res53 of their 2002 version).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "signature.h"
@@ -59,7 +61,7 @@ uint64_t mix64(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* The special value of a draw, on its way to a type. */
+/* Returns the special value of a draw, before it is rounded to the type. */
 static float special(uint64_t z, enum posenc_dtype type)
 {
     static const struct {
@@ -112,7 +114,7 @@ float input_edge(uint64_t z, enum posenc_dtype type, float most, bool above)
     return (float)(z >> 63 ? -value : value);
 }
 
-/* What an input is with the recipe. */
+/* Returns x of the recipe "edges". */
 static float edge_x(uint64_t z, float value, enum posenc_dtype type)
 {
     const int least = type == POSENC_F16 ? -14 : -100,
@@ -158,14 +160,14 @@ static uint32_t twister_word(struct twister *t)
     return y ^ y >> 18;
 }
 
-/* u in [0, 1). */
+/* Returns u in [0, 1). */
 static double twister_draw(struct twister *t)
 {
     uint32_t a = twister_word(t) >> 5, b = twister_word(t) >> 6;
     return ((double)a * 0x1p26 + (double)b) * 0x1p-53;
 }
 
-/* The sequence of a problem from draw `first` on. */
+/* Starts the sequence of a problem at draw `first`. */
 static void twister_begin(struct twister *t, const struct problem *problem, int64_t first)
 {
     t->word[0] = (uint32_t)problem->seed;
@@ -181,7 +183,7 @@ static int64_t draws_of_x(const struct problem *p)
     return p->batch * p->heads * p->tokens * p->dim;
 }
 
-/* In row order, whatever the order of the draws. */
+/* Draws x, and stores it in row order whatever the order of the draws. */
 static void draw_x(float *to, const struct problem *p)
 {
     const int64_t heads = p->heads, tokens = p->tokens;
@@ -202,7 +204,7 @@ int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t)
     return (int64_t)((double)problem->rows * twister_draw(&twister));
 }
 
-/* Sines come before cosines. */
+/* Draws sines or, after them, cosines. */
 static void draw_rotation(const struct problem *p, bool sines, float *to, int64_t n)
 {
     const int64_t ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
@@ -214,7 +216,7 @@ static void draw_rotation(const struct problem *p, bool sines, float *to, int64_
 
 /* ---- cos and sin of base 10000 ---- */
 
-/* Rows of cos and sin already worked out for one rotary_dim. */
+/* Rows of cos and sin computed so far for one rotary_dim. */
 struct kept {
     struct kept *next;
     int64_t half, rows;
@@ -238,8 +240,8 @@ static struct kept *kept_create(int64_t half)
     return k;
 }
 
-/* Copies rows of that rotary_dim's table, which is kept between calls and grows to the last row
- * asked for: a bench or a suite asks for the same few again and again. */
+/* Copies rows of the table of a rotary_dim. Tables persist and grow to the last row requested, as
+ * suites and benchmarks request the same rows repeatedly. */
 static bool copy_rotation(int64_t half, int64_t first, int64_t rows, bool sines, float *to)
 {
     const int64_t from = first % TABLE_ROWS,
@@ -268,7 +270,7 @@ static bool copy_rotation(int64_t half, int64_t first, int64_t rows, bool sines,
     return k != NULL;
 }
 
-/* Of a problem that turns, whole rows of [rows, rotary_dim / 2]; drawn ones from the first on. */
+/* Fills whole rows of [rows, rotary_dim / 2]; the ONNX recipes always fill from the first row. */
 static bool fill_rotation(float *to, int64_t first, int64_t n, const struct problem *p,
                           bool sines)
 {

@@ -1,6 +1,4 @@
-/*
- * Parser and printer of problems: see notation.h.
- */
+/* Parser and printer of problems; see notation.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "notation.h"
 #include "base/text/text.h"
@@ -10,29 +8,29 @@
 
 enum { MOST_SETTINGS = 64, N_COLUMNS = 3, MOST_NAMES = 800, MOST_TURNS = 1 << 16 };
 
-/* A field and its value, and the word of the text that gives them; the kernel is one without a name. */
+/* A field, its value, and its place in the text. The kernel is a setting without a field name. */
 struct setting {
     const char *field, *value, *at;
 };
 static const char kernel_field_name[] = "";
 
-/* A message about a text, and the word of the text that it is about. */
+/* A message, and the place in the text that it is about. */
 struct complaint {
     char *message;
     const char *at;
 };
 
-/* A line taken apart; members that it does not have are NULL. */
+/* A parsed line; absent members are NULL. */
 struct statement {
     int number;
     const char *at; /* its first character in the text */
-    bool taken;     /* in one of the turns of its `with` */
+    bool taken;     /* used by an alternative of its `with` */
     const char *name, *columns[N_COLUMNS];
     int n;
     struct setting settings[MOST_SETTINGS];
 };
 
-/* ---- A line into words ---- */
+/* ---- Lines to words ---- */
 
 static const char blanks[] = " \t\r\n";
 
@@ -50,7 +48,7 @@ char *text_piece(char **rest, char end)
     return *piece ? piece : NULL;
 }
 
-/* Which of the settings is of a field; -1: none. */
+/* Returns the index of the setting of a field, or -1. */
 static int find_setting(const struct statement *s, const char *field)
 {
     int i = s->n - 1;
@@ -75,8 +73,8 @@ static bool add_setting(struct statement *s, const struct setting *setting,
     return true;
 }
 
-/* The columns of a line, and its words as kernel, name and settings; `with` has no name, its
- * lines perhaps no kernel. */
+/* Splits a line into columns, and its words into kernel, name and settings. A `with` has no name;
+ * its lines may have no kernel. */
 static bool take_apart(struct statement *s, char *text, bool has_kernel, bool has_name,
                        struct complaint *complaint)
 {
@@ -112,9 +110,9 @@ static bool take_apart(struct statement *s, char *text, bool has_kernel, bool ha
     return true;
 }
 
-/* ---- Words into a problem ---- */
+/* ---- Words to problems ---- */
 
-/* The nearest of the names within a third of the word; NULL where all are farther. */
+/* Returns the name with the least edit distance, if that is at most a third of the word plus 1. */
 static const char *nearest(const char *word, const char *const *names, int n)
 {
     const char *best = NULL;
@@ -129,7 +127,7 @@ static const char *nearest(const char *word, const char *const *names, int n)
     return best;
 }
 
-/* What there is instead of a word: the name that was meant, or all. */
+/* Writes a message that suggests the nearest name, or all names. */
 static bool refuse_name(char *error, const char *what, const char *word,
                         const char *const *names, int n)
 {
@@ -169,7 +167,7 @@ static bool refuse_field(enum posenc_kernel kernel, const struct setting *s, cha
     return refuse_name(error, what, s->field, names, n);
 }
 
-/* Lists come last, as other fields say how long they are. */
+/* Lists are read last, as other fields determine their length. */
 static bool make_problem(const struct statement *s, struct problem *problem,
                          struct arena *arena, struct complaint *complaint)
 {
@@ -194,10 +192,10 @@ static bool make_problem(const struct statement *s, struct problem *problem,
     return true;
 }
 
-/* The first that says something. */
+/* Returns the first string that is not NULL. */
 static const char *either(const char *a, const char *b) { return a ? a : b ? b : ""; }
 
-/* A line with what its `with` says, or without one. */
+/* Makes a problem line from a line and its `with`. */
 static bool make_line(const struct statement *line, const struct statement *with,
                       struct problem_line *to, struct arena *arena, struct complaint *complaint)
 {
@@ -230,18 +228,17 @@ bool notation_read(const char *text, struct problem_line *line, struct arena *ar
 
 /* ---- Files ---- */
 
-/* Where reading a file stands. */
+/* State of reading a file. */
 struct reader {
     struct problem_list *list;
-    struct statement with, *lines; /* lines of this `with` */
+    struct statement with, *lines; /* the current `with`, and the lines after it */
     struct statement turn, line;   /* the `with` and a line with one alternative each */
     size_t n_lines, room;
-    int turns; /* so far */
+    int turns; /* problems so far */
     struct complaint complaint;
 };
 
-/* Does what there is to do with a statement for each choice of its alternatives from place i on:
- * the first place turns slowest. */
+/* Calls turn() for each combination of alternatives from setting i on; the first varies slowest. */
 static bool each_turn(struct reader *r, struct statement *s, int i, bool turn(struct reader *r))
 {
     while (i < s->n && !strchr(s->settings[i].value, '/'))
@@ -262,8 +259,8 @@ static bool each_turn(struct reader *r, struct statement *s, int i, bool turn(st
     return good;
 }
 
-/* Whether a field of a line stands in the place of one of `with`: the same, or tokens where the
- * other are positions, of which there is one a token. */
+/* Returns true if a line overrides a field of its `with`. tokens overrides positions, which has an
+ * element for each token, and the reverse. */
 static bool replaces(const struct statement *line, const char *field)
 {
     return find_setting(line, field) >= 0 ||
@@ -290,8 +287,8 @@ static bool add_problem(struct reader *r)
     return true;
 }
 
-/* The problems of a line in this turn of its `with`: none where the line names a field with
- * alternatives and does not have this one. */
+/* Adds the problems of a line for the current alternatives of its `with`. It adds none if the line
+ * names such a field without this alternative. */
 static bool add_line(struct reader *r, struct statement *line)
 {
     r->line = *line;
@@ -317,7 +314,7 @@ static bool add_lines(struct reader *r)
     return true;
 }
 
-/* All lines of a `with`, once for each of its alternatives. */
+/* Adds all lines of a `with` for each of its alternatives. */
 static bool end_with(struct reader *r)
 {
     r->turn = r->with;
@@ -372,7 +369,7 @@ static bool read_lines(struct reader *r, char *at)
     return end_with(r);
 }
 
-/* The line and the column of a place in the text, both counted from 1. */
+/* Finds the line and column of a place in the text, both counted from 1. */
 static void find_place(const char *text, size_t at, int *line, int *column)
 {
     *line = *column = 1;

@@ -1,6 +1,4 @@
-/*
- * Problems: what the list of kernels says of each, positions, sizes.
- */
+/* Problems: properties of each kernel from kernels.def, positions, sizes. */
 #include "signature.h"
 
 const char *const profile_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32", NULL };
@@ -53,7 +51,7 @@ bool kernel_pairs_adjacent(enum posenc_kernel kernel)
     return listed[kernel].pairs == ADJACENT;
 }
 
-/* ---- Channels that turn ---- */
+/* ---- Channels that rotate ---- */
 
 struct turning problem_turning(const struct problem *p, int64_t channel)
 {

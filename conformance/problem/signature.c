@@ -1,6 +1,4 @@
-/*
- * What all signatures have in common: finding one, walking its rows, counting their elements.
- */
+/* Functions of all signatures: finding one, walking its rows, counting elements and bytes. */
 #include "signature.h"
 
 #include "storage.h"
@@ -182,7 +180,7 @@ size_t problem_bytes(const struct problem *problem)
     return bytes;
 }
 
-/* What is both read and written counts once: x in place, or out that is added onto. */
+/* Counts x in place and accumulating outputs once, as they are both read and written. */
 size_t problem_working_set(const struct problem *problem)
 {
     const struct problem p = settled(*problem);
@@ -265,7 +263,7 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
     return -1;
 }
 
-/* The first of a role and form. */
+/* Returns the first argument of a role and form. */
 static void *first_argument(struct call *call, enum role role, enum form form)
 {
     for (EACH_TENSOR(row, signature_of(call->problem.kernel)))

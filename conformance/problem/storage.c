@@ -1,15 +1,15 @@
 /*
- * Conversions between f32 and the 16-bit types: see storage.h.
+ * Conversions between f32 and the 16-bit types; see storage.h.
  *
- * A finite value is n 2^q with q the exponent of its last place.  Narrowing shifts n to the
- * last place of the narrow type and looks at what fell off; that one rule gives normal numbers,
- * subnormals and the step from one to the other.
+ * A finite value is n 2^q, where q is the exponent of its last place. Narrowing shifts n to the
+ * last place of the narrow type and rounds by the bits shifted out. This one rule covers normal
+ * numbers, subnormals and the step between them.
  */
 #include "storage.h"
 
 #include <assert.h>
 
-/* Bits of the fraction, bias of the exponent, bits of infinity. */
+/* Format of a 16-bit type: bits of the fraction, bias of the exponent, bits of infinity. */
 struct format {
     int fraction, bias;
     uint32_t infinity;
@@ -23,7 +23,7 @@ static struct format format_of(enum posenc_dtype dtype)
 
 size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_F32 ? 4 : 2; }
 
-/* The narrow magnitude of a finite one, given as f32 bits. */
+/* Returns the narrow magnitude of a finite one, both as bits. */
 static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
 {
     int exponent = (int)(magnitude >> 23);
@@ -38,12 +38,12 @@ static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
     uint32_t half = 1u << (shift - 1), rest = n & (2 * half - 1);
     n >>= shift;
     n += rest > half || (rest == half && n % 2 == 1);
-    /* A normal n has the implicit bit, which counts 1 into the exponent. */
+    /* The implicit bit of a normal n adds 1 to the exponent. */
     uint32_t bits = ((uint32_t)(to - least) << f.fraction) + n;
     return bits < f.infinity ? bits : f.infinity;
 }
 
-/* Inline where a loop knows the type. */
+/* Inline, so that each loop below is compiled for one constant format. */
 static inline uint16_t narrow(struct format f, float value)
 {
     const uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
@@ -63,7 +63,7 @@ uint16_t storage_narrow(enum posenc_dtype dtype, float value)
     return narrow(format_of(dtype), value);
 }
 
-/* An integer below 2^11 times a power of two that an f32 holds: exact, whatever the rounding. */
+/* Multiplies an integer below 2^11 by a power of two, which is exact in any rounding mode. */
 static float of_f16(uint16_t narrow)
 {
     const uint32_t exponent = narrow >> 10 & 31, fraction = narrow & 0x3ff;
@@ -136,7 +136,7 @@ void *storage_row(const struct posenc_tensor *tensor, int64_t r)
     int d = last;
     while (d > 0 && stride[d - 1] == stride[d] * shape[d])
         d--;
-    if (d == 0) /* rows at one distance from each other */
+    if (d == 0) /* rows at equal distances */
         at = r * stride[last];
     for (int k = last; d > 0 && k >= 0; k--) {
         at += r % shape[k] * stride[k];

@@ -1,7 +1,7 @@
 /*
- * How elements are stored, as conformance sees it: IEEE 754 binary16 and bfloat16 (the upper
- * half of a binary32) from integer arithmetic and exact products, so that neither the rounding
- * mode nor a CPU's flush-to-zero can change what a test expects.  Shares no code with impl.
+ * Conversions between f32 and IEEE 754 binary16 or bfloat16, the upper half of a binary32. They use
+ * integer arithmetic and exact products, so that neither the rounding mode nor flush-to-zero can
+ * change an expected value. They share no code with impl.
  */
 #ifndef POSENC_STORAGE_H
 #define POSENC_STORAGE_H
@@ -12,7 +12,7 @@
 
 size_t storage_size(enum posenc_dtype dtype); /* bytes of an element */
 
-/* The 32 bits of an f32, and the f32 of those. */
+/* Return the 32 bits of an f32, and the f32 that has these bits. */
 static inline uint32_t bits_of(float value)
 {
     uint32_t bits;
@@ -26,32 +26,32 @@ static inline float of_bits(uint32_t bits)
     return value;
 }
 
-/* The nearest value of the type, ties to even; beyond the largest one an infinity; NaN stays
- * NaN.  POSENC_F32: the value itself. */
+/* Return the nearest value of the type, ties to even; infinity above the largest one; NaN for NaN.
+ * POSENC_F32 changes nothing. The second rounds n values in place. */
 float round_to(enum posenc_dtype dtype, float value);
-void round_row(enum posenc_dtype dtype, float *values, int64_t n); /* each in its place */
+void round_row(enum posenc_dtype dtype, float *values, int64_t n);
 
-/* The same as the 16 bits of POSENC_F16 or POSENC_BF16 (a quiet NaN with the sign and the upper
- * payload), and from them, which is exact. */
+/* Convert to and from the 16 bits of POSENC_F16 or POSENC_BF16. NaN becomes a quiet NaN with its
+ * sign and upper payload. Widening is exact. */
 uint16_t storage_narrow(enum posenc_dtype dtype, float value);
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow);
 
-/* Element i of a row of any type; n of them from the first on. */
+/* Read and write element i of a row of any type; the last writes elements 0 to n - 1. */
 float storage_get(enum posenc_dtype dtype, const void *row, int64_t i);
 void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value);
 void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float *values);
 
-/* An input as the owner of its memory sees it: the two kinds of tensor are alike member for
- * member, and whoever made a call may also write what its kernel only reads.  (What includes
- * this is compiled without assumptions about such casts.) */
+/* Returns an input tensor as a writable one, for code that owns its memory. Both structs have the
+ * same members. Files that include this are compiled without strict aliasing. */
 static inline struct posenc_tensor *owned(const struct posenc_const_tensor *input)
 {
     return (struct posenc_tensor *)(uintptr_t)input;
 }
 
-/* Row r of a tensor of any type and rank, rows counted over all dimensions but the last. */
+/* Return row r of a tensor of any type or of f32, and the number of rows. Rows are counted over all
+ * dimensions but the last. */
 void *storage_row(const struct posenc_tensor *tensor, int64_t r);
-float *tensor_row(const struct posenc_tensor *tensor, int64_t r); /* of f32 alone */
+float *tensor_row(const struct posenc_tensor *tensor, int64_t r);
 int64_t storage_rows(const struct posenc_tensor *tensor);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Tests whether each signature is whole: it has said of every argument what it is, of every
- * tensor what it counts and what fills it, and it makes a small call, a realistic one and
- * random ones.  A member that was forgotten is named.
+ * Tests that each signature is complete: every argument is described, every tensor has dimensions
+ * and a source of values, and small, realistic and random calls can be made. Reports missing
+ * members.
  */
 #include "signature.h"
 #include "cases.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 
 static int failures;
-static enum posenc_kernel kernel; /* that is tested now */
-static const struct signature *s; /* its signature */
+static enum posenc_kernel kernel; /* under test */
+static const struct signature *s; /* of that kernel */
 
 static void expect(bool good, const char *part, const char *what)
 {
@@ -21,7 +21,7 @@ static void expect(bool good, const char *part, const char *what)
     fprintf(stderr, "signature %s: %s%s%s\n", s->name, part, *part ? ": " : "", what);
 }
 
-/* Each word is the name of a field that there is. */
+/* Checks that each word names an existing field. */
 static void check_fields(void)
 {
     char name[FIELD_TEXT];
@@ -34,7 +34,7 @@ static void check_fields(void)
     }
 }
 
-/* Each byte of the arguments but padding is somebody's. */
+/* Checks that each byte of the arguments, except padding, belongs to a row or parameter. */
 static void check_arguments(void)
 {
     static const size_t sizes[] = { [FORM_TENSOR] = sizeof(struct posenc_tensor),

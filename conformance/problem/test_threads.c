@@ -1,8 +1,7 @@
 /*
- * Kernels on several threads at once while posenc_select() changes who serves them: each kernel is
- * first called by all threads together, and goes on being called while the choice changes.  Each
- * call ends well, and once nobody changes the choice results are the same on every thread.
- * ThreadSanitizer (./run test-sanitizers) says the rest: that nothing is shared without order.
+ * Runs kernels on several threads while posenc_select() changes backends. All threads call each
+ * kernel for the first time together. Each call must succeed, and the results must be equal on all
+ * threads afterwards. ThreadSanitizer checks ordering (./run test-sanitizers).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "problem.h"
@@ -39,7 +38,7 @@ static void *call_all(void *own)
     return NULL;
 }
 
-/* As often as there is time for while the threads run. */
+/* Changes the selection as often as possible while the threads run. */
 static void choose(void)
 {
     static const char *const choices[] = { "scalar", "libm", "rope_half scalar\nalibi libm\n",
