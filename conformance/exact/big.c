@@ -1,12 +1,13 @@
 /*
- * Arithmetic on floating-point numbers of 256 bits (see fixed.h), all that frequencies need.
+ * Arithmetic on floating-point numbers of 256 bits (see fixed.h), as far as frequencies need it.
  *
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
  *
- * (Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4).  Rounding to odd (Boldo and
- * Melquiond, "Emulation of FMA and correctly rounded sums", 2008) cuts, then sets the last bit
- * if anything was lost; to round that to 51 bits or fewer gives what the exact number would.
+ * (Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4.) Rounding to odd (Boldo and
+ * Melquiond, "Emulation of FMA and correctly rounded sums", 2008) truncates, then sets the last bit
+ * if anything was lost. Rounding the result to 51 bits or fewer is the same as rounding the exact
+ * number.
  */
 #include "fixed.h"
 
@@ -32,8 +33,8 @@ static void words_negate(uint64_t *words, int n)
     }
 }
 
-/* Shifts of words by n bits, n not negative; what leaves them is lost.  Whole words go first, so that no
- * index depends on n: the oracle spends much of its time here. */
+/* Shift by n >= 0 bits; bits shifted out are lost. Whole words move first, so that no index depends
+ * on n: the oracle spends much of its time here. */
 static void shift_right(uint64_t m[4], int64_t n)
 {
     for (int words = 0; n >= 64 && words < 4; n -= 64, words++) {
@@ -120,7 +121,7 @@ int big_compare(struct big a, struct big b)
     return a.negative ? compare_magnitude(b, a) : compare_magnitude(a, b);
 }
 
-/* |a| + |b| or |a| - |b|, |a| >= |b|, with the sign of a. */
+/* Returns |a| + |b| or |a| - |b| with the sign of a, where |a| >= |b|. */
 static struct big combine(struct big a, struct big b, bool subtract)
 {
     const int64_t distance = a.exponent - b.exponent;
@@ -153,7 +154,7 @@ struct big big_add(struct big a, struct big b)
 
 struct big big_subtract(struct big a, struct big b) { return big_add(a, big_negate(b)); }
 
-/* Each word of a that is zero saves four multiplications, so the shorter factor comes first. */
+/* Each zero word of a saves four multiplications, so the shorter factor should come first. */
 struct big big_multiply(struct big a, struct big b)
 {
     uint64_t product[8] = { 0 };
@@ -173,7 +174,7 @@ struct big big_multiply(struct big a, struct big b)
                       .m = { product[0], product[1], product[2], product[3] } });
 }
 
-/* a / n for a small integer. */
+/* Returns a / n for a small integer. */
 static struct big divide_small(struct big a, uint64_t n)
 {
     u128 rest = 0;
@@ -185,7 +186,7 @@ static struct big divide_small(struct big a, uint64_t n)
     return big_normalized(a);
 }
 
-/* Newton: q = q (2 - b q) from an f64 seed, then one correction with the remainder. */
+/* Newton's method: q = q (2 - b q) from an f64 seed, then one correction with the remainder. */
 struct big big_divide(struct big a, struct big b)
 {
     const int64_t exponent = a.exponent - b.exponent;
@@ -243,7 +244,7 @@ struct big big_exp(struct big a)
 
 /* ---- Rounding ---- */
 
-/* To nearest even, or to odd, of so many bits, or as many as are left of a subnormal value. */
+/* Rounds to nearest even, or to odd, with `precision` bits, or fewer if the result is subnormal. */
 static double rounded(struct big a, int precision, int64_t least_exponent, bool odd)
 {
     const int64_t lost = least_exponent - (a.exponent - 1),
@@ -255,7 +256,7 @@ static double rounded(struct big a, int precision, int64_t least_exponent, bool 
         kept |= rest != 0 || below;
     else if (bits >= 0)
         kept += rest > half || (rest == half && (below || (kept & 1)));
-    const int64_t last = a.exponent - bits; /* the exponent of the last bit that is kept */
+    const int64_t last = a.exponent - bits; /* exponent of the last bit that is kept */
     double magnitude = odd ? DBL_MAX : (double)INFINITY;
     if (a.exponent <= 1024)
         magnitude =
@@ -289,7 +290,7 @@ double add_to_odd(double a, double b)
     return nextafter(sum, rest > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
-/* ---- Whole numbers and fractions ---- */
+/* ---- Integers and fractions ---- */
 
 int64_t big_floor(struct big a)
 {

@@ -1,7 +1,7 @@
 /*
- * Values that were rounded to odd (see big.c) are rounded here to the type they are stored in,
- * and errors are measured in units of the last place.  A 16-bit value is rounded in f64, by the
- * distance between its neighbours; problem/storage.c does the same in integers.
+ * Rounding of values that were rounded to odd (see big.c) to the type that stores them, and errors
+ * in ulp. 16-bit values are rounded in f64 by the distance of their neighbours, independently of
+ * the integer code in problem/storage.c.
  */
 #include "exact.h"
 #include "fixed.h"
@@ -10,7 +10,7 @@
 
 float odd_to_f32(double want) { return (float)want; }
 
-/* Bits of the fraction, the least exponent of a normal value and the one past the largest. */
+/* Bits of the fraction, least exponent of a normal value, and the exponent past the largest. */
 struct range {
     int fraction, least, beyond;
 };
@@ -22,8 +22,8 @@ static struct range range_of(enum posenc_dtype type)
                                  : (struct range){ 23, -126, 128 };
 }
 
-/* Subnormal values are as far apart as the least normal ones; beyond the largest value the
- * distance is what it is just below. */
+/* Subnormal values are as far apart as the least normal ones. Beyond the largest value the distance
+ * is that just below it. */
 double ulp_of(enum posenc_dtype type, double magnitude)
 {
     const struct range range = range_of(type);

@@ -1,36 +1,37 @@
 /*
- * Exact numbers, which know of no problem: frequencies, sines and cosines from integer arithmetic, rounding
- * to a stored type, and how far a result is from what is right.  Shares no code with impl.
+ * Exact numbers, independent of problems: frequencies, sines and cosines by integer arithmetic,
+ * rounding to a stored type, and errors. Shares no code with impl.
  */
 #ifndef POSENC_EXACT_H
 #define POSENC_EXACT_H
 
 #include <posenc.h>
 
-/* Frequencies of a spec as the oracle sees them: fraction of a turn in 192 bits (turn[0] the
- * most significant word; profile exact) and the f32 value of profile hf_f32.  Returns n_pairs,
- * at most `n`.  attention_factor correctly rounded to f64. */
+/* Computes the frequencies of at most n pairs; returns their number. turn: fractions of a turn per
+ * position in 192 bits, turn[0] most significant (numerics exact). inv_freq_f32: values of hf_f32
+ * or torch_exp_f32. attention_factor: correctly rounded to f64. Outputs may be NULL. */
 int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
                      float *inv_freq_f32, double *attention_factor);
 
-/* Turns a position of n pairs, whole ones included. */
+/* Computes the turns per position of n pairs, including whole turns. */
 struct big;
 void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns);
 
-/* The pairs that turn with the axis of pair i where sections follow each other, an encoding of its own
- * beside the others; all of them where there is one axis. */
+/* Pairs that share the axis of pair i in layouts with consecutive sections, each of which is
+ * encoded separately. With one axis these are all pairs. */
 struct oracle_section {
     int axis;
     int64_t start, pairs;
 };
 struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64_t i);
 
-/* Which of a token's positions turns pair i. */
+/* Returns the axis whose position rotates pair i. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i);
 
-/* Profile ggml_f32: what the angles of n pairs are made of.  That of pair i is (freq_scale e)(1 -
- * kept[i]) + e kept[i], e = (((position * theta_scale) * theta_scale) ... i times) / divisor[i].
- * Who calls gives n and the arrays. */
+/* Parameters of the angles of n pairs in numerics ggml_f32. The angle of pair i is
+ * (freq_scale e)(1 - kept[i]) + e kept[i], where
+ * e = (((position * theta_scale) * theta_scale) ... i times) / divisor[i].
+ * The caller provides n and the arrays. */
 struct oracle_ggml {
     int64_t n;
     float *divisor, *kept;
@@ -38,25 +39,24 @@ struct oracle_ggml {
 };
 void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml);
 
-/* sin and cos of 2 pi position turn (profile exact), as f64 rounded to odd. */
+/* Computes sin and cos of 2 pi position turn (numerics exact), as f64 rounded to odd. */
 void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine);
-/* sin and cos of an f64 angle in radians below 2^60 in magnitude, as f64 rounded to odd. */
+/* Computes sin and cos of an angle in radians, |angle| < 2^60, as f64 rounded to odd. */
 void oracle_sincos(double angle, double *sine, double *cosine);
 
-/* The nearest f32 of a value rounded to odd, and of that the nearest value of a type: what a
- * kernel stores that errs by nothing else. */
+/* Return the f32 nearest to a value rounded to odd, and the value of a type nearest to that f32:
+ * the stored result of an otherwise exact kernel. */
 float odd_to_f32(double want);
 float odd_to_type(enum posenc_dtype type, double want);
-/* Distance between neighbouring values of a type at a magnitude. */
+/* Returns the distance between neighbouring values of a type at a magnitude. */
 double ulp_of(enum posenc_dtype type, double magnitude);
-/* The error of `got` in ulp of f32 at `want` (0.5 is the most a correctly rounded result has).
- * Equal infinities and NaN: 0; unequal classes: INFINITY. */
+/* Returns the error of `got` in ulp of f32 at `want`, at most 0.5 for a correctly rounded result.
+ * It is 0 for equal infinities or two NaN, and INFINITY for different classes. */
 double ulp_error(float got, double want);
-/* |got - want| in ulp of f32 at `mass`. */
+/* Returns |got - want| in ulp of f32 at `mass`. */
 double pair_ulp_error(float got, double want, double mass);
-/* Of a stored value whose f32 result may be `within` of the truth: the error in ulp of the
- * type, and the largest that explains, which is the farthest such a result can be rounded to:
- * about 0.5 + within. */
+/* Error of a stored value in ulp of its type, and the largest error to which an f32 result within
+ * `within` of the truth can be rounded: about 0.5 ulp + within. */
 struct stored_error {
     double error, limit;
 };

@@ -4,8 +4,7 @@
  *     sin x = x (1 - x^2/3! + x^4/5! - ...),    0 <= x <= pi/4
  *     cos x = 1 - x^2/2! + x^4/4! - ...
  *
- * x keeps 128 significant bits however small it is, so the sine next to a zero is as right as
- * any.
+ * x keeps 128 significant bits however small it is, so sines near a zero are as accurate as others.
  */
 #include "exact.h"
 #include "fixed.h"
@@ -16,7 +15,7 @@
 #define ONE ((u128)1 << 127)
 enum { TERMS = 17 };
 
-/* 1/n! in 2^-127, cut. */
+/* 1/n! in units of 2^-127, truncated. */
 static u128 inverse_factorial[2 * TERMS + 1];
 
 static void fill_factorials(void)
@@ -26,7 +25,7 @@ static void fill_factorials(void)
         inverse_factorial[n] = inverse_factorial[n - 1] / n;
 }
 
-/* The most significant half of a product. */
+/* Returns the most significant half of a product. */
 static inline u128 multiply_high(u128 a, u128 b)
 {
     const uint64_t a1 = (uint64_t)(a >> 64), a0 = (uint64_t)a;
@@ -46,9 +45,9 @@ static struct big inexact(u128 mantissa, int64_t exponent)
                       .m = { (uint64_t)(mantissa >> 64), (uint64_t)mantissa } });
 }
 
-/* Alternating series of 1/first!, 1/(first + 2)!, ... in y (units of 2^-128), in terms that count where
- * y is below 2^exponent.  In 2^-127, always below one: what is left out of an inexact one must not
- * round it up to one. */
+/* Returns the alternating series 1/first! - y/(first + 2)! + ... in units of 2^-127. y is in units
+ * of 2^-128 and below 2^exponent; terms that cannot contribute are skipped. The result stays below
+ * one, because truncation must not round an inexact value up to one. */
 static u128 series(int first, u128 y, int64_t exponent)
 {
     int n = first + 2 * (TERMS - 1);
@@ -56,7 +55,7 @@ static u128 series(int first, u128 y, int64_t exponent)
            (exponent * (n / 2) <= -128 || inverse_factorial[n] >> -exponent * (n / 2) == 0))
         n -= 2;
     uint64_t tail = 0;
-    for (; n > 20; n -= 2) /* of 64 bits */
+    for (; n > 20; n -= 2) /* 64 bits suffice */
         tail =
             (uint64_t)inverse_factorial[n] - (uint64_t)((u128)tail * (uint64_t)(y >> 64) >> 64);
     u128 sum = tail;
@@ -65,7 +64,7 @@ static u128 series(int first, u128 y, int64_t exponent)
     return sum < ONE ? sum : ONE - 1;
 }
 
-/* sin and cos of 0 < x <= pi/4. */
+/* Computes sin and cos of 0 < x <= pi/4. */
 static void sincos_small(struct big x, struct big *sine, struct big *cosine)
 {
     static pthread_once_t filled = PTHREAD_ONCE_INIT;
@@ -77,11 +76,12 @@ static void sincos_small(struct big x, struct big *sine, struct big *cosine)
     *cosine = inexact(series(0, y, -shift) << 1, 0);
 }
 
-/* What is left of an angle next to one with a rational sine, where it is that angle: 2^31 positions of
- * a frequency cut to 192 bits are off by less than 2^-160, and no other frequency in use comes so near. */
+/* Returns true if the distance to an angle with a rational sine is mere truncation error. At 2^31
+ * positions, a frequency truncated to 192 bits is off by less than 2^-160, and no other frequency
+ * in use comes so near. */
 static bool vanishes(struct big a) { return a.m[0] == 0 || a.exponent < -150; }
 
-/* The nearest integer of a below 2^62, not negative; halves up. */
+/* Returns the integer nearest to a, 0 <= a < 2^62, halves up. */
 static int64_t nearest(struct big a)
 {
     if (a.exponent <= 0)
@@ -89,8 +89,9 @@ static int64_t nearest(struct big a)
     return (int64_t)(((a.m[0] >> (63 - a.exponent)) + 1) >> 1);
 }
 
-/* Of rational shares of a turn twelfths alone have a rational sine or cosine (Niven), and where a
- * wavelength is a whole number a position can have one: a quarter, or a third of one beside it. */
+/* Among rational fractions of a turn, only twelfths have a rational sine or cosine (Niven). If a
+ * wavelength is an integer, a position can be at one: a quarter turn, or a third of a quarter
+ * beside it. Their sines and cosines must come out exact. */
 void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine)
 {
     static const struct big third = { .exponent = -1,
@@ -119,7 +120,7 @@ void fixed_sincos_time(struct big turns, double time, struct big *sine, struct b
         *sine = big_negate(*sine);
     if ((whole + 1) & 2)
         *cosine = big_negate(*cosine);
-    if (signbit(time)) /* of -0, too: a pair that rests */
+    if (signbit(time)) /* also for -0, an unrotated pair */
         sine->negative = !sine->negative;
 }
 

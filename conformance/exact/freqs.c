@@ -1,15 +1,15 @@
 /*
- * The frequencies of a plan, worked out for the oracle without the library: what they are
- * before scaling, and what scalings.c makes of them.  The profiles are
+ * Frequencies, computed for the oracle without the library: before scaling here, the scaling itself
+ * in scalings.c. The numerics modes are
  *
  *   exact          real mathematics in 256 bits
- *   hf_f32         Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: each
- *                  operation on tensors, which are f32, rounds once; a Python number is rounded
- *                  to f32 where it meets one; number / tensor is number times (1 / tensor)
+ *   hf_f32         Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU. Each
+ *                  operation on f32 tensors rounds once. A Python number is rounded to f32 when it
+ *                  meets a tensor. number / tensor is number times (1 / tensor)
  *   torch_exp_f32  torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)), likewise
  *   ggml_f32       ggml_rope_ext on a CPU, in the order of its source (ggml.c and ops.cpp:
- *                  ggml_rope_cache_init); frequency factors are those of llama.cpp's converter,
- *                  the ratio of the plain to the scaled frequency, or longrope's own
+ *                  ggml_rope_cache_init). Frequency factors are those of llama.cpp's converter:
+ *                  the ratio of the unscaled to the scaled frequency, or longrope's own
  *
  * References: Su et al. 2104.09864; Vaswani et al. 1706.03762 section 3.5; tensor2tensor
  * get_timing_signal_1d (endpoint).
@@ -28,11 +28,13 @@ struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64
     return section;
 }
 
-/* A card of the deal that gives all pairs out to the axes by turns, while their sections last. */
+/* A pair in the layouts that deal pairs to the axes in rotation until each axis has its section:
+ * its number among all pairs, and its number (round) on its axis. */
 struct card {
     int64_t when, round;
     int axis;
 };
+/* Returns pair until->when if until->axis is negative, else pair until->round of that axis. */
 static struct card deal(const struct posenc_freqs_spec *spec, const struct card *until)
 {
     struct card card = { 0, 0, 0 };
@@ -48,8 +50,8 @@ static struct card deal(const struct posenc_freqs_spec *spec, const struct card 
     }
 }
 
-/* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections; modeling_qwen3_vl.py puts
- * all on the first axis, then pairs axis, axis + 3, ... below 3 section on each other one;
+/* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections. modeling_qwen3_vl.py assigns
+ * all to the first axis, then pairs axis, axis + 3, ... below 3 section to each other axis.
  * modeling_kimi_k25.py puts the axes of a frequency side by side. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
@@ -61,8 +63,8 @@ int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
     return i < 3 * spec->mrope_section[turn] ? (int)turn : 0;
 }
 
-/* The exponent of 1/theta in the frequency of pair i, as a fraction.  It is 0 for the only pair
- * of the endpoint convention, where i / (pairs - 1) would be 0 / 0. */
+/* Computes the exponent of 1/theta in the frequency of pair i, as a fraction. It is 0 for the only
+ * pair of the endpoint convention, where i / (pairs - 1) would be 0 / 0. */
 static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t *numerator,
                         int64_t *denominator)
 {
@@ -86,7 +88,7 @@ static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t
     }
 }
 
-/* ---- Profile exact ---- */
+/* ---- Numerics exact ---- */
 
 struct family family_of(const struct posenc_freqs_spec *spec)
 {
@@ -113,7 +115,7 @@ struct big plain_omega(const struct family *family, int64_t i)
     return big_exp(big_multiply(exponent, family->log_theta));
 }
 
-/* Radians per position. */
+/* Returns radians per position. */
 static struct big omega_exact(const struct family *family, int64_t i)
 {
     const struct posenc_freqs_spec *spec = family->spec;
@@ -133,15 +135,15 @@ static struct big omega_exact(const struct family *family, int64_t i)
     return omega;
 }
 
-/* ---- Profiles hf_f32 and torch_exp_f32 ---- */
+/* ---- Numerics hf_f32 and torch_exp_f32 ---- */
 
 static struct big power_of(double x, double y)
 {
     return big_exp(big_multiply(big_double(y), big_log(big_double(x))));
 }
 
-/* The base of the f32 profiles: rope_theta, or what scaling makes of it in Python's floats, or in
- * hf_f32 in tensors: these keep the exponent, a Python float, as it is. */
+/* Returns the base of the f32 modes: rope_theta, which some families scale in Python floats. hf_f32
+ * may scale it in f32 tensors instead. The exponent is a Python float in both. */
 static float theta_f32(const struct posenc_freqs_spec *spec)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
@@ -180,7 +182,7 @@ static float inv_freq_of_pair(const struct family *family, int64_t i)
     return rule->inv_freq ? rule->inv_freq(family, i, power) : 1.0f / power;
 }
 
-/* ---- Profile ggml_f32 ---- */
+/* ---- Numerics ggml_f32 ---- */
 
 void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
@@ -196,7 +198,7 @@ void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
         rule->ggml(spec, ggml);
 }
 
-/* ---- Plans ---- */
+/* ---- All frequencies ---- */
 
 static double attention_factor_of(const struct posenc_freqs_spec *spec)
 {

@@ -1,10 +1,10 @@
 /*
- * Scaling families as the oracle sees them, each with its steps in the profiles that have it: exact in
- * 256 bits, hf_f32 and ggml_f32 one rounding after the other (freqs.c).
+ * Scaling families for the oracle, with the steps of each numerics mode: exact in 256 bits; hf_f32
+ * and ggml_f32 with one rounding for each operation (freqs.c).
  *
  * References: Peng et al. 2309.00071 (YaRN) section 3.2 and appendix A; Hugging Face transformers,
- * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al. 2402.13753;
- * Wang et al. 2403.00071 (Resonance RoPE) section 4.
+ * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al.
+ * 2402.13753; Wang et al. 2403.00071 (Resonance RoPE) section 4.
  */
 #include "scalings.h"
 
@@ -39,7 +39,7 @@ static struct big llama3_exact(const struct family *family, int64_t i, struct bi
     const struct big context = big_double(spec->original_max_position_embeddings);
     const struct big low = big_double(spec->low_freq_factor);
     const struct big high = big_double(spec->high_freq_factor);
-    /* How often the original context holds the wavelength, L / lambda. */
+    /* Number of wavelengths in the original context, L / lambda. */
     const struct big turns = big_multiply(context, big_divide(omega, two_pi));
     const struct big scaled = big_divide(omega, big_double(spec->factor));
     if (big_compare(turns, low) < 0)
@@ -76,7 +76,7 @@ static float llama3_f32(const struct family *family, int64_t i, float power)
     return interpolated + kept;
 }
 
-/* The ratio of the plain to the scaled frequency. */
+/* Sets the divisors to the ratio of the unscaled to the scaled frequency. */
 static void llama3_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
     const struct family family = family_of(spec);
@@ -88,7 +88,7 @@ static void llama3_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml
 
 /* ---- yarn ---- */
 
-/* The pair whose wavelength fits `rotations` times into the original context. */
+/* Returns the pair whose wavelength fits `rotations` times into the original context. */
 static struct big yarn_pair(const struct family *family, double rotations)
 {
     const struct posenc_freqs_spec *spec = family->spec;
@@ -147,7 +147,7 @@ static float yarn_f32(const struct family *family, int64_t i, float power)
 
 static float log_f32(float x) { return big_to_float(big_log(big_double((double)x))); }
 
-/* Index of the pair that turns n_rot times within the original context. */
+/* Returns the index of the pair that rotates n_rot times within the original context. */
 static float corr_dim(const struct posenc_freqs_spec *spec, float n_rot)
 {
     const float pi = 0x1.921fb6p+1f;
@@ -176,7 +176,7 @@ static void yarn_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *
     }
 }
 
-/* 0.1 mscale ln f + 1, and 1 for f <= 1. */
+/* Returns 0.1 mscale ln f + 1, or 1 if f <= 1. */
 static struct big yarn_magnitude(double factor, double mscale)
 {
     if (factor <= 1.0)
@@ -185,7 +185,7 @@ static struct big yarn_magnitude(double factor, double mscale)
     return big_add(big_multiply(tenth, big_log(big_double(factor))), big_integer(1));
 }
 
-/* What ggml multiplies cosines by. */
+/* Returns the factor by which ggml multiplies cosines. */
 static double ggml_magnitude(const struct posenc_freqs_spec *spec)
 {
     const float freq_scale = 1.0f / (float)spec->factor;
@@ -204,7 +204,7 @@ static double yarn_attention(const struct posenc_freqs_spec *spec)
                                     yarn_magnitude(spec->factor, spec->mscale_all_dim)));
 }
 
-/* ---- ntk and dynamic: a power of this is a factor of theta ---- */
+/* ---- ntk and dynamic: a power of the base is a factor of theta ---- */
 
 static struct big ntk_base(const struct posenc_freqs_spec *spec)
 {
@@ -213,7 +213,7 @@ static struct big ntk_base(const struct posenc_freqs_spec *spec)
 
 static double ntk_python(const struct posenc_freqs_spec *spec) { return spec->factor; }
 
-/* factor s/M - (factor - 1) with s no shorter than the model's own length M. */
+/* Returns factor s/M - (factor - 1), where s is at least the model's own length M. */
 static struct big dynamic_base(const struct posenc_freqs_spec *spec)
 {
     const struct big factor = big_double(spec->factor), one = big_integer(1);
@@ -233,8 +233,8 @@ static double dynamic_python(const struct posenc_freqs_spec *spec)
     return times - (spec->factor - 1.0);
 }
 
-/* _compute_dynamic_ntk_parameters is called with torch.max(position_ids) + 1 once that exceeds M,
- * and with None until then. */
+/* Hugging Face calls _compute_dynamic_ntk_parameters with torch.max(position_ids) + 1, a tensor,
+ * once that exceeds M, and with None until then. */
 static bool dynamic_is_tensor(const struct posenc_freqs_spec *spec)
 {
     return (double)spec->seq_len > spec->max_position_embeddings;
@@ -249,7 +249,7 @@ static float dynamic_tensor(const struct posenc_freqs_spec *spec)
 
 /* ---- longrope ---- */
 
-/* LongRoPE's factor of a pair: the long ones once the sequence exceeds the original context. */
+/* Returns the factor of a pair: a long one once the sequence exceeds the original context. */
 static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
 {
     return (double)spec->seq_len <= spec->original_max_position_embeddings
@@ -274,7 +274,7 @@ static void longrope_ggml(const struct posenc_freqs_spec *spec, struct oracle_gg
         ggml->divisor[i] = (float)longrope_factor(spec, i);
 }
 
-/* sqrt(1 + ln f / ln L), the root as half the logarithm. */
+/* Returns sqrt(1 + ln f / ln L). The root is computed as half the logarithm. */
 static double longrope_attention(const struct posenc_freqs_spec *spec)
 {
     const struct big ratio =
@@ -286,13 +286,13 @@ static double longrope_attention(const struct posenc_freqs_spec *spec)
 
 /* ---- proportional ---- */
 
-/* int(share * dim // 2) pairs turn. */
+/* Only int(share * dim // 2) pairs are rotated. */
 static bool beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 {
     return (double)(i + 1) > floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
 }
 
-/* ---- The list ---- */
+/* ---- All families ---- */
 
 const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
 {
