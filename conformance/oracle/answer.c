@@ -1,7 +1,6 @@
 /*
- * An answer is what every value of a call should be.  It follows from the problem alone, so it
- * is kept for the next backend that is given the same problem: answers of one kernel at a time,
- * as many as a budget of memory holds.
+ * Answers: all expected values of a call. An answer follows from the problem alone, so it is kept
+ * for the next backend with the same problem. Answers of one kernel are kept, up to a memory limit.
  */
 #define _GNU_SOURCE
 #include "conformance/problem/notation.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 
 enum { LONGEST_KEY = 8192 };
-/* In 768 MiB, or 1280 with masses of their own. */
+/* 768 MiB, or 1280 MiB if masses are separate. */
 static const int64_t most_values = INT64_C(1) << 26;
 
 static void *kept; /* the tree of tsearch() */
@@ -42,7 +41,7 @@ static void forget(struct answer *answer)
     }
 }
 
-/* Where the values of each output lie: in one array of f64, what is stored of them in one of f32. */
+/* Allocates an answer: one array of f64 values for all outputs, and one of f32 stored values. */
 static struct answer *make_room(const struct call *call, const char *key)
 {
     const bool masses = oracle_has_masses(call->problem.kernel);
@@ -77,7 +76,7 @@ static void fill_row(const struct oracle *oracle, const struct call *call,
             round_to(call->outputs[o].tensor.dtype, odd_to_f32(want[k]));
 }
 
-/* Row by row of all outputs: those of a table follow from the same angles. */
+/* Computes all outputs row by row, because the rows of cos and sin follow from the same angles. */
 static struct answer *work_out(const struct call *call, const char *key)
 {
     struct answer *answer = make_room(call, key);
@@ -100,7 +99,8 @@ static struct answer *work_out(const struct call *call, const char *key)
 
 static void forget_node(void *answer) { forget(answer); }
 
-/* Whether its inputs follow from the problem: what a subject's own functions make need not. */
+/* Returns true if the library's own functions made the inputs. Inputs made by other functions need
+ * not follow from the problem. */
 static bool made_by_library(const struct call *call)
 {
     struct subject subject = *call->subject;
@@ -108,7 +108,7 @@ static bool made_by_library(const struct call *call)
     return memcmp(&subject, &subject_library, sizeof subject) == 0;
 }
 
-/* Large ones leave a quarter of the memory to the many small ones. */
+/* Returns true if an answer may be kept. Large ones leave a quarter of the memory to small ones. */
 static bool is_kept(int64_t values)
 {
     const bool large = values > most_values / 64;

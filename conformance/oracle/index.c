@@ -1,18 +1,18 @@
 /*
- * Which bucket, row or column of a table belongs to a query and a key.  The oracle does without
- * the library's builders: powers have 256 bits here, all else is integers.
+ * Buckets, rows and columns of tables for a query and a key. The oracle uses none of the library's
+ * builders: it computes powers in 256 bits, and all else in integers.
  *
- * References: Raffel et al. 1910.10683 (T5); Liu et al. 2103.14030 (Swin); Bao et al.
- * 2106.08254 with Hugging Face modeling_beit.py; He et al. 2006.03654 with
- * modeling_deberta_v2.py; Shaw et al. 1803.02155; Dai et al. 1901.02860, appendix B.
+ * References: Raffel et al. 1910.10683 (T5); Liu et al. 2103.14030 (Swin); Bao et al. 2106.08254
+ * with Hugging Face modeling_beit.py; He et al. 2006.03654 with modeling_deberta_v2.py; Shaw et al.
+ * 1803.02155; Dai et al. 1901.02860, appendix B.
  */
 #include "rows.h"
 
 #include "conformance/problem/signature.h"
 
-/* The largest integer n up to exact (most/exact)^(k/all), 0 <= k <= all; `whole`: it is equal.
- * What is closer than 2^-200 is: unless n^all = most^k exact^(all - k), these integers are at
- * least 1/n^all of themselves apart, which is more up to all log2(n) = 190. */
+/* Returns the largest integer n <= exact (most/exact)^(k/all), 0 <= k <= all, and sets `whole` if
+ * these are equal. They are equal if closer than 2^-200: otherwise n^all and most^k exact^(all - k)
+ * are different integers, at least 1/n^all of themselves apart: more up to all log2(n) = 190. */
 static int64_t floor_power(int64_t most, int64_t exact, int64_t k, int64_t all, bool *whole)
 {
     const struct big base = big_log(big_integer(exact));
@@ -76,8 +76,8 @@ static int64_t clip(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Ends of the buckets beyond m = buckets/2: m + k holds |d| up to m ((max - 1)/m)^(k/(m - 1)),
- * k = 1 ... m - 1; the last of them is max - 1. */
+/* Computes the ends of the buckets beyond m = buckets/2: bucket m + k holds |d| up to
+ * m ((max - 1)/m)^(k/(m - 1)), k = 1 ... m - 1. The last end is max - 1. */
 static void fill_ends(const struct problem *problem, int64_t m, int64_t *ends)
 {
     bool whole;
@@ -85,7 +85,7 @@ static void fill_ends(const struct problem *problem, int64_t m, int64_t *ends)
         ends[k] = floor_power(problem->max_distance - 1, m, k, m - 1, &whole);
 }
 
-/* What lies beyond the last end is clipped to the outermost column whatever its bucket. */
+/* Distances beyond the last end are clipped to the outermost column, whatever their bucket. */
 static int64_t deberta_column(const struct problem *problem, const int64_t *ends, int64_t d)
 {
     const int64_t m = problem->num_buckets / 2, far = d < 0 ? -d : d;

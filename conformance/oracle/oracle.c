@@ -1,7 +1,7 @@
 /*
- * Works out what each row of an output should be.  The function that does it belongs to the
- * signature and stands in its file (conformance/signatures; that of tables in tables.c).
- * Kernels that add onto x get the sum here, from exact products and rounded to odd.
+ * Computes the expected rows of an output. Each signature has a function for this in its file
+ * (conformance/signatures), that of tables in tables.c. For kernels that add to x, the sum is
+ * formed here from exact products and rounded to odd.
  */
 #include "rows.h"
 
@@ -17,7 +17,7 @@ int64_t token_position(const struct problem *problem, int64_t r, int64_t per_tok
 
 /* ---- Rows by signature ---- */
 
-/* Every *_add: one fma of the input and the value that the table kernel would have stored. */
+/* Kernels *_add: one fma of the input and the value that the table kernel would have stored. */
 static void add_input(const struct call *call, int64_t r, int64_t width, double *want)
 {
     const float *x = call->x + r * width;

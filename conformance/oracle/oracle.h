@@ -1,6 +1,6 @@
 /*
- * The oracle: what each output should be, from integer arithmetic of 128 to 256 bits and from
- * exact products.  Shares no code with impl.  Certified against MPFR by the generator.
+ * The oracle: expected outputs from integer arithmetic of 128 to 256 bits and from exact products.
+ * Shares no code with impl. The generator certifies it against MPFR.
  */
 #ifndef POSENC_ORACLE_H
 #define POSENC_ORACLE_H
@@ -10,38 +10,36 @@
 
 struct oracle;
 
-/* NULL when memory runs out.  The call must outlive it; only its pristine inputs are read. */
+/* Returns NULL if out of memory. The call must outlive the oracle; only pristine inputs are read. */
 struct oracle *oracle_create(const struct call *call);
 void oracle_destroy(struct oracle *oracle);
 
-/* Row r of output o: want[width] as f64 rounded to odd (so rounding it to f32 gives the
- * correctly rounded result, and its distance to a result is known to 2^-28 ulp), whatever the
- * storage type; sums in f32 are the f32 value itself.  mass[width],
- * where not NULL: for rotations the larger of the two products' magnitudes, whose ulp is the
- * unit of pair_ulp; otherwise |want|. */
+/* Computes row r of output o for any dtype. want[width] is f64 rounded to odd: its nearest f32 is
+ * the correctly rounded result, and its distance to a result is known to 2^-28 ulp. Sums in f32 are
+ * the f32 value itself. mass[width] may be NULL. For rotations it is the magnitude of the larger
+ * product, whose ulp is the unit of pair_ulp; otherwise |want|. */
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass);
 
-/* Whether magnitudes other than those of the results are the units of errors. */
+/* Returns true if units of errors are not those of the results' own magnitudes. */
 bool oracle_has_masses(enum posenc_kernel kernel);
 
-/* Every row of each output, [rows, width]: what oracle_row() says of a call whose inputs are its
- * problem's own, and what is stored of that without an error: the nearest f32, rounded once more in
- * 16 bits.  mass: NULL where a kernel has none. */
+/* All rows of each output, [rows, width]: the results of oracle_row(), and the nearest f32 to each,
+ * rounded again to 16 bits if so stored. mass is NULL for kernels without masses. */
 struct answer {
     double *want[2], *mass[2];
     float *stored[2];
-    char *key; /* the problem's line */
+    char *key; /* the problem in notation */
     double *values;
     float *floats;
     bool kept;
 };
-/* NULL when memory runs out.  Answers are kept for whoever asks for the same problem, such as the
- * next backend: each that was taken has to be given back before one of another kernel is. */
+/* Returns the answer of a call, or NULL if out of memory. Answers are kept for calls of the same
+ * problem by other backends. Give each back before an answer of another kernel is taken. */
 struct answer *answer_take(const struct call *call);
 void answer_give_back(struct answer *answer);
 
-/* Row r of a rotation in plain f32 arithmetic: x0 cos - x1 sin and x1 cos + x0 sin, both
- * products rounded, then their sum.  out[head_dim]; reads the pristine inputs. */
+/* Computes row r of a rotation in plain f32 arithmetic: x0 cos - x1 sin and x1 cos + x0 sin, with
+ * both products rounded, then the sum. Writes out[head_dim]; reads the pristine inputs. */
 void oracle_row_unfused(const struct call *call, int64_t r, float *out);
 
 #endif

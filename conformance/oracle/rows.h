@@ -1,6 +1,6 @@
 /*
- * What the files of the oracle share: its state, and for each signature the function of its rows,
- * which writes them as f64 rounded to odd (or exact f32 values).
+ * State of the oracle, and the row function of each signature, which writes f64 rounded to odd (or
+ * exact f32 values).
  */
 #ifndef POSENC_ORACLE_ROWS_H
 #define POSENC_ORACLE_ROWS_H
@@ -9,17 +9,17 @@
 #include "conformance/problem/arena.h"
 #include "oracle.h"
 
-/* The sines and cosines of one row of a table. */
+/* Sines and cosines of one row of a table. */
 struct oracle_turned {
     int64_t row; /* -1: none yet */
     double *sines, *cosines;
 };
 
 struct oracle {
-    struct arena arena; /* where it lies */
+    struct arena arena; /* holds this struct and all its arrays */
     const struct call *call;
     const struct oracle_rows *rows;
-    /* Of each pair: turns a position (profile exact), the f32 frequency (the others), log zeta (xPos). */
+    /* Each pair: turns per position (numerics exact), f32 frequency (others), log zeta (xPos). */
     int64_t n_pairs;
     struct big *turns, *log_zeta;
     float *inv_freq;
@@ -29,13 +29,12 @@ struct oracle {
     int32_t *thresholds; /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
     int32_t *columns; /* relative: by query - key + keys - 1 */
-    /* learned_grad: the first token of each row of the table, and the next of the same row; -1: none. */
+    /* learned_grad: first token of each row of the table, next token of the same row; -1: none. */
     int64_t *first_token, *next_token;
 };
 
-/* What the oracle knows of a signature: row r of output o; what it works out first; the
- * magnitudes whose ulp is the unit of an error, where these are not those of the results.  NULL:
- * nothing. */
+/* Functions of a signature: compute row r of output o; prepare the oracle; compute the magnitudes
+ * whose ulp is the unit of errors, if these are not the results' own. The last two may be NULL. */
 struct oracle_rows {
     void (*row)(const struct oracle *oracle, int o, int64_t r, double *want);
     bool (*create)(struct oracle *oracle);
@@ -44,20 +43,19 @@ struct oracle_rows {
 #define POSENC_SIGNATURE(name) extern const struct oracle_rows oracle_##name;
 #include <posenc_signatures.def>
 
-/* index.c */
 bool create_thresholds(struct oracle *oracle);
 bool create_columns(struct oracle *oracle);
 int64_t window_row(const struct problem *problem, int64_t query, int64_t key);
 
-/* ---- What signatures share ---- */
+/* ---- Shared by signatures ---- */
 
-/* a + b of f32 values, rounded to f32 once: what one add of a CPU gives. */
+/* Returns a + b of f32 values rounded to f32 once, as one add instruction does. */
 float add_f32(float a, float b);
 
-/* Position of the token of row r, where each token has `per_token` rows. */
+/* Returns the position of the token of row r, where each token has `per_token` rows. */
 int64_t token_position(const struct problem *problem, int64_t r, int64_t per_token);
 
-/* Query and head of row r, where rows are those of queries. */
+/* Return the query and the head of row r, where rows are those of queries. */
 static inline int64_t query_of(const struct problem *problem, int64_t r)
 {
     return r % problem->queries;

@@ -1,17 +1,17 @@
 /*
- * Rows of the tables that a plan gives: sines and cosines, as its profile and xPos have them.
+ * Rows of tables of sines and cosines, in each numerics mode and with xPos.
  *
- * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
- * al. 2212.10554 section 3.2 with torchscale, xpos_relative_position.py.
+ * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et al.
+ * 2212.10554 section 3.2 with torchscale, xpos_relative_position.py.
  */
 #include "rows.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- Profile ggml_f32 ---- */
+/* ---- Numerics ggml_f32 ---- */
 
-/* ggml multiplies the position by theta_scale once for each pair before, rounding each time. */
+/* ggml multiplies the position by theta_scale once for each preceding pair, rounding each time. */
 static float ggml_angle(const struct oracle *oracle, int64_t pair, double position)
 {
     const struct oracle_ggml *ggml = &oracle->ggml;
@@ -27,7 +27,8 @@ static float ggml_angle(const struct oracle *oracle, int64_t pair, double positi
 
 /* ---- xPos ---- */
 
-/* zeta_i^((position - centre) / scale_base), or one over it, zeta_i = (2i + 0.4 dim) / (1.4 dim). */
+/* Returns zeta_i^((position - centre) / scale_base) or its inverse, where
+ * zeta_i = (2i + 0.4 dim) / (1.4 dim). */
 static struct big zeta_power(const struct oracle *oracle, int64_t pair, double position)
 {
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
@@ -37,9 +38,10 @@ static struct big zeta_power(const struct oracle *oracle, int64_t pair, double p
     return big_exp(spec->xpos_inverse ? big_negate(exponent) : exponent);
 }
 
-/* A sine or cosine times a power of a zeta.  At position 0, whose cosine is 1, a whole power of
- * a zeta such as 3/8 can be an f64, which must not count as inexact.  The product is right to
- * 2^-200: it is taken to end after 64 bits where, with that much added, the next 128 are 0. */
+/* Multiplies a sine or cosine by a power of a zeta. At position 0 the cosine is 1, and an integer
+ * power of a zeta such as 3/8 can be an f64, which must not count as inexact. The product is
+ * accurate to 2^-200. If, with that much added, the 128 bits after the first 64 are 0, it ends
+ * there. */
 static struct big scaled(struct big value, struct big factor)
 {
     struct big product = big_multiply(value, factor);
@@ -56,9 +58,9 @@ static struct big scaled(struct big value, struct big factor)
 
 /* ---- Angles ---- */
 
-/* m times the sine and cosine of a pair in row r, in the plan's profile.  Profiles in f32 round
- * the sine to f32 before they multiply by (float)m, and an f64 holds that product exactly; with
- * m = 1 there is no product, and the sine itself is the truth. */
+/* Computes m times the sine and cosine of a pair in row r. f32 modes round the sine to f32 before
+ * they multiply by (float)m, and an f64 holds that product exactly. With m = 1 there is no product,
+ * and the sine itself is the expected value. */
 static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, double m,
                         double *sine, double *cosine)
 {
@@ -113,7 +115,7 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
     }
 }
 
-/* Cosines and sines of a row are worked out at once, and kept for the other output. */
+/* Computes cosines and sines of a row together, and keeps them for the other output. */
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     struct oracle_turned *last = oracle->last;
