@@ -1,6 +1,4 @@
-/*
- * alibi: a bias by distance, with a slope for each head (Press et al. 2108.12409).
- */
+/* alibi: a bias by distance, with a slope for each head (Press et al. 2108.12409). */
 #include "shared.h"
 
 #include <float.h>
@@ -18,7 +16,7 @@ static bool fill_slopes(struct call *call, void *to, int64_t n)
         ((float *)to)[i] = input_edge(mix64(key, (uint64_t)i), POSENC_F32, 0x1p80f, true);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
         ((float *)to)[i] *= (float)(problem_scattered(p, i, 3) - 1);
-    if (status == POSENC_ERR_PARAMETER) /* above 0 */
+    if (status == POSENC_ERR_PARAMETER) /* the least accepted value is above 0 */
         call->error = (struct posenc_error){ status, "alibi_bias_max", most, DBL_MIN, 64 };
     else
         (void)call_check(call, status, "heads", n, 1, 65536);
@@ -42,9 +40,9 @@ const struct signature signature_alibi = {
     .work = WORK_SLOPE,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
-/* -slope |d| of two f32 values is an f64; +0 at distance 0. */
+/* The product of two f32 values is exact in f64. + 0.0 makes it +0 at distance 0. */
 static void row_alibi(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;

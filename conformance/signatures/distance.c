@@ -1,9 +1,7 @@
-/*
- * distance: any bias that depends on the distance alone (KERPLE, Chi et al. 2205.09921).
- */
+/* distance: any bias that is a function of the distance (KERPLE, Chi et al. 2205.09921). */
 #include "shared.h"
 
-/* Far more than kernels take, so that it is they who refuse, and yet no sum here overflows. */
+/* Far above the limit of kernels, which must reject it; low enough that no sum here overflows. */
 #define MOST_OFFSET (INT64_C(1) << 40)
 
 static bool check_offset(struct call *call)
@@ -17,7 +15,7 @@ static int64_t columns(const struct problem *p)
     return p->distances ? p->distances : problem_distances(p->queries, p->keys);
 }
 
-/* `first` is the least distance of the call, that of query 0 and the last key. */
+/* Sets `first`, the least distance of the call, which is that of query 0 and the last key. */
 static void finish(struct call *call)
 {
     struct problem *p = &call->problem;
@@ -47,9 +45,9 @@ const struct signature signature_distance = {
     .finish = finish,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
-/* The values of a head begin at `first`; along the keys of a query the distance falls. */
+/* The values of a head begin at `first`. Distances decrease along the keys of a query. */
 static void row_distance(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;

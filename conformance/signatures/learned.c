@@ -1,6 +1,4 @@
-/*
- * learned: activations and rows of a learned table.
- */
+/* learned: rows of a learned table, alone or added to activations. */
 #include "shared.h"
 
 static int64_t rows_moved(const struct problem *p) { return tokens_rows_used(p) * p->dim; }
@@ -22,7 +20,7 @@ const struct signature signature_learned = {
     .work = WORK_NONE,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
 static void row_learned(const struct oracle *oracle, int o, int64_t r, double *want)
 {

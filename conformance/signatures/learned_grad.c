@@ -1,10 +1,10 @@
 /*
- * learned_grad: the gradient of a learned table, onto what out holds where the call accumulates:
- * the values of a learned table, which call_reset() puts there.
+ * learned_grad: the gradient of a learned table. If the call accumulates, call_reset() fills out
+ * with the values of a learned table.
  */
 #include "shared.h"
 
-/* Rows are read and written, or all of them written. */
+/* Used rows are read and written; without accumulation, all rows are only written. */
 static int64_t out_moved(const struct problem *p)
 {
     return (p->accumulate ? 2 * tokens_rows_used(p) : p->rows) * p->dim;
@@ -24,9 +24,9 @@ const struct signature signature_learned_grad = {
     .work = WORK_NONE,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
-/* The rows of x whose position is r, one f32 add after the other. */
+/* Adds the rows of x at position r, one f32 addition after the other. */
 static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;
@@ -39,7 +39,7 @@ static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, doub
             want[k] = (double)add_f32((float)want[k], call->x[t * width + k]);
 }
 
-/* Tokens by rows, in their order. */
+/* Links the tokens of each row of the table in their order. */
 static bool create_learned_grad(struct oracle *oracle)
 {
     const struct problem *problem = &oracle->call->problem;

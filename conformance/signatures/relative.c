@@ -1,5 +1,5 @@
 /*
- * relative: terms of attention by relative position (DeBERTa, He et al. 2006.03654; Shaw et al.
+ * relative: attention terms by relative position (DeBERTa, He et al. 2006.03654; Shaw et al.
  * 1803.02155; Transformer-XL, Dai et al. 1901.02860).
  */
 #include "shared.h"
@@ -7,7 +7,7 @@
 static bool has_c2p(const struct problem *p) { return !p->without_c2p; }
 static bool has_p2c(const struct problem *p) { return p->with_p2c; }
 
-/* Of each row as many columns as it has scores. */
+/* Each row reads at most as many columns as it has scores. */
 static int64_t c2p_moved(const struct problem *p)
 {
     return p->batch * p->heads * p->queries * lesser(p->keys, columns_of(p));
@@ -38,9 +38,9 @@ const struct signature signature_relative = {
     .work = WORK_TERMS,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
-/* fl(scale a), then one fma with the other term.  The product of two f32 is an f64. */
+/* fl(scale a), then one fma with the other term. The product of two f32 values is exact in f64. */
 static void row_relative(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;

@@ -1,10 +1,8 @@
-/*
- * relative_sum: attention weights added up by relative position, for Shaw's values (1803.02155).
- */
+/* relative_sum: attention weights summed by relative position, for Shaw's values (1803.02155). */
 #include "shared.h"
 
-/* Elements whose column is the next key's or that of the key before: what is alone at a column of its
- * row is moved there, and added to nothing. */
+/* Counts the elements that share their column with the key before or after. Other elements are
+ * alone in their column, and are moved rather than added. */
 static int64_t summed(const struct call *call)
 {
     const struct problem *p = &call->problem;
@@ -34,7 +32,7 @@ const struct signature signature_relative_sum = {
     .worked = summed,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
 static void row_relative_sum(const struct oracle *oracle, int o, int64_t r, double *want)
 {

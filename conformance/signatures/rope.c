@@ -1,21 +1,20 @@
 /*
- * rope: the rotation of channels of each head by rows of cosines and sines (Su et al.
- * 2104.09864).
+ * rope: rotation of the channels of each head by rows of cosines and sines (Su et al. 2104.09864).
  */
 #include "shared.h"
 
 #include <math.h>
 #include <string.h>
 
-/* 0.5 of the product, as much of the fma or of the other product, and of the sum, which may be
- * twice as large. */
+/* Error limit in ulp of the larger product. Fused: 0.5 for the product and 1 for the fma, whose
+ * result may be twice as large. Otherwise 0.5 for each product and 1 for the sum. */
 static double most_error(const struct problem *p, bool fused)
 {
     (void)p;
     return fused ? 1.5 : 2.0;
 }
 
-/* In place the channels that do not turn need not be touched. */
+/* In place, unrotated channels need not be read or written. */
 static int64_t turned(const struct problem *p)
 {
     return p->batch * p->tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
@@ -44,9 +43,9 @@ const struct signature signature_rope = {
     .check = rotations_check,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
-/* Pair i of a row: its two channels, what they hold, what turns them. */
+/* A pair of a row: its two channels, their values, its cosine and sine. */
 struct pair {
     int64_t a, b;
     double x0, x1, c, s;
@@ -79,7 +78,7 @@ static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want
     }
 }
 
-/* Of what turns the larger of two products. */
+/* Rotated channels: the larger of the two products. */
 static void mass_rope(const struct call *call, int64_t r, double *mass)
 {
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
@@ -89,8 +88,8 @@ static void mass_rope(const struct call *call, int64_t r, double *mass)
     }
 }
 
-/* Casts keep a compiler from contracting, and change nothing: products of two f32 are exact in
- * f64, and a sum of two f32 rounded to f64 first rounds to the same f32. */
+/* Casts keep a compiler from contracting, and change nothing: products of two f32 values are exact
+ * in f64, and their sum rounded to f64 first rounds to the same f32. */
 static float unfused(double a, double b, double c, double d)
 {
     const float ab = (float)(a * b), cd = (float)(c * d);

@@ -1,15 +1,15 @@
 /*
- * rope_qk_norm: heads of queries or keys divided by their root mean square, times a weight, and
- * turned as rope_half turns them (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656).
+ * rope_qk_norm: heads of queries or keys are divided by their root mean square, multiplied by a
+ * weight, and rotated as rope_half does (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656).
  */
 #include "shared.h"
 
 #include <float.h>
 #include <math.h>
 
-enum { EPSILON, WEIGHT_OFFSET, ACROSS_HEADS }; /* its own parameters */
+enum { EPSILON, WEIGHT_OFFSET, ACROSS_HEADS }; /* the signature's own parameters */
 
-/* Of both signs; where inputs are special the larger ones are zeros. */
+/* Fills weights of both signs. If inputs are special, weights of at least 4 become zeros. */
 static bool fill_weight(struct call *call, void *to, int64_t n)
 {
     struct problem plain = call->problem;
@@ -21,14 +21,14 @@ static bool fill_weight(struct call *call, void *to, int64_t n)
     return true;
 }
 
-/* ---- The most it may be off ---- */
+/* ---- Error limit ---- */
 
-/* See the comment of the kernel.  Each v is right to theta = k 2^-24 and terms in its square; a
- * product of a whole f32 library adds half a rounding to the squares' sum.  In ulp of the larger
- * product, which is at most 2^24 of them: theta of each of two products, and three roundings, of
- * the one product, and of the sum, which may be twice as large; or four, where nothing is fused.
- * One more is for products that underflow (oracle: the unit is no less than 2^-146 times the
- * weights). */
+/* Each normalised channel v has a relative error theta = k 2^-24, plus terms in its square (see the
+ * comment of the kernel). In an f32 library without fma, rounded squares add half a rounding to
+ * their sum. The unit is the ulp of the larger product, which is at most 2^24 ulp. The limit is
+ * theta for each product; one ulp for each product that is rounded, one if fused or else two; two
+ * for the sum, which may be twice as large; and one for products that underflow, as mass_of()
+ * returns a unit of at least 2^-146 times the weights. */
 static double most_error(const struct problem *p, bool fused)
 {
     const double partial = ceil((double)p->dim / 64.0) + 8.0;
@@ -68,9 +68,9 @@ const struct signature signature_rope_qk_norm = {
     .check = rotations_check,
 };
 
-/* ---- The oracle: rows ---- */
+/* ---- Expected rows ---- */
 
-/* The channels whose squares are summed for a row: those of its token's heads, or of its own. */
+/* Channels whose squares are summed for a row: its own, or all those of its token. */
 struct summed {
     const float *x;
     int64_t n;
@@ -83,8 +83,7 @@ static struct summed summed_of(const struct call *call, int64_t r)
     return (struct summed){ call->x + (r - r % heads) * p->dim, heads * p->dim };
 }
 
-/* Of a row: what divides its channels, in 256 bits where all is finite; else the f32 value, 0 or
- * NaN, which is what there is to know. */
+/* Factor of a row: `root` in 256 bits if all inputs are finite, otherwise `scale`, 0 or NaN. */
 struct norm {
     bool finite;
     double scale;
@@ -110,8 +109,8 @@ static struct norm norm_of(const struct call *call, int64_t r)
     return (struct norm){ true, 1.0, big_exp(log) };
 }
 
-/* A channel before it turns, but for the root: as a number of 256 bits, and in f64, which knows
- * signs of zeros and classes. */
+/* A channel before rotation, without the root: in 256 bits, and in f64 for signs of zeros and
+ * NaN. */
 struct channel {
     struct big exact;
     double value;
@@ -131,7 +130,7 @@ static struct channel channel_of(const struct call *call, const struct norm *nor
     return channel;
 }
 
-/* a c + b s, rounded to odd; an exact zero has the sign that f64 gives it. */
+/* Returns a c + b s, rounded to odd. An exact zero has the sign of the f64 result. */
 static double turned(const struct norm *norm, struct channel a, double c, struct channel b,
                      double s)
 {
@@ -166,9 +165,9 @@ static void row_norm(const struct oracle *oracle, int o, int64_t r, double *want
     }
 }
 
-/* ---- The oracle: units of errors ---- */
+/* ---- Units of errors ---- */
 
-/* A channel's magnitude before it turns, in f64: a unit needs no more. */
+/* Returns the magnitude of a channel before rotation, in f64, which suffices for a unit. */
 static double magnitude(const struct call *call, double root, int64_t r, int64_t k,
                         double *weight)
 {
@@ -178,7 +177,8 @@ static double magnitude(const struct call *call, double root, int64_t r, int64_t
     return fabs((double)call->x[r * p->dim + k]) * root * *weight;
 }
 
-/* Of two products: no less than what underflows in between may leave, unless nothing is left. */
+/* Returns the larger product, or the least unit that allows for underflow in between if that is
+ * larger. It is 0 if both products are 0. */
 static double mass_of(double a, double b, double weight_a, double weight_b)
 {
     const double most = fmax(a, b), floor = fmax(1.0, fmax(weight_a, weight_b)) * 0x1p-123;

@@ -1,6 +1,4 @@
-/*
- * rope_table: cosines and sines of the rotary angles (Su et al. 2104.09864).
- */
+/* rope_table: cosines and sines of the rotary angles (Su et al. 2104.09864). */
 #include "shared.h"
 
 #define PAIRS .dims = { DIM_BATCH, DIM_TOKEN, DIM_PAIR }

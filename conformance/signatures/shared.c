@@ -1,6 +1,4 @@
-/*
- * What several signatures share: see shared.h.
- */
+/* Functions that several signatures share; see shared.h. */
 #include "shared.h"
 
 int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -1,6 +1,4 @@
-/*
- * What several signatures share.
- */
+/* Functions and table rows that several signatures share. */
 #ifndef POSENC_SIGNATURES_SHARED_H
 #define POSENC_SIGNATURES_SHARED_H
 
@@ -11,10 +9,10 @@ int64_t lesser(int64_t a, int64_t b);
 
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }
 
-/* Rows of a table that the tokens ask for, at most. */
+/* Returns an upper bound of the rows of a table that the tokens use. */
 int64_t tokens_rows_used(const struct problem *p);
 
-/* Heads that turn by rows of cosines and sines. */
+/* Checks head_dim and rotary_dim of kernels that rotate. */
 bool rotations_check(struct call *call);
 
 #define ANGLES(signature, member, from)                                                        \
@@ -24,8 +22,8 @@ bool rotations_check(struct call *call);
                                    .cached = true                                              \
     }
 
-/* Columns by relative position: those of DeBERTa, Shaw and Transformer-XL.  The index by query -
- * key; an empty call has those of one query or one key. */
+/* Return the number of columns of DeBERTa, Shaw or Transformer-XL and the size of their index by
+ * query - key, and fill that index. An empty call has the index of one query or one key. */
 int64_t columns_of(const struct problem *p);
 int64_t columns_index_size(const struct problem *p);
 bool columns_fill_index(struct call *call, void *index, int64_t n);

@@ -1,7 +1,4 @@
-/*
- * sinusoidal: a table of sines and cosines, or activations and that table (Vaswani et al.
- * 1706.03762).
- */
+/* sinusoidal: sines and cosines, alone or added to activations (Vaswani et al. 1706.03762). */
 #include "shared.h"
 
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }

@@ -1,6 +1,4 @@
-/*
- * t5: a bias by bucket of the distance (Raffel et al. 1910.10683).
- */
+/* t5: a bias by bucket of the distance (Raffel et al. 1910.10683). */
 #include "shared.h"
 
 enum { MOST_BUCKETS = 4096, MOST_DISTANCE = (1 << 24) - 1 };
@@ -18,7 +16,7 @@ static bool check_buckets(struct call *call)
 
 static int64_t buckets(const struct problem *p) { return p->num_buckets; }
 
-/* Of one direction. */
+/* Returns the number of buckets in one direction. */
 static int64_t n_thresholds(const struct problem *p)
 {
     return p->bidirectional ? p->num_buckets / 2 : p->num_buckets;
@@ -49,7 +47,7 @@ const struct signature signature_t5 = {
     .check = check_buckets,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
 static void row_t5(const struct oracle *oracle, int o, int64_t r, double *want)
 {

@@ -1,16 +1,15 @@
 /*
- * window: a bias by index in a window (Swin, Liu et al. 2103.14030; BEiT, Bao et al.
- * 2106.08254).
+ * window: a bias by index in a window (Swin, Liu et al. 2103.14030; BEiT, Bao et al. 2106.08254).
  */
 #include "shared.h"
 
-/* Rows that the index of a window asks for. */
+/* Returns the rows that the index of a window uses. */
 static int64_t own_differences(const struct problem *p)
 {
     return (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
 }
 
-/* Rows of the table, which may be longer; a scattered index takes what rows there are. */
+/* Returns the rows of the table, which may be longer. A scattered index uses all of them. */
 static int64_t differences(const struct problem *p)
 {
     return p->distances > 0 ? p->distances : own_differences(p);
@@ -41,7 +40,7 @@ static bool fill_index(struct call *call, void *to, int64_t n)
     return call_check(call, status, "window_height or window_width", p->window_height, 1, 256);
 }
 
-/* Once for all batches. */
+/* The index is read once for all batches. */
 static int64_t fetched(const struct call *call)
 {
     const struct problem *p = &call->problem;
@@ -67,7 +66,7 @@ const struct signature signature_window = {
     .check = check_window,
 };
 
-/* ---- What its rows should be ---- */
+/* ---- Expected rows ---- */
 
 static void row_window(const struct oracle *oracle, int o, int64_t r, double *want)
 {
