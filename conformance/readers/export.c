@@ -1,7 +1,7 @@
 /*
- * Golden vectors as files for other programs: see export.h.
+ * Golden vectors as files for other programs; see export.h.
  *
- *     MANIFEST.json      {"schema": "posenc.vectors/1", "version", "cases": how many,
+ *     MANIFEST.json      {"schema": "posenc.vectors/1", "version", "cases": their number,
  *                         "files": {name: {"bytes", "sha256"}}}
  *     GROUP.json         {"schema", "group", "tensors", "defaults", "notes": of the flags,
  *                         "cases": [{"id", "kernel", "flags", "note", "source", "params",
@@ -23,7 +23,7 @@
 
 static const char schema[] = "posenc.vectors/1";
 
-/* Where files go, and what the manifest says of them. */
+/* Destination of the files, and their entries in the manifest. */
 struct exporter {
     const struct vectors *vectors;
     vectors_sink *sink;
@@ -45,7 +45,7 @@ static bool give_json(struct exporter *to, const char *name, const json_t *root)
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_SORT_KEYS);
     const size_t length = text ? strlen(text) : 0;
     if (text)
-        text[length] = '\n'; /* in the place of the NUL */
+        text[length] = '\n'; /* replaces the NUL */
     const bool good = text && give(to, name, text, length + 1);
     free(text);
     return good;
@@ -65,8 +65,8 @@ static json_t *value_of(const struct field *field, const struct problem *problem
     return json_integer((json_int_t)bits);
 }
 
-/* The parameters that differ from what problem_blank() has, or what all are when a case does not
- * name them.  Sections are a parameter each. */
+/* Adds the parameters that differ from problem_blank(), or all defaults. Each section is a
+ * parameter of its own. */
 static void add_params(json_t *params, const struct problem *problem, bool defaults)
 {
     struct field field;
@@ -113,7 +113,7 @@ static json_t *notes_of(const struct vectors *vectors, size_t first, size_t end)
 
 /* ---- Tensors ---- */
 
-/* Whether two cases differ in how they are stored, and not in what an output should be. */
+/* Returns true if two cases differ in dtype alone and have the same expected output. */
 static bool same_but_stored(const struct vector_case *a, const struct vector_case *b, int o)
 {
     const char *dtype_a = strchr(a->id, '/') + 1, *dtype_b = strchr(b->id, '/') + 1;
@@ -121,7 +121,7 @@ static bool same_but_stored(const struct vector_case *a, const struct vector_cas
            strcmp(strchr(dtype_a, '/'), strchr(dtype_b, '/')) == 0;
 }
 
-/* The case whose tensor an output of a case is: the first that differs in storage alone. */
+/* Returns the case that holds the tensor of an output: the first that differs in dtype alone. */
 static const struct vector_case *holder(const struct vector_case *first,
                                         const struct vector_case *c, int o)
 {
@@ -135,7 +135,7 @@ static void name_tensor(const struct vector_case *c, int o, char name[TENSOR_NAM
     snprintf(name, TENSOR_NAME, "%s.%s", c->id, c->output_names[o]);
 }
 
-/* The file of tensors of the cases from `first` up to `end`, a group; to be freed, or NULL. */
+/* Returns the file of tensors of the cases from `first` to `end` - 1, to be freed, or NULL. */
 static void *make_tensors(const struct vectors *vectors, size_t first, size_t end,
                           size_t *bytes)
 {
@@ -168,9 +168,10 @@ static void *make_tensors(const struct vectors *vectors, size_t first, size_t en
 
 enum { KEY_BYTES = 128 };
 
-/* By the parameters they follow from: slopes of ALiBi as exact hexadecimal f32, least distances
- * of T5's buckets, rows of a window's table for each query and key, columns of terms for each
- * query - key from the least on.  Returns what they are called, NULL where a call has none. */
+/* Lists the numbers of a call, and writes the parameters that they follow from as their key.
+ * Returns their name, or NULL if the call has none. They are slopes of ALiBi as exact hexadecimal
+ * f32, least distances of T5's buckets, rows of a window's table for each query and key, or columns
+ * of terms for each query - key from the least on. */
 static const char *numbers_of(const struct oracle *oracle, char key[KEY_BYTES], json_t *list)
 {
     const struct problem *p = &oracle->call->problem;
@@ -207,7 +208,7 @@ static const char *numbers_of(const struct oracle *oracle, char key[KEY_BYTES], 
     return "relative_columns";
 }
 
-/* Adds to a group's manifest what a case is made from. */
+/* Adds the numbers that a case is made from to its group. */
 static bool add_numbers(json_t *root, const struct problem *problem)
 {
     struct call call;
@@ -232,7 +233,7 @@ static bool add_numbers(json_t *root, const struct problem *problem)
 
 /* ---- Groups ---- */
 
-/* `first` is the group's. */
+/* Returns the JSON of a case. `first` is the first case of its group. */
 static json_t *case_of(const struct vector_case *first, const struct vector_case *c)
 {
     json_t *want = json_array();

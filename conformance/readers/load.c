@@ -1,6 +1,6 @@
 /*
- * Golden vectors from files, those of a folder or of a pack.  A pack has SHA256SUMS and what that
- * lists one after another, each with its name and how many bytes it has:
+ * Reads golden vectors from a folder or a pack. A pack holds SHA256SUMS and the files that it
+ * lists, each after its name and its size in bytes:
  *
  *     posenc.vectors/3
  *     vectors/SHA256SUMS 5175
@@ -8,9 +8,9 @@
  *     cases/flags.txt 1816
  *     ...
  *
- * The hash of SHA256SUMS, which every file has to agree with, names the set; the set that this program was built with is
- * the official one.  A case that differs from another in storage alone has
- * no tensor of its own: it is the one of the same case in f32, or in f16.
+ * The hash of SHA256SUMS identifies the set. The set that this program was built with is the
+ * official one. A case that differs from another in dtype alone has no tensor of its own, but uses
+ * that of the case in f32, or in f16.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cases.h"
@@ -27,7 +27,7 @@
 
 const char pack_magic[] = "posenc.vectors/3";
 
-/* More than any set of ours has many times over. */
+/* Limits many times above the sizes of our sets. */
 enum { PATH_BYTES = 1024, MOST_FILES = 1024, MOST_CASES = 1 << 14 };
 
 static const char *const official_sums[] = {
@@ -36,10 +36,10 @@ static const char *const official_sums[] = {
 };
 
 struct file {
-    const char *name; /* as SHA256SUMS has it */
-    char *data;       /* with a NUL after it */
+    const char *name; /* as in SHA256SUMS */
+    char *data;       /* followed by a NUL */
     size_t bytes;
-    bool hashed; /* and as SHA256SUMS says */
+    bool hashed; /* has the hash of SHA256SUMS */
 };
 
 struct files {
@@ -89,7 +89,7 @@ static bool read_one(struct files *files, const char *name, char *error)
     return data && add_file(files, name, data, bytes, error);
 }
 
-/* All files of a folder in it whose names match, by name. */
+/* Reads all files of a folder whose names match the pattern, sorted by name. */
 static bool read_some(struct files *files, const char *folder, const char *pattern, char *error)
 {
     struct dirent **entries = NULL;
@@ -118,8 +118,7 @@ static bool read_cases(struct files *files, char *error)
 
 /* ---- Files of a pack ---- */
 
-/* "vectors/SHA256SUMS 5175\n": the name and the size, and where the line ends; NULL: it is no such
- * line. */
+/* Reads a line such as "vectors/SHA256SUMS 5175\n"; returns its newline, or NULL if malformed. */
 static char *read_head(char *at, const char *end, char name[PATH_BYTES], size_t *size)
 {
     enum { LINE = PATH_BYTES + 24 };
@@ -180,7 +179,7 @@ static bool read_pack(struct files *files, char *error)
 
 /* ---- Hashes ---- */
 
-/* One line of SHA256SUMS: the file has the hash that it says. */
+/* Compares the hash of a file with its line in SHA256SUMS. */
 static bool right_hash(const struct files *files, const char *line, char *error)
 {
     char text[PATH_BYTES], said[65], hash[65], name[PATH_BYTES];
@@ -203,7 +202,7 @@ static bool right_hash(const struct files *files, const char *line, char *error)
                files->path, name, file->bytes, hash, said);
 }
 
-/* Whether these are the hashes that the program was built with. */
+/* Returns true if these are the hashes that the program was built with. */
 static bool are_official(const struct file *sums)
 {
     char *text = lines_joined(official_sums);
@@ -212,13 +211,13 @@ static bool are_official(const struct file *sums)
     return same;
 }
 
-/* SHA256SUMS has a line for every other file, with the hash that it has. */
+/* Requires a line of SHA256SUMS for each other file, with its hash. */
 static bool right_hashes(struct vectors *vectors, const struct files *files, char *error)
 {
     struct file *sums = need_file(files, SUMS, error);
     if (!sums)
         return false;
-    sums->hashed = true; /* names the set */
+    sums->hashed = true; /* SHA256SUMS itself, whose hash identifies the set */
     sha256_hex(sums->data, sums->bytes, vectors->sha256);
     vectors->official = are_official(sums);
     for (const char *line = sums->data; *line; line = strchr(line, '\n') + 1)
@@ -233,7 +232,7 @@ static bool right_hashes(struct vectors *vectors, const struct files *files, cha
 
 /* ---- Cases ---- */
 
-/* The cases of a file. */
+/* Reads the cases of a file. */
 static bool read_group(struct vectors *vectors, const char *group, const char *text,
                        const char *path, size_t *room, char *error)
 {
@@ -242,7 +241,7 @@ static bool read_group(struct vectors *vectors, const char *group, const char *t
     if (good && list.n > MOST_CASES - vectors->n)
         good = tell_wrong(error, "%s: %zu cases: expected at most %d in a set", path,
                           vectors->n + list.n, MOST_CASES);
-    vectors->arena = list.arena; /* what is read stays as long as the vectors */
+    vectors->arena = list.arena; /* texts of problems live as long as the vectors */
     for (size_t i = 0; i < list.n && good; i++) {
         char why[VECTORS_ERROR] = "no memory";
         if (is_shape(&list.lines[i]))
@@ -274,7 +273,7 @@ static const struct array *find_tensor(const char *id, const char *output,
     return NULL;
 }
 
-/* Outputs of a case: those that there are. */
+/* Sets those outputs of a case that have a tensor. */
 static bool set_outputs(struct vectors *vectors, struct vector_case *c,
                         const struct array *arrays, size_t n)
 {
@@ -296,7 +295,7 @@ static bool set_outputs(struct vectors *vectors, struct vector_case *c,
     return c->n_outputs > 0;
 }
 
-/* Of the cases from `first` on, which are a group. */
+/* Sets the outputs of the cases from `first` on, which form a group. */
 static bool read_tensors(struct vectors *vectors, const struct files *files, size_t first,
                          char *error)
 {

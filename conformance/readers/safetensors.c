@@ -1,9 +1,9 @@
 /*
- * safetensors: u64 length of a JSON header, the header, the tensors' bytes one after another.
+ * safetensors: the length of a JSON header as u64, the header, the bytes of the tensors.
  *
  *     {"name": {"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 48]}, ...}
  *
- * The header is filled up with spaces to a multiple of 8, so that the data are aligned.
+ * Spaces pad the header to a multiple of 8 bytes, so that the data are aligned.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "safetensors.h"
@@ -56,12 +56,12 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-/* One member of the header, whose end is *at from now on; false when it is malformed or points
- * outside the data. */
+/* Reads a member of the header and moves *at behind it. Returns false if the member is malformed or
+ * refers to bytes outside the data. */
 static bool read_entry(struct arena *arena, const char **at, const double *values, size_t bytes,
                        struct array *array)
 {
-    enum { ENTRY = 320, MOST = 999999999 }; /* longer than any there is */
+    enum { ENTRY = 320, MOST = 999999999 }; /* longer than any entry of ours */
     char entry[ENTRY], name[128];
     size_t rows, width, from, to;
     int used = 0;
@@ -70,7 +70,7 @@ static bool read_entry(struct arena *arena, const char **at, const double *value
                "\"%127[^\"]\":{\"dtype\":\"F64\",\"shape\":[%9zu,%9zu],"
                "\"data_offsets\":[%9zu,%9zu]}%n",
                name, &rows, &width, &from, &to, &used) != 5 ||
-        used == 0 || rows > MOST || width > MOST) /* also what began with a minus */
+        used == 0 || rows > MOST || width > MOST) /* %zu accepts a minus sign */
         return false;
     *at += used;
     *array = (struct array){ .name = arena_text(arena, name, strlen(name)),
@@ -113,8 +113,8 @@ bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
     return true;
 }
 
-/* "\x93NUMPY" 1 0, u16 length, a Python dictionary filled up with spaces so that the data begin at
- * a multiple of 64, a newline, the data. */
+/* The format is "\x93NUMPY" 1 0, u16 length, a Python dictionary and a newline, then the data.
+ * Spaces pad the dictionary, so that the data begin at a multiple of 64 bytes. */
 void npy_write(const struct array *array, FILE *out)
 {
     enum { BEFORE = 10, HEADER = 128 - BEFORE };

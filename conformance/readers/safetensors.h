@@ -11,19 +11,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A dense, little-endian matrix.  dtype is "F64", "F32", "F16" or "BF16". */
+/* A dense, little-endian matrix. dtype is "F64", "F32", "F16" or "BF16". */
 struct array {
     const char *name, *dtype;
     int64_t rows, width;
     const void *data;
 };
 
-/* Write errors show in the stream; names need no escapes in JSON.  False without memory. */
+/* Writes a file; returns false if out of memory. Write errors show in the stream. Names must need
+ * no escapes in JSON. */
 bool safetensors_write(const struct array *arrays, size_t n, FILE *out);
-void npy_write(const struct array *array, FILE *out); /* none of BF16 */
+void npy_write(const struct array *array, FILE *out); /* not BF16 */
 
-/* What safetensors_write() made of F64 alone; names and numbers, in the host's byte order, come
- * from the arena.  False with what is wrong. */
+/* Reads a file that safetensors_write() made of F64 alone. Names and numbers, in the host's byte
+ * order, come from the arena. Returns false and a message on error. */
 bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
                       struct array **arrays, size_t *n, char *error);
 

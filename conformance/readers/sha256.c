@@ -1,12 +1,10 @@
-/*
- * SHA-256 (FIPS 180-4, sections 4.1.2, 5.1.1, 6.2), for naming and checking files.
- */
+/* SHA-256 (FIPS 180-4, sections 4.1.2, 5.1.1, 6.2), to identify and check files. */
 #include "vectors.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The first 32 bits of the fractions of the cube roots of the first 64 primes (4.2.2). */
+/* First 32 bits of the fractions of the cube roots of the first 64 primes (4.2.2). */
 static const uint32_t round_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
     0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,

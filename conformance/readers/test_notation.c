@@ -1,7 +1,7 @@
 /*
- * test_notation [PACK]: what is printed is read as the same problem, for every golden case and
- * every problem compiled in; bad lines are refused with what is wrong and what is accepted; and no text,
- * however mangled, does harm.
+ * test_notation [PACK]: tests that each golden case and compiled-in problem is printed and read
+ * back unchanged, that bad lines are rejected with the right message, and that mangled text does no
+ * harm.
  */
 #include "conformance/problem/cases.h"
 #include "vectors.h"
@@ -21,7 +21,7 @@ static void require(bool good, const char *what, const char *detail)
     failures++;
 }
 
-/* Ends a test: the line of TAP. */
+/* Ends a test with its line of TAP. */
 static void done(const char *what)
 {
     static int before;
@@ -78,7 +78,7 @@ static void require_compiled_in(void)
             require_same(&line->problem, line->name);
 }
 
-/* Every parameter of every kernel, those that signatures declare for themselves among them. */
+/* Tests every parameter of every kernel, including those of a signature alone. */
 static void require_fields(void)
 {
     struct field field;
@@ -95,7 +95,7 @@ static void require_fields(void)
         }
 }
 
-/* Values that a decimal may lose, and ends of the integers. */
+/* Tests values that a decimal may lose, and the ends of the integers. */
 static void require_numbers(void)
 {
     for (uint64_t i = 0; i < 3000; i++) {
@@ -114,14 +114,14 @@ static void require_numbers(void)
     }
 }
 
-/* ---- What is read, what is refused ---- */
+/* ---- Accepted and rejected text ---- */
 
 static const char *const examples[] = {
 #include "notation.inc"
 };
 enum { N_EXAMPLES = sizeof examples / sizeof *examples };
 
-/* A line that was read, as it is printed; "nothing" past the last. */
+/* Prints a line that was read, or "nothing" past the last. */
 static void print_line(const struct problem_list *list, size_t i, char line[LINE])
 {
     snprintf(line, LINE, "nothing");
@@ -134,7 +134,7 @@ static void print_line(const struct problem_list *list, size_t i, char line[LINE
     line[n - (line[n - 1] == ' ')] = '\0';
 }
 
-/* Both words of "A ... B" are in a message. */
+/* Returns true if a message contains both words of "A ... B". */
 static bool has_words(const char *message, const char *words)
 {
     const char *dots = strstr(words, " ... ");
@@ -143,7 +143,7 @@ static bool has_words(const char *message, const char *words)
     return strstr(message, a) && (!dots || strstr(message, dots + 5));
 }
 
-/* What is said of a text: '=', line `i` of what is read of it, or '!', why it is refused. */
+/* Compares a result with an example: '=' is line `i` as printed, '!' the words of the message. */
 static void require_said(const char *example, bool read, const struct problem_list *list,
                          size_t i, const char *error)
 {
@@ -156,7 +156,7 @@ static void require_said(const char *example, bool read, const struct problem_li
         require(read && strcmp(line, said) == 0, said, read ? line : error);
 }
 
-/* Texts, each followed by what is said of it. */
+/* Tests the examples: texts, each followed by its expected results. */
 static void require_examples(void)
 {
     for (int k = 0; k < N_EXAMPLES;) {
@@ -191,7 +191,7 @@ static const char *const seeds[] = {
     "alibi_add x dtype=bf16 x_scale=0.088388346 causal=true seed=18446744073709551615 | | n",
 };
 
-/* Pieces of the text, one after another, become another piece of it or a character. */
+/* Replaces pieces of a text by other pieces of it or by a character, 1 to 6 times. */
 static void mangle(char text[LINE], uint64_t seed)
 {
     static const char some[] = "=/|, \n\t#with\\0-+.e9x\xff";
@@ -208,7 +208,7 @@ static void mangle(char text[LINE], uint64_t seed)
     }
 }
 
-/* What is still read is printed and read as itself. */
+/* Any mangled text that is accepted must be printed and read back unchanged. */
 static void require_harmless(uint64_t rounds)
 {
     char text[LINE];

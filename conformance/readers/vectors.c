@@ -1,6 +1,4 @@
-/*
- * What golden vectors are read from has one form here: flags and cases from lines, files.
- */
+/* Parsing shared by all ways to load golden vectors: flags, cases, whole files. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cost.h"
 #include "base/text/text.h"
@@ -80,8 +78,8 @@ static bool known_flags(const struct vectors *vectors, const struct vector_case 
 
 /* ---- Cases ---- */
 
-/* Inputs follow from the id (FNV-1a), so that a new case leaves the others as they are; those
- * of ONNX from seed 0.  Of a case in f16 or bf16 from the id it has in f32: the same inputs. */
+/* Returns the seed of an id (FNV-1a), so that a new case does not change the others. Cases in f16
+ * or bf16 use the id of the f32 case, to have the same inputs. ONNX cases keep seed 0. */
 static uint64_t seed_of(const char *id)
 {
     uint64_t hash = 2166136261u;
@@ -90,7 +88,7 @@ static uint64_t seed_of(const char *id)
     return hash;
 }
 
-/* All but kernels that compute what they write from positions alone. */
+/* Returns false for kernels whose outputs follow from positions alone. */
 static bool draws_inputs(enum posenc_kernel kernel)
 {
     return !kernel_has_plan(kernel) || kernel_takes_x(kernel);
@@ -109,7 +107,7 @@ const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
     return n < ID ? arena_text(&vectors->arena, id, (size_t)n) : NULL;
 }
 
-/* Far more than any of ours: what a case costs is small, whoever states it. */
+/* Limits far above our cases, so that any case is cheap whoever states it. */
 static const struct problem_limits limits = { .bytes = 1 << 26,
                                               .values = 1 << 22,
                                               .whom = "the most of a golden case" };
