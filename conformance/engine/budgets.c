@@ -1,9 +1,9 @@
 /*
- * The budgets: which error each family's tables may have, by range of positions (see
- * budgets.txt).  Reading them, finding a row, and the ratchet that only ever lowers a limit.
+ * Error limits ("budgets") of the tables of each backend family, by range of positions. Reads them,
+ * finds a row, and lowers limits to measured errors; limits are never raised.
  *
  * A line is  kernel family profile range metric limit witness ; the witness is the rest of the
- * line.  Empty lines and lines that begin with # are comments.
+ * line. Empty lines and lines that begin with # are comments.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "judge.h"
@@ -48,7 +48,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-/* Of a backend that is here, or of one that has rows of its own in the built-in budgets. */
+/* Returns true for the family of a present backend, or of one with rows in the built-in limits. */
 static bool is_family(const char *name)
 {
     const struct posenc_backend *backend;
@@ -73,10 +73,9 @@ static bool is_table(const char *name)
     return kernel != POSENC_KERNEL_COUNT && strcmp(kernel_stage(kernel), "table") == 0;
 }
 
-/* The columns of a row in their order. */
 enum column { KERNEL, FAMILY, PROFILE, RANGE, METRIC, LIMIT, WITNESS, COLUMNS };
 
-/* Returns the error in a name of a row, and the column of that name; NULL where all exist. */
+/* Returns the error in a name of a row, and the column of that name; NULL if all names exist. */
 static const char *wrong_name(const struct budget *b, enum column *column)
 {
     static const char *const metrics[] = { "ulp", "abs" };
@@ -105,7 +104,8 @@ static bool is_of(const struct budget *b, const char *kernel, const char *family
 
 /* ---- Lines ---- */
 
-/* Sets at[column] to where each column of a row begins, and at[COLUMNS] to where a line that is no row goes wrong. */
+/* Parses a line. Sets at[column] to the start of each column, at[COLUMNS] to the place of an
+ * error. */
 static enum kind parse_line(const char *line, struct budget *b, int at[COLUMNS + 1])
 {
     memset(at, 0, (COLUMNS + 1) * sizeof *at);
@@ -128,8 +128,8 @@ static enum kind parse_line(const char *line, struct budget *b, int at[COLUMNS +
     return ROW;
 }
 
-/* The next line without its end, where there is one; what is too long, or holds a NUL, is neither
- * a row nor a comment. */
+/* Reads the next line without its newline; returns false at the end. A line that is too long or
+ * holds a NUL is neither a row nor a comment. */
 static bool next_line(FILE *file, char line[MAX_LINE], struct budget *b, enum kind *kind,
                       int at[COLUMNS + 1])
 {
@@ -143,8 +143,8 @@ static bool next_line(FILE *file, char line[MAX_LINE], struct budget *b, enum ki
     return true;
 }
 
-/* Returns true if row n has names that exist, and is the only one of these; else writes a message and sets *place to
- * the place in the line that it is about. */
+/* Returns true if the names of row n exist and no earlier row has the same ones. Otherwise writes a
+ * message and sets *place to its place in the line. */
 static bool check_row(const struct budget *rows, size_t n, enum kind kind, const char *line,
                       const int at[COLUMNS + 1], int *place, char *error)
 {
@@ -172,7 +172,7 @@ static bool check_row(const struct budget *rows, size_t n, enum kind kind, const
     return !wrong;
 }
 
-/* Takes the place of the table where all of it is good. */
+/* Reads a file, and replaces the table if all of its rows are valid. */
 static int read_all(FILE *file, const char *name, char *error)
 {
     static struct budget rows[MAX_BUDGETS + 1];
@@ -228,10 +228,10 @@ const struct budget *budget_find(const char *kernel, const char *family, const c
     return NULL;
 }
 
-/* ---- The ratchet ---- */
+/* ---- Lowering limits ---- */
 
-/* The least number of three significant digits that is not below: a thousandth of the value is
- * at most one in the last of them. */
+/* Returns the least number of three significant digits that is not below the value. A step of
+ * 1/1000 of the value is at most one unit of the last digit. */
 static double round_up(double value)
 {
     char text[32];
@@ -243,7 +243,7 @@ static double round_up(double value)
     return rounded;
 }
 
-/* The worst result a row speaks for, or NULL. */
+/* Returns the worst result that a row applies to, or NULL. */
 static const struct conf_result *worst_of(const struct budget *b,
                                           const struct conf_result *results, size_t n)
 {

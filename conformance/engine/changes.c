@@ -1,6 +1,4 @@
-/*
- * Runs the same problems on two subjects and tells what differs: see changes.h.
- */
+/* Runs the same problems on two implementations and reports differences; see changes.h. */
 #include "changes.h"
 #include "conformance/problem/cases.h"
 #include "judge.h"
@@ -12,7 +10,7 @@
 
 const char *const change_what_name[] = { "status", "error", "bits" };
 
-enum { MOST_ROWS = 256 }; /* of a problem that are held against the truth */
+enum { MOST_ROWS = 256 }; /* of a problem that are compared with the oracle */
 
 struct finding {
     const struct changes_ask *ask;
@@ -50,7 +48,7 @@ bool change_of_case(struct change *change, const struct conf_result *base,
 
 /* ---- Bits ---- */
 
-/* The next value of a row that moved, from one on; n: there is none. */
+/* Returns the index of the next value that moved from `from` on, or n. */
 static int64_t next_moved(const float *was, const float *is, int64_t from, int64_t n)
 {
     if (from == 0 && n > 0 && memcmp(was, is, (size_t)n * sizeof *was) == 0)
@@ -60,8 +58,8 @@ static int64_t next_moved(const float *was, const float *is, int64_t from, int64
     return from;
 }
 
-/* Two calls of a problem that went through, and who judges what moved between them: by what either
- * side promises, for a call as the library of this program makes it. */
+/* Two calls of a problem whose outputs differ, and a comparison of each with the oracle, within the
+ * limits of its backend. The oracle's call is made by the library of this program. */
 struct moving {
     struct change *change;
     const struct call *was, *is;
@@ -71,7 +69,7 @@ struct moving {
     double most[2]; /* errors of the two */
 };
 
-/* Keeps the value that is worst on either side; whether this one is. */
+/* Counts a value that moved; returns true and keeps it if it is the worst on either side. */
 static bool weigh(struct moving *m, int64_t r, int64_t column, const float got[2], double want,
                   double mass)
 {
@@ -166,7 +164,7 @@ static void compare_outputs(struct finding *f, struct change *c, const struct ca
     }
 }
 
-/* A problem on both sides, where options ask for it and both have its types. */
+/* Runs a problem on both sides, if the options select it and both support its types. */
 static void compare_runs(struct finding *f, const struct problem *p, const char *suite,
                          const char *before, const char *name)
 {

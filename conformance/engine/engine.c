@@ -1,7 +1,6 @@
 /*
- * The engine runs the suites that it is handed on one subject, kernel by kernel.  If a backend
- * cannot run here, each of its kernels has a result that says why; a kernel that a backend
- * provides and no case entered is a failure.
+ * Runs suites on one implementation, kernel by kernel. If a backend cannot run here, each of its
+ * kernels gets a result with the reason. A provided kernel that no case runs is a failure.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suite.h"
@@ -37,7 +36,8 @@ static bool is_excepted(const struct conf_options *options, const char *id)
     return false;
 }
 
-/* What is left to another run is told, so that whoever counts ids knows all of them. */
+/* Returns true if this run should do a check. Others are reported as CONF_ELSEWHERE, so that the
+ * sink knows all ids. */
 static bool is_wanted_here(struct suite_run *run, const char *id)
 {
     const struct conf_options *options = run->options;
@@ -69,7 +69,7 @@ void suite_report(struct suite_run *run, struct conf_result *result)
     run->sink(run->user, result);
 }
 
-/* A result that says why a kernel has no other, lest it be missing from a report unseen. */
+/* Reports a result that explains the lack of others, so that no kernel is missing from a report. */
 static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
                           enum conf_status status, const char *reason)
 {

@@ -1,6 +1,6 @@
 /*
- * What the conformance engine is asked and what it answers: options, results, limits.  libc
- * only, so that it runs on any target.  suites/suites.h has what runs it.
+ * Options and results of the conformance engine. Needs libc only, so that it runs on any target.
+ * suites/suites.h declares the functions that run it.
  */
 #ifndef POSENC_ENGINE_H
 #define POSENC_ENGINE_H
@@ -16,14 +16,14 @@ enum conf_status {
     CONF_UNSUPPORTED,
     CONF_SKIPPED,
     CONF_WEAK,
-    CONF_ELSEWHERE /* not run: options->wants left it to another run; no result of this one */
+    CONF_ELSEWHERE /* left to another run by options->wants; this run has no result */
 };
 extern const char *const conf_status_name[];
 
 enum { PROBLEM_LINE = 640, MOST_EXCEPT = 8 };
 
-/* Of problems that are drawn: classes of values of fields that some problem had, of all; pairs of
- * classes that one did. */
+/* Coverage of random problems: classes of values of fields that some problem had, out of all, and
+ * pairs of classes in one problem. */
 struct conf_classes {
     int met, of;
     int64_t pairs;
@@ -36,63 +36,58 @@ struct conf_result {
     const char *profile; /* exact, hf_f32, given */
     const struct posenc_backend *backend;
     enum conf_status status;
-    char reason[200]; /* why it failed, was skipped, ... */
-    /* That it failed on, as --problem takes it (notation.h); "" where it has none, or a line that
-     * does not fit. */
+    char reason[200]; /* reason of a failure, skip, ... */
+    /* Problem of a failure, as --problem reads it (notation.h); "" if none, or if too long. */
     char problem[PROBLEM_LINE];
-    const char *metric; /* exact, ulp, pair_ulp, abs; NULL when the case has no error */
+    const char *metric; /* exact, ulp, pair_ulp, abs; NULL: the case has no error */
     double max, limit;
-    double
-        scale; /* what multiplies the table of the case's problem; 0: not known, or no table */
+    double scale;     /* scale of the problem's table; 0: unknown, or no table */
     char witness[96]; /* "position 497577 pair 317" */
     float got;
     double want;
-    const char *range;    /* of positions, "2^20": the budget row; NULL when it has none */
+    const char *range;    /* of positions, "2^20": the row of the error limits; NULL if none */
     const char *coverage; /* exhaustive, searched, sampled */
-    uint64_t checked, misrounded; /* values compared, and how many were not correctly rounded */
-    struct conf_classes classes;  /* none of all: nothing was drawn */
+    uint64_t checked, misrounded; /* values compared; values not correctly rounded */
+    struct conf_classes classes;  /* all zero: no random problems */
 };
 typedef void conf_sink(void *user, const struct conf_result *result);
 
 struct conf_options {
-    bool full;             /* all cases and dense scans; else the quick set */
+    bool full;             /* all cases and dense scans; otherwise the quick set */
     bool exhaustive;       /* every position below 2^20 of the model's frequencies */
-    bool no_accuracy;      /* leave that suite out: in an emulator its scans take too long */
+    bool no_accuracy;      /* omit that suite: its scans take too long in an emulator */
     const char *suite;     /* only this suite; NULL: all */
-    uint64_t seed;         /* of the problems that are drawn; */
-    double budget_s;       /* for so many seconds a kernel and backend at least */
-    const char *case_glob; /* fnmatch on the case id; NULL: all */
-    const char *
-        except[MOST_EXCEPT]; /* globs of ids that an emulator gets wrong; NULL after the last */
+    uint64_t seed;         /* of random problems */
+    double budget_s;       /* least seconds of random problems, by kernel and backend */
+    const char *case_glob; /* fnmatch pattern of case ids; NULL: all */
+    const char *except[MOST_EXCEPT];   /* globs of ids that an emulator gets wrong */
     bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
-    const struct problem *problem;     /* --model: check these problems too, each a result */
+    const struct problem *problem;     /* --model: checked as well, with a result each */
     size_t n_problems;
-    const struct problem *presets; /* and these, the calls of many models: a result in all */
+    const struct problem *presets; /* of many models: one result for all */
     size_t n_presets;
-    const struct problem *only; /* --problem: suite "problem" checks this one */
-    /* NULL, or asked before any work is done for a check: one that is not wanted is told to the
-     * sink as CONF_ELSEWHERE, with nothing but its id, its kernel and its backend. */
+    const struct problem *only; /* --problem: the problem of suite "problem" */
+    /* NULL, or called before any work for a check. If it returns false, the sink gets
+     * CONF_ELSEWHERE with only id, kernel and backend. */
     bool (*wants)(const void *asked, const struct posenc_backend *backend, const char *id);
     const void *asked;
-    const struct vectors
-        *vectors; /* golden vectors, loaded by the caller; NULL: that suite is skipped */
+    const struct vectors *vectors; /* golden vectors; NULL: that suite is skipped */
 };
-/* Whether the options ask for a kernel. */
+/* Returns true if the options select a kernel. */
 bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel);
-/* A problem as its line; "" where it does not fit. */
+/* Writes a problem as a line, or "" if it is too long. */
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
 
-/* Backends whose families may have budgets besides those of the library; they are not copied. */
+/* Registers further backends whose families may have error limits. The array is not copied. */
 void budgets_know(const struct posenc_backend *const *backends, size_t n);
 
-/* The limits from now on: those of a file, or of NULL the built-in ones, which hold until then;
- * 0, or -1 with a message in error (512 bytes). */
+/* Replaces the error limits by those of a file, or by the built-in ones if path is NULL. Returns 0,
+ * or -1 and a message in error (512 bytes). */
 int budgets_read(const char *path, char *error);
 
-/* Lowers the limits of a budgets file to the largest errors among these results (rounded up to
- * three digits), with their witnesses; never raises one.  Keeps order and comments, replaces
- * the file at once.  The number of limits lowered, or -1 with a message in error (512
- * bytes). */
+/* Lowers the limits of a file to the largest errors of these results, rounded up to three digits,
+ * and updates their worst cases; never raises a limit. Order and comments stay, and the file is
+ * replaced atomically. Returns the number of lowered limits, or -1 and a message (512 bytes). */
 int budgets_update(const char *path, const struct conf_result *results, size_t n, char *error);
 
 #endif

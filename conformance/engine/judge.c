@@ -1,7 +1,4 @@
-/*
- * Compares the outputs of a call with what they should be, by the metric and the limit of its
- * kernel (see judge.h).
- */
+/* Compares the outputs of a call with the expected values; see judge.h. */
 #include "judge.h"
 #include "conformance/problem/signature.h"
 
@@ -64,7 +61,8 @@ const struct budget *table_budget(const char *table, const struct posenc_backend
     return own ? own : budget_find(table, "libm", profile, range_name[range]);
 }
 
-/* What scales an absolute limit: half an ulp grows with the binade of the scaled values. */
+/* Returns the factor of an absolute limit, as half an ulp grows with the binade of scaled
+ * values. */
 static double power_above(double scale)
 {
     double power = 1.0;
@@ -79,17 +77,17 @@ static bool power_of_two(double scale)
     return frexp(scale, &exponent) == 0.5;
 }
 
-/* These families round the angle to f64: near zeros of a sine it may be off by this below position
- * 2^10, where limits are in ulp (budgets.txt). */
+/* Error of an angle that is rounded to f64, as these families do. Near zeros of a sine the result
+ * may be off by this below position 2^10, where limits are in ulp (budgets.txt). */
 static const double ANGLE_ERROR = 0x1p-42;
 static bool forms_angle(const char *family)
 {
     return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
 }
 
-/* The f32 profiles round the sine, then its product with a scale.  A sine within L ulp of the
- * real one is k = floor(L + 1/2) steps at most from the correctly rounded one; in ulp of the
- * product a step counts for less than 2 (1 where the scale is a power of two). */
+/* Numerics f32 rounds the sine, then its product with a scale. A sine within L ulp of the exact one
+ * is at most k = floor(L + 1/2) steps from the correctly rounded one. A step counts for less than 2
+ * ulp of the product (1 if the scale is a power of two). */
 static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
 
 void compare_begin(struct comparison *c, struct tally *t)
@@ -97,13 +95,13 @@ void compare_begin(struct comparison *c, struct tally *t)
     *c = (struct comparison){ .tally = t, .how = COMPARE_EXACT, .ratio = -1.0 };
 }
 
-/* Values rounded to odd are known to 2^-28 ulp only. */
+/* Values rounded to odd are known only to 2^-28 ulp. */
 static bool within_limit(const struct comparison *c)
 {
     return c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
 }
 
-/* Puts the place of the worst value into words while its call is there. */
+/* Describes the place of the worst value while its call still exists. */
 static void settle(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
@@ -152,7 +150,7 @@ void compare_next(struct comparison *c, const struct call *call,
 
 static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
 
-/* Unequal classes are infinitely wrong; -1 when classes do not decide. */
+/* Returns infinity for different classes, 0 for equal special values, -1 if magnitudes decide. */
 static double class_error(const struct comparison *c, float got, double want, double mass)
 {
     bool same = false;
@@ -163,7 +161,7 @@ static double class_error(const struct comparison *c, float got, double want, do
     else if (isinf(want) || isinf(got))
         same = (double)got == want;
     else if (want == 0.0 && c->how == COMPARE_PAIR && mass > 0.0)
-        return -1.0; /* products that cancel: what is left of their roundings */
+        return -1.0; /* products that cancel leave their rounding errors */
     else if (want == 0.0 && c->how == COMPARE_SUM && got != 0.0f)
         return -1.0; /* a sum that cancels */
     else if (want == 0.0)
@@ -173,12 +171,12 @@ static double class_error(const struct comparison *c, float got, double want, do
     return same ? 0.0 : (double)INFINITY;
 }
 
-/* What an f32 result is held to: its error in a unit. */
+/* Unit and limit of the error of an f32 result. */
 struct measure {
     double unit, limit;
 };
 
-/* Of x x_scale + v, in ulp of the larger term. */
+/* Returns the measure of x x_scale + v, in ulp of the larger term. */
 static struct measure measure_sum(const struct comparison *c, double x, double want)
 {
     double product = x * (double)c->call->problem.x_scale, value = want - product;
@@ -188,8 +186,7 @@ static struct measure measure_sum(const struct comparison *c, double x, double w
                              (table + 0.5 * spacing(value) + 0.5 * spacing(want)) / unit };
 }
 
-/* The power of two above what xPos scales a value by: where a limit is absolute, it scales with
- * the binade. */
+/* Returns the power of two at or above the factor of xPos, by which absolute limits scale. */
 static double xpos_binade(const struct call *call, int64_t r, int64_t pair)
 {
     const struct problem *p = &call->problem;
@@ -220,7 +217,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     return (struct measure){ fmax(spacing(want), c->least_unit), c->limit };
 }
 
-/* Whether a channel of a rotation is copied. */
+/* Returns true if a channel of a rotation is copied. */
 static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;
@@ -228,7 +225,7 @@ static bool is_copied(const struct comparison *c, int64_t column)
            !problem_turning(p, column).turns;
 }
 
-/* A type's own overflow is no difference of classes. */
+/* Infinity by overflow of a 16-bit type is not a difference of classes. */
 struct stored_error judge_value(const struct comparison *c, int64_t r, int64_t column,
                                 float got, double want, double mass, bool *right)
 {
@@ -251,7 +248,7 @@ struct stored_error judge_value(const struct comparison *c, int64_t r, int64_t c
     return e;
 }
 
-/* Counts a value, and keeps it where it is the worst so far. */
+/* Counts a value, and keeps it if it is the worst so far. */
 static void count_value(struct comparison *c, int o, int64_t r, int64_t column, float got,
                         double want, struct stored_error e, bool right)
 {
@@ -295,14 +292,14 @@ void compare_peers(struct comparison *c, struct comparison *peer, const struct c
     }
 }
 
-/* The larger result of the pair that a channel is rotated in, or its own. */
+/* Returns the larger result of the pair that a channel is rotated in, or its own. */
 static double larger_of_pair(const struct problem *p, const float *row, int64_t channel)
 {
     const int64_t other = problem_turning(p, channel).partner;
     return fmax(fabs((double)row[channel]), fabs((double)row[other]));
 }
 
-/* How far a result is from that of a peer, and how far it may be. */
+/* Returns the distance of a result from that of a peer, and its limit. */
 static struct stored_error distance(const struct comparison *c, const struct comparison *peer,
                                     int64_t r, int64_t column, float got,
                                     const float *reference)
@@ -369,8 +366,7 @@ static void require_value(struct comparison *c, int o, int64_t r, int64_t column
                 e.error, compare_metric(c), e.limit);
 }
 
-/* Most rows are the correctly rounded values, stored without a further error: within any limit, and
- * quick to see. */
+/* Most rows equal the correctly rounded values, which are within any limit and fast to compare. */
 static void require_row(struct comparison *c, int o, int64_t r, const struct answer *answer)
 {
     const int64_t width = c->call->outputs[o].width, at = r * width;
@@ -451,11 +447,11 @@ void compare_end(struct comparison *c)
     struct conf_result *r = &t->result;
     bool narrow = c->stored != POSENC_F32,
          table = c->how == COMPARE_ULP || c->how == COMPARE_ABS;
-    if (r->status != CONF_PASS) /* a call was not made */
+    if (r->status != CONF_PASS) /* a call could not be made */
         return;
     settle(c);
     r->metric = compare_metric(c);
-    r->range = table && !narrow ? c->range : NULL; /* a budget is of f32 results */
+    r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
     if (c->no_budget)
         require(t, false, "no budget for %s %s %s", posenc_kernel_name(r->kernel), r->profile,
                 c->range);

@@ -1,15 +1,15 @@
 /*
- * Opening builds of the library as copies of their own, see library.h.
+ * Opens builds of the library as separate copies; see library.h.
  *
- * The dynamic linker takes two files of one inode for one object, so a file that is to be there twice
- * is copied into memory (memfd) or into a temporary file that has no name any more once it is loaded.
- * The file itself is loaded, too, and stays: that tells what it is, and brings what it needs from
+ * The dynamic linker treats two files with one inode as one object. A file to be loaded twice is
+ * therefore copied into memory (memfd) or into a temporary file, which is unlinked once loaded. The
+ * file itself is loaded too, and stays: it shows what it exports, and loads its dependencies from
  * folders beside it, which a copy elsewhere would not find.
  *
- * Symbols: a program that exports its own (for plug-ins) comes first wherever a library looks for a
- * function, and posenc_backend_find() of a build would search the list of the program.  RTLD_DEEPBIND
- * (glibc, FreeBSD) has a library look in itself first; on macOS libraries always do.  Where neither is
- * so, builds linked with -Bsymbolic-functions work, and others are refused.
+ * A program that exports its own symbols (for plug-ins) comes first in symbol lookup, so that
+ * posenc_backend_find() of a build would search the program's list. RTLD_DEEPBIND (glibc, FreeBSD)
+ * makes a library look in itself first; on macOS libraries always do. Elsewhere builds linked with
+ * -Bsymbolic-functions work, and others are rejected.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -27,7 +27,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Sanitizers end a process that asks for it. */
+/* Sanitizers abort a process that uses RTLD_DEEPBIND. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SANITIZED
@@ -43,7 +43,7 @@ enum { OWN_FIRST = 0 };
 
 /* ---- A copy of a file ---- */
 
-/* A new file without a name, and the path by which it can be opened; -1: none. */
+/* Creates a file without a name and writes a path to open it by; returns -1 on failure. */
 static int nameless(char path[PATH_MAX], bool *has_name)
 {
     int file = -1;
@@ -77,7 +77,7 @@ static bool copy_all(int from, int to)
     return true;
 }
 
-/* Loads a copy.  Its file stays open as long as it is there: the next copy's name has to differ. */
+/* Loads a copy. Its file stays open while loaded, because the next copy needs another name. */
 static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_ERROR])
 {
     char name[PATH_MAX] = "";
@@ -101,9 +101,9 @@ static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_
     return handle;
 }
 
-/* ---- What it has ---- */
+/* ---- Symbols ---- */
 
-/* Fills a pointer with the symbol of that name; false, and nothing filled, where there is none. */
+/* Sets a pointer to the symbol of that name; returns false and leaves it alone if there is none. */
 static bool take(void *handle, const char *name, void *function)
 {
     void *found = dlsym(handle, name);
@@ -117,7 +117,7 @@ struct place {
     uintptr_t within, begin, end;
 };
 
-/* Of the object that holds an address: from the first of its code to the last. */
+/* Finds the object that holds an address, and the range of its code. */
 static int find_text(struct dl_phdr_info *info, size_t size, void *user)
 {
     struct place *place = user;
@@ -158,8 +158,8 @@ static void note_text(struct library *library, const void *within)
 #endif
 }
 
-/* The functions of a build.  Builders it lacks, which only fill tensors with integers and slopes, are
- * the program's; a kernel it lacks cannot be called. */
+/* Takes the functions of a build. Missing builders, which only compute integers and slopes, are the
+ * program's own. A missing kernel cannot be called. */
 static bool take_functions(void *handle, struct subject *subject)
 {
     *subject = subject_library;
@@ -198,7 +198,7 @@ static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
     if (backend->abi != POSENC_ABI)
         return true;
     return plugin_check(backend, error) &&
-           add_subject(library, &subject_library, backend); /* or there is no memory */
+           add_subject(library, &subject_library, backend); /* false: out of memory */
 }
 
 static bool use_build(struct library *library, char error[PLUGIN_ERROR])
@@ -235,8 +235,8 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
     return true;
 }
 
-/* Loads the file itself, for good: what it exports tells what it is.  dlopen would look elsewhere for
- * a name without a slash. */
+/* Loads the file itself, permanently, to see what it exports. dlopen() would search other folders
+ * for a name without a slash. */
 static void *load_original(const char *path, char error[PLUGIN_ERROR])
 {
     char local[PATH_MAX];
@@ -275,7 +275,7 @@ struct library *library_open(const char *path, char error[PLUGIN_ERROR])
     return NULL;
 }
 
-/* A file whose library could not be unloaded keeps its number, and so its name. */
+/* If the library could not be unloaded, the file keeps its number, and so its name. */
 static void close_copy(int file)
 {
     char name[PATH_MAX];

@@ -1,11 +1,11 @@
 /*
- * Builds of the library, and plug-ins, opened apart from the program's own functions, so that two of
- * them run side by side.
+ * Builds of the library, and plug-ins, loaded separately from the program's own functions, so that
+ * two of them run side by side.
  *
- * Each opening is a copy: the same file twice gives code and data twice.  A build's functions call each
- * other and never the program's of the same name; a plug-in is a backend on the program's functions,
- * as with --plugin, whatever the other backends here are called.  Libraries that a build needs besides
- * the C library are not copied: two builds that need one of the same name share it.
+ * Each opening is a copy: the same file twice gives code and data twice. A build's functions call
+ * each other, never the program's functions of the same name. A plug-in is a backend that uses the
+ * program's functions, as with --plugin, whatever the names of other backends. Dependencies of a
+ * build are not copied: two builds that need a library of the same name share it.
  */
 #ifndef POSENC_LIBRARY_H
 #define POSENC_LIBRARY_H
@@ -15,25 +15,24 @@
 struct library {
     char *path;
     bool is_plugin;
-    unsigned abi; /* where it is not POSENC_ABI nothing here can run it: it has no subjects */
-    char version[32]; /* that it says; "" of a plug-in */
+    unsigned abi;     /* if not POSENC_ABI, it cannot run here and `n` is 0 */
+    char version[32]; /* as it reports; "" for a plug-in */
     size_t n;
-    struct subject *subjects; /* a backend each, with the functions of this build */
-    const char *text_begin,
-        *text_end; /* its machine code; NULL where the system does not tell */
+    struct subject *subjects; /* one for each backend, with the functions of this build */
+    const char *text_begin, *text_end; /* its machine code; NULL if unknown */
     const char *(*obstacle)(
         const struct posenc_backend *backend); /* posenc_backend_obstacle() */
     void *handle;                              /* of dlopen() */
     int file;                                  /* the copy */
 };
 
-/* NULL, and why not in words that follow the path and a colon.  Opens files of this machine alone. */
+/* Opens a file of this machine. Returns NULL and a message that follows the path and a colon. */
 struct library *library_open(const char *path, char error[PLUGIN_ERROR]);
 void library_close(struct library *library);
 
-/* Its subject of that backend; NULL: it has none. */
+/* Returns the implementation of a backend, or NULL. */
 const struct subject *library_subject(const struct library *library, const char *backend);
-/* Whether a backend has a kernel, and its build the function to call it by. */
+/* Returns true if a backend has a kernel and its build has the function to call it. */
 bool subject_provides(const struct subject *subject, enum posenc_kernel kernel);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Loading plug-ins, see plugin.h.
- */
+/* Loads plug-ins; see plugin.h. */
 #define _GNU_SOURCE
 #include "plugin.h"
 #include "base/text/text.h"
@@ -33,7 +31,7 @@ refuse(char error[PLUGIN_ERROR], const char *form, ...)
     return false;
 }
 
-/* A name that ends nowhere is none: no more of it is read. */
+/* Reads at most 64 characters, as the string may have no end. */
 static bool is_name(const char *name)
 {
     enum { LONGEST = 63 };
@@ -67,7 +65,7 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (posenc_provides(backend, (enum posenc_kernel)k))
             return true;
-    if (backend->size != sizeof *backend) /* a newer one, with kernels that are unknown here */
+    if (backend->size != sizeof *backend) /* a newer backend, whose kernels are unknown here */
         return refuse_layout(backend, error);
     return refuse(error, "provides no kernel: expected at least one");
 }
@@ -112,7 +110,7 @@ bool plugin_is_whole(const char *path)
 const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERROR])
 {
     char local[4096];
-    if (!strchr(path, '/') && access(path, F_OK) == 0) /* dlopen would look elsewhere */
+    if (!strchr(path, '/') && access(path, F_OK) == 0) /* dlopen() would search elsewhere */
         snprintf(local, sizeof local, "./%s", path);
     else
         snprintf(local, sizeof local, "%s", path);

@@ -1,6 +1,6 @@
 /*
- * Plug-ins: backends in shared objects, each of which exports
- * `const struct posenc_backend posenc_plugin`.
+ * Plug-ins: backends in shared objects, each of which exports `const struct posenc_backend
+ * posenc_plugin`.
  */
 #ifndef POSENC_PLUGIN_H
 #define POSENC_PLUGIN_H
@@ -9,32 +9,32 @@
 
 enum { PLUGIN_ERROR = 1024 };
 
-/* Opens the shared object at `path`, for as long as the process lives: what it exports, or NULL
- * and why not, in words that follow the path and a colon. */
+/* Opens a shared object for the life of the process. Returns its backend, or NULL and a message
+ * that follows the path and a colon. */
 const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR]);
 
-/* The same in three steps.  What the file exports, whatever that is; */
+/* Steps of plugin_open(). The first returns whatever the file exports. */
 const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERROR]);
-/* the same where it is a backend that can be used here (plugin_check()), whatever its name; */
+/* Does the same, and requires a usable backend, whatever its name (plugin_check()). */
 const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERROR]);
-/* and whether no other backend has that. */
+/* Returns true if no other backend has the name. */
 bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
 
-/* Whether a file holds all that its headers say.  Loading one that was cut short dies of SIGBUS.
- * What is no ELF file of this machine is left to dlopen, which says so. */
+/* Returns true if a file is as long as its headers say: loading a truncated one raises SIGBUS.
+ * Files that are not ELF files of this machine are left to dlopen(), which reports them. */
 bool plugin_is_whole(const char *path);
-/* Whether what it exports is a backend that can be used here, whatever its name; or why not. */
+/* Returns true if a backend is usable here, whatever its name. */
 bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
 
-/* Opens each *.so of a folder, in the order of their names, and adds it to the library's list.
- * What could not be is told; returns how many.  A folder that is not there has none. */
+/* Open each *.so of a folder by name, and add it to the library's list. Failures are passed to
+ * `refused`; their number is returned. A missing folder has none. */
 typedef const struct posenc_backend *plugin_opener(const char *path, char error[PLUGIN_ERROR]);
 size_t plugins_add_by(plugin_opener *open, const char *folder,
                       void (*refused)(const char *path, const char *error));
 size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error));
 void plugin_tell(const char *path, const char *error); /* "path: error" on stderr */
 
-/* The same for the folder of this build's, where it has any; what could not be is on stderr. */
+/* Does the same for the folder of this build, if any; reports failures on stderr. */
 static inline size_t plugins_of_build(void)
 {
 #ifdef POSENC_PLUGINS

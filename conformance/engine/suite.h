@@ -1,6 +1,6 @@
 /*
- * What the engine hands to a suite, and what suites share.  Each suite checks one subject and
- * reports results.
+ * Interface between the engine and suites. Each suite checks one implementation and reports
+ * results.
  */
 #ifndef POSENC_SUITE_H
 #define POSENC_SUITE_H
@@ -12,36 +12,36 @@
 struct suite_run {
     const struct conf_options *options;
     const struct subject *subject;
-    const struct posenc_backend *backend; /* the subject's */
+    const struct posenc_backend *backend; /* of `subject` */
     conf_sink *sink;
     void *user;
-    size_t failed;             /* failures and crashes, of all kernels */
-    enum posenc_kernel kernel; /* the one at hand, */
-    size_t entered;            /* its failures, crashes and passes, */
-    size_t elsewhere;          /* its checks that are left to another run */
+    size_t failed;             /* failures and crashes of all kernels */
+    enum posenc_kernel kernel; /* the current one; */
+    size_t entered;            /* its failures, crashes and passes; */
+    size_t elsewhere;          /* its checks left to another run */
 };
 
-/* Whether the options ask for a case, and the backend has its type. */
+/* Returns true if the options select a case and the backend supports its type. */
 bool suite_selected(struct suite_run *run, const char *id);
-/* Counts and forwards a result; fills the backend in. */
+/* Counts and forwards a result, after setting its backend. */
 void suite_report(struct suite_run *run, struct conf_result *result);
 
-/* A limit of the accuracy suite: a row of the budgets file (see budgets.txt). */
+/* An error limit of the accuracy suite: a row of budgets.txt. */
 struct budget {
     char kernel[32], family[32], profile[16], range[16], metric[12];
     double limit;
     char witness[96];
 };
-/* NULL where the file has no such row. */
+/* Returns NULL if there is no such row. */
 const struct budget *budget_find(const char *kernel, const char *family, const char *profile,
                                  const char *range);
 
-/* A suite, or a part of one, under its name; runs for each kernel asked for and provided. */
+/* A suite, or a part of one. It runs for each selected kernel that the backend provides. */
 struct suite {
     const char *name;
     void (*run)(struct suite_run *run, enum posenc_kernel kernel);
 };
-/* Runs n suites on a subject; returns the number of failed or crashed results. */
+/* Runs n suites; returns the number of failed or crashed results. */
 size_t engine_run(const struct suite *suites, size_t n, const struct subject *subject,
                   const struct conf_options *options, conf_sink *sink, void *user);
 

@@ -1,6 +1,4 @@
-/*
- * Tallies, and running problems for them: see tally.h.
- */
+/* Tallies, and running problems for them; see tally.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
@@ -18,7 +16,7 @@ static const char *profile_of(enum posenc_kernel kernel)
     return kernel_has_plan(kernel) ? "exact" : "given";
 }
 
-/* `possible`: the backend has what the case takes. */
+/* `possible` is false if the backend lacks a type that the case needs. */
 static bool begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
                   enum posenc_dtype dtype, const char *suite, const char *profile,
                   bool possible, const char *name, va_list list)
@@ -128,7 +126,7 @@ void tally_end(struct tally *t)
     suite_report(t->run, &t->result);
 }
 
-/* ---- Calls that are kept ---- */
+/* ---- Kept calls ---- */
 
 struct kept_call {
     struct kept_call *before;
@@ -136,7 +134,7 @@ struct kept_call {
     struct call call;
 };
 
-/* The status, and what the library says of a refusal. */
+/* Requires a status of POSENC_OK; otherwise reports the library's message. */
 static bool require_done(struct tally *t, const char *what, enum posenc_status status,
                          const struct posenc_error *error)
 {

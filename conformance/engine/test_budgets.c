@@ -1,6 +1,6 @@
 /*
- * The ratchet of the budgets: limits come down to what was measured, rounded up, with their
- * witness; they never go up, and what is no budget changes neither the file nor the table.
+ * Tests of the error limits: they are lowered to measured errors, rounded up, with their worst
+ * case; they are never raised; invalid rows change neither the file nor the table.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/tap/tap.h"
@@ -37,7 +37,7 @@ static bool file_is(const char *text)
     return strcmp(got, text) == 0;
 }
 
-/* Of the row that can be lowered, measured at `max`. */
+/* Returns a result with this error, for the row that can be lowered. */
 static struct conf_result measured(double max)
 {
     return (struct conf_result){ .kernel = POSENC_KERNEL_sinusoidal,

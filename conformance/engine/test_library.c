@@ -1,6 +1,6 @@
 /*
- * test_library BUILD OTHER-ABI PLUGIN: a build that is opened twice is there twice, calls its own
- * functions alone, and computes what this program's library does.
+ * test_library BUILD OTHER-ABI PLUGIN: tests that a build opened twice has two copies, calls only
+ * its own functions, and computes the same as this program's library.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -33,7 +33,7 @@ static bool is_within(const struct library *library, const void *address)
            (const char *)address < library->text_end;
 }
 
-/* Whether all functions of a subject lie in the library's own code. */
+/* Returns true if all functions of an implementation lie in the library's own code. */
 static bool has_own_functions(const struct library *library, const struct subject *subject)
 {
     bool own = true;
@@ -54,8 +54,8 @@ static void function_of(const struct library *library, const char *name, void *f
     memcpy(function, &found, sizeof found);
 }
 
-/* Adds a backend to the list of one copy: its own list, which it searches by functions that this
- * program has, too. */
+/* Adds a backend to the list of one copy, by functions that the program and the other copy have,
+ * too. */
 static void has_own_list(const struct library *one, const struct library *two)
 {
     __typeof__(posenc_backend_add) *add;
@@ -70,7 +70,8 @@ static void has_own_list(const struct library *one, const struct library *two)
             "and in no other copy's, nor this program's");
 }
 
-/* Runs a small call of each kernel by both, each with its own plan, and compares all bits. */
+/* Runs a small call of each kernel by both, with frequencies of their own, and compares all
+ * bits. */
 static bool same_results(const struct subject *one, const struct subject *two)
 {
     bool same = true;
@@ -160,7 +161,7 @@ static void refuse(const char *path, const char *why, const char *sentence)
     library_close(library);
 }
 
-/* A file that begins like a library and ends in the middle of it. */
+/* Makes a file that begins like a library and is truncated. */
 static void cut_short(const char *path)
 {
     enum { SOME = 20000 };
@@ -181,7 +182,7 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 1;
-    setenv("POSENC_BACKEND", "nobody", 1); /* has no say: backends are named */
+    setenv("POSENC_BACKEND", "nobody", 1); /* must not matter, as backends are named */
     two_copies(argv[1]);
     char error[PLUGIN_ERROR] = "";
     struct library *other = library_open(argv[2], error);

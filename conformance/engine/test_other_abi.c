@@ -1,6 +1,4 @@
-/*
- * A build of a libposenc with another binary interface, as far as one can tell before one calls it.
- */
+/* A build of libposenc with another ABI, as far as a caller can tell before calling a kernel. */
 #include <posenc.h>
 
 const char *posenc_version(void) { return "9.9.9"; }

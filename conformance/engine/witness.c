@@ -1,6 +1,4 @@
-/*
- * The witness of an error: words that say where its value stands, for a person to repeat it.
- */
+/* Describes the place of a value, so that a person can reproduce its error. */
 #include "judge.h"
 
 #include "conformance/problem/signature.h"
@@ -8,13 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The pair a column belongs to, and whether it is the second of the pair's two columns. */
+/* The pair of a column; `second` is true for the second of its two columns. */
 struct column {
     int64_t pair;
     bool second;
 };
 
-/* With several axes the columns of each section lie together, in the layout. */
+/* With several axes, the columns of each section are contiguous, in the layout. */
 static struct column column_of(const struct problem *p, int64_t column)
 {
     if (p->layout == POSENC_INTERLEAVED)
@@ -27,7 +25,7 @@ static struct column column_of(const struct problem *p, int64_t column)
 static void describe_angle(const struct problem *p, const struct tensor_row *row, int64_t b,
                            int64_t t, int64_t column, char *text, size_t size)
 {
-    const bool pairs = row->dims[tensor_dims(row) - 1] == DIM_PAIR, /* of rope_table */
+    const bool pairs = row->dims[tensor_dims(row) - 1] == DIM_PAIR, /* rope_table */
         is_cos = row->name[0] == 'c';
     struct column at = pairs ? (struct column){ column, is_cos } : column_of(p, column);
     bool cosine = pairs || p->layout != POSENC_COS_SIN ? at.second : !at.second;
