@@ -1,5 +1,5 @@
 /*
- * The timing harness: cases x backends -> results, with the roofs and a null row in the same
+ * The timing harness: cases x backends -> results, with the rooflines and an A/A control in the same
  * rounds.
  */
 #ifndef POSENC_BENCH_H
@@ -38,18 +38,19 @@ struct bench_result {
     double median_ns, min_ns, ci_level, ci_low, ci_high; /* of one call */
     size_t bytes;                                        /* useful bytes of one call */
     double gbps;
-    const char *roof_kind;    /* "store", "in place", "copy", "add" (reads two, writes one) */
-    const char *roof_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
-    double roof_gbps, roof_ratio;
+    const char *roofline_kind; /* "store", "in place", "copy", "add" (reads two, writes one) */
+    const char
+        *roofline_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
+    double roofline_gbps, roofline_ratio;
     /* What binds: "memory", "conversion", "ports", "latency" or "calls"; NULL: unknown.  The kind of
-     * that roof, of that loop ("f64 to f32", "table"), or "call". */
+     * that roofline, of that loop ("f64 to f32", "table"), or "call". */
     const char *limit_resource, *limit_kind;
     const char *limit_variant; /* "avx512"; a backend of a call */
     double limit_gbps, limit_ratio;
     double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0 unknown */
     double vs_apart;     /* and to the steps that its kernel does in one pass; 0: one step */
     const char *autovec; /* the faster member of that family, vs_autovec is about; or NULL */
-    double null_pct;     /* distance of a copy of one backend from itself */
+    double control_pct;  /* distance of a copy of one backend from itself */
     /* In a contest: posenc_footprint() of the call, and the time of a call in each round. */
     uint64_t footprint;
     double sample_ns[CONTEST_ROUNDS];

@@ -1,18 +1,63 @@
 /*
- * Chooses what the roof of a call reads and writes, and lets a team run a call, its steps or
- * its roof (see contender.h).
+ * Chooses what the roofline of a call reads and writes, and lets a team run a call, its steps, its
+ * roofline or a lower-bound loop.
  */
+#define _POSIX_C_SOURCE 200809L
+#define POSENC_EXPERIMENTAL
 #include "contender.h"
+#include "base/clock.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
-#include "impl/loops/entry.h"
-#include "slice.h"
+#include "impl/checks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-/* ---- What is timed ---- */
+enum { LINE = 16, BLOCK = 2048 }; /* floats */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* ---- Memory ---- */
+
+enum { PAGE = 4096, LINE_BYTES = 64, STEP = 39, FILL = 0x3f };
+
+/* Steps of 39 lines go through all 64 lines of a page; the first buffers are at lines 39, 14, 53, 28,
+ * 3, 42, 17, 56: none is within 3 lines of another.  The base is kept in the line before. */
+static void *get_buffer(void *user, size_t bytes, int64_t offset_bytes, char role)
+{
+    unsigned *count = user;
+    (void)role;
+    *count += 1;
+    size_t line = (size_t)*count * STEP % (PAGE / LINE_BYTES);
+    if (line == 0)
+        line = PAGE / LINE_BYTES;
+    const size_t start = line * LINE_BYTES + (size_t)offset_bytes % LINE_BYTES,
+                 size = start + bytes + LINE_BYTES;
+    void *base;
+    if (size < bytes || posix_memalign(&base, PAGE, size) != 0)
+        return NULL;
+    memset(base, FILL, size);
+    char *data = (char *)base + start;
+    memcpy(data - (uintptr_t)data % LINE_BYTES - LINE_BYTES, &base, sizeof base);
+    return data;
+}
+
+static void free_buffer(void *user, void *data)
+{
+    void *base = NULL;
+    (void)user;
+    if (data)
+        memcpy(&base, (char *)data - (uintptr_t)data % LINE_BYTES - LINE_BYTES, sizeof base);
+    free(base);
+}
+
+struct memory bench_memory(unsigned *count)
+{
+    *count = 0;
+    return (struct memory){ .get = get_buffer, .free = free_buffer, .user = count };
+}
+
+/* ---- What a roofline reads and writes ---- */
 
 static struct stream stream_of(const struct posenc_tensor *t, int64_t elements)
 {
@@ -28,7 +73,7 @@ static int64_t elements_of(const struct posenc_tensor *t)
     return n;
 }
 
-/* The streams of numbers that a call reads beside x and that problem_bytes() counts: two at
+/* Lists the streams of numbers that a call reads beside x and that problem_bytes() counts: two at
  * most.  Returns how many there are. */
 static int other_streams(const struct call *call, struct stream *list)
 {
@@ -41,8 +86,8 @@ static int other_streams(const struct call *call, struct stream *list)
     return n;
 }
 
-/* Gives the roof the streams of the call, which lie in the call's own tensors. */
-static void choose_roof(struct timed_call *timed)
+/* Gives the roofline the streams of the call, which lie in the call's own tensors. */
+static void choose_roofline(struct timed_call *timed)
 {
     struct call *call = timed->call;
     const struct posenc_tensor *x = call_x(call);
@@ -50,23 +95,21 @@ static void choose_roof(struct timed_call *timed)
     int n = 0;
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
-        struct stream all = stream_of(&out->tensor, out->rows * out->width);
         timed->dst[o] = out->tensor.data;
-        timed->n[o] = all.n;
+        timed->n[o] = stream_of(&out->tensor, out->rows * out->width).n;
     }
     if (call->x)
         reads[n++] = stream_of(x, elements_of(x));
     n += other_streams(call, reads + n);
-    if (n == 1 && call->problem.in_place &&
-        kernel_in_place(call->problem.kernel)) { /* all channels need not turn */
-        timed->roof = ROOF_IN_PLACE;
+    if (n == 1 && call->problem.in_place && kernel_in_place(call->problem.kernel)) {
+        timed->roofline = ROOFLINE_IN_PLACE; /* of the channels that are rotated */
         timed->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
     } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum: read into what is in cache */
-        timed->roof = ROOF_ADD;
+        timed->roofline = ROOFLINE_ADD;
         reads[1] = reads[0];
         reads[0] = (struct stream){ timed->dst[0], timed->n[0] };
     } else {
-        timed->roof = n == 0 ? ROOF_STORE : n == 1 ? ROOF_COPY : ROOF_ADD;
+        timed->roofline = n == 0 ? ROOFLINE_STORE : n == 1 ? ROOFLINE_COPY : ROOFLINE_ADD;
     }
     timed->conversion = looped_conversion(call, timed->n[0] + timed->n[1]);
     timed->work = looped_work(call);
@@ -75,7 +118,9 @@ static void choose_roof(struct timed_call *timed)
     timed->add[1] = reads[2];
 }
 
-/* Half of a dimension, in groups of `together`; false: it has too few. */
+/* ---- Cuts ---- */
+
+/* Cuts off half of a dimension, in groups of `together`.  Returns false if it has too few. */
 static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
 {
     const struct signature *s = signature_of(timed->call->problem.kernel);
@@ -89,8 +134,8 @@ static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
     return false;
 }
 
-/* Half of the rows, by eights where there are as many, for kernels take so many together.  What is done
- * once for all rows, be it for each head, is then the call's; of one row it is half of the heads. */
+/* Cuts off half of the rows, by eights if possible, for kernels take so many together.  What is done
+ * once for all rows, or for each head, then belongs to the call.  Of one row it is half of the heads. */
 static void cut_part(struct timed_call *timed)
 {
     enum { TOGETHER = 8 };
@@ -102,6 +147,29 @@ static void cut_part(struct timed_call *timed)
            cut_half(timed, DIM_BATCH, 1));
 }
 
+/* Cuts [0, total) into shares whose ends are multiples of `grain`, except for the last end. */
+static void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin,
+                     int64_t *end)
+{
+    const int64_t grains = (total + grain - 1) / grain;
+    *begin = least(grains * member / n * grain, total);
+    *end = least(grains * (member + 1) / n * grain, total);
+}
+
+/* Makes share `member` of `n` of a call as posenc_split() cuts it: no two write one cache line if that
+ * can be.  The slice shares the call's memory.  Returns false if nothing is left for it. */
+static bool slice_call(const struct call *call, int member, int n, struct call *slice)
+{
+    bool left = true;
+    *slice = *call;
+    if (posenc_split(call->problem.kernel, &call->args, member, n, &slice->args))
+        return false;
+    const struct posenc_tensor *out = call_out(slice);
+    for (int d = 0; d < out->rank; d++)
+        left = left && out->shape[d] > 0;
+    return left;
+}
+
 void timed_call_cut(struct timed_call *timed)
 {
     if (timed->threads == 1) {
@@ -109,13 +177,13 @@ void timed_call_cut(struct timed_call *timed)
         return;
     }
     for (int i = 0; i < timed->threads; i++)
-        timed->idle[i] = !call_slice(timed->call, i, timed->threads, &timed->slices[i]);
+        timed->idle[i] = !slice_call(timed->call, i, timed->threads, &timed->slices[i]);
 }
 
 bool timed_call_open(struct timed_call *timed, struct call *call, struct team *team,
                      int threads)
 {
-    size_t n = threads > 1 ? (size_t)threads : 1;
+    const size_t n = threads > 1 ? (size_t)threads : 1;
     *timed = (struct timed_call){ .call = call, .team = team, .threads = (int)n };
     timed->idle = calloc(n, sizeof *timed->idle);
     timed->status = calloc(n, sizeof *timed->status);
@@ -124,7 +192,7 @@ bool timed_call_open(struct timed_call *timed, struct call *call, struct team *t
     timed->blocks = looped_blocks(call, n);
     if (!timed->part || !timed->idle || !timed->status || !timed->slices || !timed->blocks)
         return false;
-    choose_roof(timed);
+    choose_roofline(timed);
     timed_call_cut(timed);
     return true;
 }
@@ -168,30 +236,23 @@ struct contender contender_of_backend(const struct timed_call *timed,
     return (struct contender){ .timed = timed, .backend = backend, .times = 1.0 };
 }
 
-struct contender contender_of_steps(const struct timed_call *timed, apart_steps *steps,
-                                    const struct posenc_backend *backend)
+struct contender contender_of_roofline(const struct timed_call *timed,
+                                       const struct roofline_variant *roofline)
 {
-    return (
-        struct contender){ .timed = timed, .backend = backend, .steps = steps, .times = 1.0 };
-}
-
-struct contender contender_of_roof(const struct timed_call *timed,
-                                   const struct roof_variant *roof)
-{
-    return (struct contender){ .timed = timed, .roof = roof, .times = 1.0 };
+    return (struct contender){ .timed = timed, .roofline = roofline, .times = 1.0 };
 }
 
 struct contender contender_of_loop(const struct timed_call *timed,
-                                   const struct roof_variant *loop, const struct looped *looped)
+                                   const struct roofline_variant *loop,
+                                   const struct looped *looped)
 {
-    struct contender c = { .timed = timed, .roof = loop, .looped = looped };
+    struct contender c = { .timed = timed, .roofline = loop, .looped = looped };
     c.blocks = looped_sample(looped, timed->threads, &c.times);
     return c;
 }
 
-enum { LINE = 16, BLOCK = 2048 }; /* floats */
-
-/* How many floats of the call's outputs all members' shares of a loop cover; 0: one covers none. */
+/* Returns how many floats of the call's outputs all members' shares of a loop cover; 0: one covers
+ * none. */
 static int64_t covered(const struct timed_call *timed, const struct looped *looped)
 {
     int64_t all = 0, begin, end;
@@ -207,7 +268,7 @@ static int64_t covered(const struct timed_call *timed, const struct looped *loop
 }
 
 struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
-                                              const struct roof_variant *loop,
+                                              const struct roofline_variant *loop,
                                               const struct looped *looped)
 {
     struct contender c = contender_of_loop(timed, loop, looped);
@@ -222,45 +283,28 @@ struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
     return c;
 }
 
-/* Where a stream is read for dst from `at` on; cuts *length to what is left of the stream
+/* ---- Running them ---- */
+
+/* Finds where a stream is read for dst from `at` on, and cuts *length to what is left of the stream
  * before it begins again. */
 static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
 {
     if (!stream->data)
         return NULL;
-    int64_t from = at % stream->n;
+    const int64_t from = at % stream->n;
     *length = least(*length, stream->n - from);
     return stream->data + from;
 }
 
-/* Passes from `first` on over a block of dst that is in the nearest cache by now. */
-static void run_passes(roof_function *roof, float *dst, const struct stream *add, int64_t at,
-                       int64_t length, int64_t passes, int64_t first)
-{
-    for (int64_t k = first; k < passes; k++)
-        roof(dst, dst, add->data + at * passes + k * length, (size_t)length);
-}
-
-static int64_t passes_of(const struct stream *add, int64_t n) { return add->n / n; }
-
-/* A member's share of a loop's work in the call's tensors. */
-static void run_loop_over(const struct contender *c, int member, int n)
-{
-    const struct timed_call *f = c->timed;
-    for (int o = 0; o < 2 && f->n[o] > 0; o++) {
-        int64_t begin, end;
-        share_of(f->n[o], LINE, member, n, &begin, &end);
-        looped_run_over(c->roof, c->looped, &f->blocks[member], f->dst[o] + begin,
-                        c->looped->reads ? f->src.data + begin : NULL, end - begin);
-    }
-}
-
-/* A member's share of the roof, cut at cache lines. */
-static void run_roof(const struct timed_call *f, roof_function *roof, int member, int n)
+/* Runs a member's share of the roofline, cut at cache lines.  Later passes go over a block of dst that
+ * is in the nearest cache by then. */
+static void run_roofline(const struct timed_call *f, roofline_function *roofline, int member,
+                         int n)
 {
     for (int o = 0; o < 2 && f->n[o] > 0; o++) {
-        int64_t passes = passes_of(&f->add[0], f->n[o]), begin, end, length;
-        bool again = passes > 1 || f->add[1].data;
+        const int64_t passes = f->add[0].n / f->n[o];
+        const bool again = passes > 1 || f->add[1].data;
+        int64_t begin, end, length;
         share_of(f->n[o], LINE, member, n, &begin, &end);
         for (; begin < end; begin += length) {
             float *dst = f->dst[o] + begin;
@@ -271,12 +315,43 @@ static void run_roof(const struct timed_call *f, roof_function *roof, int member
             else
                 add = read_from(&f->add[0], begin, &length);
             more = read_from(&f->add[1], begin, &length);
-            roof(dst, src, add, (size_t)length);
-            run_passes(roof, dst, &f->add[0], begin, length, passes, 1);
+            roofline(dst, src, add, (size_t)length);
+            for (int64_t k = 1; k < passes; k++)
+                roofline(dst, dst, add + k * length, (size_t)length);
             if (more)
-                roof(dst, dst, more, (size_t)length);
+                roofline(dst, dst, more, (size_t)length);
         }
     }
+}
+
+/* Runs a member's share of a loop's work in the call's tensors. */
+static void run_loop_over(const struct contender *c, int member, int n)
+{
+    const struct timed_call *f = c->timed;
+    for (int o = 0; o < 2 && f->n[o] > 0; o++) {
+        int64_t begin, end;
+        share_of(f->n[o], LINE, member, n, &begin, &end);
+        looped_run_over(c->roofline, c->looped, &f->blocks[member], f->dst[o] + begin,
+                        c->looped->reads ? f->src.data + begin : NULL, end - begin);
+    }
+}
+
+/* Does all of a call but its kernel: takes the arguments, checks them, finds the default backend. */
+static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args)
+{
+    const struct posenc_backend *backend = NULL;
+    switch (kernel) {
+#define POSENC_KERNEL(name, signature, summary, stage, x, ...)                                 \
+    case POSENC_KERNEL_##name: {                                                               \
+        struct posenc_##signature##_args call;                                                 \
+        bool empty;                                                                            \
+        return posenc_enter_##signature(&backend, kernel, X_##x, args, &call, &empty);         \
+    }
+#include <posenc_kernels.def>
+    case POSENC_KERNEL_COUNT:
+        break;
+    }
+    return POSENC_ERR_ARGUMENT;
 }
 
 static void run_share(void *user, int member, int n)
@@ -284,15 +359,15 @@ static void run_share(void *user, int member, int n)
     struct contender *c = user;
     const struct timed_call *f = c->timed;
     if (c->entered)
-        f->status[member] = posenc_entry(f->call->problem.kernel, NULL, &f->call->args);
+        f->status[member] = enter_call(f->call->problem.kernel, &f->call->args);
     if (c->looped && c->blocks == 0)
         run_loop_over(c, member, n);
     else if (c->looped)
-        looped_run(c->roof, c->looped, &f->blocks[member], c->blocks);
+        looped_run(c->roofline, c->looped, &f->blocks[member], c->blocks);
     else if (c->part)
         f->status[member] = call_run(f->part, c->backend);
-    else if (c->roof)
-        run_roof(f, c->roof->function, member, n);
+    else if (c->roofline)
+        run_roofline(f, c->roofline->function, member, n);
     else if (!f->idle[member] && c->steps)
         f->status[member] = c->steps(&f->slices[member].args, c->backend);
     else if (!f->idle[member])
@@ -317,4 +392,27 @@ void contender_call(void *contender)
     for (int i = 0; i < f->threads; i++)
         if (f->status[i] != POSENC_OK)
             c->status = f->status[i];
+}
+
+void contender_refuse(struct contender *c, enum bench_outcome outcome, const char *reason)
+{
+    c->outcome = outcome;
+    snprintf(c->refused, sizeof c->refused, "%s", reason);
+}
+
+bool contender_try(struct contender *c, struct call *call)
+{
+    if (call)
+        call_reset(call);
+    contender_begins(c);
+    const double begin = clock_now();
+    contender_call(c);
+    c->seconds = clock_now() - begin;
+    if (c->timed->watch)
+        c->timed->watch(c->timed->watch_user, NULL);
+    if (c->status != POSENC_OK)
+        contender_refuse(c,
+                         c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_LACKS_IT : BENCH_REFUSED,
+                         posenc_status_string(c->status));
+    return c->status == POSENC_OK;
 }

@@ -1,23 +1,24 @@
 /*
- * A contest of backends, for posenc tune (see race.h).
+ * A contest of backends, for posenc tune: it finds the fastest and times nothing beside it.
+ *
+ * Most backends need no rounds to lose.  A backend that reached fewer bytes a second in a nearer place
+ * of memory than another does in this one is rejected by that.  The nearest place itself is left out,
+ * for there the work of a call counts, too.  Of the others, those whose calls take HOPELESS times as
+ * long as the quickest are rejected by the least of several calls.
  */
 #define POSENC_EXPERIMENTAL
 #include "race.h"
-#include "clock.h"
+#include "base/clock.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Of a contest: in how many cases of a kernel outputs are checked; times as long as the fastest at
- * which a backend is rejected, and is not even calibrated; the share of memory in the time. */
+/* Cases of a kernel in which outputs are checked; later ones have more bytes. */
 enum { CHECKED_CASES = 2 };
-static const double HOPELESS = 1.4, FAR = 4.0, DRAM_WEIGHT = 4.0;
-
-/* Most backends need no rounds to lose. One that reached fewer bytes a second in a nearer place
- * than another does in this one is rejected by that; the nearest place says nothing of it, for
- * there the work of a call counts, too. Of the rest, calls that take HOPELESS times as long as the
- * quickest are rejected by the least of several. */
+/* Times as long as the fastest at which a backend is rejected, and is not even calibrated. */
+static const double HOPELESS = 1.4, FAR = 4.0;
+/* Calls in memory take long and differ most from one to the next: their share of the time is larger. */
+static const double DRAM_WEIGHT = 4.0;
 
 static const char too_slow[] = "slower than the fastest by far";
 
@@ -28,24 +29,24 @@ static void reject_by_rate(struct race *race)
     struct contender *all = race->turns.contenders, *leader = NULL;
     for (size_t i = 0; i < race->n_backends; i++) {
         if (race->session->wrong[i] && contender_is_timed(&all[i]))
-            race_refuse(&all[i], BENCH_REFUSED, "wrong in a smaller case");
+            contender_refuse(&all[i], BENCH_REFUSED, "wrong in a smaller case");
         if (contender_is_timed(&all[i]) && (!leader || rate[i] >= rate[leader - all]))
             leader = &all[i];
     }
     for (int i = 0; leader && i < 2; i++) /* the second call finds its data where they belong */
-        if (!race_try(race, leader))
+        if (!contender_try(leader, &race->call))
             return;
     for (size_t i = 0; leader && rate[leader - all] > 0.0 && i < race->n_backends; i++)
         if (contender_is_timed(&all[i]) && &all[i] != leader &&
             rate[i] * HOPELESS < (double)race->footprint / leader->seconds)
-            race_refuse(&all[i], BENCH_REFUSED, too_slow);
+            contender_refuse(&all[i], BENCH_REFUSED, too_slow);
 }
 
-/* A call that took long may have been interrupted: it has three tries. */
+/* Calls a backend up to three times, for a call that took long may have been interrupted. */
 static void try_fairly(struct race *race, struct contender *c, double best)
 {
     double least = (double)INFINITY;
-    for (int i = 0; i < 3 && !(least < FAR * best) && race_try(race, c); i++)
+    for (int i = 0; i < 3 && !(least < FAR * best) && contender_try(c, &race->call); i++)
         least = fmin(least, c->seconds);
     c->seconds = least;
 }
@@ -54,20 +55,20 @@ static void try_fairly(struct race *race, struct contender *c, double best)
 static bool reject_by_calls(struct race *race)
 {
     struct session *session = race->session;
+    struct contender *all = race->turns.contenders;
     double best = (double)INFINITY;
     for (size_t i = 0; i < race->n_backends; i++) {
-        struct contender *c = &race->turns.contenders[i];
-        if (!contender_is_timed(c))
+        if (!contender_is_timed(&all[i]))
             continue;
-        try_fairly(race, c, best);
-        if (c->seconds < FAR * best && !contender_calibrate(c, session->least_sample))
+        try_fairly(race, &all[i], best);
+        if (all[i].seconds < FAR * best && !contender_calibrate(&all[i], session->least_sample))
             return false;
-        best = fmin(best, c->seconds);
+        best = fmin(best, all[i].seconds);
         if (session->nth > 1)
-            session->rate[i] = fmax(session->rate[i], (double)race->footprint / c->seconds);
+            session->rate[i] = fmax(session->rate[i], (double)race->footprint / all[i].seconds);
     }
     for (size_t i = 0; i < race->n_backends; i++) {
-        struct contender *c = &race->turns.contenders[i];
+        struct contender *c = &all[i];
         if (!contender_is_timed(c))
             continue;
         if (c->seconds > HOPELESS * best &&
@@ -75,12 +76,12 @@ static bool reject_by_calls(struct race *race)
             !contender_calibrate(c, session->least_sample))
             return false;
         if (c->seconds > HOPELESS * best)
-            race_refuse(c, BENCH_REFUSED, too_slow);
+            contender_refuse(c, BENCH_REFUSED, too_slow);
     }
     return true;
 }
 
-/* As many rounds as fit; each backend takes part in all of them. */
+/* Plans as many rounds as fit; each backend takes part in all of them. */
 static void plan_contest(struct race *race, double left)
 {
     enum { GOOD = 7 };
@@ -94,7 +95,6 @@ static void plan_contest(struct race *race, double left)
         race->turns.contenders[i].rounds = race->turns.rounds;
 }
 
-/* What is kept from one case of a kernel and type to the next. */
 void contest_begin(struct session *session, const struct bench_case *now,
                    const struct bench_case *before, size_t n_backends)
 {
@@ -120,13 +120,9 @@ void contest_hold(struct race *race, double begin, double share)
         return;
     const bool fine = reject_by_calls(race);
     plan_contest(race, share - (clock_now() - begin));
-    race->turns.samples =
-        malloc(race->turns.n * race->turns.rounds * sizeof *race->turns.samples);
-    if (!race->turns.samples || !fine || !turns_run(&race->turns))
-        race_refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
+    race_run_turns(race, fine);
 }
 
-/* Of the time: in memory calls take long and differ most from one to the next. */
 double contest_weight(const struct session *session, const struct bench_case *c)
 {
     return session->options->contest && strcmp(c->footprint, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;

@@ -1,17 +1,16 @@
 /*
- * Measures a machine, see doctor.h.
- *
- * What is compared is measured in turns of a fraction of a second, so that a machine that changes
- * changes all of it: the rotation against itself in a cache and in memory, on one CPU and wherever the
+ * Measures a machine in turns of a fraction of a second, so that a machine that changes changes all of
+ * what is compared: the rotation against itself in a cache and in memory, on one CPU and wherever the
  * system puts it; small pages and huge ones; with a neighbour and without.
  */
 #define _GNU_SOURCE
 #include "doctor.h"
 #include "caches.h"
-#include "clock.h"
 #include "emulation.h"
 #include "rotation.h"
+#include "base/clock.h"
 #include "base/statistics/stats.h"
+#include "conformance/problem/problem.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -33,6 +32,8 @@ static const double turn_s[DOCTOR_PLACES] = { 0.08, 0.25 };
 
 #if defined(__linux__)
 
+typedef cpu_set_t cpus;
+
 static bool run_on(pthread_t thread, int cpu)
 {
     cpu_set_t set;
@@ -43,38 +44,29 @@ static bool run_on(pthread_t thread, int cpu)
     return pthread_setaffinity_np(thread, sizeof set, &set) == 0;
 }
 
-/* The CPUs that this thread had, and gets back. */
-struct freedom {
-    cpu_set_t set;
-};
-
-static void note_freedom(struct freedom *freedom)
+static void note_cpus(cpus *set)
 {
-    if (pthread_getaffinity_np(pthread_self(), sizeof freedom->set, &freedom->set) != 0)
-        CPU_ZERO(&freedom->set);
+    if (pthread_getaffinity_np(pthread_self(), sizeof *set, set) != 0)
+        CPU_ZERO(set);
 }
 
-static void give_back(const struct freedom *freedom)
+static void give_back_cpus(const cpus *set)
 {
-    if (CPU_COUNT(&freedom->set) > 0)
-        pthread_setaffinity_np(pthread_self(), sizeof freedom->set, &freedom->set);
+    if (CPU_COUNT(set) > 0)
+        pthread_setaffinity_np(pthread_self(), sizeof *set, set);
 }
 
 #else
 
-struct freedom {
-    int unused;
-};
+typedef int cpus;
 
 static bool run_on(pthread_t thread, int cpu)
 {
-    (void)thread;
-    (void)cpu;
+    (void)thread, (void)cpu;
     return false;
 }
-
-static void note_freedom(struct freedom *freedom) { freedom->unused = 0; }
-static void give_back(const struct freedom *freedom) { (void)freedom; }
+static void note_cpus(cpus *set) { *set = 0; }
+static void give_back_cpus(const cpus *set) { (void)set; }
 
 #endif
 
@@ -88,9 +80,10 @@ struct rounds {
 struct course {
     const struct doctor_options *options;
     struct doctor *doctor;
-    struct freedom freedom;
-    double begun, all_s, share; /* share: of the seconds of each part */
-    uint64_t state;             /* of the order of rounds */
+    cpus cpus; /* that this thread had */
+    double begun, all_s;
+    double share;   /* of the seconds of each part */
+    uint64_t draws; /* for the order of rounds */
     struct rotation rotation[DOCTOR_PLACES];
     struct rounds pinned[DOCTOR_PLACES], loose[DOCTOR_PLACES];
     size_t n_ghz;
@@ -99,27 +92,19 @@ struct course {
 
 static bool stopped(const struct course *c, const char *doing)
 {
-    double done = (clock_now() - c->begun) / c->all_s;
+    const double done = (clock_now() - c->begun) / c->all_s;
     return c->options->stop && c->options->stop(c->options->user, fmin(done, 1.0), doing);
-}
-
-static unsigned draw(struct course *c, unsigned n)
-{
-    c->state ^= c->state << 13;
-    c->state ^= c->state >> 7;
-    c->state ^= c->state << 17;
-    return (unsigned)(c->state >> 33) % n;
 }
 
 /* ---- Against its own copy ---- */
 
-/* The rotation and two copies of it, in an order that is drawn. */
-static void one_round(struct course *c, const struct rotation *r, struct rounds *rounds)
+/* Times the rotation and two copies of it, in an order that is drawn. */
+static void time_round(struct course *c, const struct rotation *r, struct rounds *rounds)
 {
     enum { ITSELF, COPY, AGAIN, COPIES };
     static const int orders[6][COPIES] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
                                            { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
-    const int *order = orders[draw(c, 6)];
+    const int *order = orders[mix64(1, c->draws++) % 6];
     double seconds[COPIES];
     for (int i = 0; i < COPIES; i++)
         seconds[order[i]] = rotation_seconds(r);
@@ -130,7 +115,7 @@ static void one_round(struct course *c, const struct rotation *r, struct rounds 
     rounds->head[rounds->n++] = log(seconds[COPY] / seconds[ITSELF]);
 }
 
-/* A turn is at least a launch of rounds, unless that takes too long. */
+/* Takes a turn of at least FLOOR_ROUNDS, unless that takes too long. */
 static void take_turn(struct course *c, enum doctor_place place, bool pinned)
 {
     const struct rotation *r = &c->rotation[place];
@@ -138,14 +123,14 @@ static void take_turn(struct course *c, enum doctor_place place, bool pinned)
     if (pinned && c->doctor->cpu >= 0)
         run_on(pthread_self(), c->doctor->cpu);
     else
-        give_back(&c->freedom);
+        give_back_cpus(&c->cpus);
     if (pinned && c->n_ghz < FREQUENCIES)
         c->ghz[c->n_ghz++] = fmax(probe_ghz(30e-6), fmax(probe_ghz(30e-6), probe_ghz(30e-6)));
     rotation_call(r); /* into the cache of that CPU */
     double begin = clock_now(), spent = 0.0;
     for (int i = 0; spent < turn_s[place] || (i < FLOOR_ROUNDS && spent < 4.0 * turn_s[place]);
          i++) {
-        one_round(c, r, rounds);
+        time_round(c, r, rounds);
         spent = clock_now() - begin;
     }
 }
@@ -158,35 +143,20 @@ static struct doctor_floor summary_of(const struct rounds *rounds)
     return floor;
 }
 
-static bool get_rounds(struct rounds *rounds)
-{
-    rounds->n = 0;
-    rounds->head = malloc(ROUNDS * sizeof *rounds->head);
-    rounds->null = malloc(ROUNDS * sizeof *rounds->null);
-    rounds->seconds = malloc(ROUNDS * sizeof *rounds->seconds);
-    return rounds->head && rounds->null && rounds->seconds;
-}
-
-static void free_rounds(struct rounds *rounds)
-{
-    free(rounds->head);
-    free(rounds->null);
-    free(rounds->seconds);
-}
-
 static void measure_floors(struct course *c, double seconds)
 {
     static const char *const doing[] = { "a kernel against its own copy, in cache",
                                          "a kernel against its own copy, in DRAM" };
-    bool loose = c->options->loose && c->doctor->cpu >= 0, ended = false;
+    const bool loose = c->options->loose && c->doctor->cpu >= 0;
+    bool ended = false;
     for (double end = clock_now() + seconds; !ended && clock_now() < end;) {
-        for (int place = 0; !ended && place < DOCTOR_PLACES; place++) {
+        for (enum doctor_place place = IN_CACHE; !ended && place < DOCTOR_PLACES; place++) {
             if (c->doctor->bytes[place] == 0)
                 continue;
-            take_turn(c, (enum doctor_place)place, true);
+            take_turn(c, place, true);
             ended = stopped(c, doing[place]);
             if (loose && !ended && !(c->options->quick && place == IN_DRAM))
-                take_turn(c, (enum doctor_place)place, false);
+                take_turn(c, place, false);
         }
     }
     for (int place = 0; place < DOCTOR_PLACES; place++) {
@@ -195,13 +165,13 @@ static void measure_floors(struct course *c, double seconds)
     }
 }
 
-/* How much longer the one takes: 1 where the rounds do not say with 99 % which is longer. */
-static double told_ratio(const double *over, const double *under, size_t n)
+/* Returns how much longer the one takes: 1 if the rounds do not show with 99 % which is longer. */
+static double certain_ratio(const double *over, const double *under, size_t n)
 {
     double ratio[MOST_RATIOS];
     for (size_t i = 0; i < n; i++)
         ratio[i] = over[i] / under[i];
-    struct stats_summary s = stats_summarise(ratio, n);
+    const struct stats_summary s = stats_summarise(ratio, n);
     return s.interval.low <= 1.0 && s.interval.high >= 1.0 ? 1.0 : s.median;
 }
 
@@ -224,7 +194,7 @@ static void measure_pages(struct course *c, double seconds)
                 break;
         }
         if (n >= 5)
-            c->doctor->small_pages = told_ratio(slow, fast, n);
+            c->doctor->small_pages = certain_ratio(slow, fast, n);
         rotation_free(&huge);
     }
     rotation_free(&small);
@@ -249,68 +219,77 @@ static void *neighbour_main(void *user)
     return NULL;
 }
 
-/* How much longer a call takes beside one that does the same, in turns with it and without. */
+/* Returns the median time of a call for some seconds, while the neighbour works or not. */
+static double time_beside(struct neighbour *n, bool works, const struct rotation *mine,
+                          double seconds)
+{
+    enum { MOST = 256 };
+    double sample[MOST], end = clock_now() + seconds;
+    size_t k = 0;
+    atomic_store(&n->work, works);
+    rotation_call(mine);
+    while (k < 3 || (k < MOST && clock_now() < end))
+        sample[k++] = rotation_seconds(mine);
+    return stats_median(sample, k);
+}
+
+/* Returns how much longer a call takes beside one that does the same on `cpu`. */
 static double beside(struct course *c, const struct rotation *mine,
                      const struct rotation *others, int cpu, double seconds)
 {
     struct neighbour n = { .rotation = others };
     pthread_t thread;
     double with[BESIDE_TURNS], without[BESIDE_TURNS];
+    const double turn = seconds / (2 * BESIDE_TURNS), begin = clock_now();
     size_t turns = 0;
     if (pthread_create(&thread, NULL, neighbour_main, &n) != 0)
         return (double)NAN;
-    if (run_on(thread, cpu)) {
-        const double begin = clock_now();
-        for (; turns < BESIDE_TURNS && clock_now() - begin < 2.0 * seconds &&
-               !stopped(c, "beside a neighbour");
-             turns++) {
-            for (int busy = 0; busy < 2; busy++) {
-                double sample[256], end = clock_now() + seconds / (2 * BESIDE_TURNS);
-                size_t k = 0;
-                atomic_store(&n.work, busy);
-                rotation_call(mine);
-                while (k < 3 || (k < 256 && clock_now() < end))
-                    sample[k++] = rotation_seconds(mine);
-                (busy ? with : without)[turns] = stats_median(sample, k);
-            }
-        }
+    const bool placed = run_on(thread, cpu);
+    while (placed && turns < BESIDE_TURNS && clock_now() - begin < 2.0 * seconds &&
+           !stopped(c, "beside a neighbour")) {
+        without[turns] = time_beside(&n, false, mine, turn);
+        with[turns++] = time_beside(&n, true, mine, turn);
     }
     atomic_store(&n.quit, true);
     pthread_join(thread, NULL);
-    return turns > 0 ? told_ratio(with, without, turns) : (double)NAN;
+    return turns > 0 ? certain_ratio(with, without, turns) : (double)NAN;
 }
 
 static void measure_beside(struct course *c, double seconds)
 {
+    struct doctor *d = c->doctor;
     for (int place = 0; place < DOCTOR_PLACES; place++) {
         struct rotation others;
-        if (c->doctor->bytes[place] == 0 ||
-            !rotation_make(&others, c->doctor->bytes[place], PAGES_AS_EVER))
+        if (d->bytes[place] == 0 || !rotation_make(&others, d->bytes[place], PAGES_AS_EVER))
             continue;
-        for (int i = 0; i < 2; i++)
-            if (c->options->beside[i] >= 0 && c->options->beside[i] != c->doctor->cpu)
-                c->doctor->beside[i][place] =
-                    beside(c, &c->rotation[place], &others, c->options->beside[i], seconds);
+        for (int i = 0; i < 2; i++) {
+            const int cpu = c->options->beside[i];
+            if (cpu >= 0 && cpu != d->cpu)
+                d->beside[i][place] = beside(c, &c->rotation[place], &others, cpu, seconds);
+        }
         rotation_free(&others);
     }
 }
 
 /* ---- All of it ---- */
 
-static size_t available_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 1024 * MIB;
-}
-
-/* Half of the second cache; and beyond the last one, whatever its size. */
+/* Chooses half of the second cache, and bytes beyond the last one if memory allows it. */
 static void choose_bytes(struct doctor *d)
 {
-    struct bench_caches caches = bench_caches();
-    size_t l2 = caches.l2 > 0 ? caches.l2 : 512 * KIB, dram = caches.l3 / 2 * 3;
+    const struct bench_caches caches = bench_caches();
+    const size_t l2 = caches.l2 > 0 ? caches.l2 : 512 * KIB;
+    size_t dram = caches.l3 / 2 * 3;
     d->bytes[IN_CACHE] = l2 / 2 < 256 * KIB ? l2 / 2 : 256 * KIB;
     dram = dram < 64 * MIB ? 64 * MIB : dram > 256 * MIB ? 256 * MIB : dram;
-    d->bytes[IN_DRAM] = dram <= available_memory() / 16 ? dram : 0;
+    d->bytes[IN_DRAM] = dram <= bench_memory_bytes() / 16 ? dram : 0;
+}
+
+static bool get_rounds(struct rounds *rounds)
+{
+    rounds->head = malloc(3 * ROUNDS * sizeof *rounds->head);
+    rounds->null = rounds->head ? rounds->head + ROUNDS : NULL;
+    rounds->seconds = rounds->head ? rounds->null + ROUNDS : NULL;
+    return rounds->head;
 }
 
 static bool prepare(struct course *c)
@@ -330,11 +309,12 @@ static bool prepare(struct course *c)
 static void clean_up(struct course *c)
 {
     for (int place = 0; place < DOCTOR_PLACES; place++) {
-        free_rounds(&c->pinned[place]);
-        free_rounds(&c->loose[place]);
+        free(c->pinned[place].head);
+        free(c->loose[place].head);
         rotation_free(&c->rotation[place]);
     }
-    give_back(&c->freedom);
+    give_back_cpus(&c->cpus);
+    free(c);
 }
 
 static void sum_up_frequency(struct course *c)
@@ -351,10 +331,9 @@ static void sum_up_frequency(struct course *c)
 static void measure(struct course *c)
 {
     struct doctor *d = c->doctor;
-    const bool quick = c->options->quick;
     d->clock = probe_clock();
     d->denormals = probe_denormals();
-    d->speed = probe_speed(quick ? 2 : 5);
+    d->speed = probe_speed(c->options->quick ? 2 : 5);
     for (double end = clock_now() + c->share * gaps_s;
          clock_now() < end && !stopped(c, "what interrupts a loop");)
         probe_gaps(0.05, &d->gaps);
@@ -369,23 +348,21 @@ static void measure(struct course *c)
 
 const char *doctor_measure(const struct doctor_options *options, struct doctor *doctor)
 {
-    const char *emulator = bench_emulator();
-    const double none = (double)NAN;
-    struct course *c = calloc(1, sizeof *c);
+    const double none = (double)NAN, share = options->quick ? 0.2 : 1.0;
     *doctor = (struct doctor){ .cpu = -1,
                                .small_pages = none,
                                .beside = { { none, none }, { none, none } } };
-    if (emulator || !c) {
-        free(c);
-        return emulator ? emulator : "no memory";
-    }
+    if (bench_emulator())
+        return bench_emulator();
+    struct course *c = calloc(1, sizeof *c);
+    if (!c)
+        return "no memory";
     c->options = options;
     c->doctor = doctor;
     c->begun = clock_now();
-    c->share = options->quick ? 0.2 : 1.0;
-    c->all_s = c->share * (gaps_s + floors_s + pages_s + 4.0 * beside_s) + start_s;
-    c->state = options->seed * 2 + 1;
-    note_freedom(&c->freedom);
+    c->share = share;
+    c->all_s = share * (gaps_s + floors_s + pages_s + 4.0 * beside_s) + start_s;
+    note_cpus(&c->cpus);
     if (run_on(pthread_self(), options->cpu))
         doctor->cpu = options->cpu;
     const bool ready = prepare(c);
@@ -393,6 +370,5 @@ const char *doctor_measure(const struct doctor_options *options, struct doctor *
         measure(c);
     doctor->seconds = clock_now() - c->begun;
     clean_up(c);
-    free(c);
     return ready ? NULL : "no memory, or no backend for rope_half";
 }

@@ -1,7 +1,7 @@
 /*
  * Measures what a machine does to timings: a kernel against its own copy, with each thing that may
- * disturb it and without.  Nothing of the machine is changed; the calling thread's CPUs are, and are given
- * back.
+ * disturb it and without.  Nothing of the machine is changed.  The calling thread moves between CPUs, and
+ * gets its own back.
  */
 #ifndef POSENC_DOCTOR_H
 #define POSENC_DOCTOR_H
@@ -9,17 +9,14 @@
 #include "probe.h"
 #include "base/statistics/floor.h"
 
-#include <stdint.h>
-
 enum doctor_place { IN_CACHE, IN_DRAM, DOCTOR_PLACES };
 
 struct doctor_options {
     bool quick;
     int cpu;       /* to measure on; below 0: wherever the system puts it */
-    bool loose;    /* also as the system likes, to tell what that costs */
+    bool loose;    /* measure also wherever the system puts it, to find what that costs */
     int beside[2]; /* CPUs to let work beside it: on its own core, on another; below 0: none */
-    uint64_t seed;
-    /* Asked again and again with how far it is, from 0 to 1, and what is done: true ends the measuring. */
+    /* Is asked again and again, with progress from 0 to 1 and what is measured: true ends it. */
     bool (*stop)(void *user, double done, const char *doing);
     void *user;
 };
@@ -40,15 +37,16 @@ struct doctor {
     struct probe_gaps gaps;
     struct probe_denormals denormals;
     struct probe_speed speed;
-    double ghz, ghz_low,
-        ghz_high; /* all along: median, and what 5 % lie below, above; 0: no chain */
+    double ghz;               /* all along: the median; 0: it cannot be measured */
+    double ghz_low, ghz_high; /* above and below which 95 % lie */
 
-    /* How much longer a call takes: in small pages instead of huge ones, NaN where there are none to be
-     * had; while a CPU of options.beside does the same, NaN where none did. */
-    double small_pages, beside[2][DOCTOR_PLACES];
+    /* How much longer a call takes; NaN: not measured. */
+    double small_pages;              /* in small pages instead of huge ones */
+    double beside[2][DOCTOR_PLACES]; /* while a CPU of options.beside does the same */
 };
 
-/* NULL, or why nothing could be measured.  Ended early (stop), what there is is filled in. */
+/* Measures for 13 s or so, quick for 3 s.  Returns NULL, or why nothing could be measured.  If it is
+ * stopped, what was measured until then is filled in. */
 const char *doctor_measure(const struct doctor_options *options, struct doctor *doctor);
 
 #endif

@@ -1,15 +1,12 @@
 /*
- * Signs of an emulated CPU, see emulation.h.
+ * Signs of an emulated CPU.
  *
- *   Linux    a translator of user programs (qemu-user, valgrind) answers questions for
- *            /proc/self/exe itself, so that the program sees its own name;
- *            /proc/thread-self/exe names the file that the kernel really runs
+ *   Linux    a translator of user programs (qemu-user, valgrind) answers for /proc/self/exe itself, so
+ *            that the program sees its own name; /proc/thread-self/exe names the file that really runs
  *   x86      CPUID leaf 0x40000000 names the hypervisor, QEMU's translator among them
- *   aarch64  MIDR_EL1 with implementer 0, reserved for software (Arm Architecture Reference
- *            Manual, MIDR_EL1): QEMU's own model, -cpu max
- *   RISC-V   /proc/cpuinfo that calls the microarchitecture qemu, as newer qemu-user does
- *   all      /proc/cpuinfo in the words of another architecture: the host's, passed on
- *   macOS    sysctl.proc_translated: Rosetta (Apple, "About the Rosetta translation environment")
+ *   aarch64  MIDR_EL1 with implementer 0, reserved for software: QEMU's own model, -cpu max
+ *   all      /proc/cpuinfo in the words of another architecture, or one that names qemu
+ *   macOS    sysctl.proc_translated: Rosetta
  */
 #define _GNU_SOURCE
 #include "emulation.h"
@@ -30,11 +27,9 @@
 
 enum { SENTENCE = 256 };
 
-#if defined(__linux__)
-
 static bool read_link(const char *path, char target[4096])
 {
-    ssize_t length = readlink(path, target, 4095);
+    const ssize_t length = readlink(path, target, 4095);
     target[length > 0 ? length : 0] = '\0';
     return length > 0;
 }
@@ -51,35 +46,35 @@ static bool run_by_another_program(char text[SENTENCE])
     return true;
 }
 
-/* The word by which /proc/cpuinfo gives each architecture away. */
-static const char *const words[][2] = { { "vendor_id", "x86" },
-                                        { "CPU implementer", "ARM" },
-                                        { "hart", "RISC-V" } };
-enum { WORDS = sizeof words / sizeof *words };
+/* Words by which /proc/cpuinfo shows an architecture that is not this one. */
+static const char *const foreign_words[][2] = {
 #if defined(__x86_64__) || defined(__i386__)
-enum { OWN_WORD = 0 };
+    { "CPU implementer", "ARM" },
+    { "hart", "RISC-V" },
 #elif defined(__aarch64__) || defined(__arm__)
-enum { OWN_WORD = 1 };
+    { "vendor_id", "x86" },
+    { "hart", "RISC-V" },
 #elif defined(__riscv)
-enum { OWN_WORD = 2 };
-#else
-enum { OWN_WORD = -1 }; /* an architecture whose words are not known here */
+    { "vendor_id", "x86" },
+    { "CPU implementer", "ARM" },
 #endif
+    { "", "" },
+};
 
 static bool cpuinfo_line(const char *line, char text[SENTENCE])
 {
-    size_t name = strcspn(line, "\t:");
+    const size_t name = strcspn(line, "\t:");
     const char *value = line + name + strspn(line + name, "\t: ");
     if (name == 5 && strncmp(line, "uarch", 5) == 0 && strncmp(value, "qemu", 4) == 0) {
         snprintf(text, SENTENCE, "QEMU runs this program (/proc/cpuinfo: uarch is qemu)");
         return true;
     }
-    for (int i = 0; OWN_WORD >= 0 && i < WORDS; i++)
-        if (i != OWN_WORD && strlen(words[i][0]) == name &&
-            strncmp(line, words[i][0], name) == 0) {
+    for (int i = 0; *foreign_words[i][0]; i++)
+        if (strlen(foreign_words[i][0]) == name &&
+            strncmp(line, foreign_words[i][0], name) == 0) {
             snprintf(text, SENTENCE,
                      "a translator on an %s CPU runs this program (/proc/cpuinfo is of %s)",
-                     words[i][1], words[i][1]);
+                     foreign_words[i][1], foreign_words[i][1]);
             return true;
         }
     return false;
@@ -97,43 +92,18 @@ static bool cpuinfo_of_another(char text[SENTENCE])
     return seen;
 }
 
-#else
-
-static bool run_by_another_program(char text[SENTENCE])
-{
-#if defined(__APPLE__)
-    int translated = 0;
-    size_t size = sizeof translated;
-    if (sysctlbyname("sysctl.proc_translated", &translated, &size, NULL, 0) == 0 &&
-        translated == 1) {
-        snprintf(text, SENTENCE, "Rosetta runs this program (sysctl.proc_translated is 1)");
-        return true;
-    }
-#endif
-    (void)text;
-    return false;
-}
-
-static bool cpuinfo_of_another(char text[SENTENCE])
-{
-    (void)text;
-    return false;
-}
-
-#endif
-
-/* What the CPU says of itself. */
-static bool no_cpu(char text[SENTENCE])
+/* Reads what the CPU, or Rosetta, tells of itself. */
+static bool told_by_cpu(char text[SENTENCE])
 {
 #if defined(__x86_64__) || defined(__i386__)
     unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 31)) /* there is a hypervisor */
-        return false;
-    __cpuid(0x40000000, a, b, c, d);
-    const unsigned letters[3] = { b, c, d };
-    if (memcmp(letters, "TCGTCGTCGTCG", sizeof letters) == 0) {
-        snprintf(text, SENTENCE, "QEMU's translator runs this program (CPUID says TCG)");
-        return true;
+    if (__get_cpuid(1, &a, &b, &c, &d) && (c & 1u << 31)) { /* there is a hypervisor */
+        __cpuid(0x40000000, a, b, c, d);
+        const unsigned letters[3] = { b, c, d };
+        if (memcmp(letters, "TCGTCGTCGTCG", sizeof letters) == 0) {
+            snprintf(text, SENTENCE, "QEMU's translator runs this program (CPUID says TCG)");
+            return true;
+        }
     }
 #elif defined(__linux__) && defined(__aarch64__)
     enum { ID_REGISTERS_READABLE = 1 << 11 }; /* HWCAP_CPUID */
@@ -147,6 +117,15 @@ static bool no_cpu(char text[SENTENCE])
         }
     }
 #endif
+#if defined(__APPLE__)
+    int translated = 0;
+    size_t size = sizeof translated;
+    if (sysctlbyname("sysctl.proc_translated", &translated, &size, NULL, 0) == 0 &&
+        translated == 1) {
+        snprintf(text, SENTENCE, "Rosetta runs this program (sysctl.proc_translated is 1)");
+        return true;
+    }
+#endif
     (void)text;
     return false;
 }
@@ -154,6 +133,6 @@ static bool no_cpu(char text[SENTENCE])
 const char *bench_emulator(void)
 {
     static char text[SENTENCE];
-    return run_by_another_program(text) || no_cpu(text) || cpuinfo_of_another(text) ? text
-                                                                                    : NULL;
+    return run_by_another_program(text) || told_by_cpu(text) || cpuinfo_of_another(text) ? text
+                                                                                         : NULL;
 }

@@ -1,22 +1,19 @@
 /*
- * Enters what limits rows, and finds for each which limit binds (see limits.h).
+ * Enters what limits rows, and finds for each row which limit binds.
  */
 #include "limits.h"
-#include "clock.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- Entering ---- */
 
-/* Seconds of one call, the least of a few. */
+/* Returns the seconds of one call, the least of a few. */
 static double try_loop(struct contender *c)
 {
     double least = (double)INFINITY;
     for (int i = 0; i < 3; i++) {
-        const double begin = clock_now();
-        contender_call(c);
-        least = fmin(least, clock_now() - begin);
+        contender_try(c, NULL);
+        least = fmin(least, c->seconds);
     }
     return least;
 }
@@ -28,8 +25,8 @@ static void enter_kind(struct turns *turns, const struct timed_call *timed,
     struct contender *tried = turns->contenders + turns->n;
     double least = (double)INFINITY;
     size_t n = 0;
-    for (size_t i = 0; roof_variant_at(i) && looped->kind < ROOF_KIND_COUNT; i++) {
-        const struct roof_variant *variant = roof_variant_at(i);
+    for (size_t i = 0; roofline_variant_at(i) && looped->kind < ROOFLINE_KIND_COUNT; i++) {
+        const struct roofline_variant *variant = roofline_variant_at(i);
         if (variant->kind != looped->kind || !variant->runs())
             continue;
         tried[n] = contender_of_loop(timed, variant, looped);
@@ -39,7 +36,7 @@ static void enter_kind(struct turns *turns, const struct timed_call *timed,
     for (size_t i = 0; i < n; i++)
         if (tried[i].seconds <= near * least)
             turns->contenders[turns->n++] =
-                contender_of_loop_in_tensors(timed, tried[i].roof, looped);
+                contender_of_loop_in_tensors(timed, tried[i].roofline, looped);
 }
 
 void limits_enter_loops(struct turns *turns, const struct timed_call *timed)
@@ -57,8 +54,8 @@ static bool enter_part(struct turns *turns, const struct timed_call *timed,
     return contender_calibrate(part, turns->least_sample);
 }
 
-/* After a call's checks; not what does more than the call and is scaled, and not where the default backend
- * refuses the call. */
+/* Enters a roofline or loop after a call's checks.  Left out are loops that do more than the call and
+ * are scaled, and calls that the default backend rejects. */
 static bool enter_entered(struct turns *turns, const struct contender *c)
 {
     const double whole = 0.9;
@@ -83,9 +80,9 @@ bool limits_enter_calls(struct turns *turns, const struct timed_call *timed)
         const struct contender *c = &turns->contenders[i];
         if (!contender_is_timed(c) || c->steps || c->again || c->seconds > shortest)
             continue;
-        if (c->roof)
+        if (c->roofline)
             fine = enter_entered(turns, c);
-        else if (timed->part_share > 0.0) /* 0: of a single row */
+        else if (timed->part_share > 0.0)
             fine = enter_part(turns, timed, c);
     }
     return fine;
@@ -109,47 +106,48 @@ static bool is_beaten(const struct turns *turns, const struct contender *loop)
 
 static bool is_conversion(const struct contender *c)
 {
-    return c->roof && c->roof->kind == c->timed->conversion.kind;
+    return c->roofline && c->roofline->kind == c->timed->conversion.kind;
 }
 
 static bool is_work(const struct contender *c)
 {
-    return c->roof && c->roof->kind == c->timed->work.kind;
+    return c->roofline && c->roofline->kind == c->timed->work.kind;
 }
 
-/* The same after a call's checks, where that was timed, too. */
-static const struct contender *entered(const struct turns *turns, const struct contender *roof)
+/* Returns the same roofline or loop after a call's checks, if that was timed, too. */
+static const struct contender *entered(const struct turns *turns,
+                                       const struct contender *roofline)
 {
     for (size_t i = 0; i < turns->n; i++) {
         const struct contender *c = &turns->contenders[i];
-        if (c->entered && c->roof == roof->roof && c->looped == roof->looped &&
+        if (c->entered && c->roofline == roofline->roofline && c->looped == roofline->looped &&
             contender_is_timed(c))
             return c;
     }
-    return roof;
+    return roofline;
 }
 
-/* The longer of a limit and of what some kind of roof or loop takes. */
+/* Returns the longer of a limit and of what some kind of roofline or loop takes. */
 static struct limit longer(const struct turns *turns, const struct contender *c,
                            bool (*of)(const struct contender *c), struct limit limit)
 {
     const struct contender *best = turns_fastest(turns, of);
-    if (!best || (!contender_is_roof(best) && is_beaten(turns, best)))
+    if (!best || (!contender_is_roofline(best) && is_beaten(turns, best)))
         return limit;
-    if (contender_is_roof(best) || !is_beaten(turns, entered(turns, best)))
+    if (contender_is_roofline(best) || !is_beaten(turns, entered(turns, best)))
         best = entered(turns, best);
     const double share = turns_speed(turns, c, best);
     if (share <= limit.share)
         return limit;
-    return (struct limit){ .resource = roof_resource(best->roof->kind),
-                           .kind = roof_kind_name[best->roof->kind],
-                           .variant = best->roof->name,
+    return (struct limit){ .resource = roofline_resource(best->roofline->kind),
+                           .kind = roofline_kind_name[best->roofline->kind],
+                           .variant = best->roofline->name,
                            .share = share,
                            .seconds = stats_median(turns_samples(turns, best), turns->rounds) };
 }
 
-/* The share of a call that is there without rows.  What a part takes is a constant and its share of
- * what the rows take: T(part) = C + share (T - C). */
+/* Returns the share of a call that is there without rows.  A part takes a constant and its share of what
+ * the rows take: T(part) = C + share (T - C). */
 static double without_rows(const struct turns *turns, const struct contender *c)
 {
     const double share = c->timed->part_share;
@@ -164,11 +162,11 @@ static double without_rows(const struct turns *turns, const struct contender *c)
 struct limit limits_of(const struct turns *turns, const struct contender *c)
 {
     struct limit limit = { .share = 0.0 };
-    limit = longer(turns, c, contender_is_roof, limit);
+    limit = longer(turns, c, contender_is_roofline, limit);
     limit = longer(turns, c, is_conversion, limit);
     limit = longer(turns, c, is_work, limit);
     const double share = without_rows(turns, c);
-    if (share <= limit.share || share > BEATEN) /* a part that takes longer tells nothing */
+    if (share <= limit.share || share > BEATEN) /* a part that takes longer shows nothing */
         return limit;
     const double median = stats_median(turns_samples(turns, c), turns->rounds);
     return (struct limit){ RESOURCE_CALLS, "call", c->backend->name, share, share * median };

@@ -1,6 +1,7 @@
 /*
- * Limits: what binds a row.  Of its roof, what it converts and the bare loop of its kernel (looped.h), of short calls
- * each after the call's checks, and of the call without rows it is what takes longest.
+ * Limits: what binds a row.  Candidates are its roofline, what it converts and the lower-bound loop of
+ * its kernel (looped.h), of short calls each after the call's checks, and the call without rows.  The
+ * one that takes longest binds.
  */
 #ifndef POSENC_LIMITS_H
 #define POSENC_LIMITS_H
@@ -17,12 +18,12 @@ struct limit {
 /* Enters the loops of the call, of each kind those that are near the quickest at a first try. */
 void limits_enter_loops(struct turns *turns, const struct timed_call *timed);
 
-/* And, once all are calibrated, where calls are short: each roof and loop after all that a call does before its
- * kernel; and of each backend a copy that does a part of the call, as from both follows what a call takes without rows.
- * False when one could not be calibrated. */
+/* Enters, once all are calibrated and if calls are short, each roofline and loop after the call's checks,
+ * and of each backend a copy that does a part of the call.  Whole and part show what a call takes without
+ * rows.  Returns false if one could not be calibrated. */
 bool limits_enter_calls(struct turns *turns, const struct timed_call *timed);
 
-/* What binds a contender that was timed.  A loop that some backend is quicker than is no limit:
+/* Finds what binds a contender that was timed.  A loop that some backend beats is no limit, for
  * something in it can be avoided. */
 struct limit limits_of(const struct turns *turns, const struct contender *c);
 

@@ -1,6 +1,6 @@
 /*
- * Chooses the loops of a call and runs them, over the call's tensors or, where they cannot, over a block
- * that stays in the nearest cache (see looped.h).
+ * Chooses the loops of a call and runs them, over the call's tensors or over a block that stays in the
+ * nearest cache.
  */
 #include "looped.h"
 #include "conformance/problem/signature.h"
@@ -11,7 +11,7 @@
 
 /* ---- Which loops ---- */
 
-/* Whether a call reads what is stored as its outputs are. */
+/* Returns whether a call reads what is stored as its outputs are. */
 static bool reads_stored(const struct problem *p)
 {
     bool reads = false;
@@ -23,13 +23,12 @@ static bool reads_stored(const struct problem *p)
 
 struct looped looped_conversion(const struct call *call, int64_t stored)
 {
-    static const enum roof_kind kinds[] = {
-        [POSENC_F16] = ROOF_F16, [POSENC_BF16] = ROOF_BF16
-    };
     const enum posenc_dtype type = call->outputs[0].tensor.dtype;
     const bool plan = kernel_has_plan(call->problem.kernel);
-    const enum roof_kind from_f64 = plan ? ROOF_FROM_F64 : ROOF_KIND_COUNT;
-    return (struct looped){ .kind = type == POSENC_F32 ? from_f64 : kinds[type],
+    return (struct looped){ .kind = type == POSENC_F16    ? BOUND_f16
+                                    : type == POSENC_BF16 ? BOUND_bf16
+                                    : plan                ? BOUND_from_f64
+                                                          : ROOFLINE_KIND_COUNT,
                             .floats = stored,
                             .reads = reads_stored(&call->problem),
                             .wide = !plan,
@@ -37,100 +36,97 @@ struct looped looped_conversion(const struct call *call, int64_t stored)
                             .in_tensors = true };
 }
 
-static enum roof_kind kind_of_angles(const struct problem *p)
+static enum roofline_kind kind_of_angles(const struct problem *p)
 {
-    const struct signature *s = signature_of(p->kernel);
+    const bool has_layout = signature_argument(signature_of(p->kernel), MEMBER(layout));
     if (p->freqs.profile != POSENC_EXACT)
-        return ROOF_BARE_angles;
-    return signature_argument(s, MEMBER(layout)) && p->layout == POSENC_INTERLEAVED
-               ? ROOF_BARE_by_turns
-               : ROOF_BARE_table;
+        return BOUND_angles;
+    return has_layout && p->layout == POSENC_INTERLEAVED ? BOUND_by_turns : BOUND_table;
 }
 
-static enum roof_kind kind_of_terms(const struct problem *p)
-{
-    return !p->with_p2c ? ROOF_BARE_c2p : p->without_c2p ? ROOF_BARE_p2c : ROOF_BARE_both;
-}
-
-/* Eight rows can be added up side by side where there are as many, of queries or of heads. */
-static enum roof_kind kind_of_sums(const struct problem *p)
+/* Eight rows, of queries or of heads, can be added up side by side. */
+static enum roofline_kind kind_of_sums(const struct problem *p)
 {
     enum { SIDE_BY_SIDE = 8 };
-    return p->queries >= SIDE_BY_SIDE || p->batch * p->heads >= SIDE_BY_SIDE ? ROOF_BARE_sums
-                                                                             : ROOF_BARE_chain;
+    return p->queries >= SIDE_BY_SIDE || p->batch * p->heads >= SIDE_BY_SIDE ? BOUND_sums
+                                                                             : BOUND_chain;
 }
 
-/* Heads of a single query, whose rows are whole vectors, are taken by fours. */
-static enum roof_kind kind_of_runs(const struct problem *p)
+/* Heads of a single query are taken by fours if their rows are whole vectors. */
+static enum roofline_kind kind_of_runs(const struct problem *p)
 {
     enum { BY_FOURS = 4, VECTOR = 16 };
-    return p->queries == 1 && p->heads >= BY_FOURS && p->keys % VECTOR == 0 ? ROOF_BARE_heads
-                                                                            : ROOF_BARE_runs;
+    return p->queries == 1 && p->heads >= BY_FOURS && p->keys % VECTOR == 0 ? BOUND_heads
+                                                                            : BOUND_runs;
 }
 
-/* In the storage of the call. */
-static enum roof_kind kind_of_turn(const struct problem *p)
+/* Rotations go over elements as the call stores them. */
+static enum roofline_kind kind_of_rotation(const struct problem *p)
 {
-    static const enum roof_kind halves[] = { [POSENC_F32] = ROOF_BARE_turn,
-                                             [POSENC_F16] = ROOF_BARE_turn_f16,
-                                             [POSENC_BF16] = ROOF_BARE_turn_bf16 },
-                                pairs[] = { [POSENC_F32] = ROOF_BARE_pairs,
-                                            [POSENC_F16] = ROOF_BARE_pairs_f16,
-                                            [POSENC_BF16] = ROOF_BARE_pairs_bf16 };
-    return (p->kernel == POSENC_KERNEL_rope_interleaved ? pairs : halves)[p->dtype];
+    static const enum roofline_kind kinds[2][3] = {
+        { [POSENC_F32] = BOUND_turn,
+          [POSENC_F16] = BOUND_turn_f16,
+          [POSENC_BF16] = BOUND_turn_bf16 },
+        { [POSENC_F32] = BOUND_pairs,
+          [POSENC_F16] = BOUND_pairs_f16,
+          [POSENC_BF16] = BOUND_pairs_bf16 },
+    };
+    return kinds[p->kernel == POSENC_KERNEL_rope_interleaved][p->dtype];
 }
 
-static enum roof_kind kind_of_work(const struct problem *p)
+static enum roofline_kind kind_of_work(const struct problem *p)
 {
     switch (signature_of(p->kernel)->work) {
     case WORK_ANGLES:
         return kind_of_angles(p);
     case WORK_TURN:
-        return kind_of_turn(p);
+        return kind_of_rotation(p);
     case WORK_NORM:
-        return ROOF_BARE_norm;
+        return BOUND_norm;
     case WORK_SLOPE:
-        return ROOF_BARE_slope;
+        return BOUND_slope;
     case WORK_LINE:
-        return ROOF_BARE_line;
+        return BOUND_line;
     case WORK_RUNS:
         return kind_of_runs(p);
     case WORK_FETCH:
-        return ROOF_BARE_fetch;
+        return BOUND_fetch;
     case WORK_TERMS:
-        return kind_of_terms(p);
+        return !p->with_p2c ? BOUND_c2p : p->without_c2p ? BOUND_p2c : BOUND_both;
     case WORK_SUMS:
         return kind_of_sums(p);
     case WORK_NONE:
     case WORK_UNSAID:
         break;
     }
-    return ROOF_KIND_COUNT;
+    return ROOFLINE_KIND_COUNT;
 }
 
-/* Of tables, eight rows of which are written side by side. */
-static int64_t row_of_table(const struct call *call)
-{
-    enum { TWO_VECTORS = 32 };
-    const int64_t row = call->outputs[0].tensor.shape[call->outputs[0].tensor.rank - 1];
-    return row % TWO_VECTORS == 0 ? row : 0;
-}
-
-/* Of biases, whose rows each begin anew. */
-static int64_t row_of_biases(const struct problem *p)
-{
-    const int work = (int)signature_of(p->kernel)->work;
-    const bool in_rows = work == WORK_SLOPE || work == WORK_LINE || work == WORK_RUNS;
-    return in_rows && p->keys <= LOOPED_BLOCK ? p->keys : 0;
-}
-
-/* Bare loops write as much as they read, in f32 but for rotations.  One that multiplies by a norm would let
- * what is changed in place grow without end. */
+/* Lower-bound loops write as much as they read, in f32 except for rotations.  One that multiplies by a
+ * norm would let what is changed in place grow without end. */
 static bool goes_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
     const bool alike = call->outputs[0].tensor.dtype == POSENC_F32 || s->work == WORK_TURN;
     return alike && !s->worked && s->work != WORK_NORM;
+}
+
+/* Rows of tables are written eight side by side, if they are whole pairs of vectors.  Each row of biases
+ * begins anew. */
+static void choose_rows(struct looped *work, const struct call *call)
+{
+    enum { TWO_VECTORS = 32 };
+    const struct problem *p = &call->problem;
+    const struct posenc_tensor *out = &call->outputs[0].tensor;
+    const int64_t last = out->shape[out->rank - 1];
+    work->at_once = 1;
+    if (work->kind == BOUND_table || work->kind == BOUND_by_turns) {
+        work->row = last % TWO_VECTORS == 0 ? last : 0;
+        work->at_once = BOUND_ROWS;
+    } else if (work->kind >= BOUND_slope && work->kind <= BOUND_heads) {
+        work->row = p->keys <= LOOPED_BLOCK ? p->keys : 0;
+        work->at_once = work->kind == BOUND_heads ? p->heads : 1;
+    }
 }
 
 struct looped looped_work(const struct call *call)
@@ -141,15 +137,8 @@ struct looped looped_work(const struct call *call)
                            .reads = kernel_takes_x(p->kernel),
                            .wide = true,
                            .stored = s->work == WORK_TURN,
-                           .in_tensors = goes_over_tensors(call),
-                           .row = row_of_biases(p),
-                           .at_once = 1 };
-    if (work.kind == ROOF_BARE_table || work.kind == ROOF_BARE_by_turns) {
-        work.row = row_of_table(call);
-        work.at_once = BARE_ROWS;
-    }
-    if (work.kind == ROOF_BARE_heads)
-        work.at_once = p->heads;
+                           .in_tensors = goes_over_tensors(call) };
+    choose_rows(&work, call);
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
             work.floats += tensor_moved(p, row);
@@ -158,11 +147,11 @@ struct looped looped_work(const struct call *call)
     if (work.stored)
         work.floats = work.floats * (int64_t)storage_size(p->dtype) / (int64_t)sizeof(float);
     if (work.floats == 0)
-        work.kind = ROOF_KIND_COUNT;
+        work.kind = ROOFLINE_KIND_COUNT;
     return work;
 }
 
-/* ---- What they work on ---- */
+/* ---- Running them ---- */
 
 struct looped_block *looped_blocks(const struct call *call, size_t n)
 {
@@ -178,34 +167,33 @@ struct looped_block *looped_blocks(const struct call *call, size_t n)
     return blocks;
 }
 
-/* ---- Running them ---- */
-
-/* Floats that a loop is given: a block, or so many rows as it takes at once where they are more. */
+/* Returns the floats that a loop is given: a block, or the rows that it takes at once if they are more. */
 static int64_t floats_given(const struct looped *looped)
 {
     const int64_t rows = looped->row * looped->at_once;
     return rows > LOOPED_BLOCK ? rows : LOOPED_BLOCK;
 }
 
-/* Those of them that are written: whole rows. */
+/* Returns how many of them are written: whole rows. */
 static int64_t floats_written(const struct looped *looped, int64_t given)
 {
     const int64_t rows = looped->row * looped->at_once;
     return rows > 0 && rows <= given ? given / rows * rows : given;
 }
 
-/* The third argument of a loop that is given so many floats from dst on. */
-static const float *third_argument(const struct roof_variant *loop, const struct looped *looped,
+/* Returns the third argument of a loop that is given so many floats from dst on. */
+static const float *third_argument(const struct roofline_variant *loop,
+                                   const struct looped *looped,
                                    const struct looped_block *block, const float *dst,
                                    int64_t given)
 {
-    const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
+    const bool converts = roofline_resource(loop->kind) == RESOURCE_CONVERSION;
     if (looped->row > 0)
         return looped->row * looped->at_once <= given ? dst + looped->row : NULL;
     return converts && looped->wide ? block->wide : NULL;
 }
 
-void looped_run(const struct roof_variant *loop, const struct looped *looped,
+void looped_run(const struct roofline_variant *loop, const struct looped *looped,
                 struct looped_block *block, int64_t blocks)
 {
     const float *src = !looped->reads ? NULL : looped->stored ? block->stored : block->wide;
@@ -214,7 +202,7 @@ void looped_run(const struct roof_variant *loop, const struct looped *looped,
         loop->function(block->out, src, third, LOOPED_BLOCK);
 }
 
-void looped_run_over(const struct roof_variant *loop, const struct looped *looped,
+void looped_run_over(const struct roofline_variant *loop, const struct looped *looped,
                      struct looped_block *block, float *dst, const float *src, int64_t n)
 {
     const int64_t given = floats_given(looped), step = floats_written(looped, given);
@@ -229,7 +217,7 @@ int64_t looped_covered(const struct looped *looped, int64_t n)
     return n < given ? 0 : ((n - given) / step + 1) * step;
 }
 
-/* Some blocks do: what stays in a cache takes as long again and again. */
+/* Some blocks are enough, for what stays in a cache takes as long each time. */
 int64_t looped_sample(const struct looped *looped, int threads, double *times)
 {
     const double most = 32.0;

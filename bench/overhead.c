@@ -1,26 +1,27 @@
 /*
- * Times a call of the library beside a call of the kernel itself (see overhead.h).  In every
- * round each way of making the call is timed once, as a run of calls, in an order that rotates:
- * drift of the machine and busy neighbours meet all ways alike, and differences are taken
- * within rounds.
+ * Times a call of the library beside a call of the kernel itself.  In every round each way of making the
+ * call is timed once, as a run of calls, in an order that rotates.  Differences are taken within rounds, so
+ * that drift and busy neighbours affect all ways alike.
  *
- * Each round has its activations and its stack at another line of a page.  A load waits for a store under way
- * whose address looks alike in its lower 12 bits, arguments that lie across two pages take longer to copy, and
- * the stack begins elsewhere in each process: at one place, some processes take twice as long in every round.
+ * Each round has its activations and its stack at another line of a page.  A load waits for a store whose
+ * address looks alike in its lower 12 bits, arguments across two pages take longer to copy, and the stack
+ * begins elsewhere in each process: at one place, some processes take twice as long in every round.
  */
-#define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
 #include "overhead.h"
+#include "base/clock.h"
 #include "base/statistics/stats.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { DIM = 128, ROWS = 128, POSITION = 77 };
 enum { ROUNDS = 1201, CALLS = 64, WAYS = 2 + OVERHEAD_WAYS };
 enum { WORDS = 48 };
-/* Bytes; lines of a page; from round to round, through all of them. */
-enum { LINE = 64, LINES = 64, STEP = 39 };
+enum {
+    LINE = 64,
+    LINES = 64,
+    STEP = 39
+}; /* bytes; lines of a page; from one round to the next */
 static const double yardstick_ns = 26.0; /* on the core for which the limits were set */
 
 const int64_t overhead_heads[OVERHEAD_ROWS] = { 1, 8, OVERHEAD_MOST_HEADS };
@@ -32,13 +33,6 @@ struct rotation {
     float *q;        /* [OVERHEAD_MOST_HEADS * DIM], and a page more */
     uint64_t *words; /* [3 * WORDS]: two that are alike, one to write */
 };
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 typedef enum posenc_status way(const struct rotation *r);
 
@@ -57,8 +51,8 @@ static enum posenc_status call_prepared(const struct rotation *r)
     return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION);
 }
 
-/* Does what checks consist of: loads, comparisons that hold, stores.  On a line of its own: at another place its
- * loop took 1.6 times as long (Zen 4), and limits grow with it. */
+/* Does what checks consist of: loads, comparisons that hold, stores.  It is aligned to a line: elsewhere
+ * its loop took 1.6 times as long (Zen 4), and limits grow with it. */
 static __attribute__((noinline, aligned(64))) enum posenc_status
 run_yardstick(const struct rotation *r)
 {
@@ -71,7 +65,7 @@ run_yardstick(const struct rotation *r)
     return POSENC_OK;
 }
 
-/* One round, of activations so many bytes from where they begin. */
+/* Times one round, of activations so many bytes from where they begin. */
 static bool time_round(struct rotation *r, int round, size_t bytes, double *samples)
 {
     static way *const ways[WAYS] = { call_function, call_front_end, call_prepared,
@@ -80,17 +74,17 @@ static bool time_round(struct rotation *r, int round, size_t bytes, double *samp
     r->args.out.data = r->normal.out.data = r->q + bytes / sizeof *r->q;
     r->args.x.data = r->normal.x.data = r->args.out.data;
     for (int k = 0; k < WAYS; k++) {
-        int w = (round + k) % WAYS;
+        const int w = (round + k) % WAYS;
         status |= ways[w](r); /* untimed: predictors have forgotten it */
-        double start = now_ns();
+        const double start = clock_now();
         for (int i = 0; i < CALLS; i++)
             status |= ways[w](r);
-        samples[w * ROUNDS + round] = (now_ns() - start) / (double)CALLS;
+        samples[w * ROUNDS + round] = 1e9 * (clock_now() - start) / CALLS;
     }
     return status == POSENC_OK;
 }
 
-/* The same with the stack as many bytes further on.  Not inlined: what it takes is given back. */
+/* Times it with the stack as many bytes further on.  Not inlined: what it takes is given back. */
 static __attribute__((noinline)) bool time_elsewhere(const struct rotation *r, int round,
                                                      double *samples)
 {
@@ -100,30 +94,23 @@ static __attribute__((noinline)) bool time_elsewhere(const struct rotation *r, i
     return time_round(moved, round, bytes, samples);
 }
 
-/* Fills samples[WAYS][ROUNDS] with the nanoseconds of a call; false when a call failed. */
-static bool time_rounds(const struct rotation *r, double *samples)
-{
-    bool fine = true;
-    for (int round = 0; round < ROUNDS && fine; round++)
-        fine = time_elsewhere(r, round, samples);
-    return fine;
-}
-
 static bool summarise(const struct rotation *r, struct overhead *overhead)
 {
     double *samples = malloc(WAYS * ROUNDS * sizeof *samples);
-    bool fine = samples && time_rounds(r, samples);
+    bool fine = samples;
+    for (int round = 0; round < ROUNDS && fine; round++)
+        fine = time_elsewhere(r, round, samples);
     if (fine) {
         overhead->function_ns = stats_median(samples, ROUNDS);
         overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / yardstick_ns;
-        for (int w = 0; w < OVERHEAD_WAYS; w++) {
-            double *above = samples + (1 + w) * ROUNDS;
-            for (int round = 0; round < ROUNDS; round++)
-                above[round] -= samples[round];
-            struct stats_summary s = stats_summarise(above, ROUNDS);
-            overhead->above[w] = (struct overhead_ns){ s.median, s.interval.low,
-                                                       s.interval.high, s.interval.level };
-        }
+    }
+    for (int w = 0; fine && w < OVERHEAD_WAYS; w++) {
+        double *above = samples + (1 + w) * ROUNDS;
+        for (int round = 0; round < ROUNDS; round++)
+            above[round] -= samples[round];
+        const struct stats_summary s = stats_summarise(above, ROUNDS);
+        overhead->above[w] =
+            (struct overhead_ns){ s.median, s.interval.low, s.interval.high, s.interval.level };
     }
     free(samples);
     return fine;
@@ -157,7 +144,7 @@ bool overhead_measure(int64_t heads, struct overhead *overhead)
                                    .heads = heads,
                                    .head_dim = DIM,
                                    .rounds = ROUNDS };
-    bool fine = summarise(&r, overhead);
+    const bool fine = summarise(&r, overhead);
     posenc_prepared_destroy(r.prepared);
     return fine;
 }

@@ -1,19 +1,17 @@
 /*
- * Timing two builds side by side, see pairs.h.
+ * Times two builds side by side.
  *
- *   check    outputs of base and head, against the oracle and all that scalar of the same build
- *            writes (check.h).  A wrong one gets no number
- *   roof     the plain variants are tried once; the quickest takes part
+ *   check      outputs of base and head, against the oracle and all that scalar of the same build writes
+ *              (check.h); a wrong one gets no number
+ *   roofline   the variants are tried once; the quickest takes part
  *   calibrate  base and head; all three sides make the same number of calls in a sample
- *   rounds   each side once in every round
+ *   rounds     each side once in every round
  */
 #include "pairs.h"
-#include "buffers.h"
 #include "check.h"
-#include "clock.h"
 #include "emulation.h"
 #include "turns.h"
-#include "base/statistics/stats.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 
 const char *const pair_side_name[PAIR_SIDES] = { "base", "head", "control" };
 
-enum { CONTENDERS = PAIR_SIDES + 1 }; /* and a roof */
+enum { CONTENDERS = PAIR_SIDES + 1 }; /* and a roofline */
 static const double LONG_S = 10e-3;
 
 /* One side of a pair: its call on the tensors of all, and how it is timed. */
@@ -35,13 +33,12 @@ struct side {
 struct match {
     struct side side[PAIR_SIDES];
     enum bench_outcome outcome;
-    enum pair_side who;
+    enum pair_side who; /* whose outcome it is */
     char reason[REASON_SIZE];
 };
 
 struct contest {
     const struct pair_options *options;
-    const struct bench_case *bench_case;
     struct team *team;
     double least_sample, deadline;
     unsigned buffers;
@@ -49,7 +46,7 @@ struct contest {
     size_t n;
     struct match *matches;
     struct timed_call timed;
-    struct contender roof;
+    struct contender roofline;
 };
 
 static bool stopped(const struct contest *all)
@@ -57,7 +54,7 @@ static bool stopped(const struct contest *all)
     return all->options->stop && all->options->stop(all->options->user);
 }
 
-static void doing(const struct contest *all, const struct match *match, enum pair_side who)
+static void announce(const struct contest *all, const struct match *match, enum pair_side who)
 {
     if (all->options->doing)
         all->options->doing(all->options->user, (size_t)(match - all->matches), who);
@@ -80,23 +77,10 @@ static void refuse_all(struct contest *all, enum bench_outcome outcome, const ch
 
 /* ---- Checks ---- */
 
-/* A call from pristine inputs, timed roughly; or why not. */
-static bool try_once(struct contest *all, struct contender *c, char reason[REASON_SIZE])
-{
-    call_reset(&all->call);
-    const double begin = clock_now();
-    contender_call(c);
-    c->seconds = clock_now() - begin;
-    if (c->status != POSENC_OK)
-        snprintf(reason, REASON_SIZE, "%s", posenc_status_string(c->status));
-    return c->status == POSENC_OK;
-}
-
-/* The side's own call, on the tensors of all. */
+/* Opens the side's own call, on the tensors of all.  Returns false, with a reason, if it cannot be. */
 static bool open_side(struct contest *all, struct side *side, char reason[REASON_SIZE])
 {
-    const enum posenc_status status = call_share(&all->call, side->subject, &side->call);
-    if (status != POSENC_OK) {
+    if (call_share(&all->call, side->subject, &side->call) != POSENC_OK) {
         posenc_error_text(&side->call.error, reason, REASON_SIZE);
         return false;
     }
@@ -120,25 +104,28 @@ static void check_side(struct contest *all, struct match *match, enum pair_side 
 {
     char reason[REASON_SIZE] = "";
     struct side *side = &match->side[who];
-    const bool rows = all->options->rows_alone;
-    doing(all, match, who);
-    if (!try_once(all, &side->contender, reason))
-        refuse(match, who, BENCH_REFUSED, reason);
-    else if (!(rows ? check_rows : check_output)(check, side->subject->backend, reason,
-                                                 sizeof reason))
+    const struct posenc_backend *backend = side->subject->backend;
+    announce(all, match, who);
+    if (!contender_try(&side->contender, &all->call))
+        refuse(match, who, BENCH_REFUSED, side->contender.refused);
+    else if (!(all->options->rows_alone ? check_rows : check_output)(check, backend, reason,
+                                                                     sizeof reason))
         refuse(match, who, BENCH_WRONG, reason);
 }
 
-/* What the build's own scalar does, right in 64 rows: members of its family have its bits. */
+/* Takes what the build's own scalar writes, if it is right in 64 rows: its family has the same bits. */
 static bool make_reference(struct contest *all, enum pair_side who, struct check *check,
-                           char why[REASON_SIZE])
+                           char reason[REASON_SIZE])
 {
     const struct subject mine = subject_of(posenc_backend_find("scalar"));
-    struct side scalar = { .subject = all->options->scalar[who] };
-    if (!scalar.subject)
-        scalar.subject = &mine;
-    bool right = open_side(all, &scalar, why) && try_once(all, &scalar.contender, why) &&
-                 check_reference(check, scalar.subject->backend, why, REASON_SIZE);
+    const struct subject *theirs = all->options->scalar[who];
+    struct side scalar = { .subject = theirs ? theirs : &mine };
+    bool right = open_side(all, &scalar, reason);
+    if (right && !contender_try(&scalar.contender, &all->call)) {
+        snprintf(reason, REASON_SIZE, "%s", scalar.contender.refused);
+        right = false;
+    }
+    right = right && check_reference(check, scalar.subject->backend, reason, REASON_SIZE);
     close_side(&scalar);
     return right;
 }
@@ -147,29 +134,28 @@ static void check_sides(struct contest *all, enum pair_side who, struct check *c
 {
     char why[REASON_SIZE] = "", reason[REASON_SIZE];
     if (all->n > 0)
-        doing(all, &all->matches[0], who);
+        announce(all, &all->matches[0], who);
     const bool reference = all->options->rows_alone || make_reference(all, who, check, why);
     snprintf(reason, sizeof reason, "no reference: scalar: %.220s", why);
     for (size_t i = 0; i < all->n && !stopped(all); i++) {
         struct match *match = &all->matches[i];
-        if (match->outcome != BENCH_TIMED)
-            continue;
-        if (reference)
+        if (match->outcome == BENCH_TIMED && reference)
             check_side(all, match, who, check);
-        else
+        else if (match->outcome == BENCH_TIMED)
             refuse(match, who, BENCH_WRONG, reason);
     }
 }
 
+/* Opens the sides of each pair up to the first that cannot be, which is the one to be named. */
 static void open_sides(struct contest *all)
 {
     char reason[REASON_SIZE];
     for (size_t i = 0; i < all->n; i++)
-        for (int s = 0; s < PAIR_SIDES; s++) {
-            doing(all, &all->matches[i], (enum pair_side)s);
+        for (enum pair_side s = PAIR_BASE; s < PAIR_SIDES; s++) {
+            announce(all, &all->matches[i], s);
             if (!open_side(all, &all->matches[i].side[s], reason)) {
-                refuse(&all->matches[i], (enum pair_side)s, BENCH_REFUSED, reason);
-                break; /* the first is who is to be named */
+                refuse(&all->matches[i], s, BENCH_REFUSED, reason);
+                break;
             }
         }
 }
@@ -189,30 +175,26 @@ static void check_all(struct contest *all)
 
 /* ---- Rounds ---- */
 
-/* The quickest of the plain variants, by one call each after one that warms. */
-static void choose_roof(struct contest *all)
+/* Chooses the quickest variant by one call each, after one that warms unless that takes long. */
+static void choose_roofline(struct contest *all)
 {
-    all->roof.outcome = BENCH_LACKS_IT;
-    for (size_t i = 0; roof_variant_at(i); i++) {
-        const struct roof_variant *variant = roof_variant_at(i);
-        if (variant->kind != all->timed.roof || (variant->runs && !variant->runs()))
+    all->roofline.outcome = BENCH_LACKS_IT;
+    for (size_t i = 0; all->timed.blocks && roofline_variant_at(i); i++) {
+        const struct roofline_variant *variant = roofline_variant_at(i);
+        if (variant->kind != all->timed.roofline || (variant->runs && !variant->runs()))
             continue;
-        struct contender c = contender_of_roof(&all->timed, variant);
-        for (int warm = 1; warm >= 0; warm--) { /* once more, unless that takes long */
-            const double begin = clock_now();
-            contender_call(&c);
-            c.seconds = clock_now() - begin;
-            if (c.seconds > LONG_S)
-                break;
-        }
-        if (!all->roof.roof || c.seconds < all->roof.seconds)
-            all->roof = c;
+        struct contender c = contender_of_roofline(&all->timed, variant);
+        contender_try(&c, NULL);
+        if (c.seconds <= LONG_S)
+            contender_try(&c, NULL);
+        if (!all->roofline.roofline || c.seconds < all->roofline.seconds)
+            all->roofline = c;
     }
-    if (all->roof.roof && !contender_calibrate(&all->roof, all->least_sample))
-        all->roof.outcome = BENCH_REFUSED;
+    if (all->roofline.roofline && !contender_calibrate(&all->roofline, all->least_sample))
+        all->roofline.outcome = BENCH_REFUSED;
 }
 
-/* All sides in every round, as many as fit into the share of this pair. */
+/* Plans all sides in every round, as many rounds as fit into the share of this pair. */
 static void plan_rounds(struct turns *turns, const struct pair_options *options, double share)
 {
     double round = 0.0;
@@ -224,40 +206,45 @@ static void plan_rounds(struct turns *turns, const struct pair_options *options,
         turns->contenders[i].rounds = turns->rounds;
 }
 
+static void report_refused(const struct contest *all, const struct match *match)
+{
+    const struct pair_result result = { .pair = (size_t)(match - all->matches),
+                                        .outcome = match->outcome,
+                                        .who = match->who,
+                                        .reason = match->reason };
+    all->options->sink(all->options->user, &result);
+}
+
 static void report(const struct contest *all, const struct match *match,
                    const struct turns *turns)
 {
     struct pair_result result = { .pair = (size_t)(match - all->matches),
                                   .outcome = match->outcome,
-                                  .who = match->who,
-                                  .reason = match->reason };
-    double *ratios[2] = { NULL, NULL };
-    for (int s = 0; turns && s < PAIR_SIDES; s++) {
+                                  .rounds = turns->rounds };
+    const double *base = turns_samples(turns, &turns->contenders[PAIR_BASE]);
+    double *ratios = malloc(2 * turns->rounds * sizeof *ratios + 1);
+    for (size_t s = 0; s < PAIR_SIDES; s++) {
         const double *samples = turns_samples(turns, &turns->contenders[s]);
-        const double *base = turns_samples(turns, &turns->contenders[PAIR_BASE]);
         result.ns[s] = 1e9 * stats_median(samples, turns->rounds);
-        if (s == PAIR_BASE)
-            continue;
-        double *to = ratios[s - 1] = malloc((turns->rounds + 1) * sizeof *to);
-        for (size_t r = 0; to && r < turns->rounds; r++)
-            to[r] = log(samples[r] / base[r]);
+        for (size_t r = 0; ratios && s > PAIR_BASE && r < turns->rounds; r++)
+            ratios[(s - 1) * turns->rounds + r] = log(samples[r] / base[r]);
     }
-    if (turns && turns->n > PAIR_SIDES) {
-        const struct contender *roof = &turns->contenders[PAIR_SIDES];
-        result.roof_kind = roof_kind_name[roof->roof->kind];
-        result.roof_variant = roof->roof->name;
-        result.roof_ns = 1e9 * stats_median(turns_samples(turns, roof), turns->rounds);
+    if (turns->n > PAIR_SIDES) {
+        const struct contender *roofline = &turns->contenders[PAIR_SIDES];
+        result.roofline_kind = roofline_kind_name[roofline->roofline->kind];
+        result.roofline_variant = roofline->roofline->name;
+        result.roofline_ns = 1e9 * stats_median(turns_samples(turns, roofline), turns->rounds);
     }
-    result.rounds = ratios[0] && ratios[1] ? turns->rounds : 0;
-    result.x = ratios[0];
-    result.z = ratios[1];
+    if (!ratios)
+        result.rounds = 0;
+    result.x = ratios;
+    result.z = ratios ? ratios + turns->rounds : NULL;
     all->options->sink(all->options->user, &result);
-    free(ratios[0]);
-    free(ratios[1]);
+    free(ratios);
 }
 
-/* Base and head are calibrated, and the longer count is everybody's: were one stumbled upon, both
- * samples would be as long. */
+/* Calibrates base and head.  The longer count is everybody's: had one stumbled, both samples would be as
+ * long. */
 static bool calibrate(struct contender *contenders, double least_sample)
 {
     for (int s = 0; s < PAIR_NULL; s++)
@@ -275,39 +262,40 @@ static void time_match(struct contest *all, struct match *match, double share)
 {
     struct contender contenders[CONTENDERS];
     const double begin = clock_now();
-    const size_t at = (size_t)(match - all->matches);
     struct turns turns = { .contenders = contenders,
                            .least_sample = all->least_sample,
-                           .order = mix64(all->options->seed, at),
+                           .order = mix64(all->options->seed, (uint64_t)(match - all->matches)),
                            .stop = all->options->stop,
                            .user = all->options->user };
     for (int s = 0; s < PAIR_SIDES; s++) {
         call_make_repeatable(&match->side[s].call);
         contenders[turns.n++] = match->side[s].contender;
     }
-    if (contender_is_timed(&all->roof))
-        contenders[turns.n++] = all->roof;
+    if (contender_is_timed(&all->roofline))
+        contenders[turns.n++] = all->roofline;
     bool fine = calibrate(contenders, all->least_sample);
     plan_rounds(&turns, all->options, share - (clock_now() - begin));
     turns.samples = malloc(turns.n * turns.rounds * sizeof *turns.samples);
     fine = fine && turns.samples && turns_run(&turns);
     if (!fine)
         refuse(match, PAIR_SIDES, BENCH_REFUSED, "Google Benchmark could not time it");
-    if (!stopped(all))
-        report(all, match, fine ? &turns : NULL);
+    if (!stopped(all) && fine)
+        report(all, match, &turns);
+    else if (!stopped(all))
+        report_refused(all, match);
     free(turns.samples);
 }
 
 static void time_all(struct contest *all)
 {
     call_make_repeatable(&all->call);
-    choose_roof(all);
+    choose_roofline(all);
     for (size_t i = 0; i < all->n && !stopped(all); i++) {
         struct match *match = &all->matches[i];
         const double left = all->deadline - clock_now();
-        doing(all, match, PAIR_SIDES);
+        announce(all, match, PAIR_SIDES);
         if (match->outcome != BENCH_TIMED)
-            report(all, match, NULL);
+            report_refused(all, match);
         else
             time_match(all, match, left / (double)(all->n - i));
     }
@@ -315,11 +303,11 @@ static void time_all(struct contest *all)
 
 /* ---- A case ---- */
 
-static void hold(struct contest *all)
+static void hold(struct contest *all, const struct problem *problem)
 {
     char reason[REASON_SIZE];
     struct memory memory = bench_memory(&all->buffers);
-    if (call_create(&all->call, &all->bench_case->problem, &memory) != POSENC_OK) {
+    if (call_create(&all->call, problem, &memory) != POSENC_OK) {
         posenc_error_text(&all->call.error, reason, sizeof reason);
         refuse_all(all, BENCH_REFUSED, reason);
     } else if (!timed_call_open(&all->timed, &all->call, all->team, 1)) {
@@ -334,15 +322,13 @@ static void hold(struct contest *all)
 
 static void close_all(struct contest *all)
 {
-    for (size_t i = 0; all->matches && i < all->n; i++) {
+    for (size_t i = 0; all->matches && i < all->n; i++)
         for (int s = 0; s < PAIR_SIDES; s++)
             close_side(&all->matches[i].side[s]);
-    }
     free(all->matches);
     timed_call_close(&all->timed);
     call_destroy(&all->call);
-    if (all->team)
-        team_destroy(all->team);
+    team_destroy(all->team);
 }
 
 int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
@@ -353,7 +339,6 @@ int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pair
         return -1;
     }
     struct contest all = { .options = options,
-                           .bench_case = bench_case,
                            .team = team_create(1),
                            .least_sample = clock_least_sample(),
                            .n = n,
@@ -363,7 +348,7 @@ int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pair
         for (int s = 0; s < PAIR_SIDES; s++)
             all.matches[i].side[s].subject = pairs[i].side[s];
     if (fine)
-        hold(&all);
+        hold(&all, &bench_case->problem);
     else
         snprintf(error, 256, "no memory for the contenders");
     close_all(&all);

@@ -1,7 +1,7 @@
 /*
- * Two builds side by side: base, head, and a second copy of base, whose distance from the first is
- * what no difference looks like (the null control), take turns on the same tensors with a roof among
- * them.  Each is called by the front-end of its own build, with a plan of its own.
+ * Two builds side by side: base, head, and a second copy of base as the A/A control, whose distance from
+ * the first is noise.  They take turns on the same tensors with a roofline among them.  Each is called by
+ * the front-end of its own build, with frequencies of its own.
  */
 #ifndef POSENC_PAIRS_H
 #define POSENC_PAIRS_H
@@ -21,31 +21,29 @@ struct bench_pair {
 struct pair_result {
     size_t pair; /* index among those of the case */
     enum bench_outcome outcome;
-    enum pair_side who; /* of the outcome, where the pair is not timed */
-    const char *reason; /* likewise; lives as long as the call of the sink */
+    enum pair_side who; /* whose outcome it is, if the pair is not timed */
+    const char *reason; /* why it is not; lives as long as the call of the sink */
     size_t rounds;
-    double ns[PAIR_SIDES];                /* medians, of one call */
-    const double *x, *z;                  /* [rounds] ln(head / base), ln(base again / base) */
-    const char *roof_kind, *roof_variant; /* NULL: none */
-    double roof_ns;
+    double ns[PAIR_SIDES]; /* medians, of one call */
+    const double *x, *z;   /* [rounds] ln(head / base), ln(control / base) */
+    const char *roofline_kind, *roofline_variant; /* NULL: none */
+    double roofline_ns;
 };
 
-/* `doing` is told what runs next: whose first call, or PAIR_SIDES for the rounds.  Had it crashed,
- * that was it. */
 struct pair_options {
     uint64_t seed;
     const struct subject *scalar[2]; /* of base and of head; NULL: this program's */
-    bool
-        rows_alone; /* 64 rows are checked: all of it was, of the same files, in a launch before */
-    double share_s; /* for the rounds of all pairs */
+    bool rows_alone; /* check 64 rows: a process before checked all of the same files */
+    double share_s;  /* for the rounds of all pairs */
     size_t least_rounds, most_rounds;
+    /* Is told whose first call comes next, or PAIR_SIDES for the rounds: what runs if it crashes. */
     void (*doing)(void *user, size_t pair, enum pair_side who);
     void (*sink)(void *user, const struct pair_result *result);
     bool (*stop)(void *user);
     void *user;
 };
 
-/* Checks all pairs, then times them one after the other.  0, or -1 with a reason in `error` (256
+/* Checks all pairs, then times them one after the other.  Returns 0, or -1 with a reason in `error` (256
  * bytes): no memory, or nothing is timed here. */
 int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
               const struct pair_options *options, char *error);

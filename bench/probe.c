@@ -8,7 +8,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "probe.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "base/statistics/stats.h"
 
 #include <math.h>

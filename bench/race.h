@@ -4,9 +4,6 @@
 #ifndef POSENC_BENCH_RACE_H
 #define POSENC_BENCH_RACE_H
 
-#include "bench.h"
-#include "contender.h"
-#include "team.h"
 #include "turns.h"
 
 enum { LEAST_ROUNDS = 3 };
@@ -19,7 +16,7 @@ struct session {
     size_t most_rounds;
     bench_sink *sink;
     void *user;
-    /* Of a contest: cases of this kernel and type so far; of each backend, the most bytes a second
+    /* Of a contest: cases of this kernel and dtype so far; and of each backend the most bytes a second
      * that it reached, and whether an output was wrong. */
     size_t nth;
     double *rate;
@@ -34,27 +31,27 @@ struct race {
     struct call call;
     unsigned buffers;
     struct timed_call timed; /* the call, cut for the team */
-    size_t n_backends;       /* contenders[0 .. n_backends) report */
-    struct contender *null, *twin, *apart;
+    size_t n_backends;       /* contenders[0 .. n_backends) are reported */
+    struct contender *control, *twin, *apart;
     struct turns turns;
 };
 
-/* Whether the caller wants no more. */
+/* Returns whether the caller wants no more. */
 bool race_is_stopped(const struct session *session);
-void race_refuse(struct contender *c, enum bench_outcome outcome, const char *reason);
+/* Refuses all backends that are still timed. */
 void race_refuse_all(struct race *race, enum bench_outcome outcome, const char *reason);
-/* One call from pristine inputs, timed roughly. */
-bool race_try(struct race *race, struct contender *c);
-/* The backend that took least; NULL: none did. */
+/* Returns the backend that took least at its last call; NULL: none is timed. */
 struct contender *race_quickest(const struct race *race);
 /* Checks the outputs of all backends. */
 void race_check(struct race *race);
+/* Makes room for samples, then times all rounds, unless something went wrong before. */
+void race_run_turns(struct race *race, bool fine);
 
-/* A contest (contest.c): which backends may be the fastest, and samples of these alone. */
+/* A contest (contest.c) finds which backends may be the fastest, and times these alone. */
 void contest_begin(struct session *session, const struct bench_case *now,
                    const struct bench_case *before, size_t n_backends);
 void contest_hold(struct race *race, double begin, double share);
-/* The weight of a case in the time of a run. */
+/* Returns the weight of a case in the time of a run. */
 double contest_weight(const struct session *session, const struct bench_case *c);
 
 #endif

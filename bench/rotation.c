@@ -1,9 +1,9 @@
 /*
- * A rotation by the angle 0, see rotation.h.
+ * A rotation by the angle 0.
  */
 #define _GNU_SOURCE
 #include "rotation.h"
-#include "clock.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { HEADS = 32, DIM = 128, PAGE = 4096, LINE = 64, ALIASED = 39 * LINE };
 #define HUGE_PAGE   ((size_t)2 << 20)
 #define TOKEN_BYTES (HEADS * DIM * sizeof(float))
 
-/* Pages of that kind, of which the first begins where a huge one may. */
+/* Maps pages of that kind, of which the first begins where a huge one may. */
 static void *map_pages(struct rotation *r, enum rotation_pages pages)
 {
 #if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
@@ -54,7 +54,7 @@ static bool get_memory(struct rotation *r, enum rotation_pages pages, size_t tab
     return true;
 }
 
-/* How many calls a sample takes. */
+/* Finds how many calls a sample takes. */
 static void calibrate(struct rotation *r)
 {
     double least = clock_least_sample(), took = 0.0;

@@ -11,17 +11,17 @@ enum rotation_pages { PAGES_AS_EVER, PAGES_SMALL, PAGES_HUGE };
 
 struct rotation {
     struct posenc_rope_args args;
-    void *x, *angles, *mapped; /* mapped: where pages are chosen */
+    void *x, *angles, *mapped; /* mapped: if pages are chosen */
     size_t bytes, mapped_bytes;
-    int64_t calls; /* that a sample of 100 us takes */
+    int64_t calls; /* that a sample takes */
 };
 
-/* False: no memory, or no such pages; nothing is to be freed then. */
+/* Returns false if there is no memory, or there are no such pages; nothing is to be freed then. */
 bool rotation_make(struct rotation *rotation, size_t bytes, enum rotation_pages pages);
 void rotation_free(struct rotation *rotation);
 
 void rotation_call(const struct rotation *rotation);
-/* Seconds of one call, over as many as a sample takes. */
+/* Returns the seconds of one call, over as many as a sample takes. */
 double rotation_seconds(const struct rotation *rotation);
 
 #endif

@@ -1,26 +1,21 @@
 /*
- * Shapes by footprint: for each kernel a realistic shape, made longer until it fills half of a
- * cache, or memory well beyond the last one.  The shapes themselves stand in
- * conformance/cases/golden.
+ * Shapes by footprint: for each kernel a realistic shape, made longer until it fills half of a cache, or
+ * memory well beyond the last one.  The shapes themselves are in conformance/cases/golden.
  *
- * The bytes are those of the type the activations are stored in; learned tables are f32.
- * In-place sums use x_scale 1, see call_make_repeatable() in contender.h.
+ * The bytes are those of the dtype of the activations; learned tables are f32.
  */
-#define _GNU_SOURCE
 #include "bench.h"
 #include "conformance/problem/signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
 /* ---- Places ---- */
 
-/* What to assume where nothing is told. */
 static struct bench_caches assumed_caches(void)
 {
     struct bench_caches caches = bench_caches();
@@ -31,87 +26,64 @@ static struct bench_caches assumed_caches(void)
     return caches;
 }
 
-/* Three quarters of a cache at most: tables and stacks live there too. */
+/* Three quarters of a cache at most, for tables and stacks are there, too. */
 const char *bench_footprint(size_t bytes)
 {
-    struct bench_caches caches = assumed_caches();
-    if (bytes <= caches.l1 / 4 * 3)
-        return "L1";
-    if (bytes <= caches.l2 / 4 * 3)
-        return "L2";
-    return bytes <= caches.l3 / 4 * 3 ? "L3" : "DRAM";
+    const struct bench_caches caches = assumed_caches();
+    return bytes <= caches.l1 / 4 * 3   ? "L1"
+           : bytes <= caches.l2 / 4 * 3 ? "L2"
+           : bytes <= caches.l3 / 4 * 3 ? "L3"
+                                        : "DRAM";
 }
 
 bool bench_in_caches(size_t bytes) { return strcmp(bench_footprint(bytes), "DRAM") != 0; }
 
-/* ---- Footprints ---- */
-
-struct footprint {
+struct place {
     const char *id, *name;
-    size_t bytes; /* 0: this CPU has no such place */
+    size_t bytes;  /* 0: this CPU has no such place */
+    uint64_t most; /* bytes of a call that a tuning takes there */
 };
 
-enum { FOOTPRINTS = 4, PROFILES = 2 };
+enum { PLACES = 4, PROFILES = 2 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-static size_t physical_memory(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 2048 * MIB;
-}
-
-static void footprints(struct footprint list[FOOTPRINTS])
-{
-    struct bench_caches caches = assumed_caches();
-    size_t l3 = least(16 * MIB, caches.l3 / 2);
-    /* Beyond the last cache, whatever its size; a case holds about five times its
-     * working set. */
-    size_t dram = 4 * caches.l3 > 256 * MIB ? 4 * caches.l3 : 256 * MIB;
-    list[0] = (struct footprint){ "l1", "L1", least(16 * KIB, caches.l1 / 2) };
-    list[1] = (struct footprint){ "l2", "L2", least(512 * KIB, caches.l2 / 2) };
-    list[2] = (struct footprint){ "l3", "L3", l3 > caches.l2 ? l3 : 0 };
-    list[3] = (struct footprint){ "dram", "DRAM", dram <= physical_memory() / 8 ? dram : 0 };
-}
-
-/* The places of a tuning, in an array of FOOTPRINTS, and up to how many bytes each counts. */
-static size_t tuning_places(struct footprint places[FOOTPRINTS], uint64_t most[FOOTPRINTS])
+/* Lists the places, nearest first, with memory taken at `beyond` bytes: more than the last cache. */
+static void list_places(struct place list[PLACES], size_t beyond)
 {
     const struct bench_caches caches = assumed_caches();
-    const size_t beyond = least(2 * caches.l3 > 64 * MIB ? 2 * caches.l3 : 64 * MIB, 128 * MIB);
-    const size_t holds[] = { caches.l1 / 4 * 3, caches.l2 / 4 * 3, caches.l3 / 4 * 3,
-                             SIZE_MAX };
-    struct footprint all[FOOTPRINTS];
-    size_t n = 0;
-    footprints(all);
-    all[FOOTPRINTS - 1].bytes =
-        beyond > caches.l3 && beyond <= physical_memory() / 8 ? beyond : 0;
-    for (size_t i = 0; i < FOOTPRINTS; i++)
-        if (all[i].bytes > 0) {
-            most[n] = holds[i];
-            places[n++] = all[i];
-        }
-    most[n - 1] = UINT64_MAX;
-    return n;
+    const size_t l3 = least(16 * MIB, caches.l3 / 2);
+    if (beyond > bench_memory_bytes() / 8) /* a case holds about five times its working set */
+        beyond = 0;
+    list[0] = (struct place){ "l1", "L1", least(16 * KIB, caches.l1 / 2), caches.l1 / 4 * 3 };
+    list[1] = (struct place){ "l2", "L2", least(512 * KIB, caches.l2 / 2), caches.l2 / 4 * 3 };
+    list[2] = (struct place){ "l3", "L3", l3 > caches.l2 ? l3 : 0, caches.l3 / 4 * 3 };
+    list[3] = (struct place){ "dram", "DRAM", beyond, UINT64_MAX };
 }
 
-static struct problem shape_for(enum posenc_kernel kernel, enum posenc_dtype dtype,
-                                enum posenc_profile profile, size_t bytes)
-{
-    struct problem p = problem_realistic(kernel, dtype, bytes);
-    if (kernel_has_plan(kernel))
-        p.freqs.profile = profile;
-    return p;
-}
+/* ---- Cases ---- */
 
-/* Whether a kernel forms angles: then it is timed for each profile, tables with both. */
-static const char *profile_name(enum posenc_kernel kernel, enum posenc_profile profile)
+/* Returns the name of a profile if the kernel is timed with it: those that form angles with exact,
+ * tables with both, all others with "given" angles. */
+static const char *profile_name_of(enum posenc_kernel kernel, enum posenc_profile profile)
 {
     if (!kernel_has_plan(kernel))
         return profile == POSENC_EXACT ? "given" : NULL;
     if (profile == POSENC_EXACT)
         return "exact";
     return strcmp(kernel_stage(kernel), "table") == 0 ? "hf_f32" : NULL;
+}
+
+static struct bench_case case_at(const struct place *place, enum posenc_kernel kernel,
+                                 enum posenc_dtype dtype, enum posenc_profile profile)
+{
+    struct bench_case c = { .footprint = place->name,
+                            .problem = problem_realistic(kernel, dtype, place->bytes) };
+    if (kernel_has_plan(kernel))
+        c.problem.freqs.profile = profile;
+    snprintf(c.id, sizeof c.id, "%s/%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
+             profile_name_of(kernel, profile), place->id);
+    return c;
 }
 
 static bool none_set(const bool *set, int n)
@@ -122,42 +94,28 @@ static bool none_set(const bool *set, int n)
     return true;
 }
 
-/* The shapes of one kernel in one type, from `cases` on; how many there are. */
-static size_t kernel_cases(enum posenc_kernel kernel, enum posenc_dtype dtype, bool full,
-                           struct bench_case *cases)
-{
-    static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
-    struct footprint places[FOOTPRINTS];
-    footprints(places);
-    size_t n = 0;
-    for (int f = 0; f < PROFILES; f++)
-        for (int i = 0; i < FOOTPRINTS; i++) {
-            const char *profile = profile_name(kernel, profiles[f]);
-            bool quick = i == 1 || (i == 3 && profiles[f] == POSENC_EXACT);
-            if (!profile || places[i].bytes == 0 || (!full && !quick))
-                continue;
-            struct bench_case *c = &cases[n++];
-            snprintf(c->id, sizeof c->id, "%s/%s/%s/%s", posenc_kernel_name(kernel),
-                     dtype_names[dtype], profile, places[i].id);
-            c->footprint = places[i].name;
-            c->problem = shape_for(kernel, dtype, profiles[f], places[i].bytes);
-        }
-    return n;
-}
-
 size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases)
 {
-    bool all = none_set(kernels, POSENC_KERNEL_COUNT), plain = none_set(dtypes, BENCH_DTYPES);
+    static const enum posenc_profile profiles[PROFILES] = { POSENC_EXACT, POSENC_HF_F32 };
+    const bool all = none_set(kernels, POSENC_KERNEL_COUNT),
+               plain = none_set(dtypes, BENCH_DTYPES);
+    const size_t beyond = 4 * assumed_caches().l3, dtype_cases = (size_t)PROFILES * PLACES;
+    struct place places[PLACES];
     size_t n = 0;
-    *cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * PROFILES * FOOTPRINTS,
-                    sizeof(**cases));
-    for (int k = 0; *cases != NULL && k < POSENC_KERNEL_COUNT; k++)
-        for (int d = 0; d < BENCH_DTYPES; d++)
-            if ((all || kernels[k]) && (plain ? d == POSENC_F32 : dtypes[d]))
-                n +=
-                    kernel_cases((enum posenc_kernel)k, (enum posenc_dtype)d, full, *cases + n);
+    list_places(places, beyond > 256 * MIB ? beyond : 256 * MIB);
+    *cases = calloc(POSENC_KERNEL_COUNT * BENCH_DTYPES * dtype_cases, sizeof(**cases));
+    for (size_t at = 0; *cases && at < POSENC_KERNEL_COUNT * BENCH_DTYPES * dtype_cases; at++) {
+        const enum posenc_kernel k = (enum posenc_kernel)(at / dtype_cases / BENCH_DTYPES);
+        const enum posenc_dtype d = (enum posenc_dtype)(at / dtype_cases % BENCH_DTYPES);
+        const enum posenc_profile profile = profiles[at / PLACES % PROFILES];
+        const size_t i = at % PLACES;
+        const bool quick = i == 1 || (i == 3 && profile == POSENC_EXACT);
+        if ((all || kernels[k]) && (plain ? d == POSENC_F32 : dtypes[d]) &&
+            profile_name_of(k, profile) && places[i].bytes > 0 && (full || quick))
+            (*cases)[n++] = case_at(&places[i], k, d, profile);
+    }
     return n;
 }
 
@@ -166,23 +124,25 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
 {
     const bool all = none_set(kernels, POSENC_KERNEL_COUNT),
                each = none_set(dtypes, BENCH_DTYPES);
-    struct footprint places[FOOTPRINTS];
-    uint64_t most[FOOTPRINTS];
-    const size_t n_places = tuning_places(places, most);
-    size_t n = 0;
-    *cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * FOOTPRINTS, sizeof(**cases));
-    for (int k = 0; *cases != NULL && k < POSENC_KERNEL_COUNT; k++)
-        for (int d = 0; d < BENCH_DTYPES; d++)
-            for (size_t i = 0; i < n_places && (all || kernels[k]) && (each || dtypes[d]);
-                 i++) {
-                const enum posenc_kernel kernel = (enum posenc_kernel)k;
-                struct bench_case *c = &(*cases)[n++];
-                c->problem = problem_realistic(kernel, (enum posenc_dtype)d, places[i].bytes);
-                c->footprint = places[i].name;
-                c->most = most[i];
-                snprintf(c->id, sizeof c->id, "%s/%s/%s/%s", posenc_kernel_name(kernel),
-                         dtype_names[d], profile_name(kernel, POSENC_EXACT), places[i].id);
-            }
+    const size_t l3 = assumed_caches().l3, twice = 2 * l3 > 64 * MIB ? 2 * l3 : 64 * MIB,
+                 beyond = least(twice, 128 * MIB), most = (size_t)BENCH_DTYPES * PLACES;
+    struct place places[PLACES];
+    size_t n = 0, last = 0;
+    list_places(places, beyond > l3 ? beyond : 0);
+    for (size_t i = 0; i < PLACES; i++)
+        if (places[i].bytes > 0)
+            last = i;
+    places[last].most = UINT64_MAX;
+    *cases = calloc(POSENC_KERNEL_COUNT * most, sizeof(**cases));
+    for (size_t at = 0; *cases && at < POSENC_KERNEL_COUNT * most; at++) {
+        const enum posenc_kernel k = (enum posenc_kernel)(at / most);
+        const enum posenc_dtype d = (enum posenc_dtype)(at / PLACES % BENCH_DTYPES);
+        const struct place *place = &places[at % PLACES];
+        if ((all || kernels[k]) && (each || dtypes[d]) && place->bytes > 0) {
+            (*cases)[n] = case_at(place, k, d, POSENC_EXACT);
+            (*cases)[n++].most = place->most;
+        }
+    }
     return n;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Calibration and rounds, see turns.h.
+ * Calibrates contenders and times rounds of them.
  */
 #include "turns.h"
 #include "gbench.h"
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 static const double WARM_S = 1e-3;
+enum { DEEPEST = 64 };
 
 static bool stopped(const struct turns *turns)
 {
@@ -19,9 +20,11 @@ double *turns_samples(const struct turns *turns, const struct contender *c)
     return turns->samples + (size_t)(c - turns->contenders) * turns->rounds;
 }
 
-/* Untimed calls that bring back what the contender before has driven out of the caches.  One is
- * not enough: on Zen 4 a call in L3 that follows stores past the caches takes 8 to be as fast as
- * before, and what has been called for WARM_S is as warm as it gets. */
+/* ---- Samples ---- */
+
+/* Untimed calls bring back what the contender before has driven out of the caches.  One is not enough:
+ * on Zen 4 a call in L3 that follows streaming stores takes 8 to be as fast as before.  What has been
+ * called for WARM_S is as warm as it gets. */
 static int warm_calls(const struct contender *c)
 {
     const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
@@ -34,11 +37,15 @@ static struct gbench_sample sample_for(struct contender *c)
                                    c->iterations,  0.0, contender_begins };
 }
 
-/* Google Benchmark's count, confirmed by a second sample: had the machine stumbled during the
- * first, the count would be too small and every later sample too short.  The least time of all
- * is what a call takes, for a stumble during the last would make a fast contender pass for a
- * slow one, which takes part in fewer rounds.  A call that takes long by the clock of the check
- * and here again needs no more. */
+double contender_sample_seconds(const struct contender *c)
+{
+    return c->seconds * (double)(c->iterations + warm_calls(c));
+}
+
+/* Takes Google Benchmark's count, confirmed by a second sample: a machine that stumbled during the first
+ * would make the count too small and every later sample too short.  The least time of all is what a call
+ * takes, for a fast contender whose last sample stumbled would pass for a slow one, which takes part in
+ * fewer rounds.  A call that takes long by the clock of the check and here again needs no more. */
 bool contender_calibrate(struct contender *c, double least)
 {
     enum { ATTEMPTS = 4 };
@@ -47,10 +54,11 @@ bool contender_calibrate(struct contender *c, double least)
         struct gbench_sample sample = sample_for(c);
         if (gbench_time(&sample, 1, least) != 0)
             return false;
-        bool confirmed =
+        const bool confirmed =
             c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
         c->iterations = sample.iterations;
-        if (c->seconds <= 0.0 || sample.seconds < c->seconds) /* roofs come without a time */
+        if (c->seconds <= 0.0 ||
+            sample.seconds < c->seconds) /* rooflines come without a time */
             c->seconds = sample.seconds;
         if (confirmed || c->seconds > CONTENDER_SLOW_S)
             break;
@@ -72,20 +80,17 @@ bool turns_calibrate(struct turns *turns)
     return true;
 }
 
-double contender_sample_seconds(const struct contender *c)
-{
-    return c->seconds * (double)(c->iterations + warm_calls(c));
-}
+/* ---- Rounds ---- */
 
-/* Whether a contender with `mine` of `all` rounds takes part in round r: evenly spread. */
+/* Returns whether a contender with `mine` of `all` rounds takes part in round r: evenly spread. */
 static bool takes_part(size_t r, size_t mine, size_t all)
 {
     return (r + 1) * mine / all > r * mine / all;
 }
 
 /* Times a round with the stack some hundred bytes lower for each of `deeper`.  Where a kernel's own
- * memory lies relative to its tensors makes some of them up to a tenth slower, for as long as a process
- * lives: rounds at other places tell what is typical. */
+ * memory lies relative to its tensors makes some kernels up to a tenth slower, for as long as a process
+ * lives: rounds at other places show what is typical. */
 static int time_deeper(struct gbench_sample *samples, size_t n, double least, int deeper)
 {
     volatile char below[96];
@@ -96,29 +101,34 @@ static int time_deeper(struct gbench_sample *samples, size_t n, double least, in
     below[1] = below[0];
     return failed;
 }
-enum { DEEPEST = 64 };
+
+/* Lists the samples of a round, in a random order.  Returns how many there are. */
+static size_t draw_round(struct turns *turns, size_t r, uint64_t *draws,
+                         struct gbench_sample *line)
+{
+    size_t m = 0;
+    for (size_t i = 0; i < turns->n; i++) {
+        struct contender *c = &turns->contenders[i];
+        turns_samples(turns, c)[r] = (double)NAN;
+        if (contender_is_timed(c) && takes_part(r, c->rounds, turns->rounds))
+            line[m++] = sample_for(c);
+    }
+    for (size_t i = m; i > 1; i--) {
+        const size_t j = (size_t)(mix64(turns->order, (*draws)++) % i);
+        const struct gbench_sample other = line[j];
+        line[j] = line[i - 1];
+        line[i - 1] = other;
+    }
+    return m;
+}
 
 bool turns_run(struct turns *turns)
 {
     uint64_t draws = 0;
     struct gbench_sample *line = calloc(turns->n, sizeof *line);
-    if (!line)
-        return false;
-    bool fine = true;
+    bool fine = line;
     for (size_t r = 0; fine && r < turns->rounds && !stopped(turns); r++) {
-        size_t m = 0;
-        for (size_t i = 0; i < turns->n; i++) {
-            struct contender *c = &turns->contenders[i];
-            turns_samples(turns, c)[r] = (double)NAN;
-            if (contender_is_timed(c) && takes_part(r, c->rounds, turns->rounds))
-                line[m++] = sample_for(c);
-        }
-        for (size_t i = m; i > 1; i--) {
-            size_t j = (size_t)(mix64(turns->order, draws++) % i);
-            struct gbench_sample other = line[j];
-            line[j] = line[i - 1];
-            line[i - 1] = other;
-        }
+        const size_t m = draw_round(turns, r, &draws, line);
         const int deeper = turns->deeper ? (int)(mix64(turns->order, draws++) % DEEPEST) : 0;
         fine = time_deeper(line, m, turns->least_sample, deeper) == 0;
         for (size_t i = 0; fine && i < m; i++) {
@@ -130,6 +140,8 @@ bool turns_run(struct turns *turns)
     return fine;
 }
 
+/* ---- Comparisons ---- */
+
 const struct contender *turns_fastest(const struct turns *turns,
                                       bool (*of)(const struct contender *c))
 {
@@ -139,7 +151,7 @@ const struct contender *turns_fastest(const struct turns *turns,
         const struct contender *c = &turns->contenders[i];
         if (!contender_is_timed(c) || c->again || c->part || c->entered || c->steps || !of(c))
             continue;
-        double median = stats_median(turns_samples(turns, c), turns->rounds);
+        const double median = stats_median(turns_samples(turns, c), turns->rounds);
         if (median < least) {
             least = median;
             best = c;
@@ -153,7 +165,7 @@ double turns_speed(const struct turns *turns, const struct contender *c,
 {
     if (!other || !contender_is_timed(other))
         return 0.0;
-    double r =
+    const double r =
         stats_median_ratio(turns_samples(turns, other), turns_samples(turns, c), turns->rounds);
     return isfinite(r) ? r : 0.0;
 }

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "apart.h"
-#include "bench/clock.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -49,7 +49,8 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, update_budgets, force, help, rows_alone, probe, tune, verbose;
+    bool quick, full, exhaustive, update_budgets, force, help, rows_alone, probe, tune, verbose,
+        instructions;
     const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *pairs, *tuning;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
@@ -92,7 +93,6 @@ enum {
     FOR_VECTORS = 131072,
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_PAIR = 524288,
-    FOR_COUNT = 1048576,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or
@@ -143,7 +143,6 @@ bool parse_real(const char *text, double *value); /* finite ones only */
 int command_list(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
-int command_count(struct cli *cli);
 int command_table(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_pair(struct cli *cli);

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
+#include "instructions.h"
 #include "probe.h"
 #include "tuned.h"
 #include "work.h"
@@ -42,6 +43,8 @@ int command_bench(struct cli *cli)
                           "expected options only");
     if (cli->probe)
         return probe_machine(cli);
+    if (cli->instructions)
+        return instructions_command(cli);
     if (cli->tune)
         cli->command = "tune"; /* which reads the records */
     const int refused = use_tuning(cli);

@@ -8,7 +8,7 @@
 #include "bench_apart.h"
 
 #include "apart.h"
-#include "bench/clock.h"
+#include "base/clock.h"
 #include "plugins.h"
 #include "progress.h"
 #include "base/text/text.h"

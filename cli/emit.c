@@ -353,11 +353,12 @@ json_t *emit_bench(const struct bench_result *r)
                                   record_number(r->ci_low), "hi", record_number(r->ci_high)));
     json_object_set_new(record, "bytes", json_integer((json_int_t)r->bytes));
     set_number(record, "gbps", r->gbps);
-    if (r->roof_kind)
+    if (r->roofline_kind)
         json_object_set_new(record, "roofline",
-                            json_pack("{s:s,s:s?,s:o,s:o}", "kind", r->roof_kind, "variant",
-                                      r->roof_variant, "gbps", record_number(r->roof_gbps),
-                                      "share", record_number(r->roof_ratio)));
+                            json_pack("{s:s,s:s?,s:o,s:o}", "kind", r->roofline_kind, "variant",
+                                      r->roofline_variant, "gbps",
+                                      record_number(r->roofline_gbps), "share",
+                                      record_number(r->roofline_ratio)));
     if (r->limit_kind)
         json_object_set_new(record, "bound",
                             json_pack("{s:s,s:s,s:s,s:o,s:o}", "resource", r->limit_resource,
@@ -370,7 +371,7 @@ json_t *emit_bench(const struct bench_result *r)
         set_number(record, "speedup_autovec", r->vs_autovec);
     if (r->vs_apart > 0.0)
         set_number(record, "speedup_separate", r->vs_apart);
-    set_number(record, "control_pct", r->null_pct);
+    set_number(record, "control_pct", r->control_pct);
     return record;
 }
 

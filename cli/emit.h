@@ -6,7 +6,6 @@
 #define POSENC_EMIT_H
 
 #include "bench/bench.h"
-#include "bench/doctor.h"
 #include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
@@ -39,9 +38,6 @@ json_t *emit_change(const struct change *change);
 json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *head,
                        const struct accuracy *found);
 json_t *emit_overhead(const struct overhead *overhead);
-/* Measurements of a probe; `neighbours` is taken. */
-json_t *emit_probe(const struct doctor_options *options, const struct doctor *doctor,
-                   json_t *neighbours);
 /* What every result carries; the profile of a case that is timed, of its frequencies or "given". */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *profile, const char *id, const struct posenc_backend *backend);

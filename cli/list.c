@@ -177,7 +177,7 @@ static int list_roofs(struct cli *cli)
         "  f64 to f32        numbers rounded                         tables, stored in f32\n"
         "  f16, bf16         widened and rounded, from f64 in        storage in 16 bits\n"
         "                    tables\n"
-        "ports, by a bare loop of what cannot be avoided:\n"
+        "ports, by a lower-bound loop of what cannot be avoided:\n"
         "  table             anchors, turned, recurrence, rounded    tables, profile exact\n"
         "  table by turns    the same, cosines and sines by turns    sinusoidal, interleaved\n"
         "  angles            cos and sin of f32 angles               the f32 profiles\n"

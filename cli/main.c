@@ -50,16 +50,13 @@ static const struct command commands[] = {
       "more.\n"
       "Exit code 1 when an output is wrong; 77 where nothing can be timed: under an emulator, "
       "whose times say\n"
-      "nothing about a CPU, and where Google Benchmark is not built in.\n",
-      record_formats, BY_BENCH },
-    { "count", FOR_COUNT, command_count, "", "Counts the instructions of a call",
-      "Instructions per element, and per call besides, from two small calls run step by step. "
-      "Counts are exact\n"
-      "and the same on a busy machine. They explain times and do not replace them. With "
-      "--plugin: kernels that\n"
-      "it has, unless --kernel or --case says more. It takes Linux on x86-64, or the plug-in "
-      "of qemu. Exit code\n"
-      "77 if nothing can be counted.\n",
+      "nothing about a CPU, and where Google Benchmark is not built in.\n"
+      "--instructions counts instead: instructions for each element, and for the call besides, "
+      "by single "
+      "steps of\n"
+      "two small calls. Counts are exact, also on a busy machine. They take Linux on x86-64, "
+      "else the "
+      "exit code is 77.\n",
       record_formats, BY_BENCH },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
       "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in "
@@ -217,7 +214,7 @@ static int check_stdout(int status)
 /* A command that calls kernels itself, rather than let a process of its own do so. */
 static bool runs_kernels(const struct command *command, const struct cli *cli)
 {
-    return (command->bit & (FOR_LIST | FOR_COUNT | FOR_TABLE)) || cli->verbose;
+    return (command->bit & (FOR_LIST | FOR_TABLE)) || cli->verbose || cli->instructions;
 }
 
 struct running {

@@ -6,7 +6,7 @@
 #ifndef POSENC_CLI_PAIR_H
 #define POSENC_CLI_PAIR_H
 
-#include "bench/clock.h"
+#include "base/clock.h"
 #include "bench/pairs.h"
 #include "pairing.h"
 

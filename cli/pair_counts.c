@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "pair.h"
-#include "emit_count.h"
+#include "instructions.h"
 
 #include <math.h>
 
@@ -27,10 +27,11 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
     const struct problem *p = &run->pairing.cases[row->at_case].problem;
     static const char *const builds[2] = { "base", "head" };
     for (int i = 0; i < 2; i++) {
-        struct kernel_counts counts;
-        (void)count_kernel(subjects[i], p->kernel, p->dtype, p->freqs.profile, &counts);
+        struct kernel_instructions count;
+        (void)instructions_of_kernel(subjects[i], p->kernel, p->dtype, p->freqs.profile,
+                                     &count);
         records_append(&run->work.records,
-                       emit_count(&counts, subjects[i]->backend, builds[i]));
+                       instructions_record(&count, subjects[i]->backend, builds[i]));
     }
 }
 
@@ -47,7 +48,7 @@ void pair_counts(struct pair_run *run)
     const double budget = run->work.cli->budget,
                  deadline = clock_now() + (isnan(budget) ? COUNTS_S : budget);
     size_t n = 0;
-    if (!counts_method())
+    if (!instructions_method())
         return;
     for (size_t i = 0; i < run->n_wanted && outputs_interrupted() == 0; i++) {
         struct pair_row *row = &run->rows[run->wanted[i]];

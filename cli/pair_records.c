@@ -82,10 +82,11 @@ static void set_times(json_t *record, const struct pair_result *r)
     json_object_set_new(record, "ratios",
                         json_pack("{s:o,s:o}", "head", numbers(r->x, r->rounds), "control",
                                   numbers(r->z, r->rounds)));
-    if (r->roof_kind)
+    if (r->roofline_kind)
         json_object_set_new(record, "roofline",
-                            json_pack("{s:s,s:s,s:o}", "kind", r->roof_kind, "variant",
-                                      r->roof_variant, "ns", record_number(r->roof_ns)));
+                            json_pack("{s:s,s:s,s:o}", "kind", r->roofline_kind, "variant",
+                                      r->roofline_variant, "ns",
+                                      record_number(r->roofline_ns)));
 }
 
 json_t *pair_record_samples(const struct pair_run *run, const struct pair_row *row,

@@ -3,7 +3,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "progress.h"
-#include "bench/clock.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <signal.h>

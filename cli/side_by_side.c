@@ -8,7 +8,7 @@
 #include "side_by_side.h"
 
 #include "apart.h"
-#include "bench/clock.h"
+#include "base/clock.h"
 #include "args.h"
 #include "outputs.h"
 #include "base/text/text.h"

@@ -335,14 +335,14 @@ baseline_refused() {
     done
 }
 
-# Without an emulator: no object but those of the AVX backends, their primitives' tests and bare loops, and of the
+# Without an emulator: no object but those of the AVX backends, their primitives' tests, and of the
 # plug-ins that are compiled for the CPU at hand, has an instruction that the first x86-64 lacks; and the backends
 # export nothing but their table, so that nobody else gets a function of theirs.  (The roofs of bench compile each
 # function for its own set, and are asked for the sets that the CPU has.)
 baseline_objects() {
     right=0 wrong=0
     find build/impl build/conformance build/reports build/cli build/posenc.p -name '*.o' 2>/dev/null |
-        grep -v '/\(lib\(backend\|primitives\|bare\)_\(avx\|autovec_v\)\|plugins/sleef_avx\|libplugin_\(contracts\|undeclared\)[.]\)' >build/objects
+        grep -v '/\(lib\(backend\|primitives\)_\(avx\|autovec_v\)\|plugins/sleef_avx\|libplugin_\(contracts\|undeclared\)[.]\)' >build/objects
     leaked=$(xargs objdump -d --no-show-raw-insn <build/objects | newer_instructions)
     if [ -s build/objects ] && [ -z "$leaked" ]; then
         right=$((right + 1))

@@ -116,7 +116,7 @@ says 'a word that is no job is refused, with those that are' 2 "no job and no co
 uncalled 'at once' 'meson\|apt-get'
 at ./run --no-install nonsense
 says 'also after --no-install' 2 "'nonsense'"
-for word in test test-all test-aarch64 build coverage estimate count-emulated; do
+for word in test test-all test-aarch64 build coverage; do
     at ./run $word nonsense
     says "$word takes no words" 2 "$word takes no words; there are: nonsense"
     uncalled 'at once' 'meson\|apt-get'
@@ -155,7 +155,7 @@ done
 
 # ---- Without jansson ----
 
-for word in report bench count-emulated; do
+for word in report bench; do
     bare
     at HAS='criterion benchmark' ./run $word
     says "$word without jansson is refused" 2 "$word: it takes the program, and that takes jansson" \

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "env.h"
+#include "base/clock.h"
 #include "env_cpu.h"
 #include "env_host.h"
 #include "sysfs.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 #if defined(__GLIBC__)
 #include <gnu/libc-version.h>
@@ -88,22 +88,15 @@ static json_t *build(const struct env_library *library)
                      library->version, "id", library->build);
 }
 
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* The least step seen between two readings is what a reading costs at best. */
 static json_t *timer(const char *root)
 {
     json_t *timer = host_timer(root);
     double step = 1e9;
     for (int i = 0; i < 1000; i++) {
-        double a = now_ns(), b = now_ns();
-        if (b > a && b - a < step)
-            step = b - a;
+        const double a = clock_now(), step_ns = 1e9 * (clock_now() - a);
+        if (step_ns > 0.0 && step_ns < step)
+            step = step_ns;
     }
     json_object_set_new(timer, "overhead_ns", json_real(step));
     return timer;

@@ -5,6 +5,7 @@
 #define _DEFAULT_SOURCE
 #include "watch.h"
 #include "cgroup.h"
+#include "base/clock.h"
 #include "sysfs.h"
 
 #include <stdlib.h>
@@ -74,9 +75,7 @@ struct noise_watch noise_watch_at(const char *root)
 {
     struct noise_watch watch = { 0 };
     struct rusage own, children;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    watch.wall_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    watch.wall_s = clock_now();
     if (getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_CHILDREN, &children) == 0) {
         watch.involuntary_switches = own.ru_nivcsw + children.ru_nivcsw;
         watch.own_s = seconds_of(own.ru_utime) + seconds_of(own.ru_stime) +

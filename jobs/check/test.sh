@@ -91,7 +91,7 @@ fi
 
 if clean signatures; then
     echo 'int f(int x) { switch (x) { case SIGNATURE_rope: return 1; } }' |
-        offence signatures bench/slice.c 'bench/slice.c:.*case SIGNATURE_rope' 'a switch over the signature'
+        offence signatures bench/check.c 'bench/check.c:.*case SIGNATURE_rope' 'a switch over the signature'
 fi
 
 if clean lengths; then

@@ -118,7 +118,7 @@ COMMANDS = [
     "verify --quick --kernel alibi --suite vectors",
     "verify --quick --kernel rope_half --suite random --shard 0/2",
     "bench --quick --case alibi/f32/given/l2 --budget 1",
-    "count --kernel alibi --backend scalar",
+    "bench --instructions --kernel alibi --backend scalar",
     "pair LIBRARY LIBRARY --case alibi/f32/given/l2 --backend scalar --part results,code,times,counts --budget 0.1",
 ]
 

@@ -1,14 +1,10 @@
 /*
- * The monotonic clock, and how fine it is: see clock.h.
+ * The monotonic clock, and how fine it is.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "clock.h"
 
-#include <math.h>
 #include <time.h>
-
-static const double SAMPLE_S = 100e-6;
-enum { TICKS = 200 };
 
 double clock_now(void)
 {
@@ -19,12 +15,14 @@ double clock_now(void)
 
 double clock_least_sample(void)
 {
+    const double sample_s = 100e-6, ticks = 200.0;
     double tick = 1.0;
     for (int i = 0; i < 200; i++) {
         double begin = clock_now(), end = begin;
         while (end <= begin)
             end = clock_now();
-        tick = fmin(tick, end - begin);
+        if (end - begin < tick)
+            tick = end - begin;
     }
-    return fmax(SAMPLE_S, (double)TICKS * tick);
+    return ticks * tick > sample_s ? ticks * tick : sample_s;
 }

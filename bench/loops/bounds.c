@@ -1,23 +1,37 @@
 /*
- * The loops of bare.h for one instruction set.  POSENC_SIMD, POSENC_ISA and flags are those that
- * impl/meson.build has for a backend.
+ * The loops of bounds.h for one instruction set.  bench/loops/meson.build gives POSENC_SIMD, POSENC_ISA
+ * and flags, which are those of a backend.
  *
- * What is constant in a kernel's loop is here, too; what it reads is read here at an address that
- * differs from turn to turn, so that no compiler takes it out of the loop.
+ * A kernel's constants are constants here, too.  What a kernel reads is read here at an address that
+ * differs from turn to turn, so that no compiler moves it out of the loop.
  */
-#include "bare.h"
+#include "bounds.h"
+#include "conversions.h"
 #include "impl/kernels/scores.h"
 #include "rotations.h"
 #include "tables.h"
 
-#define LOOP_OF(kind, isa) BARE(kind, isa)
+#define LOOP_OF(kind, isa) BOUND(kind, isa)
 #define LOOP(kind)         LOOP_OF(kind, POSENC_ISA)
+
+/* ---- Conversions ---- */
+
+/* n floats are as many elements of f32, and twice as many of 16 bits. */
+LOOP(from_f64)
+{
+    (void)third;
+    convert(POSENC_F32, dst, src, NULL, (int64_t)n);
+}
+
+LOOP(f16) { convert(POSENC_F16, dst, src, third, 2 * (int64_t)n); }
+
+LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (int64_t)n); }
 
 /* One that adds to src where there is something: a loop for either. */
 #define EITHER(kind, call)                                                                     \
     LOOP(kind)                                                                                 \
     {                                                                                          \
-        (void)row_end;                                                                         \
+        (void)third;                                                                           \
         if (src) {                                                                             \
             call;                                                                              \
             return;                                                                            \
@@ -43,7 +57,7 @@ SIMD_INLINE void put_with(float *dst, const float *src, int64_t i, vf a, vf b, v
 
 /* ---- Tables ---- */
 
-#define ROW (row_end ? row_end - dst : (int64_t)n / BARE_ROWS)
+#define ROW (third ? third - dst : (int64_t)n / BOUND_ROWS)
 EITHER(table, table(false, dst, src, ROW, (int64_t)n))
 EITHER(by_turns, table(true, dst, src, ROW, (int64_t)n))
 #undef ROW
@@ -61,7 +75,7 @@ LOOP(angles)
     vq q, q_second, q_third;
     vd c, s;
 
-    (void)row_end;
+    (void)third;
     sincos_short(angles_reduced(vf_load(some_angles), &q), &c, &s);
     vd r = angles_reduced(vf_load(some_angles + w), &q_second);
     for (int64_t i = 0; i + 2 * w <= (int64_t)n; i += 2 * w) {
@@ -84,7 +98,7 @@ LOOP(angles)
 #define ONTO(kind, call)                                                                       \
     LOOP(kind)                                                                                 \
     {                                                                                          \
-        (void)row_end;                                                                         \
+        (void)third;                                                                           \
         call;                                                                                  \
     }
 ONTO(turn, turn_as(POSENC_F32, dst, src, (int64_t)n))
@@ -307,9 +321,9 @@ SIMD_INLINE void heads(float *dst, const float *src, int64_t row, int64_t n)
     }
 }
 
-EITHER(heads, heads(dst, src, row_end ? row_end - dst : (int64_t)n / HEADS, (int64_t)n))
+EITHER(heads, heads(dst, src, third ? third - dst : (int64_t)n / HEADS, (int64_t)n))
 
-#define ROW(most) (row_end && row_end - dst < (most) ? row_end - dst : (most))
+#define ROW(most) (third && third - dst < (most) ? third - dst : (most))
 EITHER(slope, rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))
 EITHER(line, rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))
 EITHER(runs, rows(RUNS, dst, src, ROW((int64_t)n), (int64_t)n))
@@ -407,10 +421,10 @@ SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t
     const int64_t w = vf_lanes();
     float turned[TERM_QUERIES * TERM_PITCH];
 
-    for (int64_t block = 0; block + BARE_STEP <= n; block += BARE_STEP) {
+    for (int64_t block = 0; block + BOUND_STEP <= n; block += BOUND_STEP) {
         if (p2c)
             turn_terms(turned);
-        for (int64_t i = 0; i < BARE_STEP; i += 4 * w)
+        for (int64_t i = 0; i < BOUND_STEP; i += 4 * w)
             put_with(dst + block, src ? src + block : NULL, i, term(c2p, p2c, turned, i),
                      term(c2p, p2c, turned, i + w), term(c2p, p2c, turned, i + 2 * w),
                      term(c2p, p2c, turned, i + 3 * w));
@@ -460,7 +474,7 @@ SIMD_INLINE void sums_turned(int64_t rows, float *dst, const float *src, int64_t
 LOOP(sums)
 {
     enum { ROWS = 16 };
-    (void)row_end;
+    (void)third;
     if (vf_lanes() > 1 && vf_lanes() <= ROWS)
         sums_turned(ROWS, dst, src, (int64_t)n);
     else
@@ -469,6 +483,6 @@ LOOP(sums)
 
 LOOP(chain)
 {
-    (void)row_end;
+    (void)third;
     sums(1, dst, src, (int64_t)n);
 }

@@ -1,11 +1,10 @@
 /*
- * The roofs of memory; conversions and bare loops are those of impl/loops.  Variants of a roof: plain
+ * The rooflines of memory; conversions and lower-bound loops are those of bench/loops.  Variants of a roofline: plain
  * loops, software prefetch 4 KiB ahead, non-temporal stores; by the compiler, with AVX2, AVX-512, NEON,
  * SVE or RVV; and libc's memset and memcpy.  Which one is best differs by footprint and by CPU, so all
  * are timed and the best counts.
  */
-#include "roofs.h"
-#include "impl/loops/conversions.h"
+#include "rooflines.h"
 #include <posenc.h>
 
 #include <stdint.h>
@@ -24,59 +23,60 @@
 #define HAVE_RVV 1
 #endif
 
-const char *const roof_kind_name[ROOF_KIND_COUNT] = {
-    [ROOF_STORE] = "store",
-    [ROOF_IN_PLACE] = "in place",
-    [ROOF_COPY] = "copy",
-    [ROOF_ADD] = "add",
-    [ROOF_FROM_F64] = "f64 to f32",
-    [ROOF_F16] = "f16",
-    [ROOF_BF16] = "bf16",
-    [ROOF_BARE_table] = "table",
-    [ROOF_BARE_by_turns] = "table by turns",
-    [ROOF_BARE_angles] = "angles",
-    [ROOF_BARE_turn] = "turn",
-    [ROOF_BARE_turn_f16] = "turn in f16",
-    [ROOF_BARE_turn_bf16] = "turn in bf16",
-    [ROOF_BARE_pairs] = "turn of pairs",
-    [ROOF_BARE_pairs_f16] = "turn of pairs in f16",
-    [ROOF_BARE_pairs_bf16] = "turn of pairs in bf16",
-    [ROOF_BARE_norm] = "norm and turn",
-    [ROOF_BARE_slope] = "slope",
-    [ROOF_BARE_line] = "line",
-    [ROOF_BARE_runs] = "runs",
-    [ROOF_BARE_heads] = "heads",
-    [ROOF_BARE_fetch] = "fetch",
-    [ROOF_BARE_c2p] = "c2p",
-    [ROOF_BARE_p2c] = "p2c",
-    [ROOF_BARE_both] = "c2p and p2c",
-    [ROOF_BARE_sums] = "sums",
-    [ROOF_BARE_chain] = "chain",
+const char *const roofline_kind_name[ROOFLINE_KIND_COUNT] = {
+    [ROOFLINE_STORE] = "store",
+    [ROOFLINE_IN_PLACE] = "in place",
+    [ROOFLINE_COPY] = "copy",
+    [ROOFLINE_ADD] = "add",
+    [BOUND_from_f64] = "f64 to f32",
+    [BOUND_f16] = "f16",
+    [BOUND_bf16] = "bf16",
+    [BOUND_table] = "table",
+    [BOUND_by_turns] = "table by turns",
+    [BOUND_angles] = "angles",
+    [BOUND_turn] = "turn",
+    [BOUND_turn_f16] = "turn in f16",
+    [BOUND_turn_bf16] = "turn in bf16",
+    [BOUND_pairs] = "turn of pairs",
+    [BOUND_pairs_f16] = "turn of pairs in f16",
+    [BOUND_pairs_bf16] = "turn of pairs in bf16",
+    [BOUND_norm] = "norm and turn",
+    [BOUND_slope] = "slope",
+    [BOUND_line] = "line",
+    [BOUND_runs] = "runs",
+    [BOUND_heads] = "heads",
+    [BOUND_fetch] = "fetch",
+    [BOUND_c2p] = "c2p",
+    [BOUND_p2c] = "p2c",
+    [BOUND_both] = "c2p and p2c",
+    [BOUND_sums] = "sums",
+    [BOUND_chain] = "chain",
 };
 const char *const resource_name[RESOURCE_COUNT] = { "memory", "conversion", "ports", "latency",
                                                     "calls" };
 
-enum resource roof_resource(enum roof_kind kind)
+enum resource roofline_resource(enum roofline_kind kind)
 {
-    if (kind < ROOF_FROM_F64)
+    if (kind < BOUND_from_f64)
         return RESOURCE_MEMORY;
-    if (kind < ROOF_BARE_table)
+    if (kind < BOUND_table)
         return RESOURCE_CONVERSION;
-    return kind == ROOF_BARE_chain ? RESOURCE_LATENCY : RESOURCE_PORTS;
+    return kind == BOUND_chain ? RESOURCE_LATENCY : RESOURCE_PORTS;
 }
 
-/* What the store roof writes.  Its four bytes are equal, so memset writes the same number. */
-static const float ROOF_CONSTANT = 0x1.7e7e7ep-1f; /* bits 0x3f3f3f3f */
-enum { ROOF_BYTE = 0x3f };
+/* What the store roofline writes.  Its four bytes are equal, so memset writes the same number. */
+static const float ROOFLINE_CONSTANT = 0x1.7e7e7ep-1f; /* bits 0x3f3f3f3f */
+enum { ROOFLINE_BYTE = 0x3f };
 
-static inline float element(enum roof_kind kind, const float *src, const float *add, size_t i)
+static inline float element(enum roofline_kind kind, const float *src, const float *add,
+                            size_t i)
 {
     switch (kind) {
-    case ROOF_STORE:
-        return ROOF_CONSTANT;
-    case ROOF_IN_PLACE:
+    case ROOFLINE_STORE:
+        return ROOFLINE_CONSTANT;
+    case ROOFLINE_IN_PLACE:
         return src[i] * -1.0f;
-    case ROOF_ADD:
+    case ROOFLINE_ADD:
         return src[i] + add[i];
     default:
         return src[i];
@@ -100,16 +100,16 @@ static void c_in_place(float *dst, const float *src, const float *add, size_t n)
         for (size_t i = 0; i < n; i++)                                                         \
             dst[i] = element(kind, src, add, i);                                               \
     }
-PLAIN_C(c_store, ROOF_STORE)
-PLAIN_C(c_copy, ROOF_COPY)
-PLAIN_C(c_add, ROOF_ADD)
+PLAIN_C(c_store, ROOFLINE_STORE)
+PLAIN_C(c_copy, ROOFLINE_COPY)
+PLAIN_C(c_add, ROOFLINE_ADD)
 #undef PLAIN_C
 
 static void libc_store(float *dst, const float *src, const float *add, size_t n)
 {
     (void)src;
     (void)add;
-    memset(dst, ROOF_BYTE, n * sizeof *dst);
+    memset(dst, ROOFLINE_BYTE, n * sizeof *dst);
 }
 
 static void libc_copy(float *dst, const float *src, const float *add, size_t n)
@@ -150,31 +150,31 @@ static bool has_feature(const char *name)
 
 #if defined(__x86_64__)
 
-#define ROOF(name) avx2_##name
-#define TARGET     __attribute__((target("avx2")))
-#define VECTOR     __m256
-#define LANES      8
-#define LOAD       _mm256_loadu_ps
-#define STORE      _mm256_store_ps
-#define STREAM     _mm256_stream_ps
-#define SET1       _mm256_set1_ps
-#define MUL        _mm256_mul_ps
-#define ADD        _mm256_add_ps
-#define FENCE      _mm_sfence()
-#include "roofs_simd.h"
+#define ROOFLINE(name) avx2_##name
+#define TARGET         __attribute__((target("avx2")))
+#define VECTOR         __m256
+#define LANES          8
+#define LOAD           _mm256_loadu_ps
+#define STORE          _mm256_store_ps
+#define STREAM         _mm256_stream_ps
+#define SET1           _mm256_set1_ps
+#define MUL            _mm256_mul_ps
+#define ADD            _mm256_add_ps
+#define FENCE          _mm_sfence()
+#include "rooflines_simd.h"
 
-#define ROOF(name) avx512_##name
-#define TARGET     __attribute__((target("avx512f")))
-#define VECTOR     __m512
-#define LANES      16
-#define LOAD       _mm512_loadu_ps
-#define STORE      _mm512_store_ps
-#define STREAM     _mm512_stream_ps
-#define SET1       _mm512_set1_ps
-#define MUL        _mm512_mul_ps
-#define ADD        _mm512_add_ps
-#define FENCE      _mm_sfence()
-#include "roofs_simd.h"
+#define ROOFLINE(name) avx512_##name
+#define TARGET         __attribute__((target("avx512f")))
+#define VECTOR         __m512
+#define LANES          16
+#define LOAD           _mm512_loadu_ps
+#define STORE          _mm512_store_ps
+#define STREAM         _mm512_stream_ps
+#define SET1           _mm512_set1_ps
+#define MUL            _mm512_mul_ps
+#define ADD            _mm512_add_ps
+#define FENCE          _mm_sfence()
+#include "rooflines_simd.h"
 
 static bool has_avx2(void) { return has_feature("avx2"); }
 
@@ -217,7 +217,7 @@ static inline float32x4x2_t pair_add(float32x4x2_t a, float32x4x2_t b)
     return (float32x4x2_t){ { vaddq_f32(a.val[0], b.val[0]), vaddq_f32(a.val[1], b.val[1]) } };
 }
 
-#define ROOF(name) neon_##name
+#define ROOFLINE(name) neon_##name
 #define TARGET
 #define VECTOR float32x4x2_t
 #define LANES  8
@@ -228,24 +228,24 @@ static inline float32x4x2_t pair_add(float32x4x2_t a, float32x4x2_t b)
 #define MUL    pair_mul
 #define ADD    pair_add
 #define FENCE  (void)0
-#include "roofs_simd.h"
+#include "rooflines_simd.h"
 
 static bool has_neon(void) { return has_feature("neon"); }
 
 #if defined(HAVE_SVE)
 
-#define ROOF(name)   sve_##name
-#define TARGET       __attribute__((target("+sve")))
-#define VECTOR       svfloat32_t
-#define LANES        svcntw()
-#define LOAD(p)      svld1_f32(svptrue_b32(), p)
-#define STORE(p, v)  svst1_f32(svptrue_b32(), p, v)
-#define STREAM(p, v) svstnt1_f32(svptrue_b32(), p, v)
-#define SET1         svdup_n_f32
-#define MUL(a, b)    svmul_f32_x(svptrue_b32(), a, b)
-#define ADD(a, b)    svadd_f32_x(svptrue_b32(), a, b)
-#define FENCE        (void)0
-#include "roofs_simd.h"
+#define ROOFLINE(name) sve_##name
+#define TARGET         __attribute__((target("+sve")))
+#define VECTOR         svfloat32_t
+#define LANES          svcntw()
+#define LOAD(p)        svld1_f32(svptrue_b32(), p)
+#define STORE(p, v)    svst1_f32(svptrue_b32(), p, v)
+#define STREAM(p, v)   svstnt1_f32(svptrue_b32(), p, v)
+#define SET1           svdup_n_f32
+#define MUL(a, b)      svmul_f32_x(svptrue_b32(), a, b)
+#define ADD(a, b)      svadd_f32_x(svptrue_b32(), a, b)
+#define FENCE          (void)0
+#include "rooflines_simd.h"
 
 static bool has_sve(void) { return has_feature("sve"); }
 
@@ -254,17 +254,17 @@ static bool has_sve(void) { return has_feature("sve"); }
 #elif defined(HAVE_RVV)
 
 /* Groups of four registers.  Hints are extensions of their own (Zihintntl, Zicbop). */
-#define RVV_ALL     __riscv_vsetvlmax_e32m4()
-#define ROOF(name)  rvv_##name
-#define TARGET      __attribute__((target("arch=+v")))
-#define VECTOR      vfloat32m4_t
-#define LANES       RVV_ALL
-#define LOAD(p)     __riscv_vle32_v_f32m4(p, RVV_ALL)
-#define STORE(p, v) __riscv_vse32_v_f32m4(p, v, RVV_ALL)
-#define SET1(x)     __riscv_vfmv_v_f_f32m4(x, RVV_ALL)
-#define MUL(a, b)   __riscv_vfmul_vv_f32m4(a, b, RVV_ALL)
-#define ADD(a, b)   __riscv_vfadd_vv_f32m4(a, b, RVV_ALL)
-#include "roofs_simd.h"
+#define RVV_ALL        __riscv_vsetvlmax_e32m4()
+#define ROOFLINE(name) rvv_##name
+#define TARGET         __attribute__((target("arch=+v")))
+#define VECTOR         vfloat32m4_t
+#define LANES          RVV_ALL
+#define LOAD(p)        __riscv_vle32_v_f32m4(p, RVV_ALL)
+#define STORE(p, v)    __riscv_vse32_v_f32m4(p, v, RVV_ALL)
+#define SET1(x)        __riscv_vfmv_v_f_f32m4(x, RVV_ALL)
+#define MUL(a, b)      __riscv_vfmul_vv_f32m4(a, b, RVV_ALL)
+#define ADD(a, b)      __riscv_vfadd_vv_f32m4(a, b, RVV_ALL)
+#include "rooflines_simd.h"
 
 static bool has_rvv(void) { return has_feature("v"); }
 
@@ -294,38 +294,34 @@ static bool backend_runs(const char *name)
 }
 #define ISA(name)                                                                              \
     static bool runs_##name(void) { return backend_runs(#name); }
-BARE_ISAS
+BOUND_ISAS
 #undef ISA
 
-#define BARE_VARIANT(kind, isa) { ROOF_BARE_##kind, #isa, BARE_NAME(kind, isa), runs_##isa },
+#define BOUND_VARIANT(kind, isa) { BOUND_##kind, #isa, BOUND_NAME(kind, isa), runs_##isa },
 
-static const struct roof_variant variants[] = {
+static const struct roofline_variant variants[] = {
     /* clang-format off */
-    { ROOF_STORE, "plain", c_store, NULL },
-    { ROOF_STORE, "memset", libc_store, NULL },
-    VECTORS(ROOF_STORE, store)
-    { ROOF_IN_PLACE, "plain", c_in_place, NULL },
-    VECTORS(ROOF_IN_PLACE, in_place)
-    { ROOF_COPY, "memcpy", libc_copy, NULL },
-    { ROOF_COPY, "plain", c_copy, NULL },
-    VECTORS(ROOF_COPY, copy)
-    { ROOF_ADD, "plain", c_add, NULL },
-    VECTORS(ROOF_ADD, add)
-#define ISA(name)                                                                                \
-    { ROOF_FROM_F64, #name, CONVERSION_NAME(from_f64, name), runs_##name },                      \
-    { ROOF_F16, #name, CONVERSION_NAME(f16, name), runs_##name },                                \
-    { ROOF_BF16, #name, CONVERSION_NAME(bf16, name), runs_##name },                              \
-    BARE_KINDS(BARE_VARIANT, name)
-    BARE_ISAS
+    { ROOFLINE_STORE, "plain", c_store, NULL },
+    { ROOFLINE_STORE, "memset", libc_store, NULL },
+    VECTORS(ROOFLINE_STORE, store)
+    { ROOFLINE_IN_PLACE, "plain", c_in_place, NULL },
+    VECTORS(ROOFLINE_IN_PLACE, in_place)
+    { ROOFLINE_COPY, "memcpy", libc_copy, NULL },
+    { ROOFLINE_COPY, "plain", c_copy, NULL },
+    VECTORS(ROOFLINE_COPY, copy)
+    { ROOFLINE_ADD, "plain", c_add, NULL },
+    VECTORS(ROOFLINE_ADD, add)
+#define ISA(name) BOUND_KINDS(BOUND_VARIANT, name)
+    BOUND_ISAS
 #undef ISA
     /* clang-format on */
 };
-#undef BARE_VARIANT
+#undef BOUND_VARIANT
 #undef VECTORS
 #undef ALL
 #undef ONE
 
-const struct roof_variant *roof_variant_at(size_t index)
+const struct roofline_variant *roofline_variant_at(size_t index)
 {
     return index < sizeof variants / sizeof *variants ? &variants[index] : NULL;
 }

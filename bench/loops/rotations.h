@@ -1,10 +1,10 @@
 /*
- * The bare loops of rotations (bare.h): angles that stay in registers, and nothing to look up.
+ * The lower-bound loops of rotations (bounds.h): angles that stay in registers, and nothing to look up.
  */
 #ifndef POSENC_LOOPS_ROTATIONS_H
 #define POSENC_LOOPS_ROTATIONS_H
 
-#include "bare.h"
+#include "bounds.h"
 #include "impl/kernels/kernel.h"
 
 enum { TURN_HEAD = 128 };
@@ -103,12 +103,12 @@ SIMD_INLINE void pairs_as(enum posenc_dtype type, void *dst, const void *src, in
 /* Squares are added in as many sums as a head of 128 has, and heads are as long as steps. */
 SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
 {
-    const int64_t w = vf_lanes(), half = BARE_STEP / 2;
+    const int64_t w = vf_lanes(), half = BOUND_STEP / 2;
 
-    for (int64_t h = 0; h + BARE_STEP <= n; h += BARE_STEP) {
+    for (int64_t h = 0; h + BOUND_STEP <= n; h += BOUND_STEP) {
         vf a = vf_set1(0.0f), b = a, c = a, d = a;
 
-        for (int64_t i = h; i < h + BARE_STEP; i += 4 * w) {
+        for (int64_t i = h; i < h + BOUND_STEP; i += 4 * w) {
             vf x = vf_load(src + i), y = vf_load(src + i + w);
             vf z = vf_load(src + i + 2 * w), u = vf_load(src + i + 3 * w);
 

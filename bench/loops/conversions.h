@@ -1,17 +1,23 @@
 /*
- * The loops of conversions.h for one instruction set.  POSENC_SIMD, POSENC_ISA and flags are those
- * that impl/meson.build has for a backend.
+ * Lower-bound loops of conversions: tables are made in f64 and rounded to f32; elements of 16 bits are
+ * widened and rounded.
  */
-#include "conversions.h"
+#ifndef POSENC_BENCH_LOOPS_CONVERSIONS_H
+#define POSENC_BENCH_LOOPS_CONVERSIONS_H
+
 #include "impl/kernels/storage.h"
 
-#define LOOP_OF(type, isa) CONVERSION(type, isa)
-#define LOOP(type)         LOOP_OF(type, POSENC_ISA)
+/* Numbers of a table before they are rounded: eight again and again, for vectors of any length. */
+#define EIGHT 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77
+#define FORTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
+static const double conversion_source[128] = { FORTY, FORTY, FORTY, EIGHT };
+#undef FORTY
+#undef EIGHT
 
-/* Rounded in the loop: nothing is gained by doing so before it. */
+/* Rounds within the loop, since nothing is gained by doing so before it. */
 SIMD_INLINE vf rounded(int64_t i) { return vf_from_vd(vd_load(conversion_source + i % 64)); }
 
-/* What is stored where nothing is read. */
+/* Returns numbers that a call makes itself: in f32, 128 of them at `wide`, or in f64. */
 SIMD_INLINE vf made(const float *wide, int64_t i)
 {
     return wide ? vf_load(wide + i % 64) : rounded(i);
@@ -24,7 +30,7 @@ SIMD_INLINE vf taken(enum posenc_dtype type, const void *src, const float *wide,
     return src && type == POSENC_F32 ? vf_add(value, rounded(i)) : value;
 }
 
-/* Four vectors at a time, all read before one is written. */
+/* Converts four vectors at a time, all read before one is written. */
 SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, const float *wide,
                          int64_t n)
 {
@@ -47,26 +53,19 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     }
 }
 
-LOOP(from_f64)
+/* Converts by pairs of neighbours where that takes less time. */
+SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *wide, int64_t n)
 {
-    (void)wide;
-    convert(POSENC_F32, dst, src, NULL, (int64_t)n);
-}
-
-LOOP(f16) { convert(POSENC_F16, dst, src, wide, 2 * (int64_t)n); }
-
-/* By pairs of neighbours where that takes less time; of numbers that are made these are any two. */
-LOOP(bf16)
-{
-    const int64_t w = vf_lanes(), all = 2 * (int64_t)n;
+    const int64_t w = vf_lanes();
     int64_t i = 0;
 
-    for (; vf_pairs_bf16() && i + 2 * w <= all; i += 2 * w) {
+    for (; vf_pairs_bf16() && i + 2 * w <= n; i += 2 * w) {
         vf even = made(wide, i), odd = made(wide, i + w);
         if (src)
-            vf_load_bf16_pairs((const uint16_t *)src + i, &even, &odd);
-        vf_store_bf16_pairs((uint16_t *)dst + i, even, odd);
+            vf_load_bf16_pairs(src + i, &even, &odd);
+        vf_store_bf16_pairs(dst + i, even, odd);
     }
-    convert(POSENC_BF16, (uint16_t *)dst + i, src ? (const uint16_t *)src + i : NULL, wide,
-            all - i);
+    convert(POSENC_BF16, dst + i, src ? src + i : NULL, wide, n - i);
 }
+
+#endif

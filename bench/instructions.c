@@ -1,9 +1,8 @@
 /*
- * Instructions of a call, by the trap flag of x86 or by the emulator, and those of a kernel (see counts.h).
+ * Counts the instructions of a call by the trap flag of x86, and those of a kernel.
  */
 #define _GNU_SOURCE
-#include "counts.h"
-#include "marks.h"
+#include "instructions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 /* ---- Single steps ---- */
 
 #if defined(__linux__) && defined(__x86_64__)
-#define HAVE_TRAP_FLAG 1
 
 #include <errno.h>
 #include <link.h>
@@ -41,7 +39,7 @@ static bool is_within(const struct range *range, uintptr_t address)
     return address >= range->begin && address < range->end;
 }
 
-/* Finds the segment of code that has the address range->begin; of dl_iterate_phdr(). */
+/* Finds the segment of code that has the address range->begin; a callback of dl_iterate_phdr(). */
 static int find_code(struct dl_phdr_info *object, size_t size, void *user)
 {
     struct range *range = user;
@@ -58,7 +56,7 @@ static int find_code(struct dl_phdr_info *object, size_t size, void *user)
     return 0;
 }
 
-/* Returns whether this is a string instruction that repeats itself, which traps once for each time. */
+/* Returns whether this is a string instruction with a repeat prefix, which traps once for each time. */
 static bool repeats(uintptr_t at)
 {
     const unsigned char *code = (const unsigned char *)at;
@@ -68,7 +66,7 @@ static bool repeats(uintptr_t at)
     return prefixed && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
 }
 
-/* Takes the instruction at `at`, which is run next.  Returns false if no more steps are wanted. */
+/* Takes the instruction at `at`, which runs next.  Returns false if no more steps are wanted. */
 static bool take_step(struct steps *steps, uintptr_t at, uintptr_t stack)
 {
     if (steps->state == STEPS_BEFORE && at == steps->entry) {
@@ -106,14 +104,14 @@ static void on_trap(int number, siginfo_t *info, void *context)
     errno = error;
 }
 
-__attribute__((noinline)) static void run(const struct counted_call *call)
+__attribute__((noinline)) static void run_trapped(const struct counted_call *call)
 {
     __writeeflags(__readeflags() | TRAP_FLAG);
-    bench_between_marks(call->entry, call->first, call->second);
+    ((void (*)(const void *, const void *))call->entry)(call->first, call->second);
     __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
 }
 
-/* Runs the call with a handler of SIGTRAP on a stack of its own; everything is put back after. */
+/* Runs the call with a handler of SIGTRAP on a stack of its own, and puts everything back after. */
 static bool run_steps(const struct counted_call *call, struct steps *steps)
 {
     stack_t stack = { .ss_sp = malloc(HANDLER_STACK), .ss_size = HANDLER_STACK }, old_stack;
@@ -130,18 +128,18 @@ static bool run_steps(const struct counted_call *call, struct steps *steps)
     if (sigaction(SIGTRAP, &action, &old_action) == 0) {
         pthread_sigmask(SIG_UNBLOCK, &trap, &old_mask);
         stepped = steps;
-        run(call);
+        run_trapped(call);
         stepped = NULL;
         pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
         sigaction(SIGTRAP, &old_action, NULL);
     }
     sigaltstack(&old_stack, NULL);
     free(stack.ss_sp);
-    return steps->state != STEPS_BEFORE;
+    return steps->state == STEPS_RETURNED || steps->state == STEPS_TOO_MANY;
 }
 
-static bool by_trap_flag(const struct counted_call *call, uintptr_t other, uint64_t most,
-                         struct call_counts *counts)
+static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t most,
+                        struct call_instructions *count)
 {
     struct steps steps = { .entry = (uintptr_t)call->entry, .most = most };
     steps.code[0].begin = steps.entry;
@@ -151,91 +149,59 @@ static bool by_trap_flag(const struct counted_call *call, uintptr_t other, uint6
             return false;
     if (!run_steps(call, &steps))
         return false;
-    counts->instructions = steps.inside;
-    counts->outside = steps.outside;
+    count->instructions = steps.inside;
+    count->outside = steps.outside;
     if (steps.state == STEPS_TOO_MANY)
-        snprintf(counts->why, sizeof counts->why,
+        snprintf(count->why, sizeof count->why,
                  "it takes more than %" PRIu64 " instructions: too long to be counted", most);
-    return steps.state != STEPS_INSIDE;
-}
-
-#endif
-
-/* ---- The emulator ---- */
-
-/* Counts by the plug-in, which writes what it counted between the marks into a file. */
-static bool between_marks(const struct counted_call *call, struct call_counts *counts)
-{
-    bench_between_marks(call->entry, call->first, call->second);
-    FILE *file = fopen(getenv("POSENC_COUNTER"), "r");
-    const bool whole = // NOLINTNEXTLINE(cert-err34-c): two numbers or none
-        file &&
-        fscanf(file, "%" SCNu64 " %" SCNu64, &counts->instructions, &counts->outside) == 2;
-    if (file)
-        fclose(file);
-    return whole;
-}
-
-/* Less what the marked call itself takes, which the probe shows. */
-static bool by_emulator(const struct counted_call *call, uintptr_t other, uint64_t most,
-                        struct call_counts *counts)
-{
-    (void)other;
-    (void)most;
-    const struct counted_call probe = { bench_probe, NULL, NULL };
-    struct call_counts harness = { .by = NULL };
-    if (!getenv("POSENC_COUNTER") || !between_marks(&probe, &harness) ||
-        harness.instructions < PROBE_INSTRUCTIONS || !between_marks(call, counts))
-        return false;
-    counts->instructions -= harness.instructions - PROBE_INSTRUCTIONS;
     return true;
 }
 
-/* ---- The way that counts here ---- */
+/* Takes PROBE_INSTRUCTIONS.  An emulator that ignores the trap flag does not count them right. */
+enum { PROBE_INSTRUCTIONS = 4 };
+__attribute__((naked)) static void probe(void) { __asm__("nop\n\tnop\n\tnop\n\tret"); }
 
-static const struct way {
-    const char *name;
-    /* Fills all but `by`; false if it does not work, `why` if it does not for this call. */
-    bool (*count)(const struct counted_call *call, uintptr_t other, uint64_t most,
-                  struct call_counts *counts);
-} ways[] = {
-    { "qemu plug-in", by_emulator },
-#ifdef HAVE_TRAP_FLAG
-    { "single step", by_trap_flag },
-#endif
-    { NULL, NULL },
-};
-
-/* Returns the first that counts the probe right. */
-static const struct way *chosen_way(void)
+static bool counts_the_probe(void)
 {
-    static const struct way *chosen;
-    const struct counted_call probe = { bench_probe, NULL, NULL };
-    if (chosen)
-        return chosen;
-    for (chosen = ways; chosen->name; chosen++) {
-        struct call_counts counts = { .by = NULL };
-        if (chosen->count(&probe, 0, COUNTS_MOST, &counts) &&
-            counts.instructions == PROBE_INSTRUCTIONS && counts.outside == 0)
-            break;
-    }
-    return chosen;
+    const struct counted_call call = { probe, NULL, NULL };
+    struct call_instructions count = { .by = NULL };
+    return count_steps(&call, 0, INSTRUCTIONS_MOST, &count) &&
+           count.instructions == PROBE_INSTRUCTIONS && count.outside == 0;
 }
 
-const char *counts_method(void) { return chosen_way()->name; }
+#else
 
-struct call_counts count_call(const struct counted_call *call, uintptr_t other, uint64_t most)
+static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t most,
+                        struct call_instructions *count)
 {
-    struct call_counts counts = { .by = NULL };
-    const struct way *way = chosen_way();
-    if (!way->name)
-        snprintf(counts.why, sizeof counts.why, "nothing counts instructions here");
-    else if (!way->count(call, other, most, &counts))
-        snprintf(counts.why, sizeof counts.why,
+    (void)call, (void)other, (void)most, (void)count;
+    return false;
+}
+
+static bool counts_the_probe(void) { return false; }
+
+#endif
+
+const char *instructions_method(void)
+{
+    static int known; /* 1: they are counted here, -1: they are not */
+    if (known == 0)
+        known = counts_the_probe() ? 1 : -1;
+    return known > 0 ? "single step" : NULL;
+}
+
+struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
+                                              uint64_t most)
+{
+    struct call_instructions count = { .by = NULL };
+    if (!instructions_method())
+        snprintf(count.why, sizeof count.why, "nothing counts instructions here");
+    else if (!count_steps(call, other, most, &count))
+        snprintf(count.why, sizeof count.why,
                  "the call did not return, or lies in code that no loader knows");
-    else if (!counts.why[0])
-        counts.by = way->name;
-    return counts;
+    else if (!count.why[0])
+        count.by = instructions_method();
+    return count;
 }
 
 /* ---- Kernels ---- */
@@ -251,8 +217,8 @@ static int64_t elements_of(const struct call *call)
     return tensor->data && x > out ? x : out;
 }
 
-/* Tensors one behind the other in one block: checks of what overlaps take other ways where they lie
- * in another order, and malloc() puts them where it likes. */
+/* Memory for all tensors of a call, in the order in which they are asked for.  With malloc() their
+ * order would vary, and with it the path through the checks of overlap. */
 struct block {
     char *memory;
     size_t used, size;
@@ -278,21 +244,15 @@ static void block_free(void *user, void *data)
     (void)data;
 }
 
-static struct block block_for(const struct problem *problem)
-{
-    const size_t most = problem_memory(problem) * 2 + ((size_t)1 << 16),
-                 size = (most + LINE - 1) / LINE * LINE;
-    return (struct block){ aligned_alloc(LINE, size), 0, size };
-}
-
-/* Counts one call on a problem, with everything that is done once already done. */
+/* Counts the second call on a problem: the first one does what is done once. */
 static bool count_problem(const struct subject *subject, const struct problem *problem,
-                          int64_t *elements, struct call_counts *counts)
+                          int64_t *elements, struct call_instructions *count)
 {
     struct call call;
-    struct block block = block_for(problem);
+    const size_t size = (problem_memory(problem) * 2 + (1 << 16) + LINE - 1) / LINE * LINE;
+    struct block block = { aligned_alloc(LINE, size), 0, size };
     const struct memory memory = { .get = block_get, .free = block_free, .user = &block };
-    *counts = (struct call_counts){ .by = NULL };
+    *count = (struct call_instructions){ .by = NULL };
     enum posenc_status status = call_create_by(subject, &call, problem, &memory);
     const struct counted_call counted = { subject_entry(subject, problem->kernel),
                                           subject->backend, &call.args };
@@ -301,16 +261,17 @@ static bool count_problem(const struct subject *subject, const struct problem *p
         status = call_run(&call, subject->backend);
     }
     if (status)
-        posenc_error_text(&call.error, counts->why, sizeof counts->why);
+        posenc_error_text(&call.error, count->why, sizeof count->why);
     else
-        *counts = count_call(
-            &counted, (uintptr_t)backend_entry(subject->backend, problem->kernel), COUNTS_MOST);
+        *count = instructions_of_call(
+            &counted, (uintptr_t)backend_entry(subject->backend, problem->kernel),
+            INSTRUCTIONS_MOST);
     call_destroy(&call);
     free(block.memory);
-    return counts->by;
+    return count->by;
 }
 
-/* Two realistic problems of some thousand elements, one of them larger. */
+/* Chooses two realistic problems of some thousand elements, the first one larger. */
 static void choose_problems(enum posenc_kernel kernel, enum posenc_dtype dtype,
                             enum posenc_profile profile, struct problem problems[2])
 {
@@ -327,19 +288,19 @@ static void choose_problems(enum posenc_kernel kernel, enum posenc_dtype dtype,
             problems[i].freqs.profile = profile;
 }
 
-size_t count_profiles(enum posenc_kernel kernel, enum posenc_profile profiles[2])
+size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile profiles[2])
 {
     profiles[0] = POSENC_EXACT;
     profiles[1] = POSENC_HF_F32;
     return kernel_has_plan(kernel) && strcmp(kernel_stage(kernel), "table") == 0 ? 2 : 1;
 }
 
-bool count_kernel(const struct subject *subject, enum posenc_kernel kernel,
-                  enum posenc_dtype dtype, enum posenc_profile profile,
-                  struct kernel_counts *to)
+bool instructions_of_kernel(const struct subject *subject, enum posenc_kernel kernel,
+                            enum posenc_dtype dtype, enum posenc_profile profile,
+                            struct kernel_instructions *to)
 {
     struct problem problems[2];
-    *to = (struct kernel_counts){ .per_call = 0.0 };
+    *to = (struct kernel_instructions){ .per_call = 0.0 };
     choose_problems(kernel, dtype, profile, problems);
     to->problem = problems[0];
     for (int i = 0; i < 2; i++)

@@ -1,13 +1,13 @@
 /*
- * Pairs on a small case: two copies of one backend are as fast as each other, one that does its work
- * a thousand times is not, each by a factor that no noise of a busy machine has, and what is wrong, or refuses, on either side gets a reason and no number.
+ * Pairs on a small case: two copies of one backend are as fast as each other, one that does its work a
+ * thousand times is not.  A side that is wrong, or rejects its call, gets a reason and no number.
  */
-#include "pairs.h"
-#include "emulation.h"
+#include "bench/pairs.h"
+#include "bench/emulation.h"
+#include "base/statistics/stats.h"
 #include "conformance/tap/tap.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 4 };
@@ -16,21 +16,9 @@ struct seen {
     size_t n, doings;
     struct pair_result results[MOST];
     char reason[MOST][256];
-    double x[MOST], z[MOST]; /* the least distance of any round from 0 is not 0, so: medians */
+    double x[MOST], z[MOST]; /* medians over the rounds */
     enum pair_side last;
 };
-
-static double middle(const double *values, size_t n)
-{
-    double sorted[64];
-    for (size_t i = 0; i < n && i < 64; i++) {
-        size_t at = i;
-        for (; at > 0 && sorted[at - 1] > values[i]; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = values[i];
-    }
-    return n > 0 ? sorted[n / 2] : (double)NAN;
-}
 
 static void keep(void *user, const struct pair_result *result)
 {
@@ -39,9 +27,10 @@ static void keep(void *user, const struct pair_result *result)
     seen->results[i] = *result;
     if (result->outcome != BENCH_TIMED) {
         snprintf(seen->reason[i], sizeof seen->reason[i], "%s", result->reason);
+        printf("# %s\n", seen->reason[i]);
     } else {
-        seen->x[i] = middle(result->x, result->rounds);
-        seen->z[i] = middle(result->z, result->rounds);
+        seen->x[i] = stats_median(result->x, result->rounds);
+        seen->z[i] = stats_median(result->z, result->rounds);
     }
 }
 
@@ -72,7 +61,7 @@ static enum posenc_status off(const struct posenc_rope_args *args)
     return status;
 }
 
-static enum posenc_status refuses(const struct posenc_rope_args *args)
+static enum posenc_status rejects(const struct posenc_rope_args *args)
 {
     (void)args;
     return POSENC_ERR_PARAMETER;
@@ -97,18 +86,20 @@ static struct posenc_backend
     other(enum posenc_status (*kernel)(const struct posenc_rope_args *))
 {
     struct posenc_backend backend = *scalar();
-    backend.name = "other";
-    backend.family = "other";
+    backend.name = backend.family = "other";
     backend.rope_half = kernel;
     return backend;
 }
 
-static struct bench_case rotation(void)
+static struct bench_case small_case(enum posenc_kernel kernel)
 {
-    struct bench_case c = { .id = "rope_half/f32/given/test", .footprint = "L1" };
-    c.problem = problem_default(POSENC_KERNEL_rope_half);
-    c.problem.tokens = c.problem.rows = 64;
-    c.problem.heads = 4;
+    struct bench_case c = { .id = "test",
+                            .footprint = "L1",
+                            .problem = problem_default(kernel) };
+    if (kernel == POSENC_KERNEL_rope_half) {
+        c.problem.tokens = c.problem.rows = 64;
+        c.problem.heads = 4;
+    }
     return c;
 }
 
@@ -135,63 +126,62 @@ static void times(void)
     const struct posenc_backend slow = other(many_times);
     const struct subject a = subject_of(scalar()), b = subject_of(&slow);
     const struct bench_pair pairs[] = { { { &a, &a, &a } }, { { &a, &b, &a } } };
-    const struct bench_case c = rotation();
+    const struct bench_case c = small_case(POSENC_KERNEL_rope_half);
     const struct seen seen = run(&c, pairs, 2, false);
     const struct pair_result *one = &seen.results[0], *two = &seen.results[1];
-    printf("# itself %.3f, control %.3f; a thousand times the work %.3f, control %.3f\n",
-           exp(seen.x[0]), exp(seen.z[0]), exp(seen.x[1]), exp(seen.z[1]));
+    const double much = log(30.0); /* a factor that noise never reaches */
     require(one->outcome == BENCH_TIMED && two->outcome == BENCH_TIMED && one->rounds >= 5 &&
                 one->ns[PAIR_BASE] > 0.0 && one->ns[PAIR_NULL] > 0.0,
             "both are timed, in all rounds");
-    const double much = log(30.0); /* a factor of 30 from either */
     require(seen.x[1] > much && two->ns[PAIR_HEAD] > two->ns[PAIR_BASE],
             "one that does its work a thousand times is slower");
     require(fabs(seen.z[1]) < much && fabs(seen.x[0]) < much, "a copy of base is not");
-    require(one->roof_kind && one->roof_ns > 0.0, "a roof takes part");
-    require(seen.last == PAIR_SIDES && seen.doings >= 6, "it is told what runs");
+    require(one->roofline_kind && one->roofline_ns > 0.0, "a roofline takes part");
+    require(seen.last == PAIR_SIDES && seen.doings >= 6, "what runs is announced");
 }
 
 static void judges(void)
 {
-    const struct posenc_backend wrong = other(off), refusing = other(refuses);
+    const struct posenc_backend wrong = other(off), rejecting = other(rejects);
     const struct subject right = subject_of(scalar()), bad = subject_of(&wrong),
-                         no = subject_of(&refusing);
+                         no = subject_of(&rejecting);
     const struct bench_pair pairs[] = { { { &right, &bad, &right } },
                                         { { &bad, &right, &bad } },
                                         { { &right, &no, &right } } };
-    const struct bench_case c = rotation();
+    struct bench_case c = small_case(POSENC_KERNEL_rope_half);
     for (int rows = 0; rows < 2; rows++) {
         const struct seen seen = run(&c, pairs, 3, rows);
         require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].who == PAIR_HEAD &&
                     strstr(seen.reason[0], "wrong"),
-                rows ? "64 rows tell it, too" : "a head that is wrong gets a reason");
+                "a head that is wrong gets a reason");
         require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].who == PAIR_BASE,
                 "so does a base");
         require(seen.results[2].outcome == BENCH_REFUSED && seen.results[2].who == PAIR_HEAD,
-                "and one that refuses");
-        printf("# %s; %s\n", seen.reason[0], seen.reason[2]);
+                "and one that rejects its call");
     }
+    c.problem.rows = 1;
+    require(run(&c, pairs, 1, false).results[0].outcome == BENCH_REFUSED,
+            "a problem that no build takes is not timed");
 }
 
-/* Each side makes its plan by its own functions, and none is left. */
-static void has_own_plans(void)
+/* Each side makes frequencies by its own functions, and none are left. */
+static void has_own_frequencies(void)
 {
     struct subject a = subject_of(scalar()), b = a;
     b.freqs_create = count_plan;
     b.freqs_destroy = uncount_plan;
-    struct bench_case c = { .id = "sinusoidal/f32/exact/test", .footprint = "L1" };
-    c.problem = problem_default(POSENC_KERNEL_sinusoidal);
+    const struct bench_case c = small_case(POSENC_KERNEL_sinusoidal);
     struct call call, copy;
     require(call_create(&call, &c.problem, NULL) == POSENC_OK &&
                 call_share(&call, &b, &copy) == POSENC_OK && plans == 1 &&
                 copy.args.sinusoidal.freqs == copy.freqs && copy.freqs != call.freqs &&
                 copy.args.sinusoidal.out.data == call.args.sinusoidal.out.data,
-            "a call that is shared has another's tensors and a plan of its own");
+            "a call that is shared has another's tensors and frequencies of its own");
     call_unshare(&copy);
     call_destroy(&call);
     const struct bench_pair pair = { { &a, &b, &a } };
-    const struct seen seen = run(&c, &pair, 1, false);
-    require(seen.results[0].outcome == BENCH_TIMED && plans == 0, "which is destroyed with it");
+    require(run(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && plans == 0,
+            "which are destroyed with it");
 }
 
 int main(void)
@@ -202,6 +192,6 @@ int main(void)
     }
     times();
     judges();
-    has_own_plans();
+    has_own_frequencies();
     return tap_end();
 }

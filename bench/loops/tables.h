@@ -134,20 +134,20 @@ SIMD_INLINE bool put_group(bool by_turns, struct table_spot spot, int64_t k, con
 SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row, int64_t n)
 {
     const int64_t w = vf_lanes(), second = by_turns ? w : row / 2, step = by_turns ? 2 * w : w;
-    const int64_t end = by_turns ? row : row / 2, all = BARE_ROWS * row;
+    const int64_t end = by_turns ? row : row / 2, all = BOUND_ROWS * row;
     const vd sign = vd_from_vf(vf_keep(vf_set1(1.0f)));
     uint64_t group = (uintptr_t)dst / sizeof *dst / (uint64_t)all;
     int64_t vectors = 0;
 
     for (; n >= all; n -= all, group++) {
         uint64_t at =
-            group % BARE_ROWS * (uint64_t)(row / 2) % ANGLES / (uint64_t)w * (uint64_t)w;
+            group % BOUND_ROWS * (uint64_t)(row / 2) % ANGLES / (uint64_t)w * (uint64_t)w;
 
         for (int64_t i = 0, k = 0; i < end;
              i += step, k = (k + 8) % 64, at = (at + (uint64_t)w) % ANGLES) {
             struct table_spot spot = { dst + i, src ? src + i : NULL, second, row };
 
-            if (vectors++ % BARE_ROWS == 0)
+            if (vectors++ % BOUND_ROWS == 0)
                 evaluate_anchor(k);
             if (!put_group(by_turns, spot, k, angles[0] + at, sign))
                 return; /* never; a kernel calls mend_small() */

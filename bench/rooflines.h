@@ -1,0 +1,57 @@
+/*
+ * Rooflines: the best this machine does with the same bytes and the same access pattern as a
+ * kernel, doing next to no arithmetic.  They run over the tensors of the very call they are the
+ * roofline of, in the same rounds, so that pages, caches and clock are the same.
+ *
+ * And loops that are limits where memory is not: over the same tensors, or a block that stays in the nearest
+ * cache, they do what a kernel cannot avoid.
+ */
+#ifndef POSENC_ROOFLINES_H
+#define POSENC_ROOFLINES_H
+
+#include "bench/loops/bounds.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum roofline_kind {
+    ROOFLINE_STORE,    /* write dst: tables and biases */
+    ROOFLINE_IN_PLACE, /* dst = -dst: rotations in place, scores in place */
+    ROOFLINE_COPY,     /* dst = src: out of place */
+    ROOFLINE_ADD, /* dst = src + add: out of place with a second stream, e.g. learned_add */
+/* Loops of bench/loops/bounds.h: */
+#define KIND(name, unused) BOUND_##name,
+    BOUND_KINDS(KIND, )
+#undef KIND
+        ROOFLINE_KIND_COUNT,
+};
+extern const char *const roofline_kind_name[ROOFLINE_KIND_COUNT];
+
+/* What binds. */
+enum resource {
+    RESOURCE_MEMORY,
+    RESOURCE_CONVERSION, /* between types of storage and of arithmetic */
+    RESOURCE_PORTS,      /* of the core, that instructions go through */
+    RESOURCE_LATENCY,    /* of one operation that waits for another */
+    RESOURCE_CALLS,      /* what a call takes without its rows */
+    RESOURCE_COUNT
+};
+extern const char *const resource_name[RESOURCE_COUNT];
+enum resource roofline_resource(enum roofline_kind kind);
+
+/* n floats from dst; src and add are read where the kind reads them (in place: src = dst).
+ * Only normal, non-zero numbers are written when only such are read: lines of zeros are faster
+ * than real ones on some CPUs, and denormals slower. */
+typedef void roofline_function(float *dst, const float *src, const float *add, size_t n);
+
+struct roofline_variant {
+    enum roofline_kind kind;
+    const char *name; /* "avx512 prefetch" */
+    roofline_function *function;
+    bool (*runs)(void); /* whether this CPU can; NULL: always */
+};
+
+/* All variants of all kinds; NULL past the end. */
+const struct roofline_variant *roofline_variant_at(size_t index);
+
+#endif

@@ -1,0 +1,422 @@
+/*
+ * The harness on small cases: numbers make sense, backends that cannot be timed get a reason, and a
+ * kernel that is wrong by one part in 2^17 in a single place of the whole output gets no number.  Under
+ * an emulator nothing is timed, and that is tested there.
+ */
+#include "bench/bench.h"
+#include "bench/emulation.h"
+#include "bench/rooflines.h"
+#include "conformance/tap/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = 64, HEADS = 8, DIM = 64 };
+
+/* A factor between two times that a thousand times the work reaches, and noise never does. */
+static const double FAR = 30.0;
+
+/* ---- Backends of the test ---- */
+
+static const struct posenc_backend *scalar(void) { return posenc_backend_find("scalar"); }
+
+/* Right except for one element of one head of one token in the middle. */
+static enum posenc_status off_by(float part, const struct posenc_rope_args *args)
+{
+    const enum posenc_status status = scalar()->rope_half(args);
+    const struct posenc_tensor *out = &args->out;
+    float *row = (float *)out->data + out->shape[1] / 2 * out->stride[1] + out->stride[2];
+    const int64_t half = args->cos.shape[1],
+                  i = fabsf(row[5]) > fabsf(row[5 + half]) ? 5 : 5 + half;
+    row[i] *= 1.0f + part;
+    return status;
+}
+
+static enum posenc_status slightly_wrong(const struct posenc_rope_args *args)
+{
+    return off_by(0x1p-17f, args);
+}
+
+static enum posenc_status last_bit(const struct posenc_rope_args *args)
+{
+    return off_by(0x1p-23f, args);
+}
+
+/* Right, and a thousand times as slow.  In place a rotation comes once. */
+static enum posenc_status many_times(const struct posenc_rope_args *args)
+{
+    static _Thread_local float elsewhere[TOKENS * HEADS * DIM];
+    struct posenc_rope_args more = *args;
+    enum posenc_status status = POSENC_OK;
+    more.out.data = elsewhere;
+    for (int i = 1; i < 1000; i++)
+        status |= scalar()->rope_half(&more);
+    return status | scalar()->rope_half(args);
+}
+
+static enum posenc_status writes_nothing(const struct posenc_sinusoidal_args *args)
+{
+    (void)args;
+    return POSENC_OK;
+}
+
+/* The last element of the row before the last, which a check of some rows does not see. */
+static float *late_element(const struct posenc_tensor *out)
+{
+    int64_t at = 0;
+    int rows = out->rank - 2;
+    while (rows > 0 && out->shape[rows] == 1)
+        rows--;
+    for (int k = 0; k < out->rank; k++)
+        at += (out->shape[k] - 1 - (k == rows)) * out->stride[k];
+    return (float *)out->data + at;
+}
+
+static enum posenc_status late_rotation(const struct posenc_rope_args *args)
+{
+    const enum posenc_status status = scalar()->rope_half(args);
+    *late_element(&args->out) += 0x1p-16f;
+    return status;
+}
+
+static enum posenc_status late_sine(const struct posenc_sinusoidal_args *args)
+{
+    const enum posenc_status status = scalar()->sinusoidal(args);
+    *late_element(&args->out) += 0x1p-17f;
+    return status;
+}
+
+static enum posenc_status late_bias(const struct posenc_alibi_args *args)
+{
+    const enum posenc_status status = scalar()->alibi(args);
+    *late_element(&args->out) = nextafterf(*late_element(&args->out), 1e30f);
+    return status;
+}
+
+/* A backend of that family with these kernels, slightly wrong in rope_half. */
+static struct posenc_backend other(const char *family)
+{
+    return (struct posenc_backend){ .size = sizeof(struct posenc_backend),
+                                    .abi = POSENC_ABI,
+                                    .name = "other",
+                                    .family = family,
+                                    .description = "of the test",
+                                    .needs = "",
+                                    .rope_half = slightly_wrong };
+}
+
+/* ---- Runs ---- */
+
+enum { SEEN = 12 };
+struct seen {
+    struct bench_result results[SEEN];
+    char refused[SEEN][288];
+    size_t n;
+};
+
+static void keep(void *user, const struct bench_result *result)
+{
+    struct seen *seen = user;
+    if (seen->n == SEEN)
+        return;
+    seen->results[seen->n] = *result;
+    snprintf(seen->refused[seen->n++], sizeof seen->refused[0], "%s",
+             result->refused ? result->refused : "");
+}
+
+static struct seen run(const struct bench_case *cases, size_t n_cases,
+                       const struct posenc_backend *const *backends, size_t n_backends,
+                       const struct bench_options *options)
+{
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    const int failed =
+        bench_run(cases, n_cases, backends, n_backends, options, keep, &seen, error);
+    require(failed == 0 && seen.n == n_cases * n_backends, "each backend has a result");
+    return seen;
+}
+
+static bool is_wrong(const struct seen *seen, size_t i)
+{
+    printf("# %s\n", seen->refused[i]);
+    return seen->results[i].outcome == BENCH_WRONG && seen->results[i].median_ns == 0.0 &&
+           strncmp(seen->refused[i], "wrong: ", 7) == 0;
+}
+
+static struct bench_case rotation(int64_t tokens)
+{
+    struct bench_case c = { .id = "rope_half/f32/given/test", .footprint = "L2" };
+    c.problem = problem_default(POSENC_KERNEL_rope_half);
+    c.problem.tokens = c.problem.rows = tokens;
+    c.problem.heads = HEADS;
+    c.problem.in_place = true;
+    return c;
+}
+
+static void numbers(int threads)
+{
+    struct posenc_backend wrong = other("native"), slow = wrong;
+    slow.rope_half = many_times;
+    const struct posenc_backend *backends[] = { posenc_backend_find("libm"), &wrong, scalar(),
+                                                &slow };
+    const struct bench_case c = rotation(TOKENS);
+    const struct bench_options options = { .threads = threads, .budget_s = 0.2, .seed = 1 };
+    const struct seen seen = run(&c, 1, backends, 4, &options);
+    for (size_t i = 0; i < 3; i += 2) {
+        const struct bench_result *r = &seen.results[i];
+        printf("# %s, %d threads: %.0f ns, %.2f GB/s, %.3f of %s/%s, %.2f x libm\n",
+               r->backend->name, r->threads, r->median_ns, r->gbps, r->roofline_ratio,
+               r->roofline_kind, r->roofline_variant, r->vs_libm);
+        require(!r->refused && r->bytes == 2 * TOKENS * HEADS * DIM * 4 && r->gbps > 0.001 &&
+                    r->gbps < 4000.0,
+                "a right backend is timed; bytes are those read and written");
+        require(r->min_ns > 0.0 && r->min_ns <= r->median_ns && r->ci_low <= r->median_ns &&
+                    r->median_ns <= r->ci_high && r->rounds >= 8 && r->ci_level >= 0.99,
+                "the median lies within its interval of 99 % and above the minimum");
+        require(r->roofline_kind && strcmp(r->roofline_kind, "in place") == 0 &&
+                    r->roofline_ratio > 0.0 && r->roofline_ratio < FAR,
+                "nothing is far above its roofline");
+        require(r->vs_libm > 0.0 && r->vs_libm < FAR && r->control_pct >= 0.0 &&
+                    r->control_pct < 100.0 * FAR,
+                "equal work has no ratio that noise does not have");
+    }
+    const struct bench_result *last = &seen.results[3];
+    require(last->outcome == BENCH_TIMED && last->vs_libm > 0.0 && last->vs_libm < 1.0 / FAR &&
+                last->roofline_ratio > 0.0 && last->roofline_ratio < 1.0 / FAR,
+            "one that does its work a thousand times is far below libm and its roofline");
+    require(seen.results[0].vs_libm == 1.0, "libm is as fast as libm");
+    require(is_wrong(&seen, 1), "a slightly wrong kernel gets a reason and no number");
+}
+
+/* Kernels of either family that are wrong in one element near the end of a large output. */
+static void wrong_late(void)
+{
+    static const enum posenc_kernel kernels[] = { POSENC_KERNEL_rope_half,
+                                                  POSENC_KERNEL_sinusoidal,
+                                                  POSENC_KERNEL_alibi };
+    struct posenc_backend relative = other("native"), stranger;
+    relative.rope_half = late_rotation;
+    relative.sinusoidal = late_sine;
+    relative.alibi = late_bias;
+    stranger = relative;
+    stranger.family = "another";
+    const struct posenc_backend *backends[] = { &relative, &stranger };
+    const struct bench_options options = { .budget_s = 0.05, .seed = 5 };
+    for (size_t k = 0; k < 3; k++) {
+        struct bench_case c = { .footprint = "L2" };
+        c.problem = problem_default(kernels[k]);
+        c.problem.tokens = c.problem.tokens > 0 ? 500 : 0;
+        c.problem.rows = 500;
+        c.problem.queries = c.problem.queries > 0 ? 500 : 0;
+        snprintf(c.id, sizeof c.id, "%s/late", posenc_kernel_name(kernels[k]));
+        const struct seen seen = run(&c, 1, backends, 2, &options);
+        require(is_wrong(&seen, 0) && is_wrong(&seen, 1),
+                "a kernel that is wrong in one late element is not timed");
+    }
+}
+
+static void tolerance(void)
+{
+    struct bench_case c = rotation(200);
+    c.problem.in_place = false;
+    struct posenc_backend relative = other("native"), stranger = other("another"),
+                          liar = stranger;
+    relative.rope_half = stranger.rope_half = last_bit;
+    const struct posenc_backend *backends[] = { &relative, &stranger, &liar };
+    const struct bench_options options = { .budget_s = 0.05, .seed = 7 };
+    const struct seen seen = run(&c, 1, backends, 3, &options);
+    require(strstr(seen.refused[0], "same bits"), "a family has the same bits");
+    require(!seen.results[1].refused, "another family may differ in the last bit");
+    require(is_wrong(&seen, 2), "but not by 2^-17");
+}
+
+/* Slices of a call give what the whole gives: the check compares with the oracle of the whole. */
+static void every_kernel_by_a_team(void)
+{
+    const struct posenc_backend *backends[] = { scalar() };
+    const struct bench_options options = { .threads = 3, .budget_s = 0.01, .seed = 3 };
+    for (int k = 0; k < POSENC_KERNEL_COUNT * 3; k++) {
+        const enum posenc_kernel kernel = (enum posenc_kernel)(k / 3);
+        const int form = k % 3;
+        const bool bias_alone = kernel_on_scores(kernel) && !kernel_takes_x(kernel);
+        struct bench_case c = { .footprint = "L1" };
+        c.problem = problem_default(kernel);
+        c.problem.batch = form == 0 || bias_alone ? 1 : 2;
+        c.problem.in_place = form == 1 && kernel_in_place(kernel);
+        if (c.problem.tokens > 0)
+            c.problem.tokens = form == 2 ? 2 : 7; /* fewer than threads: along heads */
+        if (form == 2 && c.problem.queries > 0)
+            c.problem.heads = 2; /* fewer than threads: along queries */
+        snprintf(c.id, sizeof c.id, "%s/%d", posenc_kernel_name(kernel), form);
+        const struct seen seen = run(&c, 1, backends, 1, &options);
+        require(!seen.results[0].refused, c.id);
+    }
+}
+
+static bool after_two(void *user) { return ((const struct seen *)user)->n >= 2; }
+
+static void stops(void)
+{
+    struct bench_case cases[4];
+    const struct posenc_backend *backend = scalar();
+    const struct bench_options options = { .budget_s = 0.05, .stop = after_two };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    for (size_t i = 0; i < 4; i++)
+        cases[i] = rotation(8);
+    require(bench_run(cases, 4, &backend, 1, &options, keep, &seen, error) == 0 && seen.n == 2,
+            "a caller who wants no more gets no more");
+}
+
+static void refusals(void)
+{
+    struct bench_case c = { .id = "sinusoidal/f32/exact/test", .footprint = "L1" };
+    c.problem = problem_default(POSENC_KERNEL_sinusoidal);
+    struct posenc_backend lacks = other("native"), idle = lacks, foreign = lacks;
+    idle.sinusoidal = writes_nothing;
+    foreign.needs = "no_such_feature";
+    const struct posenc_backend *backends[] = { &lacks, &idle, &foreign };
+    const struct bench_options options = { .budget_s = 0.05 };
+    struct seen seen = run(&c, 1, backends, 3, &options);
+    require(strcmp(seen.refused[0], "not provided") == 0, "a kernel that lacks is reported");
+    require(is_wrong(&seen, 1), "a kernel that writes nothing is wrong");
+    require(seen.refused[2][0] != '\0', "a backend that this CPU cannot run is reported");
+    c.problem.freqs.rope_theta = -1.0;
+    seen = run(&c, 1, backends, 1, &options);
+    require(seen.refused[0][0] != '\0', "an impossible problem is rejected, not timed");
+}
+
+/* Three cases of a kernel, each longer.  One backend is wrong, one far slower, one lacks it. */
+static void contest(void)
+{
+    enum { CASES = 3, BACKENDS = 4 };
+    struct posenc_backend wrong = other("native"), slow = wrong, lacks = wrong;
+    slow.rope_half = many_times;
+    lacks.rope_half = NULL;
+    const struct posenc_backend *backends[BACKENDS] = { &wrong, &slow, &lacks, scalar() };
+    struct bench_case cases[CASES];
+    for (int i = 0; i < CASES; i++)
+        cases[i] = rotation(TOKENS / 4 << i);
+    const struct bench_options options = { .contest = true, .budget_s = 0.2, .seed = 1 };
+    const struct seen seen = run(cases, CASES, backends, BACKENDS, &options);
+    require(is_wrong(&seen, 0) &&
+                strcmp(seen.refused[2 * BACKENDS], "wrong in a smaller case") == 0,
+            "a wrong backend is rejected, and is not tried in the third case");
+    for (size_t i = 0; i < seen.n; i += BACKENDS) {
+        const struct bench_result *r = &seen.results[i];
+        require(strstr(seen.refused[i + 1], "slower than the fastest") &&
+                    r[2].outcome == BENCH_LACKS_IT,
+                "a slow backend and one without the kernel are rejected");
+        require(r[3].outcome == BENCH_TIMED && r[3].rounds >= 3 &&
+                    r[3].rounds <= CONTEST_ROUNDS && r[3].footprint > 0 &&
+                    r[3].sample_ns[0] >= r[3].min_ns &&
+                    r[3].sample_ns[r[3].rounds - 1] >= r[3].min_ns && !r[3].roofline_kind,
+                "the fastest has a time in each round, and no roofline beside it");
+    }
+}
+
+/* ---- Shapes and rooflines ---- */
+
+static void shapes(void)
+{
+    bool kernels[POSENC_KERNEL_COUNT] = { false }, dtypes[BENCH_DTYPES] = { false };
+    const bool each[BENCH_DTYPES] = { true, true, true };
+    struct bench_case *cases;
+    size_t n = bench_footprint_cases(kernels, each, true, &cases), misplaced = 0, repeated = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t bytes = problem_working_set(&cases[i].problem);
+        misplaced += strcmp(bench_footprint(bytes), cases[i].footprint) != 0;
+        for (size_t j = 0; j < i; j++)
+            repeated += strcmp(cases[i].id, cases[j].id) == 0;
+    }
+    free(cases);
+    require(n >= 2 * BENCH_DTYPES * POSENC_KERNEL_COUNT && repeated == 0,
+            "every kernel has shapes, each with an id of its own");
+    require(misplaced == 0, "every shape lies in the cache it is named after");
+    const size_t all = bench_tuning_cases(kernels, dtypes, &cases);
+    free(cases);
+    kernels[POSENC_KERNEL_rope_half] = dtypes[POSENC_BF16] = true;
+    n = bench_tuning_cases(kernels, dtypes, &cases);
+    bool grow = n >= 2 && strcmp(cases[0].id, "rope_half/bf16/given/l1") == 0;
+    for (size_t i = 1; i < n; i++)
+        grow =
+            grow && cases[i].most > cases[i - 1].most &&
+            problem_working_set(&cases[i].problem) > problem_working_set(&cases[i - 1].problem);
+    require(grow && cases[n - 1].most == UINT64_MAX,
+            "a tuning has a case in each level of memory, nearest first");
+    require(all == n * BENCH_DTYPES * POSENC_KERNEL_COUNT,
+            "of all kernels and dtypes if none is named");
+    free(cases);
+}
+
+/* Runs a roofline of n floats at some alignment: it writes what its kind says, and nothing else. */
+static bool roofline_is_right(const struct roofline_variant *roofline, size_t at, size_t n)
+{
+    enum { ALL = 640 };
+    static const double made[] = { 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77 };
+    static float dst[ALL], src[ALL], add[ALL], want[ALL];
+    const enum roofline_kind kind = roofline->kind;
+    for (size_t i = 0; i < ALL; i++) {
+        dst[i] = want[i] = 3.0f + (float)i;
+        src[i] = 1.0f + (float)i;
+        add[i] = 0.5f * (float)i;
+    }
+    const float *from = kind == ROOFLINE_IN_PLACE ? dst + at : src + 1;
+    for (size_t i = 0; i < n; i++)
+        want[at + i] = kind == ROOFLINE_STORE      ? 0x1.7e7e7ep-1f
+                       : kind == ROOFLINE_IN_PLACE ? -from[i]
+                       : kind == ROOFLINE_ADD      ? from[i] + add[i + 2]
+                       : kind == BOUND_from_f64    ? from[i] + (float)made[i % 8]
+                                                   : from[i];
+    roofline->function(dst + at, from, add + 2, n);
+    return memcmp(dst, want, sizeof dst) == 0;
+}
+
+static void rooflines(void)
+{
+    char sentence[96];
+    for (size_t k = 0; roofline_variant_at(k); k++) {
+        const struct roofline_variant *roofline = roofline_variant_at(k);
+        bool right = true;
+        if (roofline->kind >= BOUND_table || (roofline->runs && !roofline->runs()))
+            continue; /* test_bounds.c */
+        for (size_t at = 0; at < 17; at++)
+            for (size_t n = 0; n < 600; n += n < 70 ? 1 : 13)
+                right = right && roofline_is_right(roofline, at, n);
+        snprintf(sentence, sizeof sentence, "the roofline %s, %s writes what it should",
+                 roofline_kind_name[roofline->kind], roofline->name);
+        require(right, sentence);
+    }
+}
+
+static void refuses_emulation(void)
+{
+    const struct bench_case c = rotation(8);
+    const struct posenc_backend *backend = scalar();
+    const struct bench_options options = { .budget_s = 0.05 };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    require(bench_run(&c, 1, &backend, 1, &options, keep, &seen, error) == -1 && seen.n == 0 &&
+                strstr(error, bench_emulator()),
+            "under an emulator nothing is timed, and it is named");
+}
+
+int main(void)
+{
+    shapes();
+    rooflines();
+    if (bench_emulator()) {
+        refuses_emulation();
+        return tap_end();
+    }
+    contest();
+    numbers(1);
+    numbers(2);
+    tolerance();
+    wrong_late();
+    every_kernel_by_a_team();
+    refusals();
+    stops();
+    return tap_end();
+}

@@ -1,0 +1,475 @@
+/*
+ * Limits: which lower-bound loop a call has, and what it goes over; of samples made up, the limit that
+ * takes longest; of every kernel, that something binds it.  That loops do what their names say is tested
+ * in test_bounds.c.
+ */
+#include "bench/emulation.h"
+#include "bench/limits.h"
+#include "conformance/problem/signature.h"
+#include "conformance/problem/storage.h"
+#include "conformance/tap/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(b)); }
+
+/* ---- Which loops ---- */
+
+static enum roofline_kind loop_of(const struct problem *problem)
+{
+    struct call call;
+    if (call_create(&call, problem, &memory_plain) != POSENC_OK)
+        return ROOFLINE_KIND_COUNT;
+    const struct looped work = looped_work(&call);
+    call_destroy(&call);
+    return work.floats > 0 ? work.kind : ROOFLINE_KIND_COUNT;
+}
+
+static void loops_of_rotations(void)
+{
+    static const enum roofline_kind kinds[2][3] = {
+        { BOUND_turn, BOUND_turn_f16, BOUND_turn_bf16 },
+        { BOUND_pairs, BOUND_pairs_f16, BOUND_pairs_bf16 }
+    };
+    static const enum posenc_dtype dtypes[] = { POSENC_F32, POSENC_F16, POSENC_BF16 };
+    for (int pairs = 0; pairs < 2; pairs++)
+        for (int d = 0; d < 3; d++) {
+            struct problem problem = problem_default(pairs ? POSENC_KERNEL_rope_interleaved
+                                                           : POSENC_KERNEL_rope_half);
+            problem.dtype = dtypes[d];
+            problem_settle(&problem);
+            require(loop_of(&problem) == kinds[pairs][d],
+                    "a rotation has the loop of its pairs and of its dtype");
+        }
+}
+
+static void samples_are_whole_calls(void)
+{
+    static const int64_t floats[] = { 1, 2048, 5000, 1 << 26 };
+    bool all = true;
+    for (int threads = 1; threads < 4; threads++)
+        for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+            const int64_t row = i % 2 == 0 ? 0 : 91,
+                          block = row ? LOOPED_BLOCK / row * row : LOOPED_BLOCK;
+            const struct looped looped = {
+                .kind = BOUND_line, .floats = floats[i], .wide = true, .row = row, .at_once = 1
+            };
+            double times = 0.0;
+            const int64_t blocks = looped_sample(&looped, threads, &times);
+            all = all && blocks > 0 && blocks <= 32 &&
+                  near(times * (double)(blocks * block * threads), (double)floats[i]);
+        }
+    require(all, "a sample of a loop, so many times for each thread, is all of the call");
+}
+
+/* ---- What loops go over ---- */
+
+/* A call whose loops can be run; `before`: its first output as it was made; NULL: it failed. */
+struct opened {
+    struct call call;
+    struct timed_call timed;
+    struct team *team;
+    float *before;
+};
+
+static void open_call(struct opened *o, const struct problem *problem, int threads)
+{
+    *o = (struct opened){ .team = team_create(threads) };
+    if (!o->team || call_create(&o->call, problem, &memory_plain) != POSENC_OK ||
+        !timed_call_open(&o->timed, &o->call, o->team, threads))
+        return;
+    o->before = malloc((size_t)o->timed.n[0] * sizeof(float) + 1);
+    if (o->before)
+        memcpy(o->before, o->timed.dst[0], (size_t)o->timed.n[0] * sizeof(float));
+}
+
+static void close_call(struct opened *o)
+{
+    free(o->before);
+    timed_call_close(&o->timed);
+    call_destroy(&o->call);
+    team_destroy(o->team);
+}
+
+/* Runs the loop of the call's work by plain C once, over its tensors if it can go there. */
+static struct contender run_loop(const struct opened *o, bool in_tensors)
+{
+    size_t i = 0;
+    while (roofline_variant_at(i)->kind != o->timed.work.kind ||
+           strcmp(roofline_variant_at(i)->name, "scalar") != 0)
+        i++;
+    struct contender c = (in_tensors ? contender_of_loop_in_tensors : contender_of_loop)(
+        &o->timed, roofline_variant_at(i), &o->timed.work);
+    contender_call(&c);
+    return c;
+}
+
+/* Adds slopes to the scores of a call: all that loops of whole blocks cover, each once, nothing else. */
+static bool goes_over_scores(int threads)
+{
+    struct problem problem = problem_default(POSENC_KERNEL_alibi_add);
+    problem.heads = 3;
+    problem.queries = 64;
+    problem.keys = 91;
+    problem.in_place = true;
+    problem_settle(&problem);
+    struct opened o;
+    open_call(&o, &problem, threads);
+    bool right = o.before;
+    int64_t written = 0;
+    if (right) {
+        const float *scores = o.timed.dst[0];
+        const struct contender c = run_loop(&o, true);
+        for (int64_t i = 0, at = 0; i < o.timed.n[0]; i++) {
+            const bool changed = memcmp(&scores[i], &o.before[i], sizeof *scores) != 0;
+            written += changed;
+            if (changed && i > 0 && scores[i] - o.before[i] < 0.3f) /* a thread's first */
+                at = 0;
+            right = right && (!changed || near((double)scores[i] - (double)o.before[i],
+                                               0.25 * (double)(at + 1)));
+            at = at + 1 < problem.keys ? at + 1 : 0;
+        }
+        right = right && o.timed.work.kind == BOUND_slope && c.blocks == 0 &&
+                written > o.timed.n[0] - threads * LOOPED_BLOCK &&
+                near(c.times * (double)written, (double)o.timed.work.floats);
+    }
+    close_call(&o);
+    return right;
+}
+
+/* Returns how many of n interleaved pairs of 16 bits are rotated by (0.8, 0.6), a pair in the room of
+ * each float; the others are as they were. */
+static int64_t pairs_rotated(enum posenc_dtype type, const float *before, const float *after,
+                             int64_t n, bool *right)
+{
+    int64_t rotated = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double a = (double)storage_get(type, before + i, 0),
+                     b = (double)storage_get(type, before + i, 1),
+                     first = (double)storage_get(type, after + i, 0),
+                     second = (double)storage_get(type, after + i, 1),
+                     off = 0x1p-8 * hypot(a, b);
+        const bool changed = memcmp(before + i, after + i, sizeof *before) != 0;
+        *right = *right && (!changed || (fabs(first - (0.8 * a - 0.6 * b)) <= off &&
+                                         fabs(second - (0.8 * b + 0.6 * a)) <= off));
+        rotated += changed;
+    }
+    return rotated;
+}
+
+/* Rotates what is stored in 16 bits, over a call's tensor and over a block. */
+static bool goes_over_stored(enum posenc_dtype type, int threads)
+{
+    struct problem problem = problem_realistic(POSENC_KERNEL_rope_interleaved, type, 1 << 18);
+    problem.in_place = true;
+    struct opened o;
+    open_call(&o, &problem, threads);
+    bool right = o.before;
+    if (right) {
+        const struct timed_call *timed = &o.timed;
+        const int64_t n = timed->n[0];
+        struct contender c = run_loop(&o, true);
+        const int64_t rotated = pairs_rotated(type, o.before, timed->dst[0], n, &right);
+        right = right && c.blocks == 0 && timed->work.floats == n &&
+                rotated > n - threads * LOOPED_BLOCK &&
+                near(c.times * (double)rotated, (double)n);
+        c = run_loop(&o, false);
+        right = right && c.blocks > 0 &&
+                pairs_rotated(type, timed->blocks[0].stored, timed->blocks[0].out, LOOPED_BLOCK,
+                              &right) == LOOPED_BLOCK;
+    }
+    close_call(&o);
+    return right;
+}
+
+/* Writes a table whose rows are longer than a block: sines are half a row from cosines. */
+static bool goes_in_rows(void)
+{
+    enum { TOKENS = 24, WIDTH = 512, HALF = WIDTH / 2 };
+    struct problem problem = problem_default(POSENC_KERNEL_sinusoidal);
+    problem.batch = 1;
+    problem.tokens = TOKENS;
+    problem.freqs.dim = WIDTH;
+    problem.layout = POSENC_SIN_COS;
+    problem_settle(&problem);
+    struct opened o;
+    open_call(&o, &problem, 1);
+    bool right = o.before && o.timed.n[0] == TOKENS * WIDTH;
+    if (right) {
+        const float *table = o.timed.dst[0];
+        memset(o.timed.dst[0], 0, TOKENS * WIDTH * sizeof *table);
+        const struct contender c = run_loop(&o, true);
+        right = c.blocks == 0 && near(c.times, 1.0);
+        for (int64_t i = 0; i < o.timed.n[0]; i += i % HALF == HALF - 1 ? HALF + 1 : 1)
+            right = right && near(hypot((double)table[i], (double)table[i + HALF]), 1.0);
+    }
+    close_call(&o);
+    return right;
+}
+
+/* Returns whether a kernel's loop goes over its tensors, of so many bytes, each of those written. */
+static bool is_over_tensors(enum posenc_kernel kernel, size_t bytes)
+{
+    const struct problem problem = problem_realistic(kernel, POSENC_F32, bytes);
+    struct opened o;
+    open_call(&o, &problem, 1);
+    bool over = o.before;
+    for (int k = 0; over && k < 2 && o.timed.n[k] > 0; k++)
+        o.timed.dst[k][0] = -77.0f;
+    over = over && run_loop(&o, true).blocks == 0;
+    for (int k = 0; over && k < 2 && o.timed.n[k] > 0; k++)
+        over = o.timed.dst[k][0] != -77.0f;
+    close_call(&o);
+    return over;
+}
+
+static void loops_go_over_tensors(void)
+{
+    for (int threads = 1; threads < 4; threads++) {
+        require(goes_over_scores(threads), "a loop goes over the tensors of its call, once");
+        require(goes_over_stored(POSENC_F16, threads) && goes_over_stored(POSENC_BF16, threads),
+                "over all that is stored, once, or over a block of such elements");
+    }
+    require(is_over_tensors(POSENC_KERNEL_rope_table, 1 << 16), "over a table's two, too");
+    require(goes_in_rows(), "in rows as long as the call's");
+    require(!is_over_tensors(POSENC_KERNEL_alibi, 1 << 12),
+            "but not what is less than a block");
+    require(!is_over_tensors(POSENC_KERNEL_rope_qk_norm, 1 << 16), "nor what would grow");
+    require(!is_over_tensors(POSENC_KERNEL_relative_sum, 1 << 16), "nor what reads more");
+    require(bench_in_caches(4096) && !bench_in_caches(SIZE_MAX), "nor what no cache holds");
+}
+
+/* ---- Which limit binds, of samples made up ---- */
+
+enum { ROUNDS = 9, ROW, OTHER, ROOF, CONVERSION, LOOP, PART, ENTERED, ENTERED_LOOP, MADE_UP };
+
+struct made_up {
+    struct timed_call timed;
+    struct roofline_variant variants[3];
+    struct contender contenders[MADE_UP];
+    double samples[MADE_UP * ROUNDS];
+    struct turns turns;
+};
+
+/* Makes up a race of two backends; the second is not timed in part. */
+static void make_up(struct made_up *m, const double times[MADE_UP])
+{
+    static const struct posenc_backend row = { .name = "row" }, other = { .name = "other" };
+    static const enum roofline_kind kinds[] = { ROOFLINE_STORE, BOUND_from_f64, BOUND_table };
+    *m = (struct made_up){ .timed = { .roofline = ROOFLINE_STORE, .part_share = 0.25 } };
+    m->timed.conversion.kind = BOUND_from_f64;
+    m->timed.work.kind = BOUND_table;
+    m->turns = (struct turns){
+        .contenders = m->contenders, .n = MADE_UP, .rounds = ROUNDS, .samples = m->samples
+    };
+    for (int k = 0; k < MADE_UP; k++) {
+        m->contenders[k] =
+            (struct contender){ .timed = &m->timed,
+                                .outcome = times[k] > 0.0 ? BENCH_TIMED : BENCH_LACKS_IT };
+        for (int r = 0; r < ROUNDS; r++)
+            m->samples[k * ROUNDS + r] = times[k] * (1.0 + 0.01 * r);
+    }
+    for (int k = 0; k < 3; k++) {
+        m->variants[k] = (struct roofline_variant){ .kind = kinds[k], .name = "paper" };
+        m->contenders[ROOF + k].roofline = &m->variants[k];
+    }
+    m->contenders[CONVERSION].looped = &m->timed.conversion;
+    m->contenders[LOOP].looped = m->contenders[ENTERED_LOOP].looped = &m->timed.work;
+    m->contenders[ROW].backend = m->contenders[PART].backend = &row;
+    m->contenders[OTHER].backend = &other;
+    m->contenders[PART].part = true;
+    m->contenders[ENTERED].roofline = &m->variants[0];
+    m->contenders[ENTERED_LOOP].roofline = &m->variants[2];
+    m->contenders[ENTERED].entered = m->contenders[ENTERED_LOOP].entered = true;
+}
+
+static const struct {
+    const char *sentence;
+    double times[MADE_UP];
+    enum resource resource;
+    double share;
+} bounds[] = {
+    { "the roofline binds where it takes longest",
+      { [ROW] = 100.0, [ROOF] = 80.0, [CONVERSION] = 70.0, [LOOP] = 60.0, [PART] = 25.0 },
+      RESOURCE_MEMORY,
+      0.8 },
+    { "a conversion binds where it does",
+      { [ROW] = 100.0, [ROOF] = 60.0, [CONVERSION] = 70.0, [LOOP] = 60.0 },
+      RESOURCE_CONVERSION,
+      0.7 },
+    { "and a lower-bound loop",
+      { [ROW] = 100.0, [ROOF] = 60.0, [CONVERSION] = 70.0, [LOOP] = 90.0, [PART] = 80.0 },
+      RESOURCE_PORTS,
+      0.9 },
+    { "a call binds by what is left of it without rows",
+      { [ROW] = 100.0, [ROOF] = 60.0, [LOOP] = 70.0, [PART] = 85.0 },
+      RESOURCE_CALLS,
+      0.8 },
+    { "which is nothing where each row takes long",
+      { [ROW] = 100.0, [ROOF] = 1.0, [PART] = 25.0 },
+      RESOURCE_MEMORY,
+      0.01 },
+    { "and nothing where a part takes longer than the whole",
+      { [ROW] = 100.0, [ROOF] = 60.0, [PART] = 120.0 },
+      RESOURCE_MEMORY,
+      0.6 },
+    { "a loop slower than the row is no limit",
+      { [ROW] = 100.0, [ROOF] = 60.0, [CONVERSION] = 50.0, [LOOP] = 120.0 },
+      RESOURCE_MEMORY,
+      0.6 },
+    { "neither is one slower than another backend",
+      { [ROW] = 100.0, [OTHER] = 70.0, [ROOF] = 60.0, [LOOP] = 90.0 },
+      RESOURCE_MEMORY,
+      0.6 },
+    { "but noise is not held against it",
+      { [ROW] = 100.0, [OTHER] = 92.0, [ROOF] = 60.0, [LOOP] = 95.0 },
+      RESOURCE_PORTS,
+      0.95 },
+    { "a roofline counts with the checks before it",
+      { [ROW] = 100.0, [ROOF] = 60.0, [LOOP] = 70.0, [PART] = 25.0, [ENTERED] = 80.0 },
+      RESOURCE_MEMORY,
+      0.8 },
+    { "which make no other loop longer",
+      { [ROW] = 100.0, [ROOF] = 20.0, [LOOP] = 60.0, [ENTERED] = 30.0 },
+      RESOURCE_PORTS,
+      0.6 },
+    { "and are no roofline by themselves",
+      { [ROW] = 100.0, [ROOF] = 60.0, [ENTERED] = 50.0 },
+      RESOURCE_MEMORY,
+      0.5 },
+    { "a loop counts without checks where it is slower than the row with them",
+      { [ROW] = 100.0, [ROOF] = 20.0, [LOOP] = 90.0, [ENTERED_LOOP] = 130.0 },
+      RESOURCE_PORTS,
+      0.9 },
+    { "a roofline that is not reached counts even so",
+      { [ROW] = 100.0, [ROOF] = 130.0 },
+      RESOURCE_MEMORY,
+      1.3 },
+};
+
+static void longest_binds(void)
+{
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        static struct made_up m;
+        make_up(&m, bounds[i].times);
+        const struct limit limit = limits_of(&m.turns, &m.contenders[ROW]);
+        printf("# %g of %s\n", limit.share, resource_name[limit.resource]);
+        require(limit.resource == bounds[i].resource && limit.kind && limit.variant &&
+                    fabs(limit.share - bounds[i].share) < 1e-9 &&
+                    fabs(limit.seconds - bounds[i].share * 104.0) < 1e-6,
+                bounds[i].sentence);
+    }
+}
+
+/* ---- What binds kernels ---- */
+
+/* A factor between two times that noise never reaches, however busy the machine. */
+static const double FAR = 30.0;
+
+static void keep(void *user, const struct bench_result *result)
+{
+    *(struct bench_result *)user = *result;
+}
+
+static struct bench_result timed(const struct problem *problem,
+                                 const struct posenc_backend *backend, int threads)
+{
+    const struct bench_case c = { .id = "a case", .footprint = "L1", .problem = *problem };
+    const struct bench_options options = { .budget_s = 0.02, .seed = 1, .threads = threads };
+    struct bench_result result = { .limit_ratio = 0.0 };
+    char error[256];
+    require(bench_run(&c, 1, &backend, 1, &options, keep, &result, error) == 0, "it is timed");
+    printf("# %.3f of %s\n", result.limit_ratio,
+           result.limit_resource ? result.limit_resource : "nothing");
+    return result;
+}
+
+static void every_kernel(void)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        const enum posenc_kernel kernel = (enum posenc_kernel)k;
+        const struct problem problem = problem_realistic(kernel, POSENC_F32, 16384);
+        const bool works = signature_of(kernel)->work > WORK_NONE;
+        const enum roofline_kind loop = loop_of(&problem);
+        char sentence[96];
+        snprintf(sentence, sizeof sentence,
+                 "%s has the loop of its work, and something binds it",
+                 posenc_kernel_name(kernel));
+        bool good = works ? loop >= BOUND_table && loop < ROOFLINE_KIND_COUNT
+                          : loop == ROOFLINE_KIND_COUNT;
+        for (int threads = 1; threads < 3 && !bench_emulator(); threads++) {
+            const struct bench_result r =
+                timed(&problem, posenc_backend_find("scalar"), threads);
+            good = good && r.limit_resource && r.limit_kind && r.limit_variant &&
+                   r.limit_gbps > 0.0 && r.limit_ratio > 0.0 && r.limit_ratio < FAR &&
+                   r.limit_ratio >= 0.99 * r.roofline_ratio;
+        }
+        require(good, sentence);
+    }
+}
+
+/* Not a call that is slow: each row takes as many times as long. */
+static enum posenc_status often(const struct posenc_distance_args *args)
+{
+    enum posenc_status status = POSENC_OK;
+    for (int i = 0; i < 1000 && status == POSENC_OK; i++)
+        status = posenc_backend_find("scalar")->distance_bias(args);
+    return status;
+}
+
+static void slow_kernel(void)
+{
+    const struct posenc_backend slow = { .size = sizeof slow,
+                                         .abi = POSENC_ABI,
+                                         .name = "slow",
+                                         .family = "native",
+                                         .description = "does all rows again and again",
+                                         .needs = "",
+                                         .distance_bias = often };
+    struct problem problem = problem_default(POSENC_KERNEL_distance_bias);
+    problem.heads = 1;
+    problem.queries = 16;
+    problem.keys = 300;
+    problem_settle(&problem);
+    const struct bench_result r = timed(&problem, &slow, 1);
+    require(r.limit_ratio > 0.0 && r.limit_ratio < 1.0 / FAR,
+            "a kernel that is slow in each row is not its own limit");
+}
+
+/* A sample of a loop is multiplied by how many times it makes a call: a million times is no noise. */
+static void samples_are_multiplied(void)
+{
+    const struct problem problem = problem_realistic(POSENC_KERNEL_alibi, POSENC_F32, 16384);
+    struct opened o;
+    open_call(&o, &problem, 1);
+    struct contender two[2];
+    double samples[2 * ROUNDS];
+    struct turns turns = {
+        .contenders = two, .n = 2, .rounds = ROUNDS, .samples = samples, .least_sample = 1e-4
+    };
+    two[0] = two[1] = contender_of_backend(&o.timed, posenc_backend_find("scalar"));
+    two[0].rounds = two[1].rounds = ROUNDS;
+    two[1].times = 1e6;
+    const double ratio = turns_calibrate(&turns) && turns_run(&turns)
+                             ? turns_speed(&turns, &two[0], &two[1])
+                             : 0.0;
+    require(ratio > 1e6 / FAR && ratio < 1e6 * FAR,
+            "a scaled loop takes as many times as long");
+    close_call(&o);
+}
+
+int main(void)
+{
+    loops_of_rotations();
+    samples_are_whole_calls();
+    loops_go_over_tensors();
+    longest_binds();
+    every_kernel();
+    if (!bench_emulator()) {
+        slow_kernel();
+        samples_are_multiplied();
+    }
+    return tap_end();
+}

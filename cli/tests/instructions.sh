@@ -1,0 +1,55 @@
+#!/bin/sh
+# posenc bench --instructions: counts are the same in each process, and an instruction more is detected.
+. "$(dirname "$0")/tap.sh"
+
+# value NAME FILE: that member of the first count in a file of records.
+value() { sed -n '/"t": *"count"/{ s/.*"'"$1"'": *"\{0,1\}\([^,"}]*\).*/\1/p; q; }' "$2"; }
+
+# count FILE ARGUMENTS...: writes records into FILE.
+count() {
+    file=$1
+    shift
+    run "$POSENC" bench --instructions "$@" --out jsonl:r.jsonl
+    cp work/r.jsonl "$file" 2>/dev/null
+}
+
+count first.jsonl --kernel learned_add --backend scalar
+if [ $status = 77 ]; then
+    skip 'counts' 'nothing counts here'
+    finish
+    exit 0
+fi
+same 'counts by single steps' "$status $(value by first.jsonl)" '0 single step'
+for try in 2 3 4 5; do
+    count again.jsonl --kernel learned_add --backend scalar
+    grep '"t": *"count"' again.jsonl
+done >again
+grep '"t": *"count"' first.jsonl >>again
+same 'five processes count the same' "$(sort -u again | grep -c .)" 1
+
+for name in counted element row; do
+    eval "library=\$PLUGIN_$(echo $name | tr a-z A-Z)"
+    count $name.jsonl --plugin "$library" --backend example
+done
+base=$(value instructions counted.jsonl)
+same 'an instruction for each element is one for each element' \
+    $(($(value instructions element.jsonl) - base)) "$(value elements counted.jsonl)"
+rows=$(($(value instructions row.jsonl) - base))
+if [ $rows -gt 0 ] && [ $((rows * 100)) -lt "$base" ]; then
+    pass "one for each row, less than 1 % of them, is detected: $rows of $base"
+else
+    fail 'one for each row is detected' "$rows of $base"
+fi
+
+rm -f work/*
+succeeds 'saved counts on a page' 'scalar' report "$scratch/first.jsonl" --out html
+refuses 'an operand' 'unexpected argument: alibi' bench --instructions alibi
+refuses 'an option of timings' 'expected without --model' bench --instructions --model llama-3.1-8b
+refuses 'a pattern that matches nothing' '--case: nothing/[*]' bench --instructions --kernel learned_add --case 'nothing/*'
+run "$POSENC" bench --instructions --backend scalar --budget 0.000001 --out jsonl:r.jsonl
+if grep -q 'budget is spent' stderr && grep -q '"complete": *false' work/r.jsonl; then
+    pass 'a budget that is spent leaves a file that says so'
+else
+    fail 'a budget that is spent' "exit $status"
+fi
+finish
