@@ -1,13 +1,12 @@
 /*
- * The options of every command and their parser (getopt_long, IEEE Std 1003.1 12.2).
+ * The options of every command, their parser (getopt_long, IEEE Std 1003.1 12.2) and their help.
  */
 #define _GNU_SOURCE
 #include "args.h"
-#include "option_spec.h"
-#include "data.h"
-#include "conformance/problem/problem.h"
 #include "base/records.h"
 #include "base/text/text.h"
+#include "data.h"
+#include "topics.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,67 +14,128 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static const char *const bool_names[] = { "false", "true", NULL };
-static const char *const order_names[] = { "rows", "columns", NULL };
+enum { RUNS = FOR_VERIFY | FOR_BENCH, TIMES = FOR_BENCH | FOR_PAIR };
+enum { MEASURES = FOR_VERIFY | TIMES, SELECTS = MEASURES | BESIDE_VERBOSE };
+enum { WRITES = MEASURES | FOR_TABLE | BESIDE_PROBLEM | UNRECORDED };
+enum { CALLS = RUNS | FOR_TABLE | BESIDE_VERBOSE | BESIDE_PROBLEM };
 
-#define SELECT        (FOR_VERIFY | FOR_BENCH)
-#define TABLE_ROWS    (TABLE_SINUSOIDAL | TABLE_ROPE)
-#define COMPUTED      (TABLE_ROWS | TABLE_ERRORS)
-#define SCALINGS      (TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS)
-#define AT(member)    offsetof(struct cli, member)
-#define LAST_POSITION 2147483647.0
+/* WORDS is a list that commas split, PATHS one that they do not. */
+enum kind { FLAG, INTEGER, REAL, TEXT, WORDS, PATHS };
 
-#define OPTION(name, kind, commands, member, argument, help)                                   \
-    { "--" name, name, kind, commands, AT(member), argument, help, 0, 0, false, NULL, false },
-#define NUMBER(name, kind, commands, member, argument, help, least, most, open)                \
-    { "--" name, name,  kind, commands, AT(member), argument,                                  \
-      help,      least, most, open,     NULL,       false },
-#define CHOOSE(name, commands, member, help, names)                                            \
-    { "--" name, name, CHOICE, commands, AT(member), "NAME", help, 0, 0, false, names, false },
-#define SCALED(name, kind, member, argument, help, least, most, open, names)                   \
-    { "--" name, name,  kind, SCALINGS, AT(member), argument,                                  \
-      help,      least, most, open,     names,      true },
+struct option_spec {
+    const char *name; /* "heads" */
+    char letter;      /* 'h'; 0: none */
+    enum kind kind;
+    unsigned commands;
+    size_t offset; /* of the member of struct cli */
+    const char *argument, *help;
+    double least, most; /* INTEGER; a REAL is above `least` */
+};
 
+#define AT(member) offsetof(struct cli, member)
+enum { SECONDS_MOST = 86400 };
+#define SEED_MOST 0x1p53
+
+/* In the order of the help.  An option that differs by command has several rows. */
 static const struct option_spec specs[] = {
-#include "options.def"
+    { "kernel", 0, WORDS, MEASURES, AT(kernel), "NAME", "select kernels (posenc list kernels)",
+      0, 0 },
+    { "backend", 0, WORDS, CALLS | FOR_PAIR, AT(backend), "NAME",
+      "select backends or families (posenc list backends)", 0, 0 },
+    { "dtype", 0, WORDS, MEASURES | FOR_LIST, AT(dtype), "NAME",
+      "select element types: f32, f16, bf16 (bench default: the config's, or f32)", 0, 0 },
+    { "model", 0, WORDS, RUNS | FOR_PAIR | FOR_TABLE, AT(model), "NAME",
+      "take shapes and parameters of a preset (posenc list models)", 0, 0 },
+    { "config", 0, PATHS, RUNS | FOR_PAIR | FOR_TABLE, AT(model), "FILE",
+      "take them of a config.json, params.json or GGUF file, a folder with one, or an org/name "
+      "in the local cache of the hub",
+      0, 0 },
+    { "layer-type", 0, TEXT, FOR_TABLE, AT(layer_type), "NAME",
+      "take layers of this type: full_attention, sliding_attention, vision (default: the "
+      "first)",
+      0, 0 },
+    { "case", 0, WORDS, SELECTS, AT(cases), "GLOB", "select cases by id, e.g. 'rope_*/exact/*'",
+      0, 0 },
+    { "problem", 0, TEXT, RUNS | FOR_PAIR | FOR_TABLE | BESIDE_PROBLEM | BESIDE_VERBOSE,
+      AT(problem), "LINE",
+      "take this problem alone, e.g. 'rope_table rotary_dim=128 scaling=ntk factor=4'; with "
+      "--model, change its call",
+      0, 0 },
+    { "positions", 0, TEXT, FOR_TABLE, AT(positions), "LIST",
+      "place rows at positions, or at times with fractions, e.g. 0..63,-5 or 0..1000:62.5", 0,
+      0 },
+    { "grid", 0, TEXT, FOR_TABLE, AT(grid), "WIDTH[,ORDER][,SCALE]",
+      "place rows as a picture, row by row: ORDER is rows or columns first, SCALE the largest "
+      "coordinate, counted from 1; needs mrope_section",
+      0, 0 },
+    { "plugin", 0, PATHS, CALLS | FOR_LIST, AT(plugin), "LIB",
+      "add the backend of a shared library (struct posenc_backend posenc_plugin)", 0, 0 },
+    { "quick", 0, FLAG, RUNS | FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(quick), NULL,
+      "make a short run (default)", 0, 0 },
+    { "full", 0, FLAG, RUNS | FOR_PAIR | BESIDE_PROBLEM | BESIDE_VERBOSE | UNRECORDED, AT(full),
+      NULL, "run every case, dense scans, more rounds", 0, 0 },
+    { "exhaustive", 0, FLAG, FOR_VERIFY | UNRECORDED, AT(exhaustive), NULL,
+      "run every position below 2^20, presets in 16 bits; minutes to hours", 0, 0 },
+    { "suite", 0, TEXT, FOR_VERIFY, AT(suite), "NAME",
+      "run one suite: vectors, accuracy, digests, memory, properties, conduct or random", 0,
+      0 },
+    { "seed", 0, INTEGER, FOR_VERIFY, AT(seed), "N", "seed for random problems (default: 0)", 0,
+      SEED_MOST },
+    { "seed", 0, INTEGER, FOR_BENCH | FOR_PAIR | BESIDE_PROBLEM, AT(seed), "N",
+      "seed for the order of rounds (default: 0)", 0, SEED_MOST },
+    { "budget", 0, REAL, FOR_VERIFY, AT(budget), "SECONDS",
+      "draw random problems for so long, over all kernels and backends", 0, SECONDS_MOST },
+    { "budget", 0, REAL, TIMES | BESIDE_PROBLEM, AT(budget), "SECONDS",
+      "add no rounds after so long", 0, SECONDS_MOST },
+    { "limit", 0, REAL, CALLS | FOR_LIST | UNRECORDED, AT(limit), "SECONDS",
+      "report a kernel call as hung after so much CPU time (default: 60)", 0, SECONDS_MOST },
+    { "jobs", 'j', INTEGER, FOR_VERIFY | BESIDE_PROBLEM | UNRECORDED, AT(jobs), "N",
+      "check N kernels at once (default: one per CPU)", 1, 1024 },
+    { "threads", 0, INTEGER, FOR_BENCH | BESIDE_PROBLEM, AT(threads), "N",
+      "run a kernel on N threads at once (default: 1)", 1, 1024 },
+    { "shard", 0, TEXT, RUNS | UNRECORDED, AT(shard), "I/N",
+      "run share I of N, from 0 to N - 1 (posenc results merge joins them)", 0, 0 },
+    { "tune", 0, FLAG, FOR_BENCH, AT(tune), NULL, "print records for posenc tune", 0, 0 },
+    { "tuning", 0, TEXT, FOR_BENCH, AT(tuning), "FILE",
+      "with --tune: mark the backends that this tuning file chooses", 0, 0 },
+    { "instructions", 0, FLAG, FOR_BENCH, AT(instructions), NULL,
+      "count the instructions of a call instead of timing it", 0, 0 },
+    { "probe", 0, FLAG, FOR_BENCH, AT(probe), NULL,
+      "print records of the machine's noise, for posenc doctor", 0, 0 },
+    { "vectors", 0, TEXT,
+      RUNS | FOR_LIST | FOR_VECTORS | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(vectors),
+      "PATH", "take golden vectors from this pack (also POSENC_VECTORS)", 0, 0 },
+    { "budgets", 0, TEXT, FOR_VERIFY | BESIDE_PROBLEM, AT(budgets), "FILE",
+      "take error limits from this file", 0, 0 },
+    { "update-budgets", 0, FLAG, FOR_VERIFY, AT(update_budgets), NULL,
+      "lower the limits in that file to what was measured", 0, 0 },
+    { "part", 0, WORDS, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(part), "NAME",
+      "compare results, code, times, counts or none (default: code,times)", 0, 0 },
+    { "pairs", 0, TEXT, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(pairs), "FILE",
+      "time or count only its lines, CASE BACKEND each (-: standard input)", 0, 0 },
+    { "rows-only", 0, FLAG, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(rows_alone), NULL,
+      "check 64 rows of each output instead of all", 0, 0 },
+    { "parent", 0, INTEGER, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(parent), "PID",
+      "end when this process ends", 1, 4194304 },
+    { "out", 0, PATHS, WRITES, AT(out), "FORMAT[:PATH]",
+      "write the result in a format, to PATH or standard output", 0, 0 },
+    { "output", 'o', PATHS, WRITES, AT(out), "PATH",
+      "write the result to PATH in the format of its suffix", 0, 0 },
+    { "json", 0, FLAG, MEASURES | BESIDE_PROBLEM | UNRECORDED, AT(json), NULL,
+      "write records to standard output, as --out jsonl does", 0, 0 },
+    { "force", 0, FLAG, WRITES | FOR_VECTORS, AT(force), NULL, "overwrite any file at PATH", 0,
+      0 },
+    { "verbose", 'v', FLAG, FOR_VERIFY | BESIDE_VERBOSE | BESIDE_PROBLEM, AT(verbose), NULL,
+      "show one --case ID or --problem in depth, on every backend", 0, 0 },
+    { "quiet", 'q', FLAG, FOR_ALL | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(quiet),
+      NULL, "print no notes and no progress on standard error", 0, 0 },
+    { "help", 'h', FLAG, FOR_ALL | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(help), NULL,
+      "print this text", 0, 0 },
+    { "version", 'V', FLAG, FOR_ALL | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(version),
+      NULL, "print the version", 0, 0 },
 };
 enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
-const struct option_spec *const cli_specs = specs;
-const size_t cli_n_specs = N_SPECS;
-
-const struct table_kind cli_table_kinds[TABLE_KINDS] = { { "sinusoidal", TABLE_SINUSOIDAL },
-                                                         { "rope_table", TABLE_ROPE },
-                                                         { "frequencies", TABLE_FREQUENCIES },
-                                                         { "errors", TABLE_ERRORS },
-                                                         { "drift", TABLE_DRIFT } };
-
-void cli_list_kinds(unsigned bits, char *text, size_t size)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < TABLE_KINDS && at < size; i++)
-        if (bits & cli_table_kinds[i].bit)
-            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
-                                   cli_table_kinds[i].name);
-}
-
-static size_t count_names(const char *const *names)
-{
-    size_t n = 0;
-    while (names[n])
-        n++;
-    return n;
-}
-
-static bool same_name(const char *a, const char *b)
-{ /* - and _ are one */
-    for (; *a != '\0' && *b != '\0'; a++, b++)
-        if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
-            return false;
-    return *a == *b;
-}
 
 static bool is_given(const struct cli *cli, const struct option_spec *spec)
 {
@@ -89,47 +149,25 @@ static bool is_given(const struct cli *cli, const struct option_spec *spec)
         return !isnan(*(const double *)member);
     case TEXT:
         return *(const char *const *)member != NULL;
-    case LIST:
+    default:
         return ((const struct list *)member)->n > 0;
-    case CHOICE:
-        return *(const int *)member >= 0;
     }
-    return false;
 }
 
-/* ---- options as a record ---- */
-
-/* Of how a run goes, where it writes, or told apart in its header. */
-static bool is_beside(const struct option_spec *spec)
-{
-    static const size_t beside[] = { AT(out),        AT(force), AT(jobs), AT(shard),
-                                     AT(help),       AT(quick), AT(full), AT(exhaustive),
-                                     AT(vectors),    AT(limit), AT(part), AT(pairs),
-                                     AT(rows_alone), AT(parent) };
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-        if (spec->offset == beside[i])
-            return true;
-    return false;
-}
+/* ---- Options as a record ---- */
 
 static json_t *value_of(const struct cli *cli, const struct option_spec *spec)
 {
     const void *member = (const char *)cli + spec->offset;
     const struct list *list = member;
-    switch (spec->kind) {
-    case FLAG:
+    if (spec->kind == FLAG)
         return json_true();
-    case INTEGER:
+    if (spec->kind == INTEGER)
         return json_integer(*(const int64_t *)member);
-    case REAL:
+    if (spec->kind == REAL)
         return json_real(*(const double *)member);
-    case TEXT:
+    if (spec->kind == TEXT)
         return record_string(*(const char *const *)member);
-    case CHOICE:
-        return json_string(spec->names[*(const int *)member]);
-    case LIST:
-        break;
-    }
     json_t *items = json_array();
     for (size_t i = 0; i < list->n; i++)
         json_array_append_new(items, record_string(list->item[i]));
@@ -140,194 +178,105 @@ json_t *cli_options(const struct cli *cli)
 {
     json_t *options = json_object();
     for (size_t i = 0; i < N_SPECS; i++)
-        if (is_given(cli, &specs[i]) && !is_beside(&specs[i]))
+        if ((specs[i].commands & cli->bit) && !(specs[i].commands & UNRECORDED) &&
+            is_given(cli, &specs[i]))
             json_object_set_new(options, specs[i].name, value_of(cli, &specs[i]));
     return options;
 }
 
-/* ---- options that would change nothing ---- */
+/* ---- Rejections ---- */
 
-/* Whether an option is a parameter of a family of scaling, by its name: --short-factors is the array
- * short_factor. */
-static bool counts_for(const struct option_spec *spec, enum posenc_scaling scaling)
-{
-    char parameter[64];
-    size_t length = 0;
-    for (; spec->name[length] != '\0' && length < sizeof parameter - 1; length++)
-        parameter[length] = spec->name[length] == '-' ? '_' : spec->name[length];
-    bool array = length > 0 && parameter[length - 1] == 's' &&
-                 scaling_takes(scaling, parameter, length - 1);
-    return array || scaling_takes(scaling, parameter, length);
-}
-
-/* "llama3, yarn": families of scaling that have the parameter. */
-void cli_list_scalings(const struct option_spec *spec, char *text, size_t size)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (int i = 0; scaling_names[i] && at < size; i++) {
-        if (counts_for(spec, (enum posenc_scaling)i))
-            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
-                                   scaling_names[i]);
-    }
-}
-
-/* The first option given to this command that is for none of these; NULL. */
-static const struct option_spec *given_in_vain(const struct cli *cli, unsigned commands)
-{
-    for (size_t i = 0; i < N_SPECS; i++)
-        if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
-            !(specs[i].commands & commands))
-            return &specs[i];
-    return NULL;
-}
-
-int cli_refuse_foreign(const struct cli *cli, unsigned kind)
-{
-    const struct option_spec *spec = given_in_vain(cli, kind);
-    if (!spec)
-        return EXIT_FINE;
-    char names[128];
-    cli_list_kinds(spec->commands & FOR_TABLE, names, sizeof names);
-    return cli_refuse(cli, spec->flag, NULL, "has no effect here: it is for %s", names);
-}
-
-int cli_refuse_beside_problem(const struct cli *cli)
-{
-    const struct option_spec *spec = given_in_vain(cli, BESIDE_PROBLEM);
-    return !spec ? EXIT_FINE
-                 : cli_refuse(cli, spec->flag, NULL,
-                              "has no effect beside --problem, which says it all");
-}
-
-int cli_refuse_in_depth(const struct cli *cli)
-{
-    const struct option_spec *spec = given_in_vain(cli, IN_DEPTH);
-    return !spec ? EXIT_FINE
-                 : cli_refuse(cli, spec->flag, NULL,
-                              "has no effect beside --verbose, which runs one case in full");
-}
-
-int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
+static int refuse_beside(const struct cli *cli, unsigned beside, const char *why)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
-        if (is_given(cli, &specs[i]) && specs[i].scaled && !counts_for(&specs[i], scaling)) {
-            char names[256];
-            cli_list_scalings(&specs[i], names, sizeof names);
-            return cli_refuse(cli, specs[i].flag, NULL,
-                              "has no effect here: it needs --scaling %s", names);
-        }
+        char flag[64];
+        snprintf(flag, sizeof flag, "--%s", specs[i].name);
+        if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
+            !(specs[i].commands & beside))
+            return cli_refuse(cli, flag, NULL, "has no effect beside %s", why);
     }
     return EXIT_FINE;
 }
 
-/* ---- refusals of the library, in terms of options ---- */
-
-/* The option of a parameter: "low_freq_factor", "short_factor of a pair (...)"; NULL: none.  Its name
- * is the parameter's, or that of many of them: --short-factors; --dims are not the dim. */
-static const struct option_spec *option_of(const char *parameter, size_t length)
+int cli_refuse_beside_problem(const struct cli *cli)
 {
-    char wanted[64];
-    snprintf(wanted, sizeof wanted, "%.*s", (int)length, parameter);
-    for (int many = 0; many <= 1; many++) {
-        for (size_t i = 0; i < N_SPECS; i++) {
-            char name[64];
-            const int most = many ? (int)length : (int)sizeof name - 1;
-            snprintf(name, sizeof name, "%.*s", most, specs[i].name);
-            if ((specs[i].commands & FOR_TABLE) && specs[i].kind != LIST &&
-                same_name(name, wanted))
-                return &specs[i];
-        }
-    }
-    return NULL;
+    return refuse_beside(cli, BESIDE_PROBLEM, "--problem, which says it all");
 }
 
-/* "none" or "one of none, linear": the names from `least` to `most`. */
-static void list_names(const char *const *names, int least, int most, char *text, size_t size)
+int cli_refuse_in_depth(const struct cli *cli)
 {
-    size_t at = (size_t)snprintf(text, size, "%s", least < most ? "one of " : "");
-    for (int i = least; i <= most && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s%s", i > least ? ", " : "", names[i]);
+    return refuse_beside(cli, BESIDE_VERBOSE, "--verbose, which runs one case in full");
 }
 
-/* What was refused of an option, and why: `detail` begins with a space or is empty. */
-static int refuse_option_value(const struct cli *cli, const struct option_spec *spec,
-                               const struct posenc_error *error, const char *detail)
+static int refuse_number(const struct cli *cli, const struct option_spec *spec,
+                         const char *flag, const char *text)
 {
-    char value[64], expected[256];
-    if (spec->kind == CHOICE) {
-        snprintf(value, sizeof value, "%s", spec->names[(int)error->value]);
-        list_names(spec->names, (int)error->least, (int)error->most, expected, sizeof expected);
-    } else {
-        snprintf(value, sizeof value, "%.17g", error->value);
-        snprintf(expected, sizeof expected, "from %.17g to %.17g", error->least, error->most);
-    }
-    bool missing = spec->kind != CHOICE && error->value == 0.0 && !is_given(cli, spec);
-    return cli_refuse(cli, spec->flag, missing ? "not given" : value, "expected %s%s", expected,
-                      detail);
+    return spec->kind == INTEGER
+               ? cli_refuse(cli, flag, text, "expected an integer from %.0f to %.0f",
+                            spec->least, spec->most)
+               : cli_refuse(cli, flag, text, "expected a number above %g, at most %g",
+                            spec->least, spec->most);
 }
 
-int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
-                      const struct posenc_error *error)
+static int refuse_option(const struct cli *cli, const char *given)
 {
-    if (!error || !error->what)
-        return cli_refuse(cli, what, NULL, "%s", posenc_status_string(status));
-    size_t length = strcspn(error->what, " ");
-    const struct option_spec *spec = cli->problem ? NULL : option_of(error->what, length);
-    if (spec && error->least <= error->most)
-        return refuse_option_value(
-            cli, spec, error, strchr(error->what, '(') ? strchr(error->what, '(') - 1 : "");
-    char text[256];
-    posenc_error_text(error, text, sizeof text);
-    return cli_refuse(cli, what, NULL, "%s", text);
+    const char *names[N_SPECS];
+    size_t n = 0;
+    for (size_t i = 0; i < N_SPECS; i++)
+        if (specs[i].commands & cli->bit)
+            names[n++] = specs[i].name;
+    char name[96];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
+    return cli_refuse_name(cli, "unknown option", name + strspn(name, "-"), names, n);
 }
 
-static int refuse_range(const struct cli *cli, const struct option_spec *spec, const char *what,
-                        const char *text)
+/* ---- Values ---- */
+
+bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value)
 {
-    if (spec->kind == INTEGER)
-        return cli_refuse(cli, what, text, "expected an integer from %.0f to %.0f", spec->least,
-                          spec->most);
-    if (spec->least > spec->most)
-        return cli_refuse(cli, what, text, "expected a finite number");
-    const char *bound = spec->open ? "above" : "of at least";
-    if (isinf(spec->most))
-        return cli_refuse(cli, what, text, "expected a finite number %s %g", bound,
-                          spec->least);
-    return cli_refuse(cli, what, text, "expected a number %s %g, at most %g", bound,
-                      spec->least, spec->most);
+    const char *digits = text + (*text == '-' || *text == '+');
+    if (*digits < '0' || *digits > '9')
+        return false; /* strtoll would skip blanks */
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (errno != 0 || *end != '\0' || number < least || number > most)
+        return false;
+    *value = number;
+    return true;
 }
 
-/* Splits a copy at commas; paths keep theirs. */
-static int add_items(struct cli *cli, struct list *list, const char *what, const char *text,
+bool parse_real(const char *text, double *value)
+{
+    if (!strchr("+-.0123456789", *text) || *text == '\0')
+        return false;
+    char *end;
+    double number = strtod(text, &end);
+    if (*end != '\0' || end == text || !isfinite(number))
+        return false;
+    *value = number;
+    return true;
+}
+
+/* Adds a copy of a text to a list, in pieces if commas split it. */
+static int add_items(struct cli *cli, struct list *list, const char *flag, const char *text,
                      bool split)
 {
     char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
     if (!copy)
-        return cli_refuse(cli, what, text, "expected at most %d lists", LIST_MAX);
+        return cli_refuse(cli, flag, text, "expected at most %d lists", LIST_MAX);
     cli->copies[cli->n_copies++] = copy;
     while (copy) {
         char *comma = split ? strchr(copy, ',') : NULL;
         if (comma)
             *comma = '\0';
         if (*copy == '\0' || list->n == LIST_MAX)
-            return cli_refuse(cli, what, text, "expected names separated by commas, at most %d",
+            return cli_refuse(cli, flag, text, "expected names separated by commas, at most %d",
                               LIST_MAX);
         list->item[list->n++] = copy;
         copy = comma ? comma + 1 : NULL;
     }
     return EXIT_FINE;
-}
-
-/* One path, with a slash in it, so that it is no model's name. */
-static int add_config(struct cli *cli, struct list *list, const char *what, const char *text)
-{
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text) >=
-        (int)sizeof path)
-        return cli_refuse(cli, what, NULL, "a path of %zu characters: expected at most %zu",
-                          strlen(text), sizeof path - 3);
-    return add_items(cli, list, what, path, false);
 }
 
 void cli_free(struct cli *cli)
@@ -336,53 +285,70 @@ void cli_free(struct cli *cli)
         free(cli->copies[--cli->n_copies]);
 }
 
-static int take_choice(const struct cli *cli, const struct option_spec *spec, const char *what,
-                       const char *text, int *value)
+/* Adds a path with a slash in it, so that it is no model's name. */
+static int add_config(struct cli *cli, const char *text)
 {
-    for (int i = 0; spec->names[i]; i++) {
-        if (same_name(text, spec->names[i])) {
-            *value = i;
-            return EXIT_FINE;
-        }
-    }
-    return cli_refuse_name(cli, what, text, spec->names, count_names(spec->names));
+    char path[DATA_PATH];
+    const int length = snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
+    return length < (int)sizeof path
+               ? add_items(cli, &cli->model, "--config", path, false)
+               : cli_refuse(cli, "--config", NULL,
+                            "a path of %zu characters: expected at most %zu", strlen(text),
+                            sizeof path - 3);
 }
 
-static int take(struct cli *cli, const struct option_spec *spec, const char *text)
+/* -o PATH is --out FORMAT:PATH, with the first format of that suffix.  Several have .json. */
+static int add_path(struct cli *cli, const struct command *command, const char *path)
 {
-    const char *what = spec->flag;
-    void *member = (char *)cli + spec->offset;
-    double number;
-    switch (spec->kind) {
-    case FLAG:
-        *(bool *)member = true;
-        return EXIT_FINE;
-    case INTEGER:
-        return parse_integer(text, (int64_t)spec->least, (int64_t)spec->most, member)
-                   ? EXIT_FINE
-                   : refuse_range(cli, spec, what, text);
-    case REAL:
-        if (!parse_real(text, &number) ||
-            (spec->least <= spec->most && (number < spec->least || number > spec->most ||
-                                           (spec->open && number <= spec->least))))
-            return refuse_range(cli, spec, what, text);
-        *(double *)member = number;
-        return EXIT_FINE;
-    case TEXT:
-        if (*text == '\0')
-            return cli_refuse(cli, what, text, "expected %s: %s", spec->argument, spec->help);
-        *(const char **)member = text;
-        return EXIT_FINE;
-    case LIST:
-        if (strcmp(spec->name, "config") == 0)
-            return add_config(cli, member, what, text);
-        return add_items(cli, member, what, text,
-                         spec->offset != AT(out) && spec->offset != AT(plugin));
-    case CHOICE:
-        return take_choice(cli, spec, what, text, member);
-    }
-    return EXIT_USAGE;
+    const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
+    const struct format *format = suffix ? command->formats : NULL;
+    char request[DATA_PATH];
+    while (format && format->name &&
+           (!(format->commands & command->writes) ||
+            strcmp(format->extension, suffix + 1) != 0 ||
+            strcmp(format->extension, "json") == 0))
+        format++;
+    if (!format || !format->name)
+        return cli_refuse(cli, "-o", path,
+                          "no format follows from this name: expected another suffix, or "
+                          "--out FORMAT:PATH");
+    const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
+    if (length < 0 || (size_t)length >= sizeof request)
+        return cli_refuse(cli, "-o", path, "expected a shorter path");
+    return add_items(cli, &cli->out, "-o", request, false);
 }
+
+static int take_value(struct cli *cli, const struct command *command,
+                      const struct option_spec *spec, const char *text)
+{
+    void *member = (char *)cli + spec->offset;
+    char flag[64];
+    double number;
+    snprintf(flag, sizeof flag, "--%s", spec->name);
+    if (spec->kind == FLAG) {
+        *(bool *)member = true;
+    } else if (spec->kind == INTEGER) {
+        if (!parse_integer(text, (int64_t)spec->least, (int64_t)spec->most, member))
+            return refuse_number(cli, spec, flag, text);
+    } else if (spec->kind == REAL) {
+        if (!parse_real(text, &number) || number <= spec->least || number > spec->most)
+            return refuse_number(cli, spec, flag, text);
+        *(double *)member = number;
+    } else if (spec->kind == TEXT) {
+        if (*text == '\0')
+            return cli_refuse(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
+        *(const char **)member = text;
+    } else if (spec->letter == 'o') {
+        return add_path(cli, command, text);
+    } else if (strcmp(spec->name, "config") == 0) {
+        return add_config(cli, text);
+    } else {
+        return add_items(cli, member, flag, text, spec->kind == WORDS);
+    }
+    return EXIT_FINE;
+}
+
+/* ---- The parser ---- */
 
 static void set_defaults(struct cli *cli)
 {
@@ -392,100 +358,100 @@ static void set_defaults(struct cli *cli)
             *(int64_t *)member = INT64_MIN;
         else if (specs[i].kind == REAL)
             *(double *)member = (double)NAN;
-        else if (specs[i].kind == CHOICE)
-            *(int *)member = -1;
     }
 }
 
-static int refuse_option(const struct cli *cli, const struct command *command,
-                         const char *given)
+/* Fills what getopt_long() wants to know of the options of a command. */
+static void list_options(const struct command *command, struct option options[N_SPECS + 1],
+                         char letters[2 * N_SPECS])
 {
-    const char *names[N_SPECS];
-    size_t n = 0;
-    for (size_t i = 0; i < N_SPECS; i++)
-        if (specs[i].commands & command->bit)
-            names[n++] = specs[i].name;
-    char name[96];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
-    return cli_refuse_name(cli, "unknown option", name + strspn(name, "-"), names, n);
+    size_t n = 0, at = 0;
+    letters[at++] = ':';
+    for (size_t i = 0; i < N_SPECS; i++) {
+        const bool flag = specs[i].kind == FLAG;
+        if (!(specs[i].commands & command->bit))
+            continue;
+        options[n++] = (struct option){ specs[i].name, flag ? no_argument : required_argument,
+                                        NULL, FIRST_OPTION + (int)i };
+        if (specs[i].letter)
+            letters[at++] = specs[i].letter;
+        if (specs[i].letter && !flag)
+            letters[at++] = ':';
+    }
+    options[n] = (struct option){ 0 };
+    letters[at] = '\0';
 }
 
-static bool is_flag(int option)
+/* Returns the option that getopt_long() found, or NULL. */
+static const struct option_spec *find_spec(int found)
 {
-    return option >= FIRST_OPTION && option < FIRST_OPTION + N_SPECS &&
-           specs[option - FIRST_OPTION].kind == FLAG;
-}
-
-/* -o PATH is --out FORMAT:PATH, whose format follows from the name: the first with that suffix. */
-static int take_path(struct cli *cli, const struct command *command, const char *path)
-{
-    const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
-    const struct format *format = command->formats;
-    char request[DATA_PATH];
-    while (suffix && format && format->name &&
-           (!(format->commands & command->writes) ||
-            strcmp(format->extension, suffix + 1) != 0 ||
-            strcmp(format->extension, "json") == 0)) /* which several have */
-        format++;
-    if (!suffix || !format || !format->name)
-        return cli_refuse(
-            cli, "-o", path,
-            "no format follows from this name: expected .jsonl, .csv, .xml, .html "
-            "or .md, or --out FORMAT:PATH");
-    const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
-    if (length < 0 || (size_t)length >= sizeof request)
-        return cli_refuse(cli, "-o", path, "expected a shorter path");
-    return add_items(cli, &cli->out, "-o", request, false);
-}
-
-bool cli_takes_outputs(const struct command *command)
-{
-    for (size_t i = 0; i < N_SPECS; i++)
-        if (specs[i].offset == AT(out))
-            return (specs[i].commands & command->bit) != 0;
-    return false;
+    for (size_t i = 0; i < N_SPECS && found < FIRST_OPTION; i++)
+        if (specs[i].letter == found && found != 0)
+            return &specs[i];
+    return found >= FIRST_OPTION && found < FIRST_OPTION + N_SPECS
+               ? &specs[found - FIRST_OPTION]
+               : NULL;
 }
 
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
 {
+    struct option options[N_SPECS + 1];
+    char letters[2 * N_SPECS];
     set_defaults(cli);
     cli->bit = command->bit;
-    struct option options[N_SPECS + 1];
-    size_t n = 0;
-    for (size_t i = 0; i < N_SPECS; i++) {
-        if (specs[i].commands & command->bit) {
-            options[n++] =
-                (struct option){ specs[i].name,
-                                 specs[i].kind == FLAG ? no_argument : required_argument, NULL,
-                                 FIRST_OPTION + (int)i };
-        }
-    }
-    options[n] = (struct option){ 0 };
+    list_options(command, options, letters);
     opterr = 0;
-    const char *letters = command->bit == FOR_VERIFY   ? ":hvo:"
-                          : cli_takes_outputs(command) ? ":ho:"
-                                                       : ":h";
     for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
-        if (c == 'h') {
-            cli->help = true;
-        } else if (c == 'v') {
-            cli->verbose = true;
-        } else if (c == 'o') {
-            if (take_path(cli, command, optarg) != EXIT_FINE)
-                return EXIT_USAGE;
-        } else if ((c == '?' || c == ':') && is_flag(optopt)) { /* libcs differ in which */
-            return cli_refuse(cli, specs[optopt - FIRST_OPTION].flag,
-                              strchr(argv[optind - 1], '=') + 1,
+        const struct option_spec *spec = find_spec(c == '?' || c == ':' ? optopt : c);
+        const char *value = strchr(argv[optind - 1], '=');
+        if ((c == '?' || c == ':') && spec && spec->kind == FLAG && value) /* libcs differ */
+            return cli_refuse(cli, argv[optind - 1], NULL,
                               "expected the option alone: it takes no value");
-        } else if (c == ':') {
+        if (c == ':')
             return cli_refuse(cli, argv[optind - 1], NULL, "expected a value after it");
-        } else if (c == '?') {
-            return refuse_option(cli, command, argv[optind - 1]);
-        } else if (take(cli, &specs[c - FIRST_OPTION], optarg) != EXIT_FINE) {
+        if (c == '?')
+            return refuse_option(cli, argv[optind - 1]);
+        if (take_value(cli, command, spec, optarg) != EXIT_FINE)
             return EXIT_USAGE;
-        }
     }
+    cli_set_quiet(cli->quiet);
+    if (cli->json && add_items(cli, &cli->out, "--json", "jsonl", false) != EXIT_FINE)
+        return EXIT_USAGE;
     cli->n_operands = argc - optind;
     cli->operands = argv + optind;
     return EXIT_FINE;
+}
+
+/* ---- Help ---- */
+
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
+
+static void print_row(const char *left, const char *help)
+{
+    const int length = printf("  %s", left);
+    printf(length >= HELP_COLUMN ? "\n%*s" : "%*s",
+           length >= HELP_COLUMN ? HELP_COLUMN : HELP_COLUMN - length, "");
+    topic_print_words(help, HELP_COLUMN, HELP_WIDTH);
+}
+
+void cli_print_help(const struct command *command)
+{
+    const struct format *format = command->formats;
+    printf("usage: posenc %s%s%s [OPTIONS]\n\n%s.\n\n%s", command->name,
+           *command->operands ? " " : "", command->operands, command->summary,
+           command->details);
+    puts("\nOptions");
+    for (const struct option_spec *spec = specs; spec < specs + N_SPECS; spec++) {
+        char left[96];
+        const char short_form[] = { '-', spec->letter, ',', ' ', '\0' };
+        snprintf(left, sizeof left, "%s--%s%s%s", spec->letter ? short_form : "    ",
+                 spec->name, spec->argument ? " " : "", spec->argument ? spec->argument : "");
+        if (spec->commands & command->bit)
+            print_row(left, spec->help);
+    }
+    if (format)
+        puts("\nFormats of --out");
+    for (; format && format->name; format++)
+        if (format->commands & command->writes)
+            print_row(format->name, format->purpose);
 }

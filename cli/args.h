@@ -1,8 +1,8 @@
 /*
- * Arguments of the posenc program: one table of options makes the parser and every --help.
+ * Arguments of the posenc program: one table of options makes the parser, every --help and the options of a record.
  *
- * A refusal has one form, "posenc table: --dim: -3: expected an integer from 1 to 65536": who,
- * what, which value, what would be accepted.  Its exit code is EXIT_USAGE.
+ * Rejections have one form, "posenc table: --grid: x: expected ...": the command, the option, its value, and what would
+ * be accepted.  Their exit code is EXIT_USAGE.
  */
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
@@ -31,13 +31,13 @@ enum exit_code {
 
 enum { LIST_MAX = 64, BACKENDS_MAX = 32 };
 
-/* Values of an option that may be given more than once, commas splitting them. */
+/* Values of an option that may be given more than once. */
 struct list {
     size_t n;
     const char *item[LIST_MAX];
 };
 
-/* What was asked for.  Integers that were not given are INT64_MIN, reals NaN, choices -1. */
+/* What was asked for.  Integers that were not given are INT64_MIN, reals NaN. */
 struct cli {
     const char *command;
     unsigned bit; /* its own, of those of an option */
@@ -49,21 +49,12 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, update_budgets, force, help, rows_alone, probe, tune, verbose,
-        instructions;
+    bool quick, full, exhaustive, update_budgets, force, help, version, json, rows_alone, probe;
+    bool tune, verbose, quiet, instructions;
     const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *pairs, *tuning;
+    const char *positions, *grid;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
-
-    const char *positions, *times, *mrope_section;
-    const char *short_factors, *long_factors;
-    int64_t tokens, first, grid, dim, rotary_dim, seq_len;
-    int layout, profile, convention, scaling, truncate, mrope_layout, grid_order, storage;
-    double rope_theta, scale, factor, original, low_freq_factor, high_freq_factor;
-    double beta_fast, beta_slow, attention_factor, mscale, mscale_all_dim;
-    double max_position_embeddings, partial_rotary_factor;
-    double grid_scale, xpos_scale_base, xpos_centre;
-    bool xpos_inverse;
 };
 
 struct command {
@@ -82,60 +73,45 @@ enum {
     FOR_LIST = 1,
     FOR_VERIFY = 2,
     FOR_BENCH = 4,
-    IN_DEPTH = 16, /* no command: what has a meaning beside --verbose */
-    /* of one command, each kind of table */
-    TABLE_SINUSOIDAL = 32,
-    TABLE_ROPE = 64,
-    TABLE_FREQUENCIES = 128,
-    TABLE_ERRORS = 256,
-    TABLE_DRIFT = 512,
-    FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS | TABLE_DRIFT,
-    FOR_VECTORS = 131072,
-    BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
-    FOR_PAIR = 524288,
+    FOR_PAIR = 8,
+    FOR_TABLE = 16,
+    FOR_VECTORS = 32,
+    FOR_ALL = 63,
+    /* No commands, but options that mean something beside another option, and those that records leave out: they say
+     * how a run goes, and change no result. */
+    BESIDE_VERBOSE = 64,
+    BESIDE_PROBLEM = 128,
+    UNRECORDED = 256,
 };
 
-/* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or
- * EXIT_USAGE after a message on stderr. */
+/* Fills `cli` from the arguments after the command's name.  Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
 void cli_free(struct cli *cli);
-void cli_help(const struct command *command);
+void cli_print_help(const struct command *command);
 
-/* "posenc COMMAND: WHAT: VALUE: expected ..." on stderr; returns EXIT_USAGE.  `value` may be
- * NULL. */
+/* Prints "posenc COMMAND: WHAT: VALUE: expected ..." on stderr and returns EXIT_USAGE.  `value` may be NULL. */
 int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
                ...) PRINTF_LIKE(4, 5);
-/* The same for a name that is none of `names`: with the nearest, or all when they are few. */
+/* The same for a name that is none of `names`: with the nearest, or all if they are few. */
 int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
                     const char *const *names, size_t n);
-/* The same for a refusal of the library, in terms of the option where one, and not --problem, sets
- * what was refused; `error` may be NULL. */
+/* The same for a rejection by the library; `error` may be NULL. */
 int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error);
 
-/* Refuses the first option given that this kind of table or picture has no use for, or the
- * first parameter of other scalings than this one; EXIT_FINE where there is none. */
-int cli_refuse_foreign(const struct cli *cli, unsigned kind);
-/* The first that would say what --problem says. */
-int cli_refuse_beside_problem(const struct cli *cli);
-/* The first that --verbose has no use for. */
-int cli_refuse_in_depth(const struct cli *cli);
-int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling);
-/* The kinds of table, by their bits. */
-enum { ROWS_FIRST, COLUMNS_FIRST }; /* of --grid-order */
-enum { TABLE_KINDS = 5 };
-extern const struct table_kind {
-    const char *name;
-    unsigned bit;
-} cli_table_kinds[TABLE_KINDS];
-/* "rope_table, errors": the kinds among `bits`. */
-void cli_list_kinds(unsigned bits, char *text, size_t size);
+/* Prints a note on stderr, unless --quiet was given. */
+void cli_print_note(const char *format, ...) PRINTF_LIKE(1, 2);
+void cli_set_quiet(bool quiet);
+bool cli_is_quiet(void);
 
-/* The options given that decide what a run finds: {"kernel": ["alibi"], "seed": 7}; not those that
- * say how it runs and where its result goes. */
+/* Rejects the first option given that has no effect beside --problem, or beside --verbose. */
+int cli_refuse_beside_problem(const struct cli *cli);
+int cli_refuse_in_depth(const struct cli *cli);
+
+/* Returns the options given that decide what a run finds: {"kernel": ["alibi"], "seed": 7}. */
 json_t *cli_options(const struct cli *cli);
 
-/* Whole-string conversions; false when `text` is no such number or out of range. */
+/* Convert a whole text; false if it is no such number or out of range. */
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);
 bool parse_real(const char *text, double *value); /* finite ones only */
 

@@ -4,7 +4,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
-#include "base/text/text.h"
 #include "models.h"
 
 #include <fnmatch.h>
@@ -113,7 +112,7 @@ int work_models(struct work *work, const char *const *names, size_t n)
         if (models_read(work->cli, names[i], model) != EXIT_FINE)
             return EXIT_USAGE;
         if (*models_storage(model, &work->selected, storage))
-            text_print(stderr, "%s: %s\n", model->name, storage);
+            cli_print_note("%s: %s\n", model->name, storage);
     }
     return EXIT_FINE;
 }

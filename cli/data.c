@@ -2,8 +2,8 @@
  * Finding what lies beside the program, golden vectors and plug-ins: see data.h.
  */
 #define _GNU_SOURCE
-#include "data.h"
 #include "base/text/text.h"
+#include "data.h"
 #include "plugins.h"
 
 #include <dirent.h>
@@ -79,8 +79,8 @@ int data_vectors(const struct cli *cli, struct vectors *vectors)
     }
     if (!vectors_load_pack(path, vectors, error))
         return cli_refuse(cli, "vectors", NULL, "%s", error); /* it names the file */
-    text_print(stderr, "vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
-               vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
+    cli_print_note("vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
+                   vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
     return EXIT_FINE;
 }
 

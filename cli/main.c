@@ -23,84 +23,71 @@
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
       "[backends|kernels|models|types|profiles|scalings|methods|cases|roofs|tuning]",
-      "What exists, what runs here, and why not",
-      "Without an argument: backends, kernels and models.  Kernels come with the encodings "
-      "they "
-      "serve; types are those of models that --config reads, and those it refuses with the "
-      "reason.\n",
+      "Prints what there is, what runs here, and why not",
+      "Without an argument: backends, kernels and models. `types` are those of models that\n"
+      "--config reads, and those it rejects.\n"
+      "Examples\n"
+      "  posenc list kernels\n"
+      "  posenc list cases --dtype bf16\n",
       NULL, 0 },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
-      "Golden vectors, accuracy scans with budgets, digests, memory behaviour, properties and "
-      "conduct, "
-      "on every\n"
-      "backend that runs here or on those selected.  With --plugin alone, on the plug-in.\n"
-      "-v shows one case, or --problem, in depth: parameters, each backend's numbers beside "
-      "the reference, verdicts.\n"
-      "    posenc verify -v --case rope_half/f32/given/hd96-r24\n"
-      "Exit code 1 when anything fails.\n",
+      "Runs golden vectors, accuracy scans with error limits, digests, and checks of memory,\n"
+      "properties, side effects and random problems on every backend that runs here, or on\n"
+      "those selected. With --plugin alone, on the plug-in. Exit code 1 if anything fails.\n"
+      "Examples\n"
+      "  posenc verify --kernel rope_half --backend avx2\n"
+      "  posenc verify -v --case rope_half/f32/given/hd96-r24\n",
       record_formats, BY_VERIFY },
     { "bench", FOR_BENCH, command_bench, "", "Times backends",
-      "Median with an interval, GB/s of useful bytes, percent of roof, speed against libm and "
-      "against autovec.\n"
-      "Every output is checked before it is timed.  Without --model: one shape in each level "
-      "of memory.\n"
-      "Shapes are stored as --dtype says, else as a config does (dtype, torch_dtype), else as "
-      "f32: bytes and\n"
-      "roofs are theirs.  With --plugin: kernels that it has, unless --kernel or --case says "
-      "more.\n"
-      "Exit code 1 when an output is wrong; 77 where nothing can be timed: under an emulator, "
-      "whose times say\n"
-      "nothing about a CPU, and where Google Benchmark is not built in.\n"
-      "--instructions counts instead: instructions for each element, and for the call besides, "
-      "by single "
-      "steps of\n"
-      "two small calls. Counts are exact, also on a busy machine. They take Linux on x86-64, "
-      "else the "
-      "exit code is 77.\n",
+      "Prints a median with an interval, GB/s of useful bytes, % of roofline and the speedup\n"
+      "over libm. Every output is checked before it is timed. Without --model: one shape in\n"
+      "each level of memory. With --plugin: kernels that it has, unless --kernel or --case\n"
+      "selects others. Exit code 1 if an output is wrong, 77 if nothing can be timed: under "
+      "an\n"
+      "emulator, and where Google Benchmark is not built in.\n"
+      "Examples\n"
+      "  posenc bench --kernel rope_half --dtype bf16\n"
+      "  posenc bench --model llama-3.1-8b -o run.jsonl\n",
       record_formats, BY_BENCH },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
-      "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in "
-      "this "
-      "process, in turns,\n"
-      "with a second copy of BASE as the A/A control. The samples of one process give no "
-      "verdict: posenc compare\n"
-      "runs this command several times and judges them. --part results compares outputs and "
-      "the suites exactly.\n"
+      "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in\n"
+      "this process, alternately, with a second copy of BASE as the A/A control. One process\n"
+      "gives no verdict: posenc compare runs this command several times and judges the "
+      "samples.\n"
       "Exit code 1 if HEAD is wrong or fails where BASE does not, 5 if nothing can be "
-      "compared, 77 if nothing can\n"
-      "be timed.\n"
+      "compared,\n"
+      "77 if nothing can be timed.\n"
       "Examples\n"
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
-      "  posenc pair old.so new.so --part results,times --out jsonl:pair.jsonl\n",
+      "  posenc pair old.so new.so --part results,times -o pair.jsonl\n",
       pair_formats, BY_ALL },
     { "table", FOR_TABLE, command_table, "[TABLE]",
-      "The numbers that a kernel computes, by one backend",
-      "TABLE is sinusoidal (one array [tokens, dim]) or rope_table (cos and sin, [tokens, "
-      "dim/2]).\n"
-      "Rows are consecutive positions, a list of them, times with fractions (--times), or the "
-      "tokens of a picture\n"
-      "(--mrope-section and --grid).  --problem LINE prints what any kernel makes of that "
-      "problem.\n"
-      "frequencies: of each pair, before and after a scaling.  drift: from which position on a "
-      "profile is off.\n"
-      "errors: the largest error of "
-      "cosines and sines by\n"
-      "position, for each backend and profile, and with tables, positions or frequencies in 16 "
-      "bits.\n"
-      "Examples: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
-      "npy:pe.npy\n"
-      "posenc table frequencies --model llama-3.1-8b\n"
-      "posenc table --problem 't5_bias heads=1 queries=1 keys=256 query_offset=128 "
-      "num_buckets=32\n"
-      "    max_distance=128 bidirectional recipe=index'     (the bucket of each key)\n",
+      "Prints the numbers that a kernel computes, by one backend",
+      "--problem LINE prints the output of any kernel. Of sinusoidal and rope_table, "
+      "--positions\n"
+      "and --grid place the rows. With --model or --config, LINE changes the model's call, "
+      "and\n"
+      "the kernel alone may stand for it. Other tables are columns of CSV:\n"
+      "  frequencies  each pair's, with and without scaling\n"
+      "  drift        the first position at which a numerics mode is off\n"
+      "  errors       the largest error of cosines and sines by position, for each backend "
+      "and\n"
+      "               numerics mode, and with tables, positions or frequencies in 16 bits\n"
+      "Examples\n"
+      "  posenc table --problem 'sinusoidal dim=512' --positions 0..63,1000000 -o pe.npy\n"
+      "  posenc table rope_table --model llama-3.1-8b --positions 131071\n"
+      "  posenc table frequencies --problem 'rope_table rotary_dim=128 scaling=ntk factor=4'\n"
+      "  posenc table --problem 't5_bias heads=1 queries=1 keys=9 query_offset=4\n"
+      "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n",
       table_formats, BY_ALL },
     { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|check DIR",
-      "The golden vectors, for other programs",
-      "info counts cases and values by group and tells what the flags stand for.  export "
-      "writes "
-      "manifests\n"
-      "(JSON) and tensors (safetensors) into a folder; check finds what was altered in one.\n"
-      "Exit code 1 where something was.\n",
+      "Exports golden vectors for other programs",
+      "info counts cases and values by group and explains the flags. export writes manifests\n"
+      "(JSON) and tensors (safetensors) into a folder. check finds files in one that were\n"
+      "altered, with exit code 1.\n"
+      "Examples\n"
+      "  posenc vectors export golden\n"
+      "  posenc vectors check golden\n",
       NULL, 0 },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -128,8 +115,7 @@ static void help(FILE *out)
           "is fastest?\n\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        if (commands[i].summary)
-            fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
+        fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
     for (size_t i = 0; i < N_OTHERS; i++)
         fprintf(out, "  %-9s%s\n", others[i].name, others[i].summary);
     fputs(
@@ -163,8 +149,7 @@ static int refuse_command(const char *name)
     const char *names[N_COMMANDS + N_OTHERS];
     size_t n = 0;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        if (commands[i].summary)
-            names[n++] = commands[i].name;
+        names[n++] = commands[i].name;
     for (size_t i = 0; i < N_OTHERS; i++)
         names[n++] = others[i].name;
     return cli_refuse_name(&(struct cli){ 0 }, "command", name, names, n);
@@ -229,12 +214,20 @@ static int run_with_plugins(void *user)
     return check_stdout(running->command->run(running->cli));
 }
 
+static int print_version(void)
+{
+    printf("posenc %s\n", posenc_version());
+    return EXIT_FINE;
+}
+
 static int run(const struct command *command, struct cli *cli)
 {
     if (cli->help) {
-        cli_help(command);
+        cli_print_help(command);
         return EXIT_FINE;
     }
+    if (cli->version)
+        return print_version();
     if (cli->quick && (cli->full || cli->exhaustive))
         return cli_refuse(cli, "--quick", NULL, "expected without %s",
                           cli->full ? "--full" : "--exhaustive");
@@ -262,17 +255,16 @@ int main(int argc, char **argv)
         const struct command *command = find_command(argv[2]);
         if (!command)
             return run_other(argv[2], (char *[]){ argv[0], NULL, "--help", NULL });
-        cli_help(command);
+        cli_print_help(command);
         return check_stdout(EXIT_FINE);
     }
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         help(stdout);
         return check_stdout(EXIT_FINE);
     }
-    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
-        printf("posenc %s\n", posenc_version());
-        return check_stdout(EXIT_FINE);
-    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 ||
+        strcmp(name, "version") == 0)
+        return check_stdout(print_version());
     const struct command *command = find_command(name);
     if (!command)
         return run_other(name, argv);

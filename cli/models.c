@@ -1,7 +1,7 @@
 /* Reads models and says what is to be known of them (see models.h). */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/notation.h"
 #include "base/text/text.h"
+#include "conformance/problem/notation.h"
 #include "hand_over.h"
 #include "models.h"
 
@@ -37,7 +37,7 @@ int models_read(const struct cli *cli, const char *name, struct model *model)
     const char *notes[] = { model->notes, model->trained };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (*notes[i])
-            text_print(stderr, "%s: %s\n", model->name, notes[i]);
+            cli_print_note("%s: %s\n", model->name, notes[i]);
     return EXIT_FINE;
 }
 

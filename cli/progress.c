@@ -3,6 +3,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "progress.h"
+#include "args.h"
 #include "base/clock.h"
 
 #include <math.h>
@@ -23,7 +24,8 @@ static volatile sig_atomic_t visible; /* a line is there */
 static bool can_erase(void)
 {
     const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    return !cli_is_quiet() && isatty(STDERR_FILENO) && term && *term &&
+           strcmp(term, "dumb") != 0;
 }
 
 /* A line as long as the terminal is wide wraps on some: it gets a column less. */

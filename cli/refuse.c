@@ -1,5 +1,5 @@
 /*
- * How the program says no, see args.h.
+ * Messages on standard error: rejections and notes (see args.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
@@ -8,6 +8,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+static bool quiet;
+
+void cli_set_quiet(bool is_quiet) { quiet = is_quiet; }
+bool cli_is_quiet(void) { return quiet; }
+
+void cli_print_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!quiet)
+        text_vprint(stderr, format, arguments);
+    va_end(arguments);
+}
 
 static void say_who(const struct cli *cli)
 {
@@ -64,4 +78,14 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
         fputc('\n', stderr);
     }
     return EXIT_USAGE;
+}
+
+int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
+                      const struct posenc_error *error)
+{
+    char text[256];
+    if (!error || !error->what)
+        return cli_refuse(cli, what, NULL, "%s", posenc_status_string(status));
+    posenc_error_text(error, text, sizeof text);
+    return cli_refuse(cli, what, NULL, "%s", text);
 }

@@ -1,85 +1,356 @@
 /*
- * posenc table: the numbers that a kernel computes, by one backend, as csv, npy or safetensors;
- * frequencies, and errors by position.
+ * posenc table: the output of a problem by one backend, as csv, npy or safetensors, or columns about its frequencies
+ * (see table.h).
  */
 #define _POSIX_C_SOURCE 200809L
-#include "outputs.h"
+#include "apart.h"
+#include "conformance/problem/storage.h"
+#include "conformance/readers/safetensors.h"
 #include "select.h"
 #include "table.h"
 
-#include <stdio.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { OF_PROBLEM = TABLE_FREQUENCIES | TABLE_DRIFT }; /* of a problem, where one is given */
+/* ---- What to print ---- */
 
-static int take_kind(const struct cli *cli, unsigned *kind)
+static const char *const column_kinds[] = { "frequencies", "drift", "errors" };
+enum { COLUMN_KINDS = sizeof column_kinds / sizeof *column_kinds };
+static const char expected[] =
+    "expected frequencies, drift, errors, sinusoidal or rope_table, or --problem LINE alone";
+
+/* Without --problem, TABLE may be the kernel itself, of a model or with its default parameters. */
+static int take_kernel(const struct cli *cli, const char **line)
 {
-    char kinds[128];
-    cli_list_kinds(FOR_TABLE, kinds, sizeof kinds);
-    if (cli->n_operands != 1)
-        return cli_refuse(cli, cli->n_operands == 0 ? "TABLE" : "unexpected argument",
-                          cli->n_operands == 0 ? NULL : cli->operands[1], "expected one of %s",
-                          kinds);
-    for (size_t i = 0; i < TABLE_KINDS; i++) {
-        if (strcmp(cli->operands[0], cli_table_kinds[i].name) == 0) {
-            *kind = cli_table_kinds[i].bit;
-            return EXIT_FINE;
-        }
+    const char *name = cli->operands[0];
+    const enum posenc_kernel kernel = posenc_kernel_find(name);
+    if (cli->problem)
+        return cli_refuse(cli, "TABLE", name, "has no effect beside --problem: %s", expected);
+    if (kernel == POSENC_KERNEL_COUNT) {
+        static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
+                                             "rope_table" };
+        return cli_refuse_name(cli, "TABLE", name, names, sizeof names / sizeof *names);
     }
-    enum posenc_kernel kernel;
-    return select_kernel(cli, "TABLE", cli->operands[0], &kernel) != EXIT_FINE
-               ? EXIT_USAGE
-               : cli_refuse(cli, "TABLE", cli->operands[0],
-                            "needs a whole problem: --problem '%s ...'; without one expected "
-                            "one of %s",
-                            cli->operands[0], kinds);
-}
-
-/* What a file of NumPy's cannot hold. */
-static int refuse_npy(const struct cli *cli, const struct number_table *table,
-                      const struct outputs *outputs)
-{
-    const char *why = table->n_arrays > 1 ? "one file holds one array, and here are two"
-                      : table->dtype == POSENC_BF16 ? "NumPy has no bf16"
-                                                    : NULL;
-    for (size_t i = 0; i < outputs->n && why; i++)
-        if (strcmp(outputs->output[i].format->name, "npy") == 0)
-            return cli_refuse(cli, "--out", "npy", "%s: expected csv or safetensors", why);
+    if (cli->model.n == 0)
+        return cli_refuse(cli, "TABLE", name,
+                          "needs a whole problem, --problem '%s ...', or --model NAME", name);
+    *line = name;
     return EXIT_FINE;
 }
 
-/* Writes rows of numbers, of a problem's line where there is one, else of a kernel. */
-static int write_rows(struct cli *cli, unsigned kind, const struct outputs *outputs)
+static int take_kind(const struct cli *cli, enum table_kind *kind, const char **line)
+{
+    *kind = TABLE_VALUES;
+    *line = cli->problem;
+    if (cli->n_operands > 1)
+        return cli_refuse(cli, "unexpected argument", cli->operands[1], "%s", expected);
+    for (int i = 0; i < COLUMN_KINDS && cli->n_operands == 1; i++)
+        if (strcmp(cli->operands[0], column_kinds[i]) == 0)
+            *kind = (enum table_kind)(TABLE_FREQUENCIES + i);
+    if (*kind == TABLE_VALUES && cli->n_operands == 1)
+        return take_kernel(cli, line);
+    if (!*line && *kind != TABLE_VALUES && cli->model.n > 0)
+        *line = "rope_table";
+    if (!*line && *kind == TABLE_ERRORS)
+        *line = "rope_table rotary_dim=128";
+    if (*line)
+        return EXIT_FINE;
+    return *kind == TABLE_VALUES
+               ? cli_refuse(cli, "TABLE", NULL, "%s", expected)
+               : cli_refuse(cli, "TABLE", cli->operands[0],
+                            "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
+}
+
+/* ---- Parameters without effect ---- */
+
+static bool is_set(const struct problem *problem, const char *name)
+{
+    struct field field;
+    return kernel_field_find(problem->kernel, name, &field) && !field_is_blank(&field, problem);
+}
+
+/* Returns true if a field is a parameter of some scaling, and not of this one. */
+static bool is_foreign(const char *name, enum posenc_scaling scaling)
+{
+    const size_t length = strlen(name);
+    bool taken = false;
+    for (int i = 0; scaling_names[i]; i++)
+        taken |= scaling_takes((enum posenc_scaling)i, name, length);
+    return taken && strcmp(name, "attention_factor") != 0 &&
+           !scaling_takes(scaling, name, length);
+}
+
+/* Rejects what would be ignored: options, and fields of a problem that no model completes. */
+static int check_effect(const struct cli *cli, enum table_kind kind,
+                        const struct problem *problem)
+{
+    static const char *const needs[][2] = { { "mrope_layout", "mrope_section" },
+                                            { "mrope_grid", "mrope_section" },
+                                            { "xpos_centre", "xpos_scale_base" },
+                                            { "xpos_inverse", "xpos_scale_base" } };
+    struct field field;
+    if (cli->layer_type && cli->model.n == 0)
+        return cli_refuse(cli, "--layer-type", cli->layer_type,
+                          "has no effect here: it needs --model or --config");
+    if (kind != TABLE_VALUES && (cli->positions || cli->grid))
+        return cli_refuse(cli, cli->positions ? "--positions" : "--grid", NULL,
+                          "has no effect here: it is for values");
+    if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
+        cli->backend.n + cli->plugin.n > 0)
+        return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
+                          "has no effect here: it is for values and errors");
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
+            return cli_refuse(cli, "--problem", NULL, "%s has no effect here: it needs %s",
+                              needs[i][0], needs[i][1]);
+    for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
+        if (is_foreign(field.name, problem->freqs.scaling) && !field_is_blank(&field, problem))
+            return cli_refuse(cli, "--problem", NULL,
+                              "%s has no effect here: scaling %s does not take it", field.name,
+                              scaling_names[problem->freqs.scaling]);
+    return EXIT_FINE;
+}
+
+/* ---- Values ---- */
+
+static void free_table(struct number_table *table)
+{
+    free(table->array[0]);
+    free(table->array[1]);
+    free(table->positions);
+    free(table->times);
+}
+
+/* Stores the place of each row: its token's position or time on each axis, or the number of the row if its kernel is no
+ * table of positions. */
+static enum posenc_status take_places(const struct problem *p, struct number_table *table)
+{
+    const bool of_positions = p->kernel == POSENC_KERNEL_sinusoidal ||
+                              p->kernel == POSENC_KERNEL_rope_table,
+               are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
+    table->places = of_positions ? "position" : "row";
+    if (table->positions || table->times)
+        return POSENC_OK;
+    table->n_axes = of_positions ? problem_axes(p) : 1;
+    const int64_t rows = table->rows, n = rows * table->n_axes,
+                  tokens = of_positions ? p->tokens : rows;
+    table->positions = are_times ? NULL : malloc((size_t)n * sizeof *table->positions);
+    table->times = are_times ? malloc((size_t)n * sizeof *table->times) : NULL;
+    if (!table->positions && !table->times)
+        return POSENC_ERR_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t b = i % rows / tokens, t = i % rows % tokens;
+        const int axis = (int)(i / rows);
+        if (are_times)
+            table->times[i] = (float)problem_time(p, b, t, axis);
+        else
+            table->positions[i] = of_positions ? problem_axis_position(p, b, t, axis) : i;
+    }
+    return POSENC_OK;
+}
+
+/* Copies the outputs of a call that was run, row by row. */
+static enum posenc_status take_outputs(const struct call *call, struct number_table *table)
+{
+    const struct output *first = &call->outputs[0];
+    table->rows = first->rows;
+    table->width = first->width;
+    table->dtype = first->tensor.dtype;
+    table->n_arrays = call->n_outputs;
+    const size_t bytes = (size_t)table->width * storage_size(table->dtype);
+    for (int o = 0; o < call->n_outputs; o++) {
+        const struct output *out = &call->outputs[o];
+        table->name[o] =
+            call->n_outputs > 1 ? out->name : posenc_kernel_name(call->problem.kernel);
+        table->array[o] = malloc((size_t)table->rows * bytes);
+        if (!table->array[o])
+            return POSENC_ERR_MEMORY;
+        for (int64_t r = 0; r < table->rows; r++)
+            memcpy((char *)table->array[o] + (size_t)r * bytes, storage_row(&out->tensor, r),
+                   bytes);
+    }
+    return take_places(&call->problem, table);
+}
+
+/* Runs the call with the positions of the table, if it has some, in place of the problem's own. */
+static enum posenc_status run_call(struct call *call, const struct posenc_backend *backend,
+                                   const struct number_table *table)
+{
+    struct posenc_positions *positions = call_positions(call);
+    if (positions && (table->positions || table->times))
+        *positions = (struct posenc_positions){
+            .kind = table->times ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64,
+            .data = table->times ? (const void *)table->times : table->positions,
+            .stride_token = 1,
+            .stride_axis = table->n_axes > 1 ? table->rows : 0,
+        };
+    apart_enter(posenc_kernel_name(call->problem.kernel));
+    const enum posenc_status status = call_run(call, backend);
+    apart_leave();
+    return status;
+}
+
+static int64_t largest_position(const struct problem *problem, const struct number_table *table)
+{
+    int64_t largest = problem_position(problem, 0, problem->tokens - 1);
+    for (int64_t i = 0; i < table->rows * table->n_axes; i++) {
+        const int64_t at =
+            table->times ? (int64_t)floorf(table->times[i]) : table->positions[i];
+        largest = i == 0 || at > largest ? at : largest;
+    }
+    return largest;
+}
+
+static int compute_values(struct cli *cli, struct model_problem *taken,
+                          struct number_table *table)
+{
+    struct problem *problem = &taken->problem;
+    const struct posenc_backend *backend;
+    struct call call;
+    if (select_one(cli, problem->kernel, &backend) != EXIT_FINE ||
+        table_place_rows(cli, taken, table) != EXIT_FINE)
+        return EXIT_USAGE;
+    if (kernel_has_plan(problem->kernel))
+        table_settle_length(cli, largest_position(problem, table), &problem->freqs);
+    if (problem_check_cost(cli, problem, false) != EXIT_FINE)
+        return EXIT_USAGE;
+    enum posenc_status status = call_create(&call, problem, &memory_plain);
+    if (status != POSENC_OK)
+        return cli_refuse_status(cli, "--problem", status, &call.error);
+    if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
+        call_destroy(&call);
+        return problem_refuse_empty(cli, problem);
+    }
+    status = run_call(&call, backend, table);
+    if (status == POSENC_OK)
+        status = take_outputs(&call, table);
+    if (status != POSENC_OK)
+        cli_refuse_status(cli, "--problem", status, &call.error);
+    call_destroy(&call);
+    return status == POSENC_OK ? EXIT_FINE : EXIT_USAGE;
+}
+
+/* ---- Formats ---- */
+
+const struct format table_formats[] = {
+    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "[cpr]*,*", NULL,
+      NULL },
+    { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL, NULL },
+    { "safetensors", "safetensors", BY_ALL, false, "all arrays by name",
+      "????????{\"*\":{\"dtype\":*", NULL, NULL },
+    { .name = NULL },
+};
+
+static void write_place(const struct number_table *table, int64_t row, FILE *out)
+{
+    for (int axis = 0; axis < table->n_axes; axis++) {
+        const int64_t at = axis * table->rows + row;
+        fputs(axis > 0 ? "," : "", out);
+        if (table->times)
+            fprintf(out, "%.9g", (double)table->times[at]);
+        else
+            fprintf(out, "%lld", (long long)table->positions[at]);
+    }
+}
+
+/* Writes a line of names, position or position[0],..., sinusoidal[0] or cos[0],sin[0],..., then a line a row.  Nine
+ * significant digits name each f32 uniquely. */
+static void write_csv(const struct number_table *table, FILE *out)
+{
+    fputs(table->places, out);
+    for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++)
+        fprintf(out, axis == 0 ? "[%d]" : ",position[%d]", axis);
+    for (int a = 0; a < table->n_arrays; a++)
+        for (int64_t i = 0; i < table->width; i++)
+            fprintf(out, ",%s[%lld]", table->name[a], (long long)i);
+    fputc('\n', out);
+    for (int64_t t = 0; t < table->rows && !ferror(out); t++) {
+        write_place(table, t, out);
+        for (int a = 0; a < table->n_arrays; a++)
+            for (int64_t i = 0; i < table->width; i++)
+                fprintf(
+                    out, ",%.9g",
+                    (double)storage_get(table->dtype, table->array[a], t * table->width + i));
+        fputc('\n', out);
+    }
+}
+
+/* Returns false without memory; a write error shows in the stream. */
+static bool write_table(const struct number_table *table, const char *format, FILE *out)
+{
+    static const char *const types[] = { "F32", "F16", "BF16" }; /* enum posenc_dtype */
+    struct array arrays[2];
+    for (int a = 0; a < table->n_arrays; a++)
+        arrays[a] = (struct array){ table->name[a], types[table->dtype], table->rows,
+                                    table->width, table->array[a] };
+    if (strcmp(format, "safetensors") == 0)
+        return safetensors_write(arrays, (size_t)table->n_arrays, out);
+    if (strcmp(format, "npy") == 0)
+        npy_write(&arrays[0], out);
+    else
+        write_csv(table, out);
+    return true;
+}
+
+/* Rejects a format that cannot hold the table. */
+static int check_format(const struct cli *cli, const struct number_table *table,
+                        const char *format)
+{
+    const char *why =
+        !table                ? "it has no room for columns of several types: expected csv"
+        : table->n_arrays > 1 ? "one file holds one array, and here are two: expected csv or "
+                                "safetensors"
+        : table->dtype == POSENC_BF16 ? "NumPy has no bf16: expected csv or safetensors"
+                                      : NULL;
+    const bool bad = table ? strcmp(format, "npy") == 0 : strcmp(format, "csv") != 0;
+    return bad && why ? cli_refuse(cli, "--out", format, "%s", why) : EXIT_FINE;
+}
+
+static int write_values(struct cli *cli, struct model_problem *taken,
+                        const struct outputs *outputs)
 {
     struct number_table table = { 0 };
-    int status =
-        cli->problem ? table_of_problem(cli, &table) : table_compute(cli, kind, &table);
-    if (status == EXIT_FINE)
-        status = refuse_npy(cli, &table, outputs);
+    int status = compute_values(cli, taken, &table);
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
-        if (!table_write(&table, outputs->output[i].format->name, outputs->output[i].stream))
+        status = check_format(cli, &table, outputs->output[i].format->name);
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
+        if (!write_table(&table, outputs->output[i].format->name, outputs->output[i].stream))
             status = cli_refuse_status(cli, "table", POSENC_ERR_MEMORY, NULL);
-    table_free(&table);
+    free_table(&table);
+    return status;
+}
+
+static int write_all(struct cli *cli, enum table_kind kind, struct model_problem *taken)
+{
+    struct outputs outputs;
+    int status = outputs_open(cli, &outputs, table_formats, BY_ALL);
+    if (status != EXIT_FINE)
+        return status;
+    for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES && status == EXIT_FINE; i++)
+        status = check_format(cli, NULL, outputs.output[i].format->name);
+    if (status == EXIT_FINE)
+        status = kind == TABLE_VALUES
+                     ? write_values(cli, taken, &outputs)
+                     : table_write_columns(cli, kind, &taken->problem, &outputs);
+    if (status == EXIT_FINE)
+        return outputs_commit(cli, &outputs);
+    outputs_discard(&outputs);
     return status;
 }
 
 int command_table(struct cli *cli)
 {
-    struct outputs outputs;
-    unsigned kind = 0;
-    if ((!cli->problem || cli->n_operands > 0) && take_kind(cli, &kind) != EXIT_FINE)
+    struct model_problem taken;
+    const char *line;
+    enum table_kind kind;
+    if (take_kind(cli, &kind, &line) != EXIT_FINE)
         return EXIT_USAGE;
-    if (cli->problem && kind & ~(unsigned)OF_PROBLEM)
-        return cli_refuse(cli, "TABLE", cli->operands[0], "expected --problem alone");
-    if (!cli->problem && kind == TABLE_DRIFT)
-        return cli_refuse(cli, "TABLE", cli->operands[0],
-                          "needs --problem 'rope_table profile=hf_f32 ...'");
-    if (outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE)
-        return EXIT_USAGE;
-    const int status = kind & (OF_PROBLEM | TABLE_ERRORS) ? table_columns(cli, kind, &outputs)
-                                                          : write_rows(cli, kind, &outputs);
+    int status = problem_take_model(cli, line, &taken);
     if (status == EXIT_FINE)
-        return outputs_commit(cli, &outputs);
-    outputs_discard(&outputs);
+        status = check_effect(cli, kind, &taken.problem);
+    if (status == EXIT_FINE)
+        status = write_all(cli, kind, &taken);
+    problem_free(&taken);
     return status;
 }

@@ -111,15 +111,15 @@ emulated_default() {
 compare_tables() {
     name=$1 cpu=$2 backend=$3 right=0 wrong=0 reference=scalar
     ! build/posenc list backends | grep -q '^[*+ ] avx2 .* yes ' || reference=avx2
-    for kernel in 'sinusoidal --out npy' 'rope_table --out safetensors'; do
+    for kernel in 'sinusoidal dim' 'rope_table rotary_dim'; do
         for dim in 128 512; do
             for first in 0 1000000 2147482648; do
-                # shellcheck disable=SC2086  # a list of words
-                if same_table $kernel --dim $dim --first $first; then
+                line="$kernel=$dim position_offset=$first tokens=64"
+                if same_table "$line"; then
                     right=$((right + 1))
                 else
                     wrong=$((wrong + 1))
-                    echo "$kernel --dim $dim --first $first: $backend differs from $reference"
+                    echo "$line: $backend differs from $reference"
                 fi
             done
         done
@@ -136,8 +136,8 @@ LAST
     [ "$failed" = "$before" ] || cat "$1"
 }
 
-same_table() { # ARGUMENTS...
-    set -- table "$@" --tokens 64 --profile exact --backend
+same_table() { # LINE
+    set -- table --problem "$1" --out safetensors --backend
     build/posenc "$@" "$reference" >"$cross/table-$name-here" &&
         emulated "$cpu" "$cross/posenc" "$@" "$backend" >"$cross/table-$name-there" &&
         cmp "$cross/table-$name-here" "$cross/table-$name-there"

@@ -310,8 +310,10 @@ baseline_listed() {
 }
 
 baseline_table() {
-    build/posenc table "$1" --dim 128 --first "$2" --tokens 64 --out "safetensors:$baseline/here" &&
-        on "$level" build/posenc table "$1" --dim 128 --first "$2" --tokens 64 --out "safetensors:$baseline/there" &&
+    case $1 in rope_table) line='rope_table rotary_dim=128' ;; *) line="$1 dim=128" ;; esac
+    line="$line position_offset=$2 tokens=64"
+    build/posenc table --problem "$line" --out "safetensors:$baseline/here" &&
+        on "$level" build/posenc table --problem "$line" --out "safetensors:$baseline/there" &&
         cmp "$baseline/here" "$baseline/there"
 }
 
@@ -319,9 +321,9 @@ baseline_table() {
 baseline_refused() {
     for way in variable argument; do
         if [ $way = variable ]; then
-            POSENC_BACKEND=$1 on "$level" build/posenc table sinusoidal --dim 8 --tokens 2
+            POSENC_BACKEND=$1 on "$level" build/posenc table --problem 'sinusoidal dim=8 tokens=2'
         else
-            on "$level" build/posenc table sinusoidal --dim 8 --tokens 2 --backend "$1"
+            on "$level" build/posenc table --problem 'sinusoidal dim=8 tokens=2' --backend "$1"
         fi >"$baseline/stdout" 2>"$baseline/stderr"
         status=$?
         echo "by $way: exit $status"

@@ -3,31 +3,36 @@
 . "$(dirname "$0")/tap.sh"
 
 succeeds 'help' 'usage: posenc COMMAND' --help
-succeeds 'version' '^posenc [0-9]+\.[0-9]+\.[0-9]+$' --version
-for command in list verify bench count table vectors; do
+for version in --version -V 'verify -V'; do
+    # shellcheck disable=SC2086  # a list of words
+    succeeds "$version" '^posenc [0-9]+\.[0-9]+\.[0-9]+$' $version
+done
+for command in list verify bench count pair table vectors; do
     succeeds "help of $command" "usage: posenc $command" $command --help
-    succeeds "help $command" '[-][-]help' help $command
+    same 'its width' "$(sed -n '/^Options/,$p' stdout | awk 'length > 80' | wc -l | tr -d ' ') $(grep -c '^Examples' stdout)" '0 1'
+    cp stdout "help.$command"
+    run "$POSENC" help $command
+    if cmp -s stdout "help.$command"; then pass "help $command"; else fail "help $command" 'it differs'; fi
 done
 run "$POSENC"
 if [ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]; then pass 'no command'; else fail 'no command' "exit $status"; fi
 
-succeeds 'list' '^\* ' list
-succeeds 'list backends' '^. scalar +native' list backends
-succeeds 'list kernels' '^rope_half +apply' list kernels
-succeeds 'list methods' '^deberta ' list methods
-succeeds 'list types' '^qwen2vl +mrope' list types
-succeeds 'list types: those refused' '^mamba +rejected +it encodes no positions' list types
-succeeds 'list models' '^llama-3.1-8b ' list models
-succeeds 'list cases' '^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}' list cases
-succeeds 'list cases of a type' '^rope_half/f32/' list cases --dtype f32
-if grep -q '^[a-z0-9_]*/[^f]' stdout || grep -q '^[a-z0-9_]*/f16' stdout; then
-    fail 'no other type among them' "$(grep -c . stdout) lines"
-else
-    pass 'no other type among them'
-fi
-succeeds 'list roofs' 'in place' list roofs
-succeeds 'list profiles' '^ggml_f32 ' list profiles
-succeeds 'list scalings' '^longrope ' list scalings
+while read -r kind pattern; do
+    succeeds "list $kind" "$pattern" list ${kind#all}
+done <<'KINDS'
+all ^\* 
+backends ^. scalar +native
+kernels ^rope_half +apply
+methods ^deberta 
+types ^mamba +rejected +it encodes no positions
+models ^llama-3.1-8b 
+cases ^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}
+roofs in place
+profiles ^ggml_f32 
+scalings ^longrope 
+KINDS
+run "$POSENC" list cases --dtype f32
+same 'list cases of a type' "$(grep -c '^rope_half/f32/' stdout | sed 's/[1-9].*/some/') $(grep -c '^[a-z0-9_]*/[bf][f1][16]' stdout)" 'some 0'
 
 succeeds 'vectors info' '^storage +[0-9]+ cases' vectors info
 succeeds 'vectors export' 'files: x$' vectors export x
@@ -73,7 +78,9 @@ succeeds 'a problem in depth' 'Verdicts' verify -v --backend scalar --problem 'a
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
 succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out junit
 succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/2"' verify --kernel alibi --backend scalar --out jsonl
-run "$POSENC" verify --kernel alibi --backend scalar --out jsonl:r.jsonl --out md:r.md --out csv:r.csv
+run "$POSENC" verify --kernel alibi --backend scalar --json --quiet
+same 'records, and nothing else' "$status $(grep -c -v '^{' stdout) $(wc -l <stderr)" '0 0 0'
+run "$POSENC" verify --kernel alibi --backend scalar --out jsonl:r.jsonl -o r.md -o r.csv
 if [ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]; then pass 'several outputs'; else fail 'several outputs' "$(ls work)"; fi
 rm -f work/*
 
@@ -114,7 +121,7 @@ case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
 succeeds "$case_id in depth" '^Parameters' verify -v --case "$case_id"
 succeeds 'in depth every backend is shown' 'scalar .*pass' verify -v --case "$case_id"
 
-run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table sinusoidal --dim 4
+run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table --problem 'sinusoidal dim=4'
 if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSENC_VERBOSE'; else fail 'POSENC_VERBOSE' 'no such line'; fi
 
 # A run without results of its own is killed with its file; a signal in the middle of the others leaves
@@ -126,7 +133,7 @@ start() { # FILE LINES PATTERN ARGUMENTS...: in the background, until the file i
     pid=$!
     while kill -0 $pid 2>kill.log && [ "$(cat work/$file 2>cat.log | grep -m $lines -c "$pattern")" -lt $lines ]; do :; done
 }
-start 't.csv*' 1 . table sinusoidal --dim 1024 --tokens 400000 --out csv:t.csv
+start 't.csv*' 1 . table --problem 'sinusoidal dim=1024 tokens=100000' --out csv:t.csv
 kill -TERM $pid
 wait $pid
 if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi

@@ -50,7 +50,7 @@ for plugins in none some; do
     gone verify -v --case "$case_id"
     [ -n "${PROGRAM:-}" ] || gone explain --model llama-3.1-8b # Python asks a program that no emulator runs
     gone verify -v --problem 'alibi heads=1 queries=2 keys=2'
-    gone table sinusoidal --dim 64 --tokens 2000
+    gone table --problem 'sinusoidal dim=64 tokens=2000'
     gone vectors info
     gone vectors export x
     gone vectors check x
@@ -72,7 +72,7 @@ gone doctor --quick
 # Where SIGPIPE is ignored, as some programs leave it to those that they start, it is the same.
 trap '' PIPE
 gone list
-gone table sinusoidal --dim 64 --tokens 2000
+gone table --problem 'sinusoidal dim=64 tokens=2000'
 trap - PIPE
 
 # A plug-in that ends its process by that signal is reported: its program's reader is there.

@@ -175,6 +175,6 @@ if [ -n "${SLEEF:-}" ]; then
 fi
 succeeds 'verify -v shows it' 'example' verify -v --plugin "$PLUGIN" \
     --case "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
-refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \
+refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table --problem 'sinusoidal dim=8' \
     --plugin "$PLUGIN" --backend example --out csv:x.csv
 finish

@@ -4,7 +4,7 @@ llama.cpp's rules, worked out here in f32 as ggml does (ggml-org/ggml, src/ggml-
 
     check_gguf.py POSENC    needs gguf and numpy (pip install gguf); without them: exit 77
 
-Every architecture has a file with the keys that its converter writes.  `posenc table rope_table --profile ggml_f32`
+Every architecture has a file with the keys that its converter writes.  `posenc table --problem 'rope_table profile=ggml_f32'`
 must give the cosines and sines of ggml's own steps, at positions up to 131071, within 2 ulp of f32 at 1 (what
 the two libraries' cosines differ by) where the angles are the same f32; and the calls that posenc makes of a file
 must be those that are listed here.
@@ -172,7 +172,7 @@ def run(*arguments):
 
 def table(posenc, path, layers, position):
     choice = ['--layer-type', layers] if layers else []
-    got = run(posenc, 'table', 'rope_table', '--config', path, '--profile', 'ggml_f32', '--positions', str(position), '--out',
+    got = run(posenc, 'table', '--problem', 'rope_table profile=ggml_f32', '--config', path, '--positions', str(position), '--out',
               'csv', *choice)
     if got.returncode:
         raise SystemExit(f'{path}: {got.stderr}')

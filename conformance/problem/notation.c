@@ -3,6 +3,7 @@
 #include "notation.h"
 #include "base/text/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -167,9 +168,25 @@ static bool refuse_field(enum posenc_kernel kernel, const struct setting *s, cha
     return refuse_name(error, what, s->field, names, n);
 }
 
-/* Lists are read last, as other fields determine their length. */
-static bool make_problem(const struct statement *s, struct problem *problem,
-                         struct arena *arena, struct complaint *complaint)
+/* Returns false if a list taken over from `base` has another length than the fields now say. */
+static bool check_lists(const struct problem *base, const struct problem *problem, char *error)
+{
+    struct field field;
+    for (int i = 0; kernel_field(base->kernel, i, &field); i++)
+        if (field.list > LIST_STRIDES && field_length(&field, base) > 0 &&
+            memcmp((const char *)base + field.offset, (const char *)problem + field.offset,
+                   sizeof(void *)) == 0 &&
+            field_length(&field, base) != field_length(&field, problem))
+            return tell_wrong(error, "%s: not given: expected %" PRId64 " elements", field.name,
+                              field_length(&field, problem));
+    return true;
+}
+
+/* Reads fields over those of `base`, or of a blank problem if that is NULL or of another kernel. Lists are read last,
+ * as other fields determine their length. */
+static bool make_problem(const struct statement *s, const struct problem *base,
+                         struct problem *problem, struct arena *arena,
+                         struct complaint *complaint)
 {
     const struct setting *kernel = &s->settings[find_setting(s, kernel_field_name)];
     const enum posenc_kernel k = posenc_kernel_find(kernel->value);
@@ -177,7 +194,7 @@ static bool make_problem(const struct statement *s, struct problem *problem,
     complaint->at = kernel->at;
     if (k == POSENC_KERNEL_COUNT)
         return refuse_kernel(kernel->value, complaint->message);
-    *problem = problem_blank(k);
+    *problem = base && base->kernel == k ? *base : problem_blank(k);
     for (int lists = 0; lists < 2; lists++)
         for (const struct setting *at = s->settings; at < s->settings + s->n; at++) {
             if (!*at->field)
@@ -189,7 +206,7 @@ static bool make_problem(const struct statement *s, struct problem *problem,
                 !field_read(&field, problem, at->value, arena, complaint->message))
                 return false;
         }
-    return true;
+    return !base || base->kernel != k || check_lists(base, problem, complaint->message);
 }
 
 /* Returns the first string that is not NULL. */
@@ -197,18 +214,25 @@ static const char *either(const char *a, const char *b) { return a ? a : b ? b :
 
 /* Makes a problem line from a line and its `with`. */
 static bool make_line(const struct statement *line, const struct statement *with,
-                      struct problem_line *to, struct arena *arena, struct complaint *complaint)
+                      const struct problem *base, struct problem_line *to, struct arena *arena,
+                      struct complaint *complaint)
 {
     *to = (struct problem_line){ .name = either(line->name, NULL),
                                  .flags = either(line->columns[0], with->columns[0]),
                                  .note = either(line->columns[1], with->columns[1]),
                                  .source = either(line->columns[2], with->columns[2]),
                                  .number = line->number };
-    return make_problem(line, &to->problem, arena, complaint);
+    return make_problem(line, base, &to->problem, arena, complaint);
 }
 
 bool notation_read(const char *text, struct problem_line *line, struct arena *arena,
                    char error[NOTATION_ERROR])
+{
+    return notation_read_over(NULL, text, line, arena, error);
+}
+
+bool notation_read_over(const struct problem *base, const char *text, struct problem_line *line,
+                        struct arena *arena, char error[NOTATION_ERROR])
 {
     static const struct statement no_with;
     struct statement s = { .number = 0 };
@@ -223,7 +247,7 @@ bool notation_read(const char *text, struct problem_line *line, struct arena *ar
                           "\"%.100s\" begins with no kernel; expected one, a name if you "
                           "like, and field=value ...",
                           text);
-    return make_line(&s, &no_with, line, arena, &complaint);
+    return make_line(&s, &no_with, base, line, arena, &complaint);
 }
 
 /* ---- Files ---- */
@@ -281,7 +305,7 @@ static bool add_problem(struct reader *r)
         arena_grow(&list->arena, list->lines, list->n, &list->room, sizeof *list->lines);
     if (!list->lines)
         return tell_wrong(r->complaint.message, "no memory for %zu problems", list->n);
-    if (!make_line(&all, with, &list->lines[list->n], &list->arena, &r->complaint))
+    if (!make_line(&all, with, NULL, &list->lines[list->n], &list->arena, &r->complaint))
         return false;
     list->n++;
     return true;

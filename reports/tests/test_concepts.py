@@ -291,8 +291,8 @@ SAME = {  # commands that print the same numbers; of others the one that the nod
     "timestep_embedding": "", "sincos_2d": "", "sinusoidal": "", "none": "", "linear": "", "ntk": "", "dynamic": "",
     "resonance": "", "proportional": "", "longrope": "", "alibi": "", "rope_table": "", "window_bias": "",
     "swin": "posenc table --problem 'window_bias window_height=2 window_width=2 heads=1 recipe=index'",
-    "hf_f32": "posenc table rope_table --dim 128 --positions 1,10,1000 --profile hf_f32",
-    "torch_exp_f32": "posenc table rope_table --dim 128 --positions 1,10,1000 --profile torch_exp_f32",
+    "hf_f32": "posenc table --problem 'rope_table rotary_dim=128 profile=hf_f32' --positions 1,10,1000",
+    "torch_exp_f32": "posenc table --problem 'rope_table rotary_dim=128 profile=torch_exp_f32' --positions 1,10,1000",
 }  # fmt: skip
 
 

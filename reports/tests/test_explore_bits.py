@@ -52,21 +52,22 @@ def computed(browser: Browser, scripts: Sequence[str]) -> List[List[List[int]]]:
     return list(browser.js(run, list(scripts)))
 
 
-def words_of(spec: Spec) -> List[str]:
+def words_of(kernel: str, spec: Spec) -> List[str]:
     """Returns the options of posenc table for a spec."""
-    words = []
-    for name, value in spec.items():
-        option = {"short_factor": "short-factors", "long_factor": "long-factors"}.get(name, name.replace("_", "-"))
-        text = ",".join(map(str, value)) if isinstance(value, list) else str(value).lower()
-        words += [f"--{option}"] + ([] if value is True and name == "xpos_inverse" else [text])
-    return words
+    names = {"first": "position_offset", "convention": "freq_convention"}
+    words = {name: ",".join(map(str, v)) if isinstance(v, list) else str(v).lower() for name, v in spec.items()}
+    if kernel == "rope_table":
+        words["rotary_dim"] = words.pop("dim")
+    places = [words.pop(name) for name in ("positions", "times") if name in words]
+    line = " ".join(f"{names.get(name, name)}={text}" for name, text in words.items())
+    return ["--problem", f"{kernel} {line}", *(["--positions", *places] if places else [])]
 
 
 def table(kind: str, spec: Spec, rows: Spec, more: Spec = {}) -> Tuple[List[str], str]:
     """Returns a problem as words of posenc table, and as a script."""
     name = {"sinusoidal": "sinusoidal", "rope_table": "ropeTable"}[kind]
     script = f"lib.{name}({json.dumps(spec)}, {json.dumps({**rows, **more})})"
-    return [kind, *words_of({**spec, **rows, **more})], script
+    return words_of(kind, {**spec, **rows, **more}), script
 
 
 def mixed(seed: int, index: int) -> int:
@@ -133,7 +134,7 @@ def all_tables() -> Iterator[Tuple[List[str], str]]:
         axes = [[0] * 15] * (len(section) - 2) + [[t // 5 for t in range(15)], [t % 5 for t in range(15)]]
         spec = {"dim": 16, "mrope_section": section, "mrope_layout": mrope}
         words, script = table("rope_table", spec, {"positions": axes})
-        yield ["rope_table", *words_of(spec), "--grid", "5", "--tokens", "15"], script
+        yield [*words_of("rope_table", {**spec, "tokens": 15}), "--grid", "5"], script
 
 
 def random_tables(seed: int, count: int) -> Iterator[Tuple[List[str], str]]:
@@ -199,7 +200,7 @@ def test_frequencies_are_those_of_the_program(browser: Browser) -> None:  # noqa
     opened(browser)
     for scaling, more in SCALINGS.items():
         spec = {"dim": 16, "scaling": scaling, **more}
-        rows = list(csv.DictReader(Engine().run("table", "frequencies", *words_of(spec)).splitlines()))
+        rows = list(csv.DictReader(Engine().run("table", "frequencies", *words_of("rope_table", spec)).splitlines()))
         script = "const f = explore.lib.frequencies(arguments[0]); return [[...f.omega], f.attentionFactor]"
         scaled, factor = browser.js(script, spec)
         unscaled, _ = browser.js(script, {"dim": 16})
@@ -212,7 +213,7 @@ def test_frequencies_are_those_of_the_program(browser: Browser) -> None:  # noqa
 def test_rounding_is_that_of_the_program(browser: Browser, tmp_path: Path, dtype: str) -> None:  # noqa: F811
     opened(browser)
     path = tmp_path / "half.safetensors"
-    Engine().run("table", "sinusoidal", "--dim", "64", "--tokens", "300", "--dtype", dtype, "--backend", "scalar",
+    Engine().run("table", "--problem", f"sinusoidal dim=64 tokens=300 dtype={dtype}", "--backend", "scalar",
                  "--out", f"safetensors:{path}")  # fmt: skip
     half = array.array("H", path.read_bytes()[-2 * 64 * 300 :])
     values = [word << 16 for word in half]

@@ -52,7 +52,7 @@ def test_similarity_is_the_sum_of_cosines_by_offset(browser: Browser, m: int, n:
 
 @pytest.mark.parametrize("pair, p", [(1, 7), (0, 12), (5, 100)])
 def test_rope_rotates_an_arrow_as_the_table_says(browser: Browser, pair: int, p: int) -> None:  # noqa: F811
-    row = table("rope_table", "--dim", "16", "--positions", str(p), *BACKEND)[0]
+    row = table("--problem", "rope_table rotary_dim=16", "--positions", str(p), *BACKEND)[0]
     pattern = r"The arrow \(1, 0\) is now \((-?[\d.]+), (-?[\d.]+)\)"
     cos, sin = stated(browser, "rope", pattern, dim=16, base=10000, pair=pair, p=p)
     assert cos == pytest.approx(row[f"cos[{pair}]"], abs=5e-5) and sin == pytest.approx(row[f"sin[{pair}]"], abs=5e-5)
@@ -73,8 +73,8 @@ def test_alibi_has_the_bias_of_the_kernel(
 @pytest.mark.parametrize("profile", ["hf_f32", "ggml_f32"])
 def test_precision_has_the_largest_error_of_a_model(browser: Browser, profile: str) -> None:  # noqa: F811
     position = 131071
-    words = ("rope_table", "--model", "llama-3.1-8b", "--positions", str(position), *BACKEND)
-    exact, rounded = (table(*words, "--profile", name)[0] for name in ("exact", profile))
+    words = ("--model", "llama-3.1-8b", "--positions", str(position), *BACKEND)
+    exact, rounded = (table(*words, "--problem", f"rope_table profile={name}")[0] for name in ("exact", profile))
     worst = max(abs(exact[name] - rounded[name]) for name in exact if "[" in name and not name.startswith("position"))
     pattern = rf"the largest error of a cosine or sine is .*?([\d.]+) in {profile}\b"
     found = stated(browser, "precision", pattern, which="llama-3.1-8b", position=position)

@@ -135,7 +135,7 @@ def test_every_backend_has_a_colour() -> None:
 def test_sinusoidal() -> None:
     # Rows have equal norms: the similarity at an offset is the mean cosine of the angles.
     similar = sum(math.cos(4 * 10000 ** (-2 * i / 16)) for i in range(8)) / 8
-    printed = facts("sinusoidal", "--dim", "16", "--tokens", "40")
+    printed = facts("sinusoidal", "--problem", "sinusoidal dim=16", "--tokens", "40")
     assert "shape [40, 16]" in printed
     assert f"at offset 4: {similar:.3f}" in printed
     assert "offset 32: too few positions" in facts("sinusoidal", "--tokens", "32")
@@ -169,9 +169,9 @@ def test_rope() -> None:
     assert "nearer is not always more similar: 0.6616 at offset 11, 0.6622 at 12" in printed
     apart = [float(number) for number in re.findall(r"differ by at most (\S+)", printed)]
     assert len(apart) == 2 and max(apart) < 1e-6
-    printed = facts("rope", "--profile", "hf_f32")
+    printed = facts("rope", "--problem", "rope_table rotary_dim=128 profile=hf_f32")
     assert max(float(number) for number in re.findall(r"differ by at most (\S+)", printed)) > 1e-4
-    assert "pair 0: 1 radians" in facts("rope", "--dim", "2", "--tokens", "2")
+    assert "pair 0: 1 radians" in facts("rope", "--problem", "rope_table rotary_dim=2", "--tokens", "2")
     assert "model llama-3.1-8b" in facts("rope", "--model", "llama-3.1-8b")
 
 
@@ -192,8 +192,8 @@ def test_frequencies() -> None:
     assert "a quarter of the pairs: 16 of 64 pairs rotate" in printed
     # 0.1 ln 32 + 1
     assert "yarn: gpt-oss-20b: 32 of 32 pairs rotate, 1 to 32 times as slowly, attention factor 1.34657" in printed
-    assert "dim 64, scaling linear, factor 3: 32 of 32 pairs rotate, 3 to 3 times" in facts(
-        "frequencies", "--dim", "64", "--scaling", "linear", "--factor", "3"
+    assert "rope_table rotary_dim=64 scaling=linear factor=3: 32 of 32 pairs rotate, 3 to 3 times" in facts(
+        "frequencies", "--problem", "rope_table rotary_dim=64 scaling=linear factor=3"
     )
 
 
@@ -291,7 +291,7 @@ REJECTED = [
     (["t5", "--tokens", "5"], "unknown argument (got '--tokens')"),
     (["t5", "--num-buckets", "1"], "expected an integer from 4 to 4096 (got '1')"),
     (["t5", "--num-buckets", "9"], "num_buckets"),
-    (["rope", "--scaling", "linear", "--factor", "0.5"], "--factor"),
+    (["rope", "--problem", "rope_table rotary_dim=8 scaling=linear factor=0.5"], "factor"),
     (["error", "--backend", "avx3"], "avx3"),
     (["deberta", "--position-buckets", "7"], "an even number from 4 on (got '7')"),
     (["deberta", "--max-distance", "256"], "above --position-buckets, 256 (got '256')"),

@@ -267,8 +267,8 @@ def attention(args: argparse.Namespace) -> Picture:
     to_query, to_key = draw.normal(scale=1 / math.sqrt(dim), size=(2, dim, dim))
     learned, per_bucket = draw.normal(scale=0.5, size=(n, dim)), draw.normal(size=8)
     x = vectors[[vocabulary.index(word) for word in words]]
-    shape = ["--tokens", str(n), "--dim", str(dim)]
-    sinusoidal, (cos, sin) = table("sinusoidal", *shape)["sinusoidal"], angles(*shape)
+    sinusoidal = table(f"sinusoidal tokens={n} dim={dim}")["sinusoidal"]
+    cos, sin = angles(f"rope_table tokens={n} rotary_dim={dim}")
     alibi = problem(f"alibi heads=1 queries={n} keys={n} alibi_bias_max=1")
     bucket = problem(f"t5_bias queries={n} keys={n} {_t5(8, 16, True)}").astype(int)
 

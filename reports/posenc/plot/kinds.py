@@ -27,7 +27,7 @@ KINDS: Dict[str, Kind] = {}
 def kind(*options: Option, forwards: bool = False) -> Callable[[Draw], Draw]:
     """Registers a function as the picture of its name; its docstring is the summary and, below it, how to read it.
 
-    With `forwards`, options that the picture does not have itself, such as --model or --scaling, go to
+    With `forwards`, options that the picture does not have itself, such as --model or --problem, go to
     `posenc table`: they are in `args.forwarded`.
     """
 

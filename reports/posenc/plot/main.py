@@ -23,7 +23,7 @@ posenc plot KIND --help prints the options of a kind, and how to read it.
 
 Examples
   posenc plot rope -o rope.svg
-  posenc plot sinusoidal --tokens 256 --dim 64 -o table.png"""
+  posenc plot sinusoidal --tokens 256 --problem 'sinusoidal dim=64' -o table.png"""
 
 
 def _file(text: str) -> Path:
@@ -36,7 +36,7 @@ def _file(text: str) -> Path:
 
 
 def _parser(name: str, kind: Kind) -> Parser:
-    more = "Other options, such as --model, --dim or (error) --backend, go to posenc table. " if kind.forwards else ""
+    more = "Other options, such as --model or --problem, go to posenc table. " if kind.forwards else ""
     parser = Parser(f"posenc plot {name}", f"Draws {kind.summary}", f"{more}How to read this: {kind.caption}")
     for flag, settings in kind.options:
         parser.add_argument(flag, **settings)

@@ -13,7 +13,7 @@ from ..records import load
 from ..runs import grouped, member
 from ..units import size, times
 from .kinds import kind
-from .numbers import describe
+from .numbers import describe, problem_of
 from .style import DASHES, SERIES, Picture, legend_below, plain_ticks
 
 HALF_ULP = 2.0**-25  # of a value in [1/2, 1)
@@ -29,12 +29,13 @@ def error(args: argparse.Namespace) -> Picture:
     modes climb by a decade for each decade of positions, until they are off by 2, the opposite direction. Curves of 16
     bits begin where a table, a position or a frequency in bf16 or f16 ends.
     """
-    curves = grouped(Engine().columns("errors", *args.forwarded), lambda line: line["curve"])
+    line, options = problem_of(args.forwarded, "rope_table rotary_dim=128")
+    curves = grouped(Engine().columns("errors", "--problem", line, *options), lambda row: row["curve"])
     errors = {name: np.array([float(line["error"]) for line in lines]) for name, lines in curves.items()}
     positions = np.array([float(line["position"]) for line in next(iter(curves.values()))])
     bottom = min(float(error[error > 0].min(initial=HALF_ULP)) for error in errors.values()) / 3
 
-    parameters = describe(args.forwarded) or "rope_table, dim 128, rope_theta 10000"
+    parameters = describe(line, options)
     title = "Error of cosines and sines by position, against real mathematics"
     picture = Picture((12, 6.5 + 0.22 * len(curves)), title, parameters, [["errors"]])
     axes = picture.panel("errors", "", "position", "largest absolute error")

@@ -2,18 +2,20 @@
 
 import argparse
 import math
+from typing import List, Tuple
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 import numpy as np
 
 from .kinds import SEED, integer, kind, option
-from .numbers import Array, angles, describe, pairs_of, table, with_dim
+from .numbers import Array, angles, describe, pairs_of, problem_of, table
 from .style import SERIES, Picture, draw_lines, draw_map, in_order, ink_on, legend_below, plain_ticks
 
 FAR = 1 << 20  # a query far out, beside one at the end of the picture
 OFFSET = "offset m − n, in positions"
 TURNS = 8  # positions drawn of each pair
+DEFAULT = "rope_table rotary_dim=128"
 
 
 def rotate(vectors: Array, cos: Array, sin: Array) -> Array:
@@ -29,15 +31,15 @@ def rope(args: argparse.Namespace) -> Picture:  # Su et al. 2104.09864, section 
     Above, one pair of channels each: the arrow (1, 0) after rotating by the angles of positions 0 to 7.
     Below, lines and circles are products of the same vectors at two places of the sequence; they lie on each other.
     """
-    options = with_dim(args.forwarded)
-    radians = pairs_of(options)["radians"]
+    line, options = problem_of(args.forwarded, DEFAULT)
+    radians = pairs_of(line, options)["radians"]
     n, pairs = args.tokens, len(radians)
-    cos, sin = angles("--positions", f"0..{max(n, TURNS) - 1},{FAR - n + 1}..{FAR}", *options)
+    cos, sin = angles(line, "--positions", f"0..{max(n, TURNS) - 1},{FAR - n + 1}..{FAR}", *options)
     shown = sorted({0, pairs // 4, pairs // 2} if pairs > 2 else {0})
     picture = Picture(
         (13, 9.5),
         f"Rotary encoding: each pair of channels rotates with the position, here 0 to {TURNS - 1}",
-        describe([*options, "--backend=scalar"]),
+        describe(line, [*options, "--backend=scalar"]),
         [[f"pair {pair}" for pair in shown], ["products"] * len(shown)],
     )
     for pair in shown:
@@ -101,11 +103,11 @@ def xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
     each pair's product has at an offset; a straight line is an exponential decay.
     """
     n, dim, base = args.tokens, args.dim, args.xpos_scale_base
-    plain = ["--positions", f"0..{n - 1}", "--dim", str(dim)]
-    scaled = [*plain, "--xpos-scale-base", repr(base), "--xpos-centre", str(n // 2)]
+    plain = f"rope_table rotary_dim={dim} tokens={n}"
+    scaled = f"{plain} xpos_scale_base={base!r} xpos_centre={n // 2}"
     products = {}
-    for name, query, key in (("RoPE", plain, plain), ("xPos", scaled, [*scaled, "--xpos-inverse"])):
-        (cos, sin), (key_cos, key_sin) = angles(*query), angles(*key)
+    for name, query, key in (("RoPE", plain, plain), ("xPos", scaled, f"{scaled} xpos_inverse=true")):
+        (cos, sin), (key_cos, key_sin) = angles(query), angles(key)
         # Vectors of ones: (c - s, c + s) of the query times that of each key, over the channels.
         products[name] = (key_cos @ cos[-1] + key_sin @ sin[-1])[::-1] * 2 / dim
     shown = sorted({k * (dim // 2 - 1) // 3 for k in range(4)})
@@ -131,16 +133,22 @@ def xpos(args: argparse.Namespace) -> Picture:  # Sun et al. 2212.10554
 
 # One published model for each family, or parameters where no model here has it.
 FAMILIES = {
-    "linear, factor 4": "--dim 128 --scaling linear --factor 4",
-    "dynamic, factor 2,\n4096 tokens trained, 16384 read": "--dim 128 --scaling dynamic --factor 2 "
-    "--max-position-embeddings 4096 --seq-len 16384",
-    "ntk, factor 4": "--dim 128 --scaling ntk --factor 4",
-    "llama3: llama-3.1-8b": "--model llama-3.1-8b",
-    "yarn: gpt-oss-20b": "--model gpt-oss-20b",
-    "longrope:\nphi-3-mini-128k, 131072 tokens": "--model phi-3-mini-128k --seq-len 131072",
-    "proportional, a quarter of the pairs": "--dim 128 --scaling proportional --partial-rotary-factor 0.25",
-    "resonance: whole wavelengths": "--dim 128 --scaling resonance",
+    "linear, factor 4": f"{DEFAULT} scaling=linear factor=4",
+    "dynamic, factor 2,\n4096 tokens trained, 16384 read": f"{DEFAULT} scaling=dynamic factor=2 "
+    "max_position_embeddings=4096 seq_len=16384",
+    "ntk, factor 4": f"{DEFAULT} scaling=ntk factor=4",
+    "llama3: llama-3.1-8b": "rope_table --model llama-3.1-8b",
+    "yarn: gpt-oss-20b": "rope_table --model gpt-oss-20b",
+    "longrope:\nphi-3-mini-128k, 131072 tokens": "rope_table seq_len=131072 --model phi-3-mini-128k",
+    "proportional, a quarter of the pairs": f"{DEFAULT} scaling=proportional partial_rotary_factor=0.25",
+    "resonance: whole wavelengths": f"{DEFAULT} scaling=resonance",
 }
+
+
+def _line_and_model(text: str) -> Tuple[str, List[str]]:
+    """Returns a problem, and the options that name its model."""
+    line, flag, model = text.partition(" --model ")
+    return line, ["--model", model] if flag else []
 
 
 @kind(forwards=True)
@@ -151,18 +159,18 @@ def frequencies(args: argparse.Namespace) -> Picture:
     lie on each other a pair is kept; where they are a constant distance apart it is divided by the factor.
     """
     if args.forwarded:
-        options = with_dim(args.forwarded)
-        families = {describe(options): options}
-        rows, size, parameters = [list(families)], (8.0, 6.0), describe(options)
+        line, options = problem_of(args.forwarded, DEFAULT)
+        families = {describe(line, options): (line, options)}
+        rows, size, parameters = [list(families)], (8.0, 6.0), describe(line, options)
     else:
-        families = {name: words.split() for name, words in FAMILIES.items()}
+        families = {name: _line_and_model(text) for name, text in FAMILIES.items()}
         names = list(families)
         rows, size, parameters = [names[:4], names[4:]], (15.0, 8.5), "one scaling family each"
     title = "Wavelengths before (dashed) and after (blue) context extension; shaded pairs do not rotate"
     picture = Picture(size, title, parameters, rows, sharey=True)
-    for name, options in families.items():
+    for name, (line, options) in families.items():
         axes = picture.panel(name, name, "pair", "positions per full turn" if name in (row[0] for row in rows) else "")
-        columns = pairs_of(options)
+        columns = pairs_of(line, options)
         pairs, before, after = columns["pair"], columns["unscaled_wavelength"], columns["wavelength"]
         rotating = np.isfinite(after)
         axes.semilogy(pairs[rotating], after[rotating], color=SERIES[0], linewidth=2.5)
@@ -200,9 +208,9 @@ def mrope(args: argparse.Namespace) -> Picture:  # Wang et al. 2409.12191, secti
     middle, the angle by which one pair of each axis rotates there. Below, the axis that each pair follows.
     """
     shape = height, width = args.height, args.width
-    layout = ["--mrope-section", "4,6,6", "--mrope-layout", args.layout, "--dim", "32"]
-    tokens = ["--grid", str(width), "--tokens", str(height * width), "--first", str(BEFORE)]
-    position, cos, sin = table("rope_table", *tokens, *layout).values()
+    layout = f"rope_table rotary_dim=32 mrope_section=4,6,6 mrope_layout={args.layout}"
+    image = f"{layout} tokens={height * width} position_offset={BEFORE}"
+    position, cos, sin = table(image, "--grid", str(width)).values()
     degrees = np.degrees(np.arctan2(sin, cos)) % 360
     axis_of_pair = pairs_of(layout)["axis"].astype(int)
 

@@ -7,7 +7,7 @@ from typing import List
 import numpy as np
 
 from .kinds import SEED, integer, kind, option
-from .numbers import Array, describe, table, with_dim
+from .numbers import Array, describe, problem_of, table
 from .style import SERIES, Picture, draw_lines, draw_map
 
 
@@ -29,10 +29,10 @@ def _draw_table(title: str, parameters: str, rows: Array) -> Picture:
     return picture
 
 
-def _wavelengths(options: List[str], interleaved: bool) -> Array:
+def _wavelengths(line: str, options: List[str], interleaved: bool) -> Array:
     """Returns the positions after which each dimension repeats; 0: never."""
     # The angle of a pair at position 1 is its frequency, whatever multiplies the table.
-    row = table("sinusoidal", "--positions", "1", *options)["sinusoidal"][0]
+    row = table(f"{line} layout=interleaved", "--positions", "1", *options)["sinusoidal"][0]
     both = len(row) // 2 * 2
     angle = np.arctan2(row[0:both:2], row[1:both:2])
     period = np.divide(2 * math.pi, angle, out=np.zeros_like(angle), where=angle > 0)
@@ -66,13 +66,14 @@ def sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706.0376
     flicker at the top, slow ones are stripes at the bottom. Left: four dimensions as curves. Right: bright cells are
     pairs of positions whose rows are alike; the bands run along the diagonal, as similarity depends on the offset.
     """
-    options = with_dim(args.forwarded)
-    rows = table("sinusoidal", "--positions", f"0..{args.tokens - 1}", "--layout", args.layout, *options)["sinusoidal"]
+    line, options = problem_of(args.forwarded, "sinusoidal dim=128")
+    whole = f"{line} layout={args.layout}"
+    rows = table(whole, "--positions", f"0..{args.tokens - 1}", *options)["sinusoidal"]
     count, width = rows.shape
     title = f"Sinusoidal encoding: {count} positions from 0, {width} dimensions"
-    picture = _draw_table(title, describe(["--layout", args.layout, *options, "--backend=scalar"]), rows)
+    picture = _draw_table(title, describe(whole, [*options, "--backend=scalar"]), rows)
 
-    wavelength = _wavelengths(options, args.layout == "interleaved")
+    wavelength = _wavelengths(line, options, args.layout == "interleaved")
     curves = {f"dimension {d}: {wavelength[d]:.4g}": rows[:, d] for d in choose_curves(count, wavelength)}
     left = picture.panel("left", "Single dimensions, and their wavelengths in positions", "position", "value")
     draw_lines(left, np.arange(count), curves)
@@ -101,7 +102,7 @@ def learned(args: argparse.Namespace) -> Picture:
     tokens = draw([args.seed, 0]).normal(size=(count, width))
     # One row after the other: a row is the same in tables of any size.
     rows = np.array([draw([args.seed, 1, row]).normal(scale=DEVIATION, size=width) for row in range(count)])
-    sines = table("sinusoidal", "--tokens", str(count), "--dim", str(width))["sinusoidal"]
+    sines = table(f"sinusoidal tokens={count} dim={width}")["sinusoidal"]
     parts = {
         "tokens": tokens, "sinusoidal": sines, "learned": rows, "tokens + sinusoidal": tokens + sines,
         "tokens + learned": tokens + rows,

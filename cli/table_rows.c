@@ -1,0 +1,244 @@
+/*
+ * Rows of a table: a list of positions or times, or the rows and columns of a picture (see table.h).
+ *
+ * Coordinates of a picture are divided as DETR does it (Carion et al. 2005.12872; models/position_encoding.py):
+ * y / (y_last + 1e-6) * scale, counted from 1, each step in f32.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_TOKENS = 16, PIECE_BYTES = 80, MOST_ROWS = 1 << 29 };
+static const int64_t position_max = 2147483647;
+static const double time_max = 2147483520.0; /* the last f32 below 2^31 */
+
+/* ---- Lists: pieces between commas, each one number or a range A..B, of times A..B:STEP ---- */
+
+struct range {
+    double from, to, step;
+};
+
+static bool read_place(const char *text, bool is_time, double *place)
+{
+    int64_t position;
+    if (is_time)
+        return parse_real(text, place) && fabs(*place) <= time_max;
+    if (!parse_integer(text, -position_max, position_max, &position))
+        return false;
+    *place = (double)position;
+    return true;
+}
+
+/* Reads the piece at *at and goes to the next one, NULL after the last. */
+static bool read_piece(const char **at, bool is_time, char text[PIECE_BYTES],
+                       struct range *range)
+{
+    const size_t length = strcspn(*at, ",");
+    char piece[PIECE_BYTES];
+    snprintf(text, PIECE_BYTES, "%.*s", (int)(length < PIECE_BYTES ? length : PIECE_BYTES - 1),
+             *at);
+    memcpy(piece, text, sizeof piece);
+    *at = (*at)[length] == '\0' ? NULL : *at + length + 1;
+    char *dots = strstr(piece, ".."), *to = dots && dots[2] != '.' ? dots + 2 : NULL;
+    char *colon = to && is_time ? strchr(to, ':') : NULL;
+    if (to)
+        *dots = '\0';
+    if (colon)
+        *colon = '\0';
+    range->step = 1.0;
+    return read_place(piece, is_time, &range->from) &&
+           read_place(to ? to : piece, is_time, &range->to) && range->from <= range->to &&
+           (!colon || (parse_real(colon + 1, &range->step) && range->step > 0.0));
+}
+
+/* Returns the rows of a range.  B is the last one also where (B - A) / STEP is a little below a whole number. */
+static int64_t range_rows(const struct range *range)
+{
+    return (int64_t)floor(fmin((range->to - range->from) / range->step, 0x1p53) + 1e-6) + 1;
+}
+
+/* Returns the rows of a list, stored where the table has memory, or -1 at a piece that is malformed. */
+static int64_t expand_list(const char *list, bool is_time, struct number_table *table,
+                           char bad[PIECE_BYTES])
+{
+    struct range range;
+    int64_t n = 0;
+    for (const char *at = list; at;) {
+        if (!read_piece(&at, is_time, bad, &range))
+            return -1;
+        const int64_t rows = range_rows(&range);
+        for (int64_t i = 0; i < rows && (table->times || table->positions); i++) {
+            const double place = fmin(range.from + (double)i * range.step, range.to);
+            if (is_time)
+                table->times[n + i] = (float)place;
+            else
+                table->positions[n + i] = (int64_t)place;
+        }
+        n += rows < MOST_ROWS ? rows : MOST_ROWS + 1;
+        if (n > MOST_ROWS)
+            return n;
+    }
+    return n;
+}
+
+static int allocate_rows(const struct cli *cli, const char *option, int64_t n, bool are_times,
+                         struct number_table *table)
+{
+    const size_t bytes = (size_t)table->n_axes * (are_times ? sizeof(float) : sizeof(int64_t));
+    void *memory = n <= MOST_ROWS ? malloc((size_t)n * bytes) : NULL;
+    if (!memory)
+        return cli_refuse(cli, option, NULL, "too many rows: expected at most %d", MOST_ROWS);
+    table->rows = n;
+    table->times = are_times ? memory : NULL;
+    table->positions = are_times ? NULL : memory;
+    return EXIT_FINE;
+}
+
+static int place_list(const struct cli *cli, struct problem *problem,
+                      struct number_table *table)
+{
+    /* A range has two dots in a row, a fraction has one. */
+    bool is_time =
+        problem->position_kind == POSENC_POSITIONS_F32 || strchr(cli->positions, ':');
+    for (const char *dot = strchr(cli->positions, '.'); dot; dot = strchr(dot, '.')) {
+        const size_t dots = strspn(dot, ".");
+        is_time |= dots == 1;
+        dot += dots;
+    }
+    char bad[PIECE_BYTES];
+    if (problem->tokens > 0 || problem->first != 0)
+        return cli_refuse(cli, "--positions", NULL,
+                          "has no effect beside tokens, positions or position_offset of the "
+                          "problem");
+    table->n_axes = 1;
+    const int64_t n = expand_list(cli->positions, is_time, table, bad);
+    if (n < 0)
+        return cli_refuse(cli, "--positions", bad,
+                          "expected %s, and ranges %s with A <= B%s, separated by commas",
+                          is_time ? "numbers between -2^31 and 2^31"
+                                  : "integers from -2147483647 to 2147483647",
+                          is_time ? "A..B or A..B:STEP" : "A..B",
+                          is_time ? " and a step above 0" : "");
+    if (allocate_rows(cli, "--positions", n, is_time, table) != EXIT_FINE)
+        return EXIT_USAGE;
+    expand_list(cli->positions, is_time, table, bad);
+    problem->tokens = n;
+    return EXIT_FINE;
+}
+
+/* ---- Pictures, row by row ---- */
+
+struct grid {
+    int64_t width;
+    bool column_first; /* its columns are the axis before its rows */
+    double scale;      /* 0: coordinates are whole numbers */
+};
+
+/* Reads WIDTH[,rows|columns][,SCALE]. */
+static int read_grid(const struct cli *cli, bool column_first, struct grid *grid)
+{
+    char text[PIECE_BYTES];
+    const size_t length = strlen(cli->grid);
+    bool good = length > 0 && length < sizeof text && cli->grid[length - 1] != ',';
+    snprintf(text, sizeof text, "%s", cli->grid);
+    char *rest = text, *width = text_piece(&rest, ','), *next = text_piece(&rest, ',');
+    *grid = (struct grid){ .column_first = column_first };
+    good = good && width && parse_integer(width, 1, position_max, &grid->width);
+    if (next && (strcmp(next, "rows") == 0 || strcmp(next, "columns") == 0)) {
+        grid->column_first = strcmp(next, "columns") == 0;
+        next = text_piece(&rest, ',');
+    }
+    if (next)
+        good = good && parse_real(next, &grid->scale) && grid->scale > 0.0;
+    return good && !rest
+               ? EXIT_FINE
+               : cli_refuse(cli, "--grid", cli->grid,
+                            "expected WIDTH[,rows|columns][,SCALE]: a width from 1 to "
+                            "2147483647, a scale above 0");
+}
+
+/* Returns the coordinate of token t on an axis, and how many there are.  The last two axes are rows and columns;
+ * another one stays where it is. */
+static int64_t coordinate(const struct grid *grid, int n_axes, int axis, int64_t t, int64_t n,
+                          int64_t *of)
+{
+    const int64_t width = grid->width < n ? grid->width : n;
+    const int column = n_axes - 1 - (n_axes > 1 && grid->column_first),
+              row = 2 * n_axes - 3 - column;
+    *of = axis == column ? width : axis == row ? (n - 1) / width + 1 : 1;
+    return axis == column ? t % width : axis == row ? t / width : 0;
+}
+
+static int place_grid(const struct cli *cli, struct model_problem *taken,
+                      struct number_table *table)
+{
+    struct problem *problem = &taken->problem;
+    struct grid grid;
+    int64_t n = problem->tokens > 0 ? problem->tokens : DEFAULT_TOKENS, of;
+    if (read_grid(cli, taken->column_first, &grid) != EXIT_FINE)
+        return EXIT_USAGE;
+    if (problem->freqs.mrope_section[0] == 0)
+        return cli_refuse(cli, "--grid", NULL, "has no effect here: it needs mrope_section");
+    if (grid.scale > 0.0 && problem->first != 0)
+        return cli_refuse(cli, "--grid", cli->grid,
+                          "counts from 1: expected no position_offset in the problem");
+    for (table->n_axes = 1; table->n_axes < 3; table->n_axes++)
+        if (problem->freqs.mrope_section[table->n_axes] == 0)
+            break;
+    if (allocate_rows(cli, "--grid", n, grid.scale > 0.0, table) != EXIT_FINE)
+        return EXIT_USAGE;
+    for (int64_t i = 0; i < n * table->n_axes; i++) {
+        const int64_t at = coordinate(&grid, table->n_axes, (int)(i / n), i % n, n, &of);
+        if (problem->first > position_max - at)
+            return cli_refuse(cli, "--grid", cli->grid, "expected positions up to %lld",
+                              (long long)position_max);
+        if (table->times)
+            table->times[i] = (float)(at + 1) / ((float)of + 1e-6f) * (float)grid.scale;
+        else
+            table->positions[i] = problem->first + at;
+    }
+    problem->tokens = n;
+    return EXIT_FINE;
+}
+
+int table_place_rows(const struct cli *cli, struct model_problem *taken,
+                     struct number_table *table)
+{
+    struct problem *problem = &taken->problem;
+    const bool planned = kernel_has_plan(problem->kernel);
+    if ((cli->positions || cli->grid) && !planned)
+        return cli_refuse(cli, cli->positions ? "--positions" : "--grid", NULL,
+                          "has no effect here: %s is not computed from positions",
+                          posenc_kernel_name(problem->kernel));
+    if (cli->positions && cli->grid)
+        return cli_refuse(cli, "--positions", cli->positions, "expected without --grid");
+    if (cli->positions)
+        return place_list(cli, problem, table);
+    if (cli->grid)
+        return place_grid(cli, taken, table);
+    if (planned && problem->tokens == 0)
+        problem->tokens = DEFAULT_TOKENS;
+    return EXIT_FINE;
+}
+
+void table_settle_length(const struct cli *cli, int64_t largest,
+                         struct posenc_freqs_spec *freqs)
+{
+    const bool longrope = freqs->scaling == POSENC_SCALING_LONGROPE;
+    const double trained =
+        longrope ? freqs->original_max_position_embeddings : freqs->max_position_embeddings;
+    if (cli->model.n == 0 || freqs->seq_len != 0 || largest < 0 ||
+        (!longrope && freqs->scaling != POSENC_SCALING_DYNAMIC))
+        return;
+    freqs->seq_len = largest + 1;
+    if (trained > 0.0 && (double)freqs->seq_len > trained)
+        cli_print_note(
+            "posenc %s: %s of %lld tokens, the largest position and 1, where %.10g were "
+            "trained on; --problem 'rope_table seq_len=N' takes another length\n",
+            cli->command, longrope ? "longrope: the long factors," : "dynamic: the base",
+            (long long)freqs->seq_len, trained);
+}
