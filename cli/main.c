@@ -44,9 +44,13 @@ static const struct command commands[] = {
       "each level of memory. With --plugin: kernels that it has, unless --kernel or --case\n"
       "selects others. Exit code 1 if an output is wrong, 77 if nothing can be timed: under "
       "an\n"
-      "emulator, and where Google Benchmark is not built in.\n"
+      "emulator, and where Google Benchmark is not built in. --instructions counts instead: "
+      "the\n"
+      "instructions of each element and of the call besides, exact even on a busy machine.\n"
+      "Counting needs Linux on x86-64.\n"
       "Examples\n"
       "  posenc bench --kernel rope_half --dtype bf16\n"
+      "  posenc bench --instructions --kernel rope_half\n"
       "  posenc bench --model llama-3.1-8b -o run.jsonl\n",
       record_formats, BY_BENCH },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
