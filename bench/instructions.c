@@ -245,26 +245,27 @@ static void block_free(void *user, void *data)
 }
 
 /* Counts the second call on a problem: the first one does what is done once. */
-static bool count_problem(const struct subject *subject, const struct problem *problem,
-                          int64_t *elements, struct call_instructions *count)
+static bool count_problem(const struct implementation *implementation,
+                          const struct problem *problem, int64_t *elements,
+                          struct call_instructions *count)
 {
     struct call call;
     const size_t size = (problem_memory(problem) * 2 + (1 << 16) + LINE - 1) / LINE * LINE;
     struct block block = { aligned_alloc(LINE, size), 0, size };
     const struct memory memory = { .get = block_get, .free = block_free, .user = &block };
     *count = (struct call_instructions){ .by = NULL };
-    enum posenc_status status = call_create_by(subject, &call, problem, &memory);
-    const struct counted_call counted = { subject_entry(subject, problem->kernel),
-                                          subject->backend, &call.args };
+    enum posenc_status status = call_create_by(implementation, &call, problem, &memory);
+    const struct counted_call counted = { implementation_entry(implementation, problem->kernel),
+                                          implementation->backend, &call.args };
     if (!status) {
         *elements = elements_of(&call);
-        status = call_run(&call, subject->backend);
+        status = call_run(&call, implementation->backend);
     }
     if (status)
         posenc_error_text(&call.error, count->why, sizeof count->why);
     else
         *count = instructions_of_call(
-            &counted, (uintptr_t)backend_entry(subject->backend, problem->kernel),
+            &counted, (uintptr_t)backend_entry(implementation->backend, problem->kernel),
             INSTRUCTIONS_MOST);
     call_destroy(&call);
     free(block.memory);
@@ -295,16 +296,16 @@ size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile prof
     return kernel_has_plan(kernel) && strcmp(kernel_stage(kernel), "table") == 0 ? 2 : 1;
 }
 
-bool instructions_of_kernel(const struct subject *subject, enum posenc_kernel kernel,
-                            enum posenc_dtype dtype, enum posenc_profile profile,
-                            struct kernel_instructions *to)
+bool instructions_of_kernel(const struct implementation *implementation,
+                            enum posenc_kernel kernel, enum posenc_dtype dtype,
+                            enum posenc_profile profile, struct kernel_instructions *to)
 {
     struct problem problems[2];
     *to = (struct kernel_instructions){ .per_call = 0.0 };
     choose_problems(kernel, dtype, profile, problems);
     to->problem = problems[0];
     for (int i = 0; i < 2; i++)
-        if (!count_problem(subject, &problems[i], &to->elements[i], &to->call[i])) {
+        if (!count_problem(implementation, &problems[i], &to->elements[i], &to->call[i])) {
             memcpy(to->why, to->call[i].why, sizeof to->why);
             return false;
         }

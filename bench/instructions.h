@@ -44,11 +44,11 @@ struct kernel_instructions {
     char why[INSTRUCTIONS_WHY];   /* the reason if it was not counted */
 };
 
-/* Counts a kernel of a subject's backend, called through its front-end, on a shape that models have.
+/* Counts a kernel of an implementation's backend, called through its front-end, on a shape that models have.
  * Returns false, and fills to->why, if it cannot be counted. */
-bool instructions_of_kernel(const struct subject *subject, enum posenc_kernel kernel,
-                            enum posenc_dtype dtype, enum posenc_profile profile,
-                            struct kernel_instructions *to);
+bool instructions_of_kernel(const struct implementation *implementation,
+                            enum posenc_kernel kernel, enum posenc_dtype dtype,
+                            enum posenc_profile profile, struct kernel_instructions *to);
 
 /* Fills in the profiles in which a kernel is counted.  Returns how many there are. */
 size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile profiles[2]);

@@ -24,7 +24,7 @@ static const double LONG_S = 10e-3;
 
 /* One side of a pair: its call on the tensors of all, and how it is timed. */
 struct side {
-    const struct subject *subject;
+    const struct implementation *implementation;
     struct call call;
     struct timed_call timed;
     struct contender contender;
@@ -80,7 +80,7 @@ static void refuse_all(struct contest *all, enum bench_outcome outcome, const ch
 /* Opens the side's own call, on the tensors of all.  Returns false, with a reason, if it cannot be. */
 static bool open_side(struct contest *all, struct side *side, char reason[REASON_SIZE])
 {
-    if (call_share(&all->call, side->subject, &side->call) != POSENC_OK) {
+    if (call_share(&all->call, side->implementation, &side->call) != POSENC_OK) {
         posenc_error_text(&side->call.error, reason, REASON_SIZE);
         return false;
     }
@@ -88,14 +88,14 @@ static bool open_side(struct contest *all, struct side *side, char reason[REASON
         snprintf(reason, REASON_SIZE, "no memory");
         return false;
     }
-    side->contender = contender_of_backend(&side->timed, side->subject->backend);
+    side->contender = contender_of_backend(&side->timed, side->implementation->backend);
     return true;
 }
 
 static void close_side(struct side *side)
 {
     timed_call_close(&side->timed);
-    if (side->call.subject)
+    if (side->call.implementation)
         call_unshare(&side->call);
 }
 
@@ -104,7 +104,7 @@ static void check_side(struct contest *all, struct match *match, enum pair_side 
 {
     char reason[REASON_SIZE] = "";
     struct side *side = &match->side[who];
-    const struct posenc_backend *backend = side->subject->backend;
+    const struct posenc_backend *backend = side->implementation->backend;
     announce(all, match, who);
     if (!contender_try(&side->contender, &all->call))
         refuse(match, who, BENCH_REFUSED, side->contender.refused);
@@ -117,15 +117,16 @@ static void check_side(struct contest *all, struct match *match, enum pair_side 
 static bool make_reference(struct contest *all, enum pair_side who, struct check *check,
                            char reason[REASON_SIZE])
 {
-    const struct subject mine = subject_of(posenc_backend_find("scalar"));
-    const struct subject *theirs = all->options->scalar[who];
-    struct side scalar = { .subject = theirs ? theirs : &mine };
+    const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
+    const struct implementation *theirs = all->options->scalar[who];
+    struct side scalar = { .implementation = theirs ? theirs : &mine };
     bool right = open_side(all, &scalar, reason);
     if (right && !contender_try(&scalar.contender, &all->call)) {
         snprintf(reason, REASON_SIZE, "%s", scalar.contender.refused);
         right = false;
     }
-    right = right && check_reference(check, scalar.subject->backend, reason, REASON_SIZE);
+    right =
+        right && check_reference(check, scalar.implementation->backend, reason, REASON_SIZE);
     close_side(&scalar);
     return right;
 }
@@ -346,7 +347,7 @@ int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pair
     const bool fine = all.team && all.matches;
     for (size_t i = 0; fine && i < n; i++)
         for (int s = 0; s < PAIR_SIDES; s++)
-            all.matches[i].side[s].subject = pairs[i].side[s];
+            all.matches[i].side[s].implementation = pairs[i].side[s];
     if (fine)
         hold(&all, &bench_case->problem);
     else

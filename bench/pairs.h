@@ -15,7 +15,7 @@ enum { PAIR_REASON = 288 };
 
 /* A backend in both builds. */
 struct bench_pair {
-    const struct subject *side[PAIR_SIDES];
+    const struct implementation *side[PAIR_SIDES];
 };
 
 struct pair_result {
@@ -32,7 +32,7 @@ struct pair_result {
 
 struct pair_options {
     uint64_t seed;
-    const struct subject *scalar[2]; /* of base and of head; NULL: this program's */
+    const struct implementation *scalar[2]; /* of base and of head; NULL: this program's */
     bool rows_alone; /* check 64 rows: a process before checked all of the same files */
     double share_s;  /* for the rounds of all pairs */
     size_t least_rounds, most_rounds;

@@ -82,12 +82,12 @@ static void compare_suites(struct run *run)
 {
     struct results base = { .n = 0 }, head = { .n = 0 };
     struct accuracy *found = &run->found;
-    conf_run_subject(run->ask.head, &run->options, keep_result, &head);
+    conf_run_implementation(run->ask.head, &run->options, keep_result, &head);
     found->cases = head.n;
     for (size_t i = 0; i < head.n; i++)
         found->failed += is_bad(&head.result[i]);
     if (found->seen.moved || found->seen.faulted || found->failed || run->options.full) {
-        conf_run_subject(run->ask.base, &run->options, keep_result, &base);
+        conf_run_implementation(run->ask.base, &run->options, keep_result, &base);
         for (size_t i = 0; i < head.n; i++)
             compare_case(run, same_case(&base, i, &head.result[i]), &head.result[i]);
     }

@@ -100,19 +100,20 @@ static void ignore(void *user, const struct change *change) { (void)user, (void)
 
 /* Whether a build ends the process that has it on both sides. */
 static bool ends_alone(struct process *process, const struct changes_ask *ask,
-                       const struct subject *subject, enum posenc_kernel kernel)
+                       const struct implementation *implementation, enum posenc_kernel kernel)
 {
     struct changes_ask alone = *ask;
     struct accuracy found;
-    alone.base = alone.head = subject;
+    alone.base = alone.head = implementation;
     return !run_and_listen(process, &alone, kernel, ignore, NULL, &found);
 }
 
-static struct conf_result result_of(const struct subject *subject, enum posenc_kernel kernel,
-                                    bool ended, const struct process *process)
+static struct conf_result result_of(const struct implementation *implementation,
+                                    enum posenc_kernel kernel, bool ended,
+                                    const struct process *process)
 {
     struct conf_result r = { .kernel = kernel, .suite = "all", .profile = "given" };
-    r.backend = subject->backend;
+    r.backend = implementation->backend;
     r.status = ended ? CONF_CRASH : CONF_PASS;
     snprintf(r.id, sizeof r.id, "%s/f32/ended", posenc_kernel_name(kernel));
     snprintf(r.reason, sizeof r.reason, "%s", ended ? process->how : "");

@@ -84,10 +84,10 @@ static void show_progress(const struct counting *counting, const char *id, const
 static void count_one(struct counting *counting, const struct posenc_backend *backend,
                       const struct problem *form)
 {
-    const struct subject subject = subject_of(backend);
+    const struct implementation implementation = implementation_of(backend);
     struct kernel_instructions count;
     apart_enter(posenc_kernel_name(form->kernel));
-    counting->counted += instructions_of_kernel(&subject, form->kernel, form->dtype,
+    counting->counted += instructions_of_kernel(&implementation, form->kernel, form->dtype,
                                                 form->freqs.profile, &count);
     apart_leave();
     records_append(&counting->work->records, instructions_record(&count, backend, NULL));

@@ -23,15 +23,15 @@ static bool same_counts(const struct pair_run *run, const struct pair_row *a,
 static void count_row(struct pair_run *run, const struct pair_row *row)
 {
     const struct pairing_name *name = &run->pairing.names[row->name];
-    const struct subject *subjects[2] = { name->base, name->head };
+    const struct implementation *implementations[2] = { name->base, name->head };
     const struct problem *p = &run->pairing.cases[row->at_case].problem;
     static const char *const builds[2] = { "base", "head" };
     for (int i = 0; i < 2; i++) {
         struct kernel_instructions count;
-        (void)instructions_of_kernel(subjects[i], p->kernel, p->dtype, p->freqs.profile,
+        (void)instructions_of_kernel(implementations[i], p->kernel, p->dtype, p->freqs.profile,
                                      &count);
         records_append(&run->work.records,
-                       instructions_record(&count, subjects[i]->backend, builds[i]));
+                       instructions_record(&count, implementations[i]->backend, builds[i]));
     }
 }
 

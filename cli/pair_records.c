@@ -12,16 +12,17 @@ static json_t *record_of(const char *kind, const struct pair_run *run,
 {
     const struct pairing_name *name = &run->pairing.names[row->name];
     const struct bench_case *c = &run->pairing.cases[row->at_case];
-    const struct subject *subject = name->head ? name->head : name->base;
+    const struct implementation *implementation = name->head ? name->head : name->base;
     return emit_result(kind, c->problem.kernel, c->problem.dtype, emit_profile(&c->problem),
-                       c->id, subject->backend);
+                       c->id, implementation->backend);
 }
 
 /* Makes a list of where the kernel begins in the file of a build, and the front-end if it is there. */
-static json_t *entries_of(const struct subject *subject, enum posenc_kernel kernel)
+static json_t *entries_of(const struct implementation *implementation,
+                          enum posenc_kernel kernel)
 {
-    const uintptr_t addresses[2] = { (uintptr_t)backend_entry(subject->backend, kernel),
-                                     (uintptr_t)subject_entry(subject, kernel) };
+    const uintptr_t addresses[2] = { (uintptr_t)backend_entry(implementation->backend, kernel),
+                                     (uintptr_t)implementation_entry(implementation, kernel) };
     json_t *list = json_array();
     Dl_info first = { .dli_fbase = NULL }, info;
     for (int i = 0; i < 2; i++) {

@@ -56,7 +56,8 @@ static bool is_compared(const struct pairing *p, enum posenc_kernel kernel)
 }
 
 /* In the place of a backend that a build does not have: one without kernels. */
-static struct subject without(const struct subject *other, struct posenc_backend *none)
+static struct implementation without(const struct implementation *other,
+                                     struct posenc_backend *none)
 {
     *none = (struct posenc_backend){ .size = sizeof *none,
                                      .abi = POSENC_ABI,
@@ -64,17 +65,17 @@ static struct subject without(const struct subject *other, struct posenc_backend
                                      .family = other->backend->family,
                                      .description = "",
                                      .needs = "" };
-    struct subject subject = *other;
-    subject.backend = none;
-    return subject;
+    struct implementation implementation = *other;
+    implementation.backend = none;
+    return implementation;
 }
 
 static void compare_one(struct comparing *c, const struct pairing_name *name,
                         enum posenc_kernel kernel)
 {
     struct posenc_backend none;
-    const struct subject *any = name->head ? name->head : name->base;
-    const struct subject missing = without(any, &none);
+    const struct implementation *any = name->head ? name->head : name->base;
+    const struct implementation missing = without(any, &none);
     const struct changes_ask ask = { .options = &c->options,
                                      .base = name->base ? name->base : &missing,
                                      .head = name->head ? name->head : &missing,

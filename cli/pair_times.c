@@ -62,7 +62,8 @@ static int time_group(struct group *group, double share_s)
     }
     const struct pair_options options = {
         .seed = mix64(run->seed, c),
-        .scalar = { library_subject(p->base, "scalar"), library_subject(p->head, "scalar") },
+        .scalar = { library_implementation(p->base, "scalar"),
+                    library_implementation(p->head, "scalar") },
         .rows_alone = run->work.cli->rows_alone,
         .share_s = share_s,
         .least_rounds = LEAST_ROUNDS,

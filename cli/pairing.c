@@ -54,17 +54,19 @@ void pairing_sha256(const struct library *library, char hex[65])
 
 /* ---- Backends ---- */
 
-/* A subject that can run here. */
-static const struct subject *usable(const struct library *library, const char *name)
+/* An implementation that can run here. */
+static const struct implementation *usable(const struct library *library, const char *name)
 {
-    const struct subject *subject = library ? library_subject(library, name) : NULL;
-    return subject && !library->obstacle(subject->backend) ? subject : NULL;
+    const struct implementation *implementation =
+        library ? library_implementation(library, name) : NULL;
+    return implementation && !library->obstacle(implementation->backend) ? implementation
+                                                                         : NULL;
 }
 
 static void add_names(struct pairing *p, const struct library *library)
 {
     for (size_t i = 0; i < library->n && p->n_names < PAIRING_NAMES; i++) {
-        const char *name = library->subjects[i].backend->name;
+        const char *name = library->implementations[i].backend->name;
         size_t at = 0;
         while (at < p->n_names && strcmp(p->names[at].name, name) != 0)
             at++;
@@ -80,10 +82,11 @@ static void add_names(struct pairing *p, const struct library *library)
 /* What is known of a backend, usable or not. */
 static const struct posenc_backend *backend_of(const struct pairing *p, size_t name)
 {
-    const struct subject *subject = library_subject(p->head, p->names[name].name);
-    if (!subject)
-        subject = library_subject(p->base, p->names[name].name);
-    return subject->backend;
+    const struct implementation *implementation =
+        library_implementation(p->head, p->names[name].name);
+    if (!implementation)
+        implementation = library_implementation(p->base, p->names[name].name);
+    return implementation->backend;
 }
 
 static bool is_called(const struct pairing *p, size_t name, const char *what)
@@ -132,8 +135,8 @@ static int choose_names(struct pairing *p, const struct cli *cli)
 /* Which of the two have a backend's kernel. */
 static enum pairing_kind kind_of(const struct pairing_name *name, enum posenc_kernel kernel)
 {
-    const bool base = subject_provides(name->base, kernel);
-    const bool head = subject_provides(name->head, kernel);
+    const bool base = implementation_provides(name->base, kernel);
+    const bool head = implementation_provides(name->head, kernel);
     return base && head ? PAIRING_BOTH
            : head       ? PAIRING_NEW
            : base       ? PAIRING_REMOVED
@@ -148,7 +151,8 @@ static bool is_in_memory(const struct bench_case *c)
 enum pairing_kind pairing_kind(const struct pairing *p, size_t at_case, size_t name)
 {
     const struct bench_case *c = &p->cases[at_case];
-    const struct subject *any = p->names[name].head ? p->names[name].head : p->names[name].base;
+    const struct implementation *any =
+        p->names[name].head ? p->names[name].head : p->names[name].base;
     enum pairing_kind kind = kind_of(&p->names[name], c->problem.kernel);
     if (!any->backend->f16_bf16 && !problem_is_f32(&c->problem))
         kind = PAIRING_NONE;

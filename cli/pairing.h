@@ -14,7 +14,8 @@ enum { PAIRING_NAMES = 2 * BACKENDS_MAX };
 /* A backend of one of them or of both. */
 struct pairing_name {
     const char *name;
-    const struct subject *base, *head, *again; /* NULL: not in that build, or cannot run here */
+    const struct implementation *base, *head,
+        *again; /* NULL: not in that build, or cannot run here */
 };
 
 struct pairing {

@@ -124,7 +124,7 @@ static struct seen run(const struct bench_case *c, const struct bench_pair *pair
 static void times(void)
 {
     const struct posenc_backend slow = other(many_times);
-    const struct subject a = subject_of(scalar()), b = subject_of(&slow);
+    const struct implementation a = implementation_of(scalar()), b = implementation_of(&slow);
     const struct bench_pair pairs[] = { { { &a, &a, &a } }, { { &a, &b, &a } } };
     const struct bench_case c = small_case(POSENC_KERNEL_rope_half);
     const struct seen seen = run(&c, pairs, 2, false);
@@ -143,8 +143,9 @@ static void times(void)
 static void judges(void)
 {
     const struct posenc_backend wrong = other(off), rejecting = other(rejects);
-    const struct subject right = subject_of(scalar()), bad = subject_of(&wrong),
-                         no = subject_of(&rejecting);
+    const struct implementation right = implementation_of(scalar()),
+                                bad = implementation_of(&wrong),
+                                no = implementation_of(&rejecting);
     const struct bench_pair pairs[] = { { { &right, &bad, &right } },
                                         { { &bad, &right, &bad } },
                                         { { &right, &no, &right } } };
@@ -167,7 +168,7 @@ static void judges(void)
 /* Each side makes frequencies by its own functions, and none are left. */
 static void has_own_frequencies(void)
 {
-    struct subject a = subject_of(scalar()), b = a;
+    struct implementation a = implementation_of(scalar()), b = a;
     b.freqs_create = count_plan;
     b.freqs_destroy = uncount_plan;
     const struct bench_case c = small_case(POSENC_KERNEL_sinusoidal);

@@ -42,8 +42,8 @@ static void on_change(void *user, const struct change *c)
     t->last = *c;
 }
 
-static struct told compare_bits(const struct subject *base, const struct subject *head,
-                                enum posenc_kernel kernel)
+static struct told compare_bits(const struct implementation *base,
+                                const struct implementation *head, enum posenc_kernel kernel)
 {
     struct told told = { .bits_told = true };
     const struct changes_ask ask = { .options = &options, .base = base, .head = head };
@@ -51,8 +51,8 @@ static struct told compare_bits(const struct subject *base, const struct subject
     return told;
 }
 
-static struct told compare_all(const struct subject *base, const struct subject *head,
-                               enum posenc_kernel kernel)
+static struct told compare_all(const struct implementation *base,
+                               const struct implementation *head, enum posenc_kernel kernel)
 {
     struct told told = { .bits_told = true };
     const struct changes_ask ask = { .options = &options, .base = base, .head = head };
@@ -77,11 +77,11 @@ static const char *const broken[] = {
 
 static void check_broken(const struct posenc_backend *backend)
 {
-    const struct subject right = subject_of(backend);
+    const struct implementation right = implementation_of(backend);
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         char sentence[128];
         const struct mistake *m = mistake_find(broken[i]);
-        const struct subject *wrong = m ? mistaken(m, backend) : &right;
+        const struct implementation *wrong = m ? mistaken(m, backend) : &right;
         const enum posenc_kernel kernel = m ? m->kernel : POSENC_KERNEL_alibi;
         const struct told there = compare_bits(&right, wrong, kernel);
         snprintf(sentence, sizeof sentence, "%s is told with kernel, place and bits, as worse",
@@ -97,7 +97,7 @@ static void check_broken(const struct posenc_backend *backend)
                     back.way[CHANGE_WORSE] == there.way[CHANGE_BETTER],
                 sentence);
     }
-    const struct subject *wrong = mistaken(mistake_find("rope_table_last_bit"), backend);
+    const struct implementation *wrong = mistaken(mistake_find("rope_table_last_bit"), backend);
     const struct change c = compare_bits(&right, wrong, POSENC_KERNEL_rope_table).last;
     require(c.base.max <= 0.5 && c.head.max > 0.5 && c.head.max <= 1.0 && c.farther == c.judged,
             "one rounding the other way: 0.5 ulp at most before, up to 1 after");
@@ -105,7 +105,7 @@ static void check_broken(const struct posenc_backend *backend)
 
 static void check_equal(const struct posenc_backend *backend)
 {
-    const struct subject right = subject_of(backend);
+    const struct implementation right = implementation_of(backend);
     size_t n = 0;
     uint64_t least = UINT64_MAX;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
@@ -124,8 +124,9 @@ static void check_equal(const struct posenc_backend *backend)
 
 static void check_crash(const struct posenc_backend *backend)
 {
-    const struct subject right = subject_of(backend);
-    const struct subject *wrong = mistaken(mistake_find("rope_interleaved_traps"), backend);
+    const struct implementation right = implementation_of(backend);
+    const struct implementation *wrong =
+        mistaken(mistake_find("rope_interleaved_traps"), backend);
     const struct told told = compare_all(&right, wrong, POSENC_KERNEL_rope_interleaved);
     require(told.of_kind[CHANGE_STATUS] > 0 && told.way[CHANGE_WORSE] == told.n &&
                 told.last.base.status == CONF_PASS,
@@ -185,7 +186,8 @@ static void check_respects(const struct posenc_backend *backend)
     other.learned_add = edited_learned_add;
     other.alibi = edited_alibi;
     original = backend;
-    const struct subject base = subject_of(backend), head = subject_of(&other);
+    const struct implementation base = implementation_of(backend),
+                                head = implementation_of(&other);
     respect = NAN_PAYLOAD;
     require(compare_bits(&base, &head, POSENC_KERNEL_learned_add).n == 0,
             "another NaN is no change");
@@ -206,8 +208,9 @@ static void check_missing(const struct posenc_backend *backend)
     struct posenc_backend without = *backend, narrow = *backend;
     without.alibi = NULL;
     narrow.f16_bf16 = false;
-    const struct subject has = subject_of(backend), lacks = subject_of(&without),
-                         f32_alone = subject_of(&narrow);
+    const struct implementation has = implementation_of(backend),
+                                lacks = implementation_of(&without),
+                                f32_alone = implementation_of(&narrow);
     const struct told lost = compare_all(&has, &lacks, POSENC_KERNEL_alibi),
                       won = compare_all(&lacks, &has, POSENC_KERNEL_alibi),
                       types = compare_all(&has, &f32_alone, POSENC_KERNEL_alibi);
@@ -218,7 +221,7 @@ static void check_missing(const struct posenc_backend *backend)
     require(types.n == 2 && types.way[CHANGE_WORSE] == 2, "types that are gone are told");
     struct told told = { .bits_told = true };
     struct mistake m = *mistake_find("alibi_first_slope");
-    const struct subject *wrong = mistaken(&m, backend);
+    const struct implementation *wrong = mistaken(&m, backend);
     told = compare_all(&lacks, wrong, POSENC_KERNEL_alibi);
     require(told.way[CHANGE_WORSE] > 1 && told.last.base.status == CONF_UNSUPPORTED,
             "cases that a new kernel fails are told");

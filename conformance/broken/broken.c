@@ -79,7 +79,7 @@ static enum verdict run_mistake(const struct broken *b, const struct mistake *m,
     snprintf(glob, sizeof glob, "*/%s/%s/%s", dtype, m->suite, m->property ? m->property : "");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         options.kernels[k] = mistake_concerns(m, (enum posenc_kernel)k);
-    conf_run_subject(mistaken(m, b->base), &options, on_mistaken, &outcome);
+    conf_run_implementation(mistaken(m, b->base), &options, on_mistaken, &outcome);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         caught = caught && (outcome.caught[k] || !options.kernels[k]);
     const bool unjudged =
@@ -104,7 +104,7 @@ static bool run_without_slip(const struct broken *b, const struct mistake *m)
         options.except[0] = "*/conduct/*"; /* loops allocate copies */
     if (m->kernel < POSENC_KERNEL_COUNT)
         options.kernels[m->kernel] = true;
-    return conf_run_subject(mistaken(&right, b->base), &options, on_right, NULL) == 0;
+    return conf_run_implementation(mistaken(&right, b->base), &options, on_right, NULL) == 0;
 }
 
 static bool run_mistakes(const struct broken *b, int verdicts[VERDICTS])

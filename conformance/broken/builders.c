@@ -209,14 +209,14 @@ static enum posenc_status deberta_index(int64_t queries, int64_t keys, int64_t q
                   deberta_column);
 }
 
-void take_builders(struct subject *subject)
+void take_builders(struct implementation *implementation)
 {
-    subject->alibi_slopes = alibi_slopes;
-    subject->t5_thresholds = t5_thresholds;
-    subject->padding_positions = padding_positions;
-    subject->swin_index = swin_index;
-    subject->beit_index = beit_index;
-    subject->shaw_index = shaw_index;
-    subject->transformer_xl_index = transformer_xl_index;
-    subject->deberta_index = deberta_index;
+    implementation->alibi_slopes = alibi_slopes;
+    implementation->t5_thresholds = t5_thresholds;
+    implementation->padding_positions = padding_positions;
+    implementation->swin_index = swin_index;
+    implementation->beit_index = beit_index;
+    implementation->shaw_index = shaw_index;
+    implementation->transformer_xl_index = transformer_xl_index;
+    implementation->deberta_index = deberta_index;
 }

@@ -108,10 +108,10 @@ static enum posenc_status sinusoidal_add(const struct posenc_backend *backend,
     return run_mistaken(posenc_sinusoidal_add, backend, args);
 }
 
-void take_fronts(struct subject *subject)
+void take_fronts(struct implementation *implementation)
 {
     if (mistake_now->how == HOW_front && mistake_now->kernel == POSENC_KERNEL_sinusoidal)
-        subject->sinusoidal = sinusoidal;
+        implementation->sinusoidal = sinusoidal;
     if (mistake_now->how == HOW_front && mistake_now->kernel == POSENC_KERNEL_sinusoidal_add)
-        subject->sinusoidal_add = sinusoidal_add;
+        implementation->sinusoidal_add = sinusoidal_add;
 }

@@ -1,5 +1,5 @@
 /*
- * The table of mistakes, which the build makes of cases/mistakes.txt, and the subject in which
+ * The table of mistakes, which the build makes of cases/mistakes.txt, and the implementation in which
  * one of them is made: the library's functions with one that is wrong (see mistake.h).
  */
 #include "mistake.h"
@@ -123,10 +123,11 @@ const struct mistake *mistake_find(const char *name)
     return NULL;
 }
 
-const struct subject *mistaken(const struct mistake *mistake, const struct posenc_backend *base)
+const struct implementation *mistaken(const struct mistake *mistake,
+                                      const struct posenc_backend *base)
 {
     static struct posenc_backend backend;
-    static struct subject subject;
+    static struct implementation implementation;
     mistake_now = mistake;
     mistake_base = base;
     made = made ? made : malloc(sizeof *made);
@@ -136,9 +137,9 @@ const struct subject *mistaken(const struct mistake *mistake, const struct posen
     backend = *base;
     backend.name = mistake->name;
     take_kernels(&backend);
-    subject = subject_of(&backend);
-    take_plans(&subject);
-    take_builders(&subject);
-    take_fronts(&subject);
-    return &subject;
+    implementation = implementation_of(&backend);
+    take_plans(&implementation);
+    take_builders(&implementation);
+    take_fronts(&implementation);
+    return &implementation;
 }

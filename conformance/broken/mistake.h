@@ -38,8 +38,8 @@ extern const int n_mistakes;
 bool mistake_concerns(const struct mistake *mistake, enum posenc_kernel kernel);
 
 /* The base with a mistake, to run suites on; one at a time.  How often it has been made since. */
-const struct subject *mistaken(const struct mistake *mistake,
-                               const struct posenc_backend *base);
+const struct implementation *mistaken(const struct mistake *mistake,
+                                      const struct posenc_backend *base);
 const struct mistake *mistake_find(const char *name);
 unsigned long mistake_count(void);
 void mistake_made(void);
@@ -113,11 +113,11 @@ float other_last_bit(float x);
 
 /* ---- What is mistaken ---- */
 
-/* What the backend or the subject has of its own in place of the library's functions, as far as
+/* What the backend or the implementation has of its own in place of the library's functions, as far as
  * the mistake is made there. */
 void take_kernels(struct posenc_backend *backend);
-void take_plans(struct subject *subject);
-void take_builders(struct subject *subject);
-void take_fronts(struct subject *subject);
+void take_plans(struct implementation *implementation);
+void take_builders(struct implementation *implementation);
+void take_fronts(struct implementation *implementation);
 
 #endif

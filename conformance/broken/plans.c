@@ -180,4 +180,7 @@ static enum posenc_status mistaken_plan(const struct posenc_freqs_spec *spec,
     return posenc_freqs_create(&s, freqs, error);
 }
 
-void take_plans(struct subject *subject) { subject->freqs_create = mistaken_plan; }
+void take_plans(struct implementation *implementation)
+{
+    implementation->freqs_create = mistaken_plan;
+}

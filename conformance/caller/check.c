@@ -28,7 +28,7 @@ static struct handed handed;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-static const struct subject handing = {
+static const struct implementation handing = {
 #define POSENC_KERNEL(name, ...) .name = hand_##name,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
@@ -81,7 +81,7 @@ struct answer answer_of(struct set *set, struct grounds *grounds,
     if (!hand_arguments(set, with_error))
         return a;
     handed.runs = runs;
-    call->subject = &handing;
+    call->implementation = &handing;
     call->n_outputs = 0;
     for (int r = 0; r < MOST_TENSORS && set->after.of[r].row; r++) {
         const struct described *d = &set->after.of[r];
@@ -102,7 +102,7 @@ struct answer answer_of(struct set *set, struct grounds *grounds,
         out->width = may_write ? out->tensor.shape[out->tensor.rank - 1] : 0;
     }
     a.how = guarded_run(call, backend, grounds->guard);
-    call->subject = &subject_library;
+    call->implementation = &implementation_library;
     a.error = handed.error;
     a.told = is_told();
     const int row = a.how.crashed && !refused ? grounds_row(grounds, a.how.address) : -1;

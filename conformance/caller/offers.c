@@ -219,10 +219,10 @@ static enum posenc_status hand_over(const struct posenc_backend *backend,
 
 static struct guarded run(struct trial *t, struct grounds *g)
 {
-    static const struct subject handing = { .rope_table = hand_over };
+    static const struct implementation handing = { .rope_table = hand_over };
     static struct call call;
     call.problem.kernel = POSENC_KERNEL_rope_table;
-    call.subject = &handing;
+    call.implementation = &handing;
     call.n_outputs = 0;
     for (EACH_OFFERED(i, t->offer)) {
         const enum kind kind = t->offer->of[i].kind;

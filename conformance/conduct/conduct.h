@@ -99,8 +99,8 @@ struct together {
 /* `first`: each thread calls once, before any call that is alone: what a kernel makes when it is
  * first called is then made by several at once.  That static variables of its own are written then
  * is wrong, too: there is nothing by which the others would wait. */
-void together_run(const struct subject *subject, const struct problem *problem, bool first,
-                  struct together *together);
+void together_run(const struct implementation *implementation, const struct problem *problem,
+                  bool first, struct together *together);
 
 /* ---- Streaming stores ---- */
 
@@ -121,7 +121,7 @@ struct streaming {
     bool crashed;
     char text[200]; /* of a call that was not made or did not go through */
 };
-void streaming_run(const struct subject *subject, const struct problem *problem,
+void streaming_run(const struct implementation *implementation, const struct problem *problem,
                    struct streaming *streaming);
 const char *streaming_unseen(void);
 

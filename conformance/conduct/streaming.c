@@ -127,7 +127,7 @@ static bool runs(struct run *run, struct call *call, const struct posenc_backend
     return !s->text[0];
 }
 
-void streaming_run(const struct subject *subject, const struct problem *problem,
+void streaming_run(const struct implementation *implementation, const struct problem *problem,
                    struct streaming *s)
 {
     struct run run = { .result = s };
@@ -136,11 +136,11 @@ void streaming_run(const struct subject *subject, const struct problem *problem,
     struct call call;
     *s = (struct streaming){ .steps = 0 };
     p.in_place = p.accumulate = false;
-    if (call_create_by(subject, &call, &p, &memory) == POSENC_OK) {
+    if (call_create_by(implementation, &call, &p, &memory) == POSENC_OK) {
         pages_close(&run.pages, false);
-        if (runs(&run, &call, subject->backend) && run.last) {
+        if (runs(&run, &call, implementation->backend) && run.last) {
             run.from_there = close_last(&run);
-            runs(&run, &call, subject->backend);
+            runs(&run, &call, implementation->backend);
         }
         call_destroy(&call);
     } else {
@@ -160,10 +160,10 @@ const char *streaming_unseen(void)
 #endif
 }
 
-void streaming_run(const struct subject *subject, const struct problem *problem,
+void streaming_run(const struct implementation *implementation, const struct problem *problem,
                    struct streaming *s)
 {
-    (void)subject, (void)problem;
+    (void)implementation, (void)problem;
     *s = (struct streaming){ .too_long = true };
 }
 

@@ -154,7 +154,7 @@ static struct problem other_data(struct problem p, int i)
     return p;
 }
 
-static bool make(struct shared *shared, const struct subject *subject,
+static bool make(struct shared *shared, const struct implementation *implementation,
                  const struct problem *problem)
 {
     bool made = true;
@@ -164,8 +164,8 @@ static bool make(struct shared *shared, const struct subject *subject,
         player->shared = shared;
         player->pages.parts = STOPS;
         const struct memory memory = pages_memory(&player->pages);
-        made = call_create_by(subject, &player->call, &p, &memory) == POSENC_OK &&
-               call_create_by(subject, &player->alone, &p, NULL) == POSENC_OK;
+        made = call_create_by(implementation, &player->call, &p, &memory) == POSENC_OK &&
+               call_create_by(implementation, &player->alone, &p, NULL) == POSENC_OK;
     }
     return made;
 }
@@ -221,8 +221,8 @@ static void run(struct shared *shared, struct together *t)
         fails(t, "calls of threads at once give other bits than each alone");
 }
 
-void together_run(const struct subject *subject, const struct problem *problem, bool first,
-                  struct together *t)
+void together_run(const struct implementation *implementation, const struct problem *problem,
+                  bool first, struct together *t)
 {
     struct shared *shared = calloc(1, sizeof *shared);
     *t = (struct together){ .stops = 0 };
@@ -231,9 +231,9 @@ void together_run(const struct subject *subject, const struct problem *problem, 
         return;
     }
     shared->first = first;
-    shared->backend = backend_copy(subject->backend);
+    shared->backend = backend_copy(implementation->backend);
     guard_note_beside(TOGETHER - 1);
-    if (make(shared, subject, problem))
+    if (make(shared, implementation, problem))
         run(shared, t);
     else
         t->nothing = "no call of this problem could be made for each thread";
@@ -241,9 +241,9 @@ void together_run(const struct subject *subject, const struct problem *problem, 
     t->stops = shared->stops;
     for (int i = 0; i < TOGETHER; i++) {
         struct player *player = &shared->players[i];
-        if (player->call.subject)
+        if (player->call.implementation)
             call_destroy(&player->call);
-        if (player->alone.subject)
+        if (player->alone.implementation)
             call_destroy(&player->alone);
         pages_free(&player->pages);
     }

@@ -39,9 +39,9 @@ static void on_result(void *user, const struct conf_result *r)
 
 static void run(const struct conf_options *options, struct failures *failures)
 {
-    const struct subject broken =
+    const struct implementation broken =
         *mistaken(mistake_find("rope_half_clobber"), posenc_backend_find("scalar"));
-    conf_run_subject(&broken, options, on_result, failures);
+    conf_run_implementation(&broken, options, on_result, failures);
 }
 #else
 static void run(const struct conf_options *options, struct failures *failures)

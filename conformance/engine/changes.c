@@ -121,7 +121,7 @@ static void judge_moved(struct finding *f, struct moving *m)
 {
     struct tally t = { .run = &f->head };
     struct change *c = m->change;
-    const struct call *truth = tally_call(&t, &subject_library, &m->was->problem);
+    const struct call *truth = tally_call(&t, &implementation_library, &m->was->problem);
     m->oracle = truth ? oracle_create(truth) : NULL;
     if (m->oracle) {
         compare_begin(&m->base, &t);
@@ -194,10 +194,10 @@ struct changes_seen changes_find(const struct changes_ask *ask, enum posenc_kern
 {
     struct finding f = { .ask = ask, .kernel = kernel, .sink = sink, .user = user };
     f.base = (struct suite_run){ .options = ask->options,
-                                 .subject = ask->base,
+                                 .implementation = ask->base,
                                  .backend = ask->base->backend };
     f.head = (struct suite_run){ .options = ask->options,
-                                 .subject = ask->head,
+                                 .implementation = ask->head,
                                  .backend = ask->head->backend };
     const struct vectors *vectors = ask->options->vectors;
     for (EACH_CASE(line, CASES_VARIANTS))

@@ -39,7 +39,7 @@ typedef void change_sink(void *user, const struct change *change);
 
 struct changes_ask {
     const struct conf_options *options; /* cases, golden vectors */
-    const struct subject *base, *head;
+    const struct implementation *base, *head;
     const struct problem_line *extra; /* further problems, with names */
     size_t n_extra;
 };

@@ -99,18 +99,19 @@ static void run_suites(struct suite_run *run, const struct suite *suites, size_t
         report_kernel(run, kernel, CONF_FAIL, "no case entered this kernel");
 }
 
-size_t engine_run(const struct suite *suites, size_t n, const struct subject *subject,
+size_t engine_run(const struct suite *suites, size_t n,
+                  const struct implementation *implementation,
                   const struct conf_options *options, conf_sink *sink, void *user)
 {
     struct suite_run run = { .options = options,
-                             .subject = subject,
-                             .backend = subject->backend,
+                             .implementation = implementation,
+                             .backend = implementation->backend,
                              .sink = sink,
                              .user = user };
-    const char *obstacle = posenc_backend_obstacle(subject->backend);
+    const char *obstacle = posenc_backend_obstacle(implementation->backend);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (!conf_selects(options, kernel) || !posenc_provides(subject->backend, kernel))
+        if (!conf_selects(options, kernel) || !posenc_provides(implementation->backend, kernel))
             continue;
         run.kernel = kernel;
         if (obstacle)

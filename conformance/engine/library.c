@@ -160,28 +160,28 @@ static void note_text(struct library *library, const void *within)
 
 /* Takes the functions of a build. Missing builders, which only compute integers and slopes, are the
  * program's own. A missing kernel cannot be called. */
-static bool take_functions(void *handle, struct subject *subject)
+static bool take_functions(void *handle, struct implementation *implementation)
 {
-    *subject = subject_library;
+    *implementation = implementation_library;
     bool plans = dlsym(handle, "posenc_freqs_create") && dlsym(handle, "posenc_freqs_destroy");
-#define FUNCTION(name) take(handle, "posenc_" #name, &subject->name);
-    SUBJECT_BUILDERS(FUNCTION)
+#define FUNCTION(name) take(handle, "posenc_" #name, &implementation->name);
+    IMPLEMENTATION_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...)                                                               \
-    subject->name = NULL;                                                                      \
+    implementation->name = NULL;                                                               \
     FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
     return plans;
 }
 
-static bool add_subject(struct library *library, const struct subject *functions,
-                        const struct posenc_backend *backend)
+static bool add_implementation(struct library *library, const struct implementation *functions,
+                               const struct posenc_backend *backend)
 {
-    struct subject *more =
-        realloc(library->subjects, (library->n + 1) * sizeof *library->subjects);
+    struct implementation *more =
+        realloc(library->implementations, (library->n + 1) * sizeof *library->implementations);
     if (!more)
         return false;
-    library->subjects = more;
+    library->implementations = more;
     more[library->n] = *functions;
     more[library->n++].backend = backend;
     return true;
@@ -198,7 +198,8 @@ static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
     if (backend->abi != POSENC_ABI)
         return true;
     return plugin_check(backend, error) &&
-           add_subject(library, &subject_library, backend); /* false: out of memory */
+           add_implementation(library, &implementation_library,
+                              backend); /* false: out of memory */
 }
 
 static bool use_build(struct library *library, char error[PLUGIN_ERROR])
@@ -206,7 +207,7 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
     __typeof__(posenc_backend_at) *at = NULL;
     __typeof__(posenc_backend_find) *find = NULL;
     __typeof__(posenc_version) *version = NULL;
-    struct subject functions = subject_library;
+    struct implementation functions = implementation_library;
     const bool whole = take(library->handle, "posenc_backend_at", &at) &&
                        take(library->handle, "posenc_backend_find", &find) &&
                        take(library->handle, "posenc_version", &version) &&
@@ -230,7 +231,7 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
         return false;
     }
     for (size_t i = 0; (backend = at(i)) != NULL; i++)
-        if (!add_subject(library, &functions, backend))
+        if (!add_implementation(library, &functions, backend))
             return false;
     return true;
 }
@@ -295,21 +296,23 @@ void library_close(struct library *library)
         dlclose(library->handle);
         close_copy(library->file);
     }
-    free(library->subjects);
+    free(library->implementations);
     free(library->path);
     free(library);
 }
 
-const struct subject *library_subject(const struct library *library, const char *backend)
+const struct implementation *library_implementation(const struct library *library,
+                                                    const char *backend)
 {
     for (size_t i = 0; i < library->n; i++)
-        if (strcmp(library->subjects[i].backend->name, backend) == 0)
-            return &library->subjects[i];
+        if (strcmp(library->implementations[i].backend->name, backend) == 0)
+            return &library->implementations[i];
     return NULL;
 }
 
-bool subject_provides(const struct subject *subject, enum posenc_kernel kernel)
+bool implementation_provides(const struct implementation *implementation,
+                             enum posenc_kernel kernel)
 {
-    return subject && posenc_provides(subject->backend, kernel) &&
-           subject_entry(subject, kernel);
+    return implementation && posenc_provides(implementation->backend, kernel) &&
+           implementation_entry(implementation, kernel);
 }

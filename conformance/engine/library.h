@@ -18,7 +18,8 @@ struct library {
     unsigned abi;     /* if not POSENC_ABI, it cannot run here and `n` is 0 */
     char version[32]; /* as it reports; "" for a plug-in */
     size_t n;
-    struct subject *subjects; /* one for each backend, with the functions of this build */
+    struct implementation
+        *implementations; /* one for each backend, with the functions of this build */
     const char *text_begin, *text_end; /* its machine code; NULL if unknown */
     const char *(*obstacle)(
         const struct posenc_backend *backend); /* posenc_backend_obstacle() */
@@ -31,8 +32,10 @@ struct library *library_open(const char *path, char error[PLUGIN_ERROR]);
 void library_close(struct library *library);
 
 /* Returns the implementation of a backend, or NULL. */
-const struct subject *library_subject(const struct library *library, const char *backend);
+const struct implementation *library_implementation(const struct library *library,
+                                                    const char *backend);
 /* Returns true if a backend has a kernel and its build has the function to call it. */
-bool subject_provides(const struct subject *subject, enum posenc_kernel kernel);
+bool implementation_provides(const struct implementation *implementation,
+                             enum posenc_kernel kernel);
 
 #endif

@@ -11,8 +11,8 @@
 
 struct suite_run {
     const struct conf_options *options;
-    const struct subject *subject;
-    const struct posenc_backend *backend; /* of `subject` */
+    const struct implementation *implementation;
+    const struct posenc_backend *backend; /* of `implementation` */
     conf_sink *sink;
     void *user;
     size_t failed;             /* failures and crashes of all kernels */
@@ -42,7 +42,8 @@ struct suite {
     void (*run)(struct suite_run *run, enum posenc_kernel kernel);
 };
 /* Runs n suites; returns the number of failed or crashed results. */
-size_t engine_run(const struct suite *suites, size_t n, const struct subject *subject,
+size_t engine_run(const struct suite *suites, size_t n,
+                  const struct implementation *implementation,
                   const struct conf_options *options, conf_sink *sink, void *user);
 
 #endif

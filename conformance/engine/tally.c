@@ -143,14 +143,15 @@ static bool require_done(struct tally *t, const char *what, enum posenc_status s
     return require(t, status == POSENC_OK, "%s: %s", what, text);
 }
 
-struct call *tally_call(struct tally *t, const struct subject *subject, const struct problem *p)
+struct call *tally_call(struct tally *t, const struct implementation *implementation,
+                        const struct problem *p)
 {
     struct kept_call *kept = calloc(1, sizeof *kept);
     if (!require(t, kept != NULL, "out of memory"))
         return NULL;
     kept->before = t->kept;
     t->kept = kept;
-    enum posenc_status made = call_create_by(subject, &kept->call, p, &memory_plain);
+    enum posenc_status made = call_create_by(implementation, &kept->call, p, &memory_plain);
     t->problem = &kept->call.problem;
     kept->made = made == POSENC_OK;
     return require_done(t, "the call was not made", made, &kept->call.error) ? &kept->call
@@ -160,7 +161,7 @@ struct call *tally_call(struct tally *t, const struct subject *subject, const st
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user)
 {
-    struct call *call = tally_call(t, t->run->subject, p);
+    struct call *call = tally_call(t, t->run->implementation, p);
     if (!call)
         return NULL;
     if (edit)

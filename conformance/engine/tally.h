@@ -49,7 +49,7 @@ void tally_end(struct tally *t);
 typedef void call_edit(struct call *call, const void *user);
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user);
-struct call *tally_call(struct tally *t, const struct subject *subject,
+struct call *tally_call(struct tally *t, const struct implementation *implementation,
                         const struct problem *p);
 void tally_forget(struct tally *t);
 bool require_same_outputs(struct tally *t, const struct call *got, const struct call *want,

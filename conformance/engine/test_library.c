@@ -34,14 +34,15 @@ static bool is_within(const struct library *library, const void *address)
 }
 
 /* Returns true if all functions of an implementation lie in the library's own code. */
-static bool has_own_functions(const struct library *library, const struct subject *subject)
+static bool has_own_functions(const struct library *library,
+                              const struct implementation *implementation)
 {
     bool own = true;
     const void *address;
 #define FUNCTION(name)                                                                         \
-    memcpy(&address, &subject->name, sizeof address);                                          \
+    memcpy(&address, &implementation->name, sizeof address);                                   \
     own = own && is_within(library, address);
-    SUBJECT_BUILDERS(FUNCTION)
+    IMPLEMENTATION_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...) FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
@@ -72,7 +73,7 @@ static void has_own_list(const struct library *one, const struct library *two)
 
 /* Runs a small call of each kernel by both, with frequencies of their own, and compares all
  * bits. */
-static bool same_results(const struct subject *one, const struct subject *two)
+static bool same_results(const struct implementation *one, const struct implementation *two)
 {
     bool same = true;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
@@ -95,11 +96,11 @@ static bool same_results(const struct subject *one, const struct subject *two)
 
 static void runs_its_front_end(const struct library *library)
 {
-    struct subject subject = *library_subject(library, "scalar");
+    struct implementation implementation = *library_implementation(library, "scalar");
     const struct problem problem = problem_default(POSENC_KERNEL_rope_half);
     struct call call;
-    subject.backend = &stranger;
-    require(call_create_by(&subject, &call, &problem, NULL) == POSENC_OK &&
+    implementation.backend = &stranger;
+    require(call_create_by(&implementation, &call, &problem, NULL) == POSENC_OK &&
                 call_run(&call, &stranger) == POSENC_OK && is_within(library, caller),
             "a kernel is called by the front-end of the copy");
     call_destroy(&call);
@@ -114,25 +115,26 @@ static void two_copies(const char *path)
         printf("# %s\n", error);
         return;
     }
-    const struct subject *a = library_subject(one, "scalar"),
-                         *b = library_subject(two, "scalar");
+    const struct implementation *a = library_implementation(one, "scalar"),
+                                *b = library_implementation(two, "scalar");
     require(a && b && a->backend != b->backend && a->backend != posenc_backend_find("scalar") &&
                 (one->text_end <= two->text_begin || two->text_end <= one->text_begin),
             "each time as a copy of its own, data and code");
     require(has_own_functions(one, a) && has_own_functions(two, b),
-            "each subject has the functions of its copy, plans' among them");
+            "each implementation has the functions of its copy, plans' among them");
     has_own_list(one, two);
     runs_its_front_end(one);
     runs_its_front_end(two);
-    const struct subject mine = subject_of(posenc_backend_find("scalar"));
+    const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
     require(same_results(&mine, a) && same_results(a, b), "all give the same bits");
-    require(!library_subject(one, "nobody") && subject_provides(a, POSENC_KERNEL_alibi) &&
-                !subject_provides(a, POSENC_KERNEL_COUNT) &&
-                !subject_provides(NULL, POSENC_KERNEL_alibi),
+    require(!library_implementation(one, "nobody") &&
+                implementation_provides(a, POSENC_KERNEL_alibi) &&
+                !implementation_provides(a, POSENC_KERNEL_COUNT) &&
+                !implementation_provides(NULL, POSENC_KERNEL_alibi),
             "what is not there is told so");
     library_close(one);
     struct library *three = library_open(path, error);
-    require(three && library_subject(three, "scalar") && same_results(&mine, b),
+    require(three && library_implementation(three, "scalar") && same_results(&mine, b),
             "one closed, another opened: the rest go on");
     library_close(three);
     library_close(two);
@@ -143,10 +145,10 @@ static void plugin(const char *path)
     char error[PLUGIN_ERROR] = "";
     struct library *one = library_open(path, error), *two = library_open(path, error);
     require(one && two && one->is_plugin && one->n == 1 && two->n == 1 &&
-                one->subjects->backend != two->subjects->backend,
+                one->implementations->backend != two->implementations->backend,
             "a plug-in opens twice, with one backend each");
-    require(one && one->subjects->rope_half == posenc_rope_half &&
-                one->subjects->freqs_create == posenc_freqs_create,
+    require(one && one->implementations->rope_half == posenc_rope_half &&
+                one->implementations->freqs_create == posenc_freqs_create,
             "on the functions of this program");
     library_close(one);
     library_close(two);

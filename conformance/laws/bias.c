@@ -186,7 +186,7 @@ static void check_any_index(struct tally *t, const struct problem *p, int64_t qu
         out[ANY_HEADS * ANY_PLACES];
     const bool add = kernel_takes_x(p->kernel);
     const int64_t places = queries * keys;
-    struct call call = { .problem = *p, .subject = t->run->subject };
+    struct call call = { .problem = *p, .implementation = t->run->implementation };
     struct posenc_window_args *args = &call.args.window;
     for (int i = 0; i < places; i++)
         index[i] = (int32_t)(mix64(3, (uint64_t)i) % ANY_ROWS);
@@ -235,7 +235,7 @@ static void check_own_thresholds(struct tally *t, const struct problem *p,
     static float table[OWN_BUCKETS * OWN_HEADS], x[OWN_HEADS * OWN_QUERIES * OWN_KEYS],
         out[OWN_HEADS * OWN_QUERIES * OWN_KEYS];
     const bool add = kernel_takes_x(p->kernel);
-    struct call call = { .problem = *p, .subject = t->run->subject };
+    struct call call = { .problem = *p, .implementation = t->run->implementation };
     struct posenc_t5_args *args = &call.args.t5;
     for (int i = 0; i < OWN_BUCKETS * OWN_HEADS; i++)
         table[i] = (float)i + 0.25f;

@@ -67,7 +67,7 @@ static void check_guarded(struct tally *t, const struct problem *p, enum guard_m
     struct call call;
     t->problem = p;
     const struct memory memory = guard_memory(guard, mode);
-    const enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory);
+    const enum posenc_status made = call_create_by(t->run->implementation, &call, p, &memory);
     char text[sizeof t->result.reason];
     posenc_error_text(&call.error, text, sizeof text);
     if (!require(t, made == POSENC_OK, "the call was not made: %s", text))

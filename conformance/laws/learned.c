@@ -48,7 +48,7 @@ static void run_parts(struct call *call, enum dim dim, int64_t n)
         *call = call_cut(&whole, dim, i, 1);
         call->args.learned_grad.accumulate = i > 0;
         if (i < n - 1) /* the last is run by who makes the edit */
-            guarded_run(call, call->subject->backend, NULL);
+            guarded_run(call, call->implementation->backend, NULL);
     }
 }
 
@@ -92,8 +92,8 @@ static const uint8_t mask[BATCH * TOKENS] = {
 static void edit_padding(struct call *call, const void *padding_idx)
 {
     int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
-    if (call->subject->padding_positions(BATCH, TOKENS, mask, *(const int64_t *)padding_idx,
-                                         positions) != POSENC_OK)
+    if (call->implementation->padding_positions(
+            BATCH, TOKENS, mask, *(const int64_t *)padding_idx, positions) != POSENC_OK)
         memset(positions, 0, BATCH * TOKENS * sizeof *positions);
 }
 

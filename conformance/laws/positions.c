@@ -89,7 +89,7 @@ static void law_text(struct tally *t, const struct problem *axes)
 static void law_far(struct tally *t, const struct problem *axes)
 {
     static const int64_t strides[] = { INT64_MAX / 2, INT64_MIN, -(INT64_C(1) << 60) };
-    struct call *call = tally_call(t, t->run->subject, axes);
+    struct call *call = tally_call(t, t->run->implementation, axes);
     for (int i = 0; call && i < 3; i++) {
         call_positions(call)->stride_axis = strides[i];
         const struct guarded g = guarded_run(call, t->run->backend, NULL);

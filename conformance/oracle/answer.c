@@ -103,9 +103,9 @@ static void forget_node(void *answer) { forget(answer); }
  * not follow from the problem. */
 static bool made_by_library(const struct call *call)
 {
-    struct subject subject = *call->subject;
-    subject.backend = subject_library.backend;
-    return memcmp(&subject, &subject_library, sizeof subject) == 0;
+    struct implementation implementation = *call->implementation;
+    implementation.backend = implementation_library.backend;
+    return memcmp(&implementation, &implementation_library, sizeof implementation) == 0;
 }
 
 /* Returns true if an answer may be kept. Large ones leave a quarter of the memory to small ones. */

@@ -49,27 +49,28 @@ static void plain_free(void *user, void *data)
 
 const struct memory memory_plain = { .get = plain_get, .free = plain_free };
 
-const struct subject subject_library = {
+const struct implementation implementation_library = {
 #define FUNCTION(name) .name = posenc_##name,
-    SUBJECT_BUILDERS(FUNCTION)
+    IMPLEMENTATION_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...) FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
 };
 
-struct subject subject_of(const struct posenc_backend *backend)
+struct implementation implementation_of(const struct posenc_backend *backend)
 {
-    struct subject subject = subject_library;
-    subject.backend = backend;
-    return subject;
+    struct implementation implementation = implementation_library;
+    implementation.backend = backend;
+    return implementation;
 }
 
-void (*subject_entry(const struct subject *subject, enum posenc_kernel kernel))(void)
+void (*implementation_entry(const struct implementation *implementation,
+                            enum posenc_kernel kernel))(void)
 {
     switch (kernel) {
 #define POSENC_KERNEL(name, ...)                                                               \
     case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))subject->name;
+        return (void (*)(void))implementation->name;
 #include <posenc_kernels.def>
     case POSENC_KERNEL_COUNT:
         break;
@@ -135,11 +136,13 @@ static bool check_problem(struct call *call)
                               p->offset_bytes, 0, INT64_MAX);
 }
 
-enum posenc_status call_create_by(const struct subject *subject, struct call *call,
-                                  const struct problem *problem, const struct memory *memory)
+enum posenc_status call_create_by(const struct implementation *implementation,
+                                  struct call *call, const struct problem *problem,
+                                  const struct memory *memory)
 {
     *call = (struct call){ .problem = *problem,
-                           .subject = subject ? subject : &subject_library,
+                           .implementation =
+                               implementation ? implementation : &implementation_library,
                            .memory = memory ? *memory : memory_plain };
     if (!check_problem(call) || !make_arguments(call)) {
         const struct posenc_error error = call->error;
@@ -153,12 +156,12 @@ enum posenc_status call_create_by(const struct subject *subject, struct call *ca
     return POSENC_OK;
 }
 
-enum posenc_status call_share(const struct call *call, const struct subject *subject,
-                              struct call *copy)
+enum posenc_status call_share(const struct call *call,
+                              const struct implementation *implementation, struct call *copy)
 {
     const struct signature *s = signature_of(call->problem.kernel);
     *copy = *call;
-    copy->subject = subject;
+    copy->implementation = implementation;
     copy->freqs = NULL;
     return !s->freqs || make_plan(copy, s) ? POSENC_OK : copy->error.status;
 }
@@ -181,7 +184,7 @@ static enum posenc_status run_kernel(struct call *call, const struct posenc_back
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     case POSENC_KERNEL_##name:                                                                 \
         call->args.signature.error = &call->error;                                             \
-        return call->subject->name(backend, &call->args.signature);
+        return call->implementation->name(backend, &call->args.signature);
 #include "posenc_kernels.def"
     case POSENC_KERNEL_COUNT:
         break;
@@ -277,16 +280,17 @@ static int n_kept;
 
 static enum posenc_status take_plan(struct call *call)
 {
-    const struct subject *subject = call->subject;
+    const struct implementation *implementation = call->implementation;
     const struct posenc_freqs_spec *spec = &call->problem.freqs;
-    const bool shared = subject->freqs_create == posenc_freqs_create && !spec->short_factor &&
-                        !spec->long_factor && !spec->values;
+    const bool shared = implementation->freqs_create == posenc_freqs_create &&
+                        !spec->short_factor && !spec->long_factor && !spec->values;
     for (int i = 0; shared && i < n_kept; i++)
         if (memcmp(&kept[i].spec, spec, sizeof *spec) == 0) {
             call->freqs = kept[i].freqs;
             return POSENC_OK;
         }
-    const enum posenc_status status = subject->freqs_create(spec, &call->freqs, &call->error);
+    const enum posenc_status status =
+        implementation->freqs_create(spec, &call->freqs, &call->error);
     if (shared && status == POSENC_OK && n_kept < MOST_KEPT) {
         memcpy(&kept[n_kept].spec, spec, sizeof *spec);
         kept[n_kept++].freqs = call->freqs;
@@ -300,7 +304,7 @@ void destroy_plan(struct call *call)
         if (kept[i].freqs == call->freqs)
             return;
     if (call->freqs)
-        call->subject->freqs_destroy(call->freqs);
+        call->implementation->freqs_destroy(call->freqs);
 }
 
 bool make_plan(struct call *call, const struct signature *s)

@@ -14,7 +14,7 @@
 
 /* A backend, and the library functions that make and run calls of its kernels. Programs test the
  * library's own functions; faulty kernels replace some of them to test the suites. */
-#define SUBJECT_BUILDERS(ONE)                                                                  \
+#define IMPLEMENTATION_BUILDERS(ONE)                                                           \
     ONE(freqs_create)                                                                          \
     ONE(freqs_destroy)                                                                         \
     ONE(alibi_slopes)                                                                          \
@@ -22,23 +22,24 @@
     ONE(padding_positions)                                                                     \
     ONE(swin_index) ONE(beit_index) ONE(shaw_index) ONE(transformer_xl_index) ONE(deberta_index)
 
-struct subject {
+struct implementation {
     const struct posenc_backend *backend;
 
     /* Functions that make frequencies, slopes and index tables; the front-end of each kernel. */
 #define FUNCTION(name) __typeof__(posenc_##name) *name;
-    SUBJECT_BUILDERS(FUNCTION)
+    IMPLEMENTATION_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...) FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
 };
 
 /* The library's own functions. The first has no backend; the second returns them with one. */
-extern const struct subject subject_library;
-struct subject subject_of(const struct posenc_backend *backend);
+extern const struct implementation implementation_library;
+struct implementation implementation_of(const struct posenc_backend *backend);
 
 /* Return the function of a kernel: the front-end, or the backend's. */
-void (*subject_entry(const struct subject *subject, enum posenc_kernel kernel))(void);
+void (*implementation_entry(const struct implementation *implementation,
+                            enum posenc_kernel kernel))(void);
 void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void);
 
 /* ---- Problems ---- */
@@ -242,8 +243,8 @@ union arguments {
 
 struct call {
     struct problem problem;
-    const struct subject *subject; /* whose functions make and run the call */
-    struct posenc_freqs *freqs;    /* or NULL */
+    const struct implementation *implementation; /* whose functions make and run the call */
+    struct posenc_freqs *freqs;                  /* or NULL */
     union arguments args;
     struct posenc_error error; /* reason of the last failure to make or run the call */
     int n_outputs;
@@ -272,9 +273,10 @@ struct call {
  * and repeat after that. The ONNX recipes draw all of these instead. */
 enum posenc_status call_create(struct call *call, const struct problem *problem,
                                const struct memory *memory);
-/* Does the same by the functions of `subject`, which must outlive the call; NULL: the library's. */
-enum posenc_status call_create_by(const struct subject *subject, struct call *call,
-                                  const struct problem *problem, const struct memory *memory);
+/* Does the same by the functions of `implementation`, which must outlive the call; NULL: the library's. */
+enum posenc_status call_create_by(const struct implementation *implementation,
+                                  struct call *call, const struct problem *problem,
+                                  const struct memory *memory);
 enum posenc_status call_run(struct call *call, const struct posenc_backend *backend);
 /* Restores the inputs of an in-place call; fills outputs with CALL_CANARY. */
 void call_reset(struct call *call);
@@ -282,8 +284,8 @@ void call_destroy(struct call *call);
 
 /* Makes a call on the tensors of another one, by another implementation's functions and with
  * frequencies of its own. Unshare it before the other call is destroyed. */
-enum posenc_status call_share(const struct call *call, const struct subject *subject,
-                              struct call *copy);
+enum posenc_status call_share(const struct call *call,
+                              const struct implementation *implementation, struct call *copy);
 void call_unshare(struct call *copy);
 
 /* Return x (without data if the kernel takes none), the first output, and the positions (NULL if

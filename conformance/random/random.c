@@ -123,7 +123,7 @@ static void try_problem(struct trial *trial, const struct problem *problem)
     struct call call;
     trial->way = REFUSED;
     trial->result = (struct conf_result){ .status = CONF_FAIL };
-    if (call_create_by(run->subject, &call, problem, &memory) != POSENC_OK) {
+    if (call_create_by(run->implementation, &call, problem, &memory) != POSENC_OK) {
         posenc_error_text(&call.error, trial->result.reason, sizeof trial->result.reason);
         return;
     }

@@ -11,7 +11,7 @@ static bool fill_slopes(struct call *call, void *to, int64_t n)
     const double most = call->problem.alibi_bias_max;
     const struct problem *p = &call->problem;
     const uint64_t key = mix64(p->seed, STREAM_TABLE);
-    const enum posenc_status status = call->subject->alibi_slopes(n, most, to);
+    const enum posenc_status status = call->implementation->alibi_slopes(n, most, to);
     for (int64_t i = 0; i < n && p->recipe == RECIPE_EDGES; i++)
         ((float *)to)[i] = input_edge(mix64(key, (uint64_t)i), POSENC_F32, 0x1p80f, true);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)

@@ -39,7 +39,7 @@ int64_t columns_index_size(const struct problem *p)
 bool columns_fill_index(struct call *call, void *index, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const struct subject *subject = call->subject;
+    const struct implementation *implementation = call->implementation;
     const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys),
                   offset = p->query_offset, most = p->max_distance, end = p->keys - p->queries;
     call->columns = columns_of(p);
@@ -49,9 +49,10 @@ bool columns_fill_index(struct call *call, void *index, int64_t n)
         return false;
     const enum posenc_status status =
         p->relative == RELATIVE_DEBERTA
-            ? subject->deberta_index(queries, keys, offset, p->num_buckets, most, index)
-        : p->relative == RELATIVE_SHAW ? subject->shaw_index(queries, keys, offset, most, index)
-                                       : subject->transformer_xl_index(queries, keys, index);
+            ? implementation->deberta_index(queries, keys, offset, p->num_buckets, most, index)
+        : p->relative == RELATIVE_SHAW
+            ? implementation->shaw_index(queries, keys, offset, most, index)
+            : implementation->transformer_xl_index(queries, keys, index);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
         ((int32_t *)index)[i] = (int32_t)problem_scattered(p, i, call->columns);
     return call_check(call, status, "max_distance, num_buckets or a distance", most, 1,

@@ -25,8 +25,8 @@ static int64_t n_thresholds(const struct problem *p)
 static bool fill_thresholds(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const enum posenc_status status =
-        call->subject->t5_thresholds(p->num_buckets, p->max_distance, p->bidirectional, to);
+    const enum posenc_status status = call->implementation->t5_thresholds(
+        p->num_buckets, p->max_distance, p->bidirectional, to);
     return call_check(call, status, "max_distance", p->max_distance, n / 2 + 1, MOST_DISTANCE);
 }
 

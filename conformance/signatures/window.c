@@ -31,7 +31,7 @@ static bool check_window(struct call *call)
 static bool fill_index(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const struct subject *by = call->subject;
+    const struct implementation *by = call->implementation;
     const enum posenc_status status =
         p->window_class ? by->beit_index(p->window_height, p->window_width, to)
                         : by->swin_index(p->window_height, p->window_width, to);

@@ -135,7 +135,7 @@ static void check_threads(struct conduct_suite *s, const struct problem *p, bool
                      first ? "first-calls" : "together"))
         return;
     t.problem = p;
-    together_run(s->run->subject, p, first, &together);
+    together_run(s->run->implementation, p, first, &together);
     if (together.nothing && !together.text[0]) {
         tally_skip(&t, together.nothing);
     } else {
@@ -171,7 +171,7 @@ static void check_streaming(struct conduct_suite *s)
         if (dtype != POSENC_F32 && !s->run->backend->f16_bf16)
             continue;
         t.problem = &p;
-        streaming_run(s->run->subject, &p, &seen);
+        streaming_run(s->run->implementation, &p, &seen);
         if (!require(&t, !seen.text[0], "%s", seen.text) && seen.crashed)
             t.result.status = CONF_CRASH;
         require(&t, seen.too_long || !seen.unfenced,
@@ -225,7 +225,7 @@ static bool watch_call(struct conduct_suite *s, struct call *call)
 static void watch_problem(struct conduct_suite *s, const struct problem *p)
 {
     struct call call;
-    if (call_create_by(s->run->subject, &call, p, &memory_plain) != POSENC_OK)
+    if (call_create_by(s->run->implementation, &call, p, &memory_plain) != POSENC_OK)
         return;
     for (int c = 0; c < CONDUCTS; c++)
         s->tally[c].problem = c < FILES ? p : NULL;

@@ -45,7 +45,8 @@ static bool check_problem(struct tally *t, struct guard *guard, const struct pro
         const struct memory memory = guard_memory(guard, (enum guard_mode)mode);
         struct call call;
         char text[200];
-        const enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory);
+        const enum posenc_status made =
+            call_create_by(t->run->implementation, &call, p, &memory);
         if (made == POSENC_ERR_MEMORY)
             return false;
         t->problem = p;

@@ -187,7 +187,8 @@ static void remake_plan(struct kept *kept, struct call *call, struct posenc_freq
     int n = 0;
     *made = NULL;
     for (; n < TRIES; n++) {
-        if (call->subject->freqs_create(&call->problem.freqs, &others[n], NULL) != POSENC_OK)
+        if (call->implementation->freqs_create(&call->problem.freqs, &others[n], NULL) !=
+            POSENC_OK)
             break;
         *made = others[n];
         if (!kept->plan || *made == kept->plan) {
@@ -196,7 +197,7 @@ static void remake_plan(struct kept *kept, struct call *call, struct posenc_freq
         }
     }
     for (int i = 0; i + 1 < n; i++)
-        call->subject->freqs_destroy(others[i]);
+        call->implementation->freqs_destroy(others[i]);
     kept->plan = *made ? *made : kept->plan;
     if (*made)
         memcpy((char *)&call->args + signature_of(call->problem.kernel)->freqs, made,
@@ -226,7 +227,7 @@ static float *run_call(struct kept *kept, struct call *call, const struct change
         for (int64_t r = 0; r < made->outputs[o].rows; r++, to += made->outputs[o].width)
             memcpy(to, call_row(made, o, r), (size_t)made->outputs[o].width * sizeof *to);
     if (plan)
-        call->subject->freqs_destroy(plan);
+        call->implementation->freqs_destroy(plan);
     return copy;
 }
 
@@ -238,7 +239,8 @@ static float *run_at_places(struct kept *kept, const struct change *change)
     struct call call;
     float *got = NULL;
     kept->places.n = 0;
-    if (call_create_by(kept->t->run->subject, &call, &change->problem, &memory) == POSENC_OK) {
+    if (call_create_by(kept->t->run->implementation, &call, &change->problem, &memory) ==
+        POSENC_OK) {
         got = run_call(kept, &call, change, false);
         call_destroy(&call);
     }
@@ -263,7 +265,7 @@ static const char *name_of(const struct change *change)
 static void check_change(struct kept *kept, const struct change *base,
                          const struct change *change, struct call *own)
 {
-    if (call_create_by(kept->t->run->subject, own, &change->problem, &memory_plain) !=
+    if (call_create_by(kept->t->run->implementation, own, &change->problem, &memory_plain) !=
         POSENC_OK)
         return;
     float *want = run_call(kept, own, change, true);
@@ -294,7 +296,7 @@ static void check_problem(struct tally *t, struct problem p)
     }
     t->problem = NULL;
     for (int i = 0; i < n; i++)
-        if (own[i].subject)
+        if (own[i].implementation)
             call_destroy(&own[i]);
     places_free(&kept.places);
 }

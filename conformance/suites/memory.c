@@ -175,7 +175,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
         struct memory memory = guard_memory(s->guard, places[i].mode);
         if (i > 0 && !s->run->options->full)
             memory.seal = NULL; /* what is written to inputs then counts as a canary's */
-        enum posenc_status made = call_create_by(s->run->subject, &call, &p, &memory);
+        enum posenc_status made = call_create_by(s->run->implementation, &call, &p, &memory);
         if (made != POSENC_OK) {
             /* An empty dimension may be refused; anything else must be made. */
             char text[200];

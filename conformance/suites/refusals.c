@@ -195,8 +195,8 @@ static void check_argument(struct tally *t, const struct problem *p,
         snprintf(what, sizeof what, "%s %g at byte %zu", m->name, of.value, of.parameter->to);
     else if (of.value != 0.0)
         snprintf(what, sizeof what, "%g %s", of.value, m->name);
-    const struct call *before = tally_call(t, t->run->subject, p);
-    struct call *call = before ? tally_call(t, t->run->subject, p) : NULL;
+    const struct call *before = tally_call(t, t->run->implementation, p);
+    struct call *call = before ? tally_call(t, t->run->implementation, p) : NULL;
     if (!call)
         return;
     if (m->make)
@@ -348,7 +348,8 @@ static void check_arguments(struct tally *t, const struct problem *p)
 {
     const struct signature *s = signature_of(p->kernel);
     struct call made;
-    if (!require(t, call_create_by(t->run->subject, &made, p, &memory_plain) == POSENC_OK,
+    if (!require(t,
+                 call_create_by(t->run->implementation, &made, p, &memory_plain) == POSENC_OK,
                  "the call was not made"))
         return;
     CHECK(size_zero, 0);

@@ -44,7 +44,7 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
     const struct suite_run *run = t->run;
     const struct memory memory = guard_memory(guard, mode);
     const enum posenc_status made =
-        call_create_by(run->subject, &call, &line->problem, &memory);
+        call_create_by(run->implementation, &call, &line->problem, &memory);
     t->problem = &line->problem;
     if (made == POSENC_ERR_MEMORY && is_far(line->name))
         return false;

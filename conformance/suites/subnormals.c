@@ -160,7 +160,8 @@ static int64_t check_size(struct tally *t, struct problem p)
     struct parts parts = { .t = t, .whole = &call };
     p = with_small_scale(p);
     p.in_place = p.accumulate = false;
-    if (!require(t, call_create_by(t->run->subject, &call, &p, &memory_plain) == POSENC_OK,
+    if (!require(t,
+                 call_create_by(t->run->implementation, &call, &p, &memory_plain) == POSENC_OK,
                  "the call was not made"))
         return 0;
     t->problem = &p;

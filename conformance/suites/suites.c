@@ -15,20 +15,21 @@ static const struct suite suites[] = {
     { "problem", suite_problem },
 };
 
-size_t conf_run_subject(const struct subject *subject, const struct conf_options *options,
-                        conf_sink *sink, void *user)
+size_t conf_run_implementation(const struct implementation *implementation,
+                               const struct conf_options *options, conf_sink *sink, void *user)
 {
-    return engine_run(suites, sizeof suites / sizeof *suites, subject, options, sink, user);
+    return engine_run(suites, sizeof suites / sizeof *suites, implementation, options, sink,
+                      user);
 }
 
 size_t conf_run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
                        const struct conf_options *options, conf_sink *sink, void *user)
 {
-    const struct subject subject = subject_of(backend);
+    const struct implementation implementation = implementation_of(backend);
     struct conf_options alone = *options;
     memset(alone.kernels, 0, sizeof alone.kernels);
     alone.kernels[kernel] = true;
-    return conf_run_subject(&subject, &alone, sink, user);
+    return conf_run_implementation(&implementation, &alone, sink, user);
 }
 
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,

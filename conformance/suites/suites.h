@@ -33,11 +33,11 @@ void require_modes(struct tally *t, struct call *call, struct guard *guard);
 /* What a call of one problem does that kernels may not do. */
 void conduct_sweep(struct suite_run *run, const struct problem *problem);
 
-/* Runs them on one subject; for one kernel of a backend with the library's functions; for each
+/* Runs them on one implementation; for one kernel of a backend with the library's functions; for each
  * kernel that the options ask for, on n such backends one after the other, for whom the oracle
  * then answers once.  The number of failed or crashed results. */
-size_t conf_run_subject(const struct subject *subject, const struct conf_options *options,
-                        conf_sink *sink, void *user);
+size_t conf_run_implementation(const struct implementation *implementation,
+                               const struct conf_options *options, conf_sink *sink, void *user);
 size_t conf_run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
                        const struct conf_options *options, conf_sink *sink, void *user);
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
