@@ -81,7 +81,7 @@ static void worst_place(const struct call *call, const struct vector_case *c, in
                         int64_t *row, int64_t *column)
 {
     /* of a rotation, ulp of the result say more about cancellation than about the kernel */
-    bool rotation = kernel_turns(c->problem.kernel);
+    bool rotation = kernel_rotates(c->problem.kernel);
     double worst = -1.0;
     for (int64_t r = 0; r < c->rows[o]; r++) {
         const float *got = call_row(call, o, r);

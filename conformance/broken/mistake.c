@@ -20,7 +20,7 @@ static bool in_place_by_position(enum posenc_kernel kernel)
 }
 static bool has_heads(enum posenc_kernel kernel)
 {
-    return kernel_on_scores(kernel) || kernel_turns(kernel);
+    return kernel_on_scores(kernel) || kernel_rotates(kernel);
 }
 /* In the first output. */
 static bool has_batches(enum posenc_kernel kernel)

@@ -224,7 +224,7 @@ static void judge_pairs(struct judging *j)
 {
     const int64_t pairs = j->f->extent[DIM_PAIR], channels = j->f->extent[DIM_CHANNEL],
                   offset = j->f->problem.rotary_offset;
-    if (!kernel_turns(j->f->kernel) || pairs < 0 || channels < 0)
+    if (!kernel_rotates(j->f->kernel) || pairs < 0 || channels < 0)
         return;
     must(j, 2 * pairs > channels, STATUS(ROTARY_DIM));
     must(j, offset < 0 || offset > channels - 2 * pairs, STATUS(ROTARY_DIM));

@@ -119,7 +119,7 @@ void compare_next(struct comparison *c, const struct call *call,
     settle(c);
     c->call = call;
     c->stored = output_dtype(&call->problem);
-    if (kernel_turns(kernel)) {
+    if (kernel_rotates(kernel)) {
         c->how = COMPARE_PAIR;
         c->limit = signature_of(kernel)->most_error(&call->problem, backend->fused);
     }
@@ -222,7 +222,7 @@ static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;
     return c->how == COMPARE_PAIR && signature_of(p->kernel)->copies &&
-           !problem_turning(p, column).turns;
+           !problem_rotation(p, column).rotates;
 }
 
 /* Infinity by overflow of a 16-bit type is not a difference of classes. */
@@ -295,7 +295,7 @@ void compare_peers(struct comparison *c, struct comparison *peer, const struct c
 /* Returns the larger result of the pair that a channel is rotated in, or its own. */
 static double larger_of_pair(const struct problem *p, const float *row, int64_t channel)
 {
-    const int64_t other = problem_turning(p, channel).partner;
+    const int64_t other = problem_rotation(p, channel).partner;
     return fmax(fabs((double)row[channel]), fabs((double)row[other]));
 }
 
@@ -341,7 +341,7 @@ void compare_beside(struct comparison *c, const struct comparison *peer, int o, 
 void compare_call(struct comparison *c, const double *const *given)
 {
     const struct call *call = c->call;
-    const bool answered = !given || kernel_turns(call->problem.kernel);
+    const bool answered = !given || kernel_rotates(call->problem.kernel);
     struct answer *answer = answered ? answer_take(call) : NULL;
     const bool ready = require(c->tally, answer || !answered, "out of memory");
     for (int o = 0; ready && o < call->n_outputs; o++)

@@ -148,7 +148,7 @@ static bool attend_encoded(struct tally *t, const struct problem *p, const struc
         (call->n_outputs == 2 ? turn : encode)(&tokens, call);
         scores = products(&tokens);
     }
-    const bool turns = call->n_outputs == 2 || kernel_turns(p->kernel);
+    const bool turns = call->n_outputs == 2 || kernel_rotates(p->kernel);
     *out = attend(&scores, turns ? x : &tokens);
     if (by_column)
         add_values(out, call);

@@ -58,7 +58,7 @@ static void edit_normed(struct call *call, const void *norm)
  * that of a product, which is no larger than the pair is long. */
 static double reach(const struct problem *p, const float *row, int64_t k)
 {
-    const double length = hypot((double)row[k], (double)row[problem_turning(p, k).partner]);
+    const double length = hypot((double)row[k], (double)row[problem_rotation(p, k).partner]);
     return 2.0 * signature_of(p->kernel)->most_error(p, false) *
            ulp_of(POSENC_F32, 2.0 * length);
 }

@@ -21,12 +21,12 @@ double complex pair_turned(double angle) { return pair_with(cos(angle), sin(angl
 
 int64_t n_pairs(const struct problem *p)
 {
-    return (kernel_turns(p->kernel) ? p->rotary_dim : p->freqs.dim) / 2;
+    return (kernel_rotates(p->kernel) ? p->rotary_dim : p->freqs.dim) / 2;
 }
 
 struct pair_columns pair_columns(const struct problem *p, int64_t i)
 {
-    const bool turns = kernel_turns(p->kernel);
+    const bool turns = kernel_rotates(p->kernel);
     const int64_t from = p->rotary_offset, half = n_pairs(p);
     if (turns && kernel_pairs_adjacent(p->kernel))
         return (struct pair_columns){ from + 2 * i, from + 2 * i + 1 };

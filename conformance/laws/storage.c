@@ -25,10 +25,10 @@
  * at least its larger product. */
 static double apart_by_contraction(const struct problem *p, const float *row, int64_t column)
 {
-    const struct turning turning = problem_turning(p, column);
-    if (!turning.turns)
+    const struct channel_rotation rotation = problem_rotation(p, column);
+    if (!rotation.rotates)
         return 0.0;
-    return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[turning.partner]));
+    return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[rotation.partner]));
 }
 
 /* Any NaN for a NaN, but for the one that says that nobody wrote. */

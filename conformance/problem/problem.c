@@ -44,7 +44,7 @@ bool kernel_takes_x(enum posenc_kernel kernel) { return listed[kernel].x != NONE
 bool kernel_in_place(enum posenc_kernel kernel) { return listed[kernel].x == IN_PLACE; }
 bool kernel_on_scores(enum posenc_kernel kernel) { return listed[kernel].rows == QUERIES; }
 bool kernel_has_plan(enum posenc_kernel kernel) { return listed[kernel].angles == PLANNED; }
-bool kernel_turns(enum posenc_kernel kernel) { return listed[kernel].pairs != ALONE; }
+bool kernel_rotates(enum posenc_kernel kernel) { return listed[kernel].pairs != ALONE; }
 
 bool kernel_pairs_adjacent(enum posenc_kernel kernel)
 {
@@ -53,18 +53,18 @@ bool kernel_pairs_adjacent(enum posenc_kernel kernel)
 
 /* ---- Channels that rotate ---- */
 
-struct turning problem_turning(const struct problem *p, int64_t channel)
+struct channel_rotation problem_rotation(const struct problem *p, int64_t channel)
 {
     const int64_t half = p->rotary_dim / 2, i = channel - p->rotary_offset;
     const bool adjacent = kernel_pairs_adjacent(p->kernel);
-    if (!kernel_turns(p->kernel) || i < 0 || i >= 2 * half)
-        return (struct turning){ .partner = channel };
+    if (!kernel_rotates(p->kernel) || i < 0 || i >= 2 * half)
+        return (struct channel_rotation){ .partner = channel };
     const bool second = adjacent ? i % 2 == 1 : i >= half;
     const int64_t step = adjacent ? 1 : half;
-    return (struct turning){ .turns = true,
-                             .second = second,
-                             .pair = adjacent ? i / 2 : i % half,
-                             .partner = second ? channel - step : channel + step };
+    return (struct channel_rotation){ .rotates = true,
+                                      .second = second,
+                                      .pair = adjacent ? i / 2 : i % half,
+                                      .partner = second ? channel - step : channel + step };
 }
 
 /* ---- Positions ---- */

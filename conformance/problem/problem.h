@@ -176,17 +176,17 @@ bool kernel_on_scores(enum posenc_kernel kernel); /* rows are queries, not token
 bool kernel_has_plan(enum posenc_kernel kernel);  /* has frequencies */
 
 /* Returns true if the kernel rotates pairs of channels by the cos and sin that it is given. */
-bool kernel_turns(enum posenc_kernel kernel);
+bool kernel_rotates(enum posenc_kernel kernel);
 
 /* Returns true if the channels of a pair are adjacent, false if half the rotary channels apart. */
 bool kernel_pairs_adjacent(enum posenc_kernel kernel);
 
 /* Place of a channel in its pair. A channel that is left unrotated is its own partner. */
-struct turning {
-    bool turns, second;
+struct channel_rotation {
+    bool rotates, second;
     int64_t pair, partner;
 };
-struct turning problem_turning(const struct problem *problem, int64_t channel);
+struct channel_rotation problem_rotation(const struct problem *problem, int64_t channel);
 
 /* Returns true if calls may have several batches. A bias needs an input that differs by batch. */
 bool kernel_has_batch(enum posenc_kernel kernel);

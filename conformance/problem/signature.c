@@ -54,7 +54,7 @@ int64_t problem_extent(const struct problem *p, enum dim dim)
     case DIM_CHANNEL:
         return s->channels ? member(p, s->channels) : 0;
     case DIM_PAIR:
-        return s->turning ? (member(p, s->turning) + 1) / 2 : 0;
+        return s->rotary ? (member(p, s->rotary) + 1) / 2 : 0;
     case DIM_ROW:
         return s->rows ? s->rows(p) : p->rows;
     case DIM_COLUMN:

@@ -128,7 +128,7 @@ struct signature {
     size_t computed; /* a 64-bit argument that `finish` sets; 0: none */
 
     /* Members of struct problem that count channels, and channels that form pairs; 0: none. */
-    size_t channels, turning;
+    size_t channels, rotary;
     /* Rotations: the error limit of a channel in ulp of its larger product, with or without a fused
      * product; true if unrotated channels are copies of x; true if a channel depends on its whole
      * head. */

@@ -75,7 +75,7 @@ static void check_tensors(void)
         for (int i = 0; i < tensor_dims(row); i++) {
             const enum dim dim = row->dims[i];
             expect(dim != DIM_CHANNEL || s->channels, row->name, "what do channels count?");
-            expect(dim != DIM_PAIR || s->turning, row->name, "what do pairs count?");
+            expect(dim != DIM_PAIR || s->rotary, row->name, "what do pairs count?");
             expect(dim != DIM_COLUMN || s->columns, row->name, "what do columns count?");
         }
         expect(!tensor || tensor_dims(row) >= 2, row->name, "no dimensions");

@@ -125,8 +125,7 @@ static void agree(const struct plan *plan, const struct choice *choice, struct p
             is_held(plan, choice, "mrope_grid")) {
             p->freqs.scaling = POSENC_SCALING_NONE;
             p->freqs.convention = POSENC_EXPONENT;
-        } else if (signature_of(p->kernel)->turning &&
-                   p->freqs.scaling != POSENC_SCALING_NONE) {
+        } else if (signature_of(p->kernel)->rotary && p->freqs.scaling != POSENC_SCALING_NONE) {
             p->freqs.mrope_layout = POSENC_MROPE_CHUNKED;
         }
     }

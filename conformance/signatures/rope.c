@@ -31,7 +31,7 @@ const struct signature signature_rope = {
                  POSITIONS(rope) },
     .parameters = { PARAMETER(rope, transpose), PARAMETER(rope, rotary_offset) },
     .channels = MEMBER(dim),
-    .turning = MEMBER(rotary_dim),
+    .rotary = MEMBER(rotary_dim),
     .most_error = most_error,
     .copies = true,
     .fields =

@@ -9,7 +9,7 @@ const struct signature signature_rope_table = {
                  { OUT(rope_table, sin), PAIRS },
                  POSITIONS(rope_table) },
     .freqs = ARGUMENT(rope_table, freqs),
-    .turning = MEMBER(freqs.dim),
+    .rotary = MEMBER(freqs.dim),
     .fields = FIELDS_PLAN "rotary_dim xpos_scale_base xpos_centre xpos_inverse",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },

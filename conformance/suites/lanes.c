@@ -28,9 +28,9 @@ static float poison(int64_t i)
 /* The unit a column belongs to: a pair for rotations and tables, else the column itself. */
 static int64_t unit_of(const struct problem *p, int64_t column)
 {
-    const struct turning turning = problem_turning(p, column);
-    if (turning.turns)
-        return turning.pair;
+    const struct channel_rotation rotation = problem_rotation(p, column);
+    if (rotation.rotates)
+        return rotation.pair;
     if (signature_of(p->kernel)->channels != MEMBER(freqs.dim))
         return column;
     const int64_t half = p->freqs.dim / 2;

@@ -61,9 +61,9 @@ static bool is_empty(const struct problem *p)
 {
     if (kernel_on_scores(p->kernel))
         return p->queries < 1 || p->keys < 1;
-    return kernel_has_plan(p->kernel) ? p->freqs.dim < 1
-           : kernel_turns(p->kernel)  ? p->rotary_dim < 1
-                                      : p->dim < 1;
+    return kernel_has_plan(p->kernel)  ? p->freqs.dim < 1
+           : kernel_rotates(p->kernel) ? p->rotary_dim < 1
+                                       : p->dim < 1;
 }
 
 /* ---- One call ---- */
@@ -265,7 +265,7 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
             p.distances = 0;
             if (p.relative == RELATIVE_TRANSFORMER_XL)
                 p.query_offset = p.keys - p.queries;
-            if (of_heads ? kernel_turns(kernel) || kernel_on_scores(kernel)
+            if (of_heads ? kernel_rotates(kernel) || kernel_on_scores(kernel)
                          : !signature_of(kernel)->settle) /* else queries follow from others */
                 sweep_typed(s, p, s->run->options->full ? PLACES : ENDS);
         }

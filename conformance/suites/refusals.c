@@ -356,7 +356,7 @@ static void check_arguments(struct tally *t, const struct problem *p)
     CHECK(size_odd, 0);
     if (s->freqs)
         CHECK(no_plan, 0);
-    if (kernel_turns(p->kernel))
+    if (kernel_rotates(p->kernel))
         CHECK(too_wide, 0);
     if (s->computed) {
         CHECK(computed_late, 0);
@@ -476,7 +476,7 @@ void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
         check_overlap(&t, &p);
         tally_end(&t);
     }
-    if (signature_of(kernel)->turning && kernel_has_plan(kernel) &&
+    if (signature_of(kernel)->rotary && kernel_has_plan(kernel) &&
         tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "plans-refused")) {
         check_plans(&t);
         tally_end(&t);
