@@ -107,7 +107,7 @@ static void change_rotation(struct entered *e)
     if (SLIP(tail_not_copied))
         a->x.shape[3] = a->out.shape[3] = a->rotary_offset + 2 * a->cos.shape[1];
     if (SLIP(head_not_copied)) {
-        skip_channels(owned(&a->x), a->rotary_offset);
+        skip_channels(input_as_writable(&a->x), a->rotary_offset);
         skip_channels(&a->out, a->rotary_offset);
         a->rotary_offset = 0;
     }

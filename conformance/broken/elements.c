@@ -17,7 +17,7 @@ struct place {
 
 static float in_table(const struct posenc_const_tensor *table, int64_t row, int64_t column)
 {
-    return ((const float *)storage_row(owned(table), row))[column];
+    return ((const float *)storage_row(input_as_writable(table), row))[column];
 }
 
 /* The nearest of n columns. */
@@ -150,7 +150,8 @@ static float window(const struct place *at)
 static float relative(const struct place *at)
 {
     const struct posenc_relative_args *a = &at->e->args.relative;
-    const struct posenc_tensor *c2p = owned(&a->c2p), *p2c = owned(&a->p2c);
+    const struct posenc_tensor *c2p = input_as_writable(&a->c2p),
+                               *p2c = input_as_writable(&a->p2c);
     const int64_t columns = (c2p->data ? c2p : p2c)->shape[3], keys = a->out.shape[3];
     /* Counted from the other end: keys after the query for those before it. */
     const int64_t from =

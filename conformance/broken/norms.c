@@ -107,10 +107,10 @@ void enter_norm(struct entered *e)
     for (int64_t k = 0; k < shape[0] * shape[1]; k++) {
         const int64_t b = k / shape[1], t = k % shape[1];
         const int64_t row = (int64_t)position_on(&a->positions, b, t, 0);
-        n.cosines = storage_row(owned(&a->cos), row);
-        n.sines = storage_row(owned(&a->sin), row);
+        n.cosines = storage_row(input_as_writable(&a->cos), row);
+        n.sines = storage_row(input_as_writable(&a->sin), row);
         for (int64_t h = 0; h < heads; h++) {
-            memcpy(n.token + h * dim, row_at(owned(&a->x), b, t, h),
+            memcpy(n.token + h * dim, row_at(input_as_writable(&a->x), b, t, h),
                    (size_t)dim * sizeof(float));
             if (SLIP(centred))
                 centre(n.token + h * dim, dim);

@@ -69,10 +69,10 @@ void enter_rotation(struct entered *e)
     for (int64_t k = 0; k < a->out.shape[0] * tokens * heads; k++) {
         const int64_t b = k / heads / tokens, t = k / heads % tokens;
         const int64_t row = (int64_t)position_on(&a->positions, b, t, 0);
-        r.x = row_at(owned(&a->x), b, t, k % heads) + from;
+        r.x = row_at(input_as_writable(&a->x), b, t, k % heads) + from;
         r.out = row_at(&a->out, b, t, k % heads) + from;
-        r.cosines = storage_row(owned(&a->cos), row);
-        r.sines = storage_row(owned(&a->sin), row);
+        r.cosines = storage_row(input_as_writable(&a->cos), row);
+        r.sines = storage_row(input_as_writable(&a->sin), row);
         for (int64_t c = -from; c < r.rest; c++)
             if (c < 0 || c >= 2 * r.half)
                 r.out[c] = r.x[c];

@@ -96,9 +96,9 @@ static void edit_content(struct call *call, const void *user)
         place_put(at, (float)content->x->at[at.row % content->x->rows][at.column]);
     if (!call->c2p && !call->p2c)
         return;
-    for (EACH_PLACE(at, owned(&call->args.relative.c2p)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.relative.c2p)))
         place_put(at, term(content->tokens, at));
-    for (EACH_PLACE(at, owned(&call->args.relative.p2c)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.relative.p2c)))
         place_put(at, term(content->tokens, at));
 }
 

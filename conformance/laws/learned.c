@@ -126,7 +126,7 @@ struct fairseq {
 static void edit_fairseq(struct call *call, const void *user)
 {
     const struct fairseq *fairseq = user;
-    for (EACH_PLACE(at, owned(&call->args.learned.table)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.learned.table)))
         place_put(at, at.row == fairseq->padding_idx
                           ? 0.0f
                           : call_row(fairseq->table, 0, at.row)[at.column]);

@@ -29,9 +29,9 @@
 static void edit_columns(struct call *call, const void *user)
 {
     (void)user;
-    for (EACH_PLACE(at, owned(&call->args.relative.c2p)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.relative.c2p)))
         place_put(at, (float)at.column);
-    for (EACH_PLACE(at, owned(&call->args.relative.p2c)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.relative.p2c)))
         place_put(at, (float)(1000 * at.column));
 }
 
@@ -251,8 +251,8 @@ static void law_broken_line(struct tally *t, const struct problem *p)
 static void edit_no_content(struct call *call, const void *user)
 {
     (void)user;
-    repeat_rows(owned(&call->args.relative.c2p), 1);
-    repeat_rows(owned(&call->args.relative.p2c), 1);
+    repeat_rows(input_as_writable(&call->args.relative.c2p), 1);
+    repeat_rows(input_as_writable(&call->args.relative.p2c), 1);
     edit_x(call, &one);
 }
 

@@ -119,9 +119,9 @@ static uint64_t random_at(struct place at)
 static void edit_any_angles(struct call *call, const void *user)
 {
     (void)user;
-    for (EACH_PLACE(at, owned(&call->args.rope.cos)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.rope.cos)))
         place_put(at, 0.5f + (float)(random_at(at) >> 40) * 0x1p-24f);
-    for (EACH_PLACE(at, owned(&call->args.rope.sin)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.rope.sin)))
         place_put(at, (float)(random_at(at) & 0xffffff) * 0x1p-24f -
                           (float)(random_at(at) >> 32 & 1));
 }
@@ -145,9 +145,9 @@ static void compare_gradient(struct tally *t, const struct call *y, const struct
 static void edit_angle(struct call *call, const void *user)
 {
     const double complex *z = user;
-    for (EACH_PLACE(at, owned(&call->args.rope.cos)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.rope.cos)))
         place_put(at, (float)creal(*z));
-    for (EACH_PLACE(at, owned(&call->args.rope.sin)))
+    for (EACH_PLACE(at, input_as_writable(&call->args.rope.sin)))
         place_put(at, (float)cimag(*z));
 }
 

@@ -118,7 +118,8 @@ static bool draw_normal(uint64_t seed, double deviation, void *to)
 static void edit_drawn(struct call *call, const void *seed)
 {
     draw_normal(1, 1.0, call_x(call)->data);
-    draw_normal(*(const uint64_t *)seed, 0.02, owned(&call->args.learned.table)->data);
+    draw_normal(*(const uint64_t *)seed, 0.02,
+                input_as_writable(&call->args.learned.table)->data);
 }
 
 /* Tokens of deviation 1 and a table of deviation 0.02: from one seed the sum is 1.02 times the

@@ -43,7 +43,7 @@ void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float 
 
 /* Returns an input tensor as a writable one, for code that owns its memory. Both structs have the
  * same members. Files that include this are compiled without strict aliasing. */
-static inline struct posenc_tensor *owned(const struct posenc_const_tensor *input)
+static inline struct posenc_tensor *input_as_writable(const struct posenc_const_tensor *input)
 {
     return (struct posenc_tensor *)(uintptr_t)input;
 }
