@@ -195,11 +195,11 @@ static bool refuse(const struct problem *problem, bool outputs, double is, doubl
     if (most > 0)
         snprintf(accepted, sizeof accepted, ": expected %s of at most %" PRId64, field.name,
                  most);
-    return tell_wrong(error,
-                      "%s=%" PRId64 ": the call has %.4g %s; at most %.4g, %s, are possible%s",
-                      *field.name ? field.name : "sizes",
-                      *field.name ? (int64_t)field_get(&field, problem, 0) : 0, is, what, limit,
-                      whom, accepted);
+    return write_error(error,
+                       "%s=%" PRId64 ": the call has %.4g %s; at most %.4g, %s, are possible%s",
+                       *field.name ? field.name : "sizes",
+                       *field.name ? (int64_t)field_get(&field, problem, 0) : 0, is, what,
+                       limit, whom, accepted);
 }
 
 bool problem_within(const struct problem *problem, const struct problem_limits *limits,
@@ -210,9 +210,9 @@ bool problem_within(const struct problem *problem, const struct problem_limits *
     if (find_excess(problem, &field, &value, &most)) {
         char name[FIELD_TEXT];
         field_name(&field, name);
-        return tell_wrong(error,
-                          "%s=%" PRId64 ": expected at most %" PRId64 " on either side of 0",
-                          name, value, most);
+        return write_error(error,
+                           "%s=%" PRId64 ": expected at most %" PRId64 " on either side of 0",
+                           name, value, most);
     }
     const double bytes = sum(problem, false), values = sum(problem, true);
     if (bytes > limits->bytes)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool tell_wrong(char error[NOTATION_ERROR], const char *format, ...)
+bool write_error(char error[NOTATION_ERROR], const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -257,7 +257,7 @@ static bool refuse(const struct field *field, const char *text, char error[NOTAT
     char what[192], name[FIELD_TEXT];
     expected(field, what, sizeof what);
     field_name(field, name);
-    return tell_wrong(error, "%s=%.100s: expected %s", name, text, what);
+    return write_error(error, "%s=%.100s: expected %s", name, text, what);
 }
 
 /* Sets a list in an array of its own. Its length must agree with other fields. */
@@ -269,11 +269,11 @@ static bool set_list(const struct field *field, struct problem *problem, const u
         problem->tokens = n;
     memcpy((char *)problem + field->offset, &list, sizeof list);
     const int64_t length = expected_length(field, problem);
-    return n == length || tell_wrong(error,
-                                     "%s has %" PRId64 " elements; expected %" PRId64
-                                     ", as %s=%" PRId64 " says",
-                                     field->name, n, length, positions ? "tokens" : "its dim",
-                                     positions ? problem->tokens : problem->freqs.dim);
+    return n == length || write_error(error,
+                                      "%s has %" PRId64 " elements; expected %" PRId64
+                                      ", as %s=%" PRId64 " says",
+                                      field->name, n, length, positions ? "tokens" : "its dim",
+                                      positions ? problem->tokens : problem->freqs.dim);
 }
 
 bool field_read(const struct field *field, struct problem *problem, const char *text,
@@ -288,7 +288,7 @@ bool field_read(const struct field *field, struct problem *problem, const char *
     else if (n > (field->list == LIST_NONE ? 1 : N_SECTIONS))
         return refuse(field, text, error);
     if (!list)
-        return tell_wrong(error, "%s: no memory for %" PRId64 " elements", field->name, n);
+        return write_error(error, "%s: no memory for %" PRId64 " elements", field->name, n);
     const char *at = text;
     for (int64_t i = 0; i < n; i++, at++)
         if (!read_value(field, at, &at, &list[i]))

@@ -70,8 +70,8 @@ __attribute__((format(printf, 4, 5))) size_t append(char *text, size_t room, siz
                                                     const char *format, ...);
 
 /* Writes a message and returns false. */
-__attribute__((format(printf, 2, 3))) bool tell_wrong(char error[NOTATION_ERROR],
-                                                      const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool write_error(char error[NOTATION_ERROR],
+                                                       const char *format, ...);
 
 /* ---- Scaling families ---- */
 

@@ -65,11 +65,12 @@ static bool add_setting(struct statement *s, const struct setting *setting,
     const int before = find_setting(s, field);
     complaint->at = setting->at;
     if (before >= 0)
-        return tell_wrong(complaint->message, "%.60s=%.100s: %.60s was given before, as %.100s",
-                          field, value, field, s->settings[before].value);
+        return write_error(complaint->message,
+                           "%.60s=%.100s: %.60s was given before, as %.100s", field, value,
+                           field, s->settings[before].value);
     if (s->n == MOST_SETTINGS)
-        return tell_wrong(complaint->message, "%.60s=%.100s: a line has at most %d fields",
-                          field, value, MOST_SETTINGS - 1);
+        return write_error(complaint->message, "%.60s=%.100s: a line has at most %d fields",
+                           field, value, MOST_SETTINGS - 1);
     s->settings[s->n++] = *setting;
     return true;
 }
@@ -84,8 +85,8 @@ static bool take_apart(struct statement *s, char *text, bool has_kernel, bool ha
     for (int i = 0; text; i++) {
         if (i == N_COLUMNS) {
             complaint->at = text;
-            return tell_wrong(complaint->message,
-                              "|%.100s: expected at most | flags | note | source", text);
+            return write_error(complaint->message,
+                               "|%.100s: expected at most | flags | note | source", text);
         }
         s->columns[i] = text_piece(&text, '|');
     }
@@ -104,8 +105,8 @@ static bool take_apart(struct statement *s, char *text, bool has_kernel, bool ha
             s->name = word;
         else {
             complaint->at = word;
-            return tell_wrong(complaint->message,
-                              "%.100s: expected field=value, such as tokens=3", word);
+            return write_error(complaint->message,
+                               "%.100s: expected field=value, such as tokens=3", word);
         }
     }
     return true;
@@ -136,10 +137,10 @@ static bool refuse_name(char *error, const char *what, const char *word,
     char all[MOST_NAMES] = "";
     size_t length = 0;
     if (meant)
-        return tell_wrong(error, "%.100s: no %s; did you mean %s?", word, what, meant);
+        return write_error(error, "%.100s: no %s; did you mean %s?", word, what, meant);
     for (int i = 0; i < n; i++)
         length = append(all, sizeof all, length, " %s", names[i]);
-    return tell_wrong(error, "%.60s: no %s; expected one of%s", word, what, all);
+    return write_error(error, "%.60s: no %s; expected one of%s", word, what, all);
 }
 
 static bool refuse_kernel(const char *word, char *error)
@@ -177,8 +178,8 @@ static bool check_lists(const struct problem *base, const struct problem *proble
             memcmp((const char *)base + field.offset, (const char *)problem + field.offset,
                    sizeof(void *)) == 0 &&
             field_length(&field, base) != field_length(&field, problem))
-            return tell_wrong(error, "%s: not given: expected %" PRId64 " elements", field.name,
-                              field_length(&field, problem));
+            return write_error(error, "%s: not given: expected %" PRId64 " elements",
+                               field.name, field_length(&field, problem));
     return true;
 }
 
@@ -239,14 +240,14 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
     struct complaint complaint = { .message = error };
     char *copy = arena_text(arena, text, strlen(text));
     if (!copy)
-        return tell_wrong(error, "no memory for a line of %zu characters", strlen(text));
+        return write_error(error, "no memory for a line of %zu characters", strlen(text));
     if (!take_apart(&s, copy, true, true, &complaint))
         return false;
     if (find_setting(&s, kernel_field_name) < 0)
-        return tell_wrong(error,
-                          "\"%.100s\" begins with no kernel; expected one, a name if you "
-                          "like, and field=value ...",
-                          text);
+        return write_error(error,
+                           "\"%.100s\" begins with no kernel; expected one, a name if you "
+                           "like, and field=value ...",
+                           text);
     return make_line(&s, &no_with, base, line, arena, &complaint);
 }
 
@@ -270,11 +271,11 @@ static bool each_turn(struct reader *r, struct statement *s, int i, bool turn(st
     if (i == s->n)
         return ++r->turns <= MOST_TURNS
                    ? turn(r)
-                   : tell_wrong(r->complaint.message, "alternatives of more than %d problems",
-                                MOST_TURNS);
+                   : write_error(r->complaint.message, "alternatives of more than %d problems",
+                                 MOST_TURNS);
     const char *all = s->settings[i].value;
     char *rest = arena_text(&r->list->arena, all, strlen(all));
-    bool good = rest || tell_wrong(r->complaint.message, "no memory for alternatives");
+    bool good = rest || write_error(r->complaint.message, "no memory for alternatives");
     while (good && rest) {
         s->settings[i].value = either(text_piece(&rest, '/'), NULL);
         good = each_turn(r, s, i + 1, turn);
@@ -304,7 +305,7 @@ static bool add_problem(struct reader *r)
     list->lines =
         arena_grow(&list->arena, list->lines, list->n, &list->room, sizeof *list->lines);
     if (!list->lines)
-        return tell_wrong(r->complaint.message, "no memory for %zu problems", list->n);
+        return write_error(r->complaint.message, "no memory for %zu problems", list->n);
     if (!make_line(&all, with, NULL, &list->lines[list->n], &list->arena, &r->complaint))
         return false;
     list->n++;
@@ -349,8 +350,8 @@ static bool end_with(struct reader *r)
         const struct statement *line = &r->lines[r->n_lines - 1];
         r->complaint.at = line->at;
         if (!line->taken)
-            return tell_wrong(r->complaint.message,
-                              "this line has no alternative in common with its `with`");
+            return write_error(r->complaint.message,
+                               "this line has no alternative in common with its `with`");
     }
     return true;
 }
@@ -367,11 +368,11 @@ static bool read_statement(struct reader *r, char *text, int number)
         return false;
     r->complaint.at = s.at;
     if (!s.name)
-        return tell_wrong(r->complaint.message, "no name; expected %sname and field=value ...",
-                          has_kernel ? "" : "kernel, ");
+        return write_error(r->complaint.message, "no name; expected %sname and field=value ...",
+                           has_kernel ? "" : "kernel, ");
     r->lines = arena_grow(&r->list->arena, r->lines, r->n_lines, &r->room, sizeof *r->lines);
     if (!r->lines)
-        return tell_wrong(r->complaint.message, "no memory for this line");
+        return write_error(r->complaint.message, "no memory for this line");
     r->lines[r->n_lines++] = s;
     return true;
 }
@@ -411,11 +412,11 @@ bool notation_read_file(const char *text, const char *path, struct problem_list 
     struct reader r = { .list = list, .complaint = { why, copy }, .with.at = copy };
     int line, column;
     if (!copy)
-        return tell_wrong(error, "%.120s: no memory for this file", path);
+        return write_error(error, "%.120s: no memory for this file", path);
     if (read_lines(&r, copy))
         return true;
     find_place(text, (size_t)(r.complaint.at - copy), &line, &column);
-    return tell_wrong(error, "%.120s:%d:%d: %.850s", path, line, column, why);
+    return write_error(error, "%.120s:%d:%d: %.850s", path, line, column, why);
 }
 
 /* ---- Printing ---- */

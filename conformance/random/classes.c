@@ -229,8 +229,8 @@ bool space_make(struct space *space, enum posenc_kernel kernel, bool narrow, boo
         field_name(&field, name);
         describe(&factor, kernel);
         if (!read_classes(&factor, kernel))
-            return tell_wrong(error, "classes.txt: %s of %s: %.200s", name,
-                              posenc_kernel_name(kernel), lines[factor.line].classes);
+            return write_error(error, "classes.txt: %s of %s: %.200s", name,
+                               posenc_kernel_name(kernel), lines[factor.line].classes);
         if (!narrow && field.names == dtype_names)
             factor.n = 1;
         if (factor.row && tensor_dims(factor.row) < 3)

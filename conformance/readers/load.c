@@ -56,15 +56,15 @@ static bool add_file(struct files *files, const char *name, char *data, size_t b
 {
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
-            return tell_wrong(error, "%s: has %s twice", files->path, name);
+            return write_error(error, "%s: has %s twice", files->path, name);
     if (files->n == MOST_FILES)
-        return tell_wrong(error, "%s: %s is one file too many: expected at most %d",
-                          files->path, name, MOST_FILES);
+        return write_error(error, "%s: %s is one file too many: expected at most %d",
+                           files->path, name, MOST_FILES);
     const char *kept = arena_text(files->arena, name, strlen(name));
     files->file =
         arena_grow(files->arena, files->file, files->n, &files->room, sizeof *files->file);
     if (!kept || !files->file)
-        return tell_wrong(error, "%s: no memory for %s", files->path, name);
+        return write_error(error, "%s: no memory for %s", files->path, name);
     files->file[files->n++] = (struct file){ .name = kept, .data = data, .bytes = bytes };
     return true;
 }
@@ -74,7 +74,7 @@ static struct file *need_file(const struct files *files, const char *name, char 
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
             return &files->file[i];
-    tell_wrong(error, "%s: has no %s", files->path, name);
+    write_error(error, "%s: has no %s", files->path, name);
     return NULL;
 }
 
@@ -97,7 +97,7 @@ static bool read_some(struct files *files, const char *folder, const char *patte
     const size_t before = files->n;
     snprintf(path, sizeof path, "%s/%s", files->path, folder);
     const int n = scandir(path, &entries, NULL, alphasort);
-    bool good = n >= 0 || tell_wrong(error, "%s: %s", path, strerror(errno));
+    bool good = n >= 0 || write_error(error, "%s: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         if (good && fnmatch(pattern, entries[i]->d_name, FNM_PERIOD) == 0)
@@ -106,7 +106,7 @@ static bool read_some(struct files *files, const char *folder, const char *patte
     }
     free(entries);
     if (good && files->n == before)
-        return tell_wrong(error, "%s/%s: expected files %s", files->path, folder, pattern);
+        return write_error(error, "%s/%s: expected files %s", files->path, folder, pattern);
     return good;
 }
 
@@ -148,17 +148,17 @@ static bool take_pack(struct files *files, char *at, size_t bytes, char *error)
     const char *start = at, *end = at + bytes;
     if (bytes < sizeof pack_magic || strncmp(at, pack_magic, strlen(pack_magic)) != 0 ||
         at[strlen(pack_magic)] != '\n')
-        return tell_wrong(error, "%s: is no pack of vectors (%zu bytes; one begins with %s)",
-                          files->path, bytes, pack_magic);
+        return write_error(error, "%s: is no pack of vectors (%zu bytes; one begins with %s)",
+                           files->path, bytes, pack_magic);
     for (at += sizeof pack_magic; at < end; at += size + 1) {
         char *newline = read_head(at, end, name, &size);
         if (!newline)
-            return tell_wrong(error,
-                              "%s: altered at byte %td: expected a name and how many bytes",
-                              files->path, at - start);
+            return write_error(error,
+                               "%s: altered at byte %td: expected a name and how many bytes",
+                               files->path, at - start);
         at = newline + 1;
         if (size >= (size_t)(end - at) || at[size] != '\n')
-            return tell_wrong(
+            return write_error(
                 error, "%s: %s: of %s it has %td bytes where its header says %zu and a newline",
                 files->path, size >= (size_t)(end - at) ? "truncated" : "altered", name,
                 end - at, size);
@@ -187,16 +187,16 @@ static bool right_hash(const struct files *files, const char *line, char *error)
     snprintf(text, sizeof text, "%.*s", n, line);
     if (sscanf(text, "%64[0-9a-f]  %1000[^\n]", said, name) != 2 || strlen(said) != 64 ||
         line[n] != '\n')
-        return tell_wrong(error,
-                          "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
-                          files->path, SUMS, n, line);
+        return write_error(error,
+                           "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
+                           files->path, SUMS, n, line);
     struct file *file = need_file(files, name, error);
     if (!file)
         return false;
     sha256_hex(file->data, file->bytes, hash);
     file->hashed = true;
     return strcmp(hash, said) == 0 ||
-           tell_wrong(
+           write_error(
                error,
                "%s/%s: altered: it has %zu bytes and SHA-256 %s where SHA256SUMS says %s",
                files->path, name, file->bytes, hash, said);
@@ -225,8 +225,8 @@ static bool right_hashes(struct vectors *vectors, const struct files *files, cha
             return false;
     for (size_t i = 0; i < files->n; i++)
         if (!files->file[i].hashed)
-            return tell_wrong(error, "%s/%s: does not list %s", files->path, SUMS,
-                              files->file[i].name);
+            return write_error(error, "%s/%s: does not list %s", files->path, SUMS,
+                               files->file[i].name);
     return true;
 }
 
@@ -239,8 +239,8 @@ static bool read_group(struct vectors *vectors, const char *group, const char *t
     struct problem_list list = { .arena = vectors->arena };
     bool good = notation_read_file(text, path, &list, error);
     if (good && list.n > MOST_CASES - vectors->n)
-        good = tell_wrong(error, "%s: %zu cases: expected at most %d in a set", path,
-                          vectors->n + list.n, MOST_CASES);
+        good = write_error(error, "%s: %zu cases: expected at most %d in a set", path,
+                           vectors->n + list.n, MOST_CASES);
     vectors->arena = list.arena; /* texts of problems live as long as the vectors */
     for (size_t i = 0; i < list.n && good; i++) {
         char why[VECTORS_ERROR] = "no memory";
@@ -252,9 +252,9 @@ static bool read_group(struct vectors *vectors, const char *group, const char *t
         good = to && vectors_set_case(vectors, to, group, &list.lines[i], why);
         for (size_t k = 0; k < vectors->n && good; k++)
             if (strcmp(vectors->cases[k].id, to->id) == 0)
-                good = tell_wrong(why, "there is another case %s", to->id);
+                good = write_error(why, "there is another case %s", to->id);
         if (!good)
-            tell_wrong(error, "%s:%d: %s", path, list.lines[i].number, why);
+            write_error(error, "%s:%d: %s", path, list.lines[i].number, why);
         vectors->n += good;
     }
     return good;
@@ -307,11 +307,11 @@ static bool read_tensors(struct vectors *vectors, const struct files *files, siz
     if (!file)
         return false;
     if (!safetensors_read(&vectors->arena, file->data, file->bytes, &arrays, &n, why))
-        return tell_wrong(error, "%s/%s: %s", files->path, name, why);
+        return write_error(error, "%s/%s: %s", files->path, name, why);
     for (size_t i = first; i < vectors->n; i++)
         if (!set_outputs(vectors, &vectors->cases[i], arrays, n))
-            return tell_wrong(error, "%s/%s: there is no tensor of %s", files->path, name,
-                              vectors->cases[i].id);
+            return write_error(error, "%s/%s: there is no tensor of %s", files->path, name,
+                               vectors->cases[i].id);
     return true;
 }
 

@@ -90,7 +90,7 @@ bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
     const unsigned char *data = file;
     const uint64_t length = bytes < 8 ? 0 : little_endian(data);
     if (bytes < 8 || length > bytes - 8)
-        return tell_wrong(error, "%zu bytes do not hold the header they announce", bytes);
+        return write_error(error, "%zu bytes do not hold the header they announce", bytes);
     const char *at = arena_text(arena, (const char *)data + 8, length);
     data += 8 + length;
     bytes -= 8 + length;
@@ -98,9 +98,9 @@ bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
     for (size_t i = 0; values && i < bytes / 8; i++)
         values[i] = bits_to_double(little_endian(data + 8 * i));
     if (!at || !values)
-        return tell_wrong(error, "no memory for %zu bytes", bytes);
+        return write_error(error, "no memory for %zu bytes", bytes);
     if (*at != '{')
-        return tell_wrong(error, "header: %.20s: expected {", at);
+        return write_error(error, "header: %.20s: expected {", at);
     size_t room = 0;
     *arrays = NULL;
     for (*n = 0; *at != '}'; ++*n) {
@@ -108,7 +108,7 @@ bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
         at++;
         if (!*arrays || !read_entry(arena, &at, values, bytes, &(*arrays)[*n]) ||
             (*at != ',' && *at != '}'))
-            return tell_wrong(error, "tensor %.100s: wrong type, shape or place", at);
+            return write_error(error, "tensor %.100s: wrong type, shape or place", at);
     }
     return true;
 }

@@ -49,12 +49,12 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
         flag.bug_type = text_piece(&line, '|');
         flag.description = text_piece(&line, '|');
         if (!vectors->flags || !flag.name || !flag.bug_type || !flag.description)
-            return tell_wrong(error,
-                              "%s:%d: expected a flag | the type of bug | what it stands for",
-                              path, number);
+            return write_error(error,
+                               "%s:%d: expected a flag | the type of bug | what it stands for",
+                               path, number);
         if (!text_is_plain(flag.name) || !text_is_plain(flag.bug_type) ||
             !text_is_plain(flag.description))
-            return tell_wrong(error, "%s:%d: " PLAIN_TEXT, path, number);
+            return write_error(error, "%s:%d: " PLAIN_TEXT, path, number);
         vectors->flags[vectors->n_flags++] = flag;
     }
     return true;
@@ -69,8 +69,8 @@ static bool known_flags(const struct vectors *vectors, const struct vector_case 
                                         strncmp(vectors->flags[k].name, at, n) != 0))
             k++;
         if (k == vectors->n_flags)
-            return tell_wrong(error, "%s: flag %.*s is none of cases/flags.txt", c->id, (int)n,
-                              at);
+            return write_error(error, "%s: flag %.*s is none of cases/flags.txt", c->id, (int)n,
+                               at);
         at += n + strspn(at + n, " ");
     }
     return true;
@@ -125,12 +125,12 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
     const char *as_f32 = vectors_id(vectors, c, POSENC_F32);
     if (!c->id || !as_f32 ||
         strspn(c->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != strlen(c->name))
-        return tell_wrong(
+        return write_error(
             error, "%.200s: expected a name of at most 60 characters a-z 0-9 _ . -", c->name);
     if (!*c->flags || !*c->note || !*c->source)
-        return tell_wrong(error, "%s: expected | flags | note | source", c->id);
+        return write_error(error, "%s: expected | flags | note | source", c->id);
     if (!text_is_plain(c->flags) || !text_is_plain(c->note) || !text_is_plain(c->source))
-        return tell_wrong(error, "%s: " PLAIN_TEXT, c->id);
+        return write_error(error, "%s: " PLAIN_TEXT, c->id);
     if (!problem_within(&c->problem, &limits, error))
         return false;
     if (c->problem.recipe == RECIPE_MIX && draws_inputs(c->problem.kernel))
@@ -152,8 +152,8 @@ void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
     if (file && fstat(fileno(file), &facts) == 0) {
         if (facts.st_size > MOST_BYTES) {
             fclose(file);
-            tell_wrong(error, "%s: has %lld bytes; expected at most %d", path,
-                       (long long)facts.st_size, MOST_BYTES);
+            write_error(error, "%s: has %lld bytes; expected at most %d", path,
+                        (long long)facts.st_size, MOST_BYTES);
             return NULL;
         }
         data = arena_get(arena, (size_t)facts.st_size + 1);
@@ -161,8 +161,8 @@ void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
     *bytes = data ? (size_t)facts.st_size : 0;
     const bool good = data && fread(data, 1, *bytes, file) == *bytes;
     if (!good)
-        tell_wrong(error, "%s: cannot be read: %s", path,
-                   errno ? strerror(errno) : "it is too short");
+        write_error(error, "%s: cannot be read: %s", path,
+                    errno ? strerror(errno) : "it is too short");
     if (file)
         fclose(file);
     return good ? data : NULL;
