@@ -17,7 +17,7 @@ static void *get(void *user, size_t bytes, int64_t offset_bytes, char role)
                  part =
                      pages->parts ? (n + (size_t)pages->parts - 1) / (size_t)pages->parts : 1;
     (void)offset_bytes;
-    char *begin = pages->n < LAYOUTS ? reserve(n * page) : NULL;
+    char *begin = pages->n < LAYOUTS ? pages_reserve(n * page) : NULL;
     if (!begin)
         return NULL;
     pages->maps[pages->n++] = (struct closable){ begin, n * page, part * page, role != 'i' };
@@ -57,6 +57,6 @@ char *pages_open(const struct pages *pages, const char *address)
 void pages_free(struct pages *pages)
 {
     for (int i = 0; i < pages->n; i++)
-        reserve_end(pages->maps[i].begin, pages->maps[i].bytes);
+        pages_release(pages->maps[i].begin, pages->maps[i].bytes);
     pages->n = 0;
 }

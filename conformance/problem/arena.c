@@ -20,17 +20,17 @@ static void *map(size_t bytes, int access)
     return data == MAP_FAILED ? NULL : data;
 }
 
-void *reserve(size_t bytes) { return map(bytes, PROT_READ | PROT_WRITE); }
-void *reserve_closed(size_t bytes) { return map(bytes, PROT_NONE); }
-void reserve_end(void *data, size_t bytes) { munmap(data, bytes); }
+void *pages_reserve(size_t bytes) { return map(bytes, PROT_READ | PROT_WRITE); }
+void *pages_reserve_inaccessible(size_t bytes) { return map(bytes, PROT_NONE); }
+void pages_release(void *data, size_t bytes) { munmap(data, bytes); }
 
-bool reserve_is_quick(void)
+bool pages_reserve_is_quick(void)
 {
     const size_t bytes = SIZE_MAX >> 29; /* 32 GiB on 64-bit systems */
     const clock_t before = clock();      /* CPU time of this process, independent of load */
-    void *data = reserve_closed(bytes);
+    void *data = pages_reserve_inaccessible(bytes);
     if (data)
-        reserve_end(data, bytes);
+        pages_release(data, bytes);
     return clock() - before < CLOCKS_PER_SEC / 20;
 }
 
@@ -45,7 +45,7 @@ struct arena_piece {
 void *arena_get(struct arena *arena, size_t bytes)
 {
     const size_t all = sizeof(struct arena_piece) + bytes, large = all < RESERVE_FROM ? 0 : all;
-    struct arena_piece *piece = large ? reserve(all) : calloc(1, all);
+    struct arena_piece *piece = large ? pages_reserve(all) : calloc(1, all);
     if (!piece)
         return NULL;
     piece->reserved = large;
@@ -79,7 +79,7 @@ void arena_free(struct arena *arena)
     for (struct arena_piece *piece = arena->last, *next; piece; piece = next) {
         next = piece->next;
         if (piece->reserved)
-            reserve_end(piece, piece->reserved);
+            pages_release(piece, piece->reserved);
         else
             free(piece);
     }

@@ -28,12 +28,12 @@ void arena_free(struct arena *arena);
 #define RESERVE_FROM ((size_t)1 << 26)
 
 /* Returns memory that reads as zeros, or NULL. Unwritten pages cost nothing. */
-void *reserve(size_t bytes);
+void *pages_reserve(size_t bytes);
 /* Returns such memory without access to any page. */
-void *reserve_closed(size_t bytes);
-void reserve_end(void *data, size_t bytes);
+void *pages_reserve_inaccessible(size_t bytes);
+void pages_release(void *data, size_t bytes);
 /* Returns true if reserving gigabytes takes under 50 ms of CPU time. Emulators that track every
  * page need about a second. */
-bool reserve_is_quick(void);
+bool pages_reserve_is_quick(void);
 
 #endif

@@ -28,7 +28,7 @@ static void *plain_get(void *user, size_t bytes, int64_t offset_bytes, char role
         return NULL;
     const size_t all = (size + BOUNDARY - 1) / BOUNDARY * BOUNDARY,
                  large = all < RESERVE_FROM ? 0 : all;
-    struct plain *base = large ? reserve(all) : aligned_alloc(BOUNDARY, all);
+    struct plain *base = large ? pages_reserve(all) : aligned_alloc(BOUNDARY, all);
     if (!base)
         return NULL;
     base->reserved = large;
@@ -42,7 +42,7 @@ static void plain_free(void *user, void *data)
     struct plain *base =
         data ? (void *)((char *)data - (uintptr_t)data % BOUNDARY - BOUNDARY) : NULL;
     if (base && base->reserved)
-        reserve_end(base, base->reserved);
+        pages_release(base, base->reserved);
     else
         free(base);
 }

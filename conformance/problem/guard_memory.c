@@ -25,7 +25,7 @@ static char *slot_start(const struct slot *s) { return s->map + s->margin; }
 static void slot_release(struct slot *s)
 {
     if (s->map)
-        reserve_end(s->map, slot_size(s));
+        pages_release(s->map, slot_size(s));
     free(s->regions);
     free(s->shadow);
     memset(s, 0, sizeof *s);
@@ -41,7 +41,7 @@ void guard_destroy(struct guard *g)
 static bool slot_map(struct slot *s, size_t capacity, size_t margin)
 {
     slot_release(s);
-    char *map = reserve_closed(capacity + 2 * margin);
+    char *map = pages_reserve_inaccessible(capacity + 2 * margin);
     if (map)
         *s = (struct slot){ .map = map, .capacity = capacity, .margin = margin };
     return map;

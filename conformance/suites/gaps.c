@@ -89,7 +89,7 @@ void check_gaps(struct suite_run *run, enum posenc_kernel kernel)
         struct tally t;
         if (!tally_begin(&t, run, kernel, (enum posenc_dtype)dtype, "memory", NULL, "gaps"))
             continue;
-        slow = slow < 0 ? !reserve_is_quick() : slow;
+        slow = slow < 0 ? !pages_reserve_is_quick() : slow;
         if (slow)
             tally_skip(&t, "address space is dear here: an emulator keeps books of each page");
         else

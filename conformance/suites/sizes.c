@@ -99,7 +99,7 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
             return;
         begun = true;
         if (is_far(name) && slow < 0)
-            slow = !reserve_is_quick();
+            slow = !pages_reserve_is_quick();
         if (is_far(name) && slow)
             continue;
         ready = ready && check_ways(&t, guard, line, n++);
