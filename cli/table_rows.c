@@ -145,12 +145,12 @@ static int read_grid(const struct cli *cli, bool column_first, struct grid *grid
     const size_t length = strlen(cli->grid);
     bool good = length > 0 && length < sizeof text && cli->grid[length - 1] != ',';
     snprintf(text, sizeof text, "%s", cli->grid);
-    char *rest = text, *width = text_piece(&rest, ','), *next = text_piece(&rest, ',');
+    char *rest = text, *width = text_cut(&rest, ','), *next = text_cut(&rest, ',');
     *grid = (struct grid){ .column_first = column_first };
     good = good && width && parse_integer(width, 1, position_max, &grid->width);
     if (next && (strcmp(next, "rows") == 0 || strcmp(next, "columns") == 0)) {
         grid->column_first = strcmp(next, "columns") == 0;
-        next = text_piece(&rest, ',');
+        next = text_cut(&rest, ',');
     }
     if (next)
         good = good && parse_real(next, &grid->scale) && grid->scale > 0.0;

@@ -142,11 +142,11 @@ static size_t print_place(const struct set *set, const struct change *c, char *t
 {
     const struct tensor_row *rows = set->after.signature->tensors;
     const char *name = rows[c->row].name;
-    return c->place == PLACE_NULL ? append(text, room, at, "%s NULL", name)
+    return c->place == PLACE_NULL ? text_append(text, room, at, "%s NULL", name)
            : c->place == PLACE_ODD
-               ? append(text, room, at, "%s off by %d bytes", name, (int)c->whole)
-               : append(text, room, at, "%s %lld bytes from %s", name, (long long)c->whole,
-                        rows[c->dim].name);
+               ? text_append(text, room, at, "%s off by %d bytes", name, (int)c->whole)
+               : text_append(text, room, at, "%s %lld bytes from %s", name, (long long)c->whole,
+                             rows[c->dim].name);
 }
 
 static size_t print_change(const struct set *set, const struct change *c, char *text,
@@ -156,38 +156,39 @@ static size_t print_change(const struct set *set, const struct change *c, char *
     const long long whole = (long long)c->whole;
     switch (c->member) {
     case CHANGE_SIZE:
-        return append(text, room, at, "size %zu%s", (size_t)c->whole, c->dim ? " filled" : "");
+        return text_append(text, room, at, "size %zu%s", (size_t)c->whole,
+                           c->dim ? " filled" : "");
     case CHANGE_PLAN:
-        return append(text, room, at, "plan %lld", whole);
+        return text_append(text, room, at, "plan %lld", whole);
     case CHANGE_COMPUTED:
-        return append(text, room, at, "computed %lld", whole);
+        return text_append(text, room, at, "computed %lld", whole);
     case CHANGE_PARAMETER:
         return c->parameter->kind == FIELD_F64 || c->parameter->kind == FIELD_F32
-                   ? append(text, room, at, "byte %zu %.17g", c->parameter->to, c->real)
-                   : append(text, room, at, "byte %zu %lld", c->parameter->to, whole);
+                   ? text_append(text, room, at, "byte %zu %.17g", c->parameter->to, c->real)
+                   : text_append(text, room, at, "byte %zu %lld", c->parameter->to, whole);
     case CHANGE_RANK:
-        return append(text, room, at, "%s.rank %lld", name, whole);
+        return text_append(text, room, at, "%s.rank %lld", name, whole);
     case CHANGE_ADD_DIMENSION:
-        return append(text, room, at, "%s with a dimension more", name);
+        return text_append(text, room, at, "%s with a dimension more", name);
     case CHANGE_DROP_DIMENSION:
-        return append(text, room, at, "%s without its first dimension", name);
+        return text_append(text, room, at, "%s without its first dimension", name);
     case CHANGE_DTYPE:
-        return append(text, room, at, "%s.dtype %lld", name, whole);
+        return text_append(text, room, at, "%s.dtype %lld", name, whole);
     case CHANGE_SHAPE:
-        return append(text, room, at, "%s.shape[%d] %lld", name, c->dim, whole);
+        return text_append(text, room, at, "%s.shape[%d] %lld", name, c->dim, whole);
     case CHANGE_ALL_SHAPES:
-        return append(text, room, at, "every %s dimension of kind %d %lld", name, c->dim,
-                      whole);
+        return text_append(text, room, at, "every %s dimension of kind %d %lld", name, c->dim,
+                           whole);
     case CHANGE_STRIDE:
-        return append(text, room, at, "%s.stride[%d] %lld", name, c->dim, whole);
+        return text_append(text, room, at, "%s.stride[%d] %lld", name, c->dim, whole);
     case CHANGE_PLACE:
         return print_place(set, c, text, room, at);
     case CHANGE_CONTENT:
-        return append(text, room, at, "%s[%d] %lld or %.9g", name, c->dim, whole, c->real);
+        return text_append(text, room, at, "%s[%d] %lld or %.9g", name, c->dim, whole, c->real);
     case CHANGE_KIND:
-        return append(text, room, at, "%s.kind %lld", name, whole);
+        return text_append(text, room, at, "%s.kind %lld", name, whole);
     case CHANGE_OFFSET:
-        return append(text, room, at, "%s.offset %lld", name, whole);
+        return text_append(text, room, at, "%s.offset %lld", name, whole);
     }
     return at;
 }
@@ -198,8 +199,8 @@ size_t set_print(const struct set *set, char *text, size_t room)
     text[0] = '\0';
     for (int i = 0; i < set->n_changes; i++)
         if (set->kept >> i & 1u) {
-            at = append(text, room, at, "%s", at ? ", " : "");
+            at = text_append(text, room, at, "%s", at ? ", " : "");
             at = print_change(set, &set->changes[i], text, room, at);
         }
-    return at ? at : append(text, room, at, "nothing changed");
+    return at ? at : text_append(text, room, at, "nothing changed");
 }

@@ -296,7 +296,7 @@ void set_check(struct set *set, struct grounds *grounds, char complaint[MOST_TEX
         }
     if (!fine && last) {
         const size_t at = strlen(complaint);
-        append(complaint, MOST_TEXT, at, " [%s]", last->name);
+        text_append(complaint, MOST_TEXT, at, " [%s]", last->name);
     }
     if (fine)
         others_agree(set, grounds, &first, complaint);

@@ -274,21 +274,23 @@ static bool is_fine(struct trial *t, const struct verdict *v, const struct guard
 
 static void print_words(const struct trial *t, char words[MOST_TEXT])
 {
-    size_t at = append(words, MOST_TEXT, 0, "(");
+    size_t at = text_append(words, MOST_TEXT, 0, "(");
     for (EACH_OFFERED(i, t->offer)) {
         const struct offered *o = &t->offer->of[i];
-        at = append(words, MOST_TEXT, at, "%s%s ", i ? ", " : "", o->name);
-        at = is_array(t->offer, i) ? append(words, MOST_TEXT, at, t->data[i] ? "[]" : "NULL")
+        at = text_append(words, MOST_TEXT, at, "%s%s ", i ? ", " : "", o->name);
+        at = is_array(t->offer, i)
+                 ? text_append(words, MOST_TEXT, at, t->data[i] ? "[]" : "NULL")
              : o->kind == KIND_REAL
-                 ? append(words, MOST_TEXT, at, "%.17g", t->real[i])
-                 : append(words, MOST_TEXT, at, "%lld", (long long)t->whole[i]);
+                 ? text_append(words, MOST_TEXT, at, "%.17g", t->real[i])
+                 : text_append(words, MOST_TEXT, at, "%lld", (long long)t->whole[i]);
     }
-    at = append(words, MOST_TEXT, at, ")");
+    at = text_append(words, MOST_TEXT, at, ")");
     for (int c = 0; c < t->n_changes; c++)
         if (t->kept >> c & 1u)
-            at = append(words, MOST_TEXT, at, "; %s %s", t->offer->of[t->changes[c].i].name,
-                        (const char *[]){ "changed", "NULL", "at an odd byte", "joined",
-                                          "with another element" }[t->changes[c].how]);
+            at =
+                text_append(words, MOST_TEXT, at, "; %s %s", t->offer->of[t->changes[c].i].name,
+                            (const char *[]){ "changed", "NULL", "at an odd byte", "joined",
+                                              "with another element" }[t->changes[c].how]);
 }
 
 bool offer_try(const struct offer *offer, struct grounds *g, uint64_t seed, uint64_t number,

@@ -182,7 +182,7 @@ static int refuse_name(const char *name, char error[MODEL_ERROR])
         const size_t d = begins ? 0 : edit_distance(name, s->name);
         near = d < best ? s->name : near;
         best = d < best ? d : best;
-        at = append(known, sizeof known, at, "%s %s", at ? "," : "", s->name);
+        at = text_append(known, sizeof known, at, "%s %s", at ? "," : "", s->name);
     }
     snprintf(
         error, MODEL_ERROR,

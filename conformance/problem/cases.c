@@ -21,7 +21,7 @@ char *lines_joined(const char *const *lines)
         bytes += strlen(*line) + 1;
     char *text = calloc(1, bytes);
     for (; text && *lines; lines++)
-        used = append(text, bytes, used, "%s\n", *lines);
+        used = text_append(text, bytes, used, "%s\n", *lines);
     return text;
 }
 

@@ -137,7 +137,7 @@ bool field_is_blank(const struct field *field, const struct problem *problem)
 
 /* ---- Values as text ---- */
 
-size_t append(char *text, size_t room, size_t at, const char *format, ...)
+size_t text_append(char *text, size_t room, size_t at, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -193,7 +193,7 @@ size_t field_print(const struct field *field, const struct problem *problem, cha
             snprintf(value, sizeof value, "%" PRId64, (int64_t)bits);
         else
             snprintf(value, sizeof value, "%s", names_of(field)[bits]);
-        at = append(text, room, at, "%s%s", i > 0 ? "," : "", value);
+        at = text_append(text, room, at, "%s%s", i > 0 ? "," : "", value);
     }
     return at;
 }
@@ -244,12 +244,16 @@ static void expected(const struct field *field, char *text, size_t room)
                                          "numbers with commas between",
                                          "numbers with commas between" };
     const char *const *names = names_of(field);
-    size_t n = append(text, room, 0, "%s",
-                      names         ? ""
-                      : field->list ? lists[field->list]
-                                    : kinds[field->kind]);
+    size_t n = text_append(text, room, 0, "%s",
+                           names         ? ""
+                           : field->list ? lists[field->list]
+                                         : kinds[field->kind]);
     for (int i = 0; names && names[i]; i++)
-        n = append(text, room, n, "%s%s", i == 0 ? "" : names[i + 1] ? ", " : " or ", names[i]);
+        n = text_append(text, room, n, "%s%s",
+                        i == 0         ? ""
+                        : names[i + 1] ? ", "
+                                       : " or ",
+                        names[i]);
 }
 
 static bool refuse(const struct field *field, const char *text, char error[NOTATION_ERROR])

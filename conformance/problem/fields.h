@@ -66,8 +66,8 @@ bool field_read(const struct field *field, struct problem *problem, const char *
 
 /* Writes at offset `at` of a text of `room` bytes, and truncates. Returns the untruncated
  * length. */
-__attribute__((format(printf, 4, 5))) size_t append(char *text, size_t room, size_t at,
-                                                    const char *format, ...);
+__attribute__((format(printf, 4, 5))) size_t text_append(char *text, size_t room, size_t at,
+                                                         const char *format, ...);
 
 /* Writes a message and returns false. */
 __attribute__((format(printf, 2, 3))) bool write_error(char error[NOTATION_ERROR],

@@ -35,7 +35,7 @@ struct statement {
 
 static const char blanks[] = " \t\r\n";
 
-char *text_piece(char **rest, char end)
+char *text_cut(char **rest, char end)
 {
     char *piece = *rest, *after = piece ? strchr(piece, end) : NULL;
     *rest = after ? after + 1 : NULL;
@@ -81,14 +81,14 @@ static bool take_apart(struct statement *s, char *text, bool has_kernel, bool ha
                        struct complaint *complaint)
 {
     s->at = complaint->at = text;
-    char *words = text_piece(&text, '|'), *rest;
+    char *words = text_cut(&text, '|'), *rest;
     for (int i = 0; text; i++) {
         if (i == N_COLUMNS) {
             complaint->at = text;
             return write_error(complaint->message,
                                "|%.100s: expected at most | flags | note | source", text);
         }
-        s->columns[i] = text_piece(&text, '|');
+        s->columns[i] = text_cut(&text, '|');
     }
     bool bare = true; /* no field=value so far */
     for (char *word = words ? strtok_r(words, blanks, &rest) : NULL; word;
@@ -139,7 +139,7 @@ static bool refuse_name(char *error, const char *what, const char *word,
     if (meant)
         return write_error(error, "%.100s: no %s; did you mean %s?", word, what, meant);
     for (int i = 0; i < n; i++)
-        length = append(all, sizeof all, length, " %s", names[i]);
+        length = text_append(all, sizeof all, length, " %s", names[i]);
     return write_error(error, "%.60s: no %s; expected one of%s", word, what, all);
 }
 
@@ -277,7 +277,7 @@ static bool each_turn(struct reader *r, struct statement *s, int i, bool turn(st
     char *rest = arena_text(&r->list->arena, all, strlen(all));
     bool good = rest || write_error(r->complaint.message, "no memory for alternatives");
     while (good && rest) {
-        s->settings[i].value = either(text_piece(&rest, '/'), NULL);
+        s->settings[i].value = either(text_cut(&rest, '/'), NULL);
         good = each_turn(r, s, i + 1, turn);
     }
     s->settings[i].value = all;
@@ -424,15 +424,15 @@ bool notation_read_file(const char *text, const char *path, struct problem_list 
 size_t notation_print(const struct problem *problem, const char *name, char *text, size_t room)
 {
     const bool named = name && *name;
-    size_t n = append(text, room, 0, "%s%s%s", posenc_kernel_name(problem->kernel),
-                      named ? " " : "", named ? name : "");
+    size_t n = text_append(text, room, 0, "%s%s%s", posenc_kernel_name(problem->kernel),
+                           named ? " " : "", named ? name : "");
     struct field field;
     for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
         char called[FIELD_TEXT];
         if (field_is_blank(&field, problem))
             continue;
         field_name(&field, called);
-        n = append(text, room, n, " %s=", called);
+        n = text_append(text, room, n, " %s=", called);
         n = field_print(&field, problem, text, room, n);
     }
     return n;

@@ -29,7 +29,7 @@
 
 /* Cuts the text up to `end` out of *rest, without blanks around it; returns NULL if none is left.
  * *rest moves behind it, and becomes NULL past the last. */
-char *text_piece(char **rest, char end);
+char *text_cut(char **rest, char end);
 
 /* Contents of a line; missing texts are "". */
 struct problem_line {

@@ -170,8 +170,8 @@ static void require_examples(void)
             continue;
         }
         for (; k < N_EXAMPLES && *examples[k] == kind; k++)
-            n = append(text, LINE, n, "%s%s", n ? "\n" : "",
-                       examples[k] + 1 + (examples[k][1] == ' '));
+            n = text_append(text, LINE, n, "%s%s", n ? "\n" : "",
+                            examples[k] + 1 + (examples[k][1] == ' '));
         const bool read = kind == '>' ? notation_read_file(text, "f.txt", &list, error)
                                       : notation_read(text, &one, &list.arena, error);
         for (; k < N_EXAMPLES && (*examples[k] == '=' || *examples[k] == '!'); k++, said++)

@@ -40,14 +40,14 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
 {
     size_t room = 0;
     for (int number = 1; text; number++) {
-        char *line = text_piece(&text, '\n');
+        char *line = text_cut(&text, '\n');
         if (!line || *line == '#')
             continue;
         vectors->flags = arena_grow(&vectors->arena, vectors->flags, vectors->n_flags, &room,
                                     sizeof *vectors->flags);
-        struct vector_flag flag = { .name = text_piece(&line, '|') };
-        flag.bug_type = text_piece(&line, '|');
-        flag.description = text_piece(&line, '|');
+        struct vector_flag flag = { .name = text_cut(&line, '|') };
+        flag.bug_type = text_cut(&line, '|');
+        flag.description = text_cut(&line, '|');
         if (!vectors->flags || !flag.name || !flag.bug_type || !flag.description)
             return write_error(error,
                                "%s:%d: expected a flag | the type of bug | what it stands for",
