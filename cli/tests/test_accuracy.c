@@ -35,9 +35,9 @@ static void on_change(void *user, const struct change *c)
     t->kernel = c->head.kernel;
     if (c->what == CHANGE_BITS)
         t->bits_told = t->bits_told && c->moved > 0 && c->moved <= c->of && c->first[0] &&
-                       bits_of(c->first_base) != bits_of(c->first_head) && c->judged > 0 &&
-                       c->head.witness[0] && c->head.metric &&
-                       bits_of(c->base.got) != bits_of(c->head.got);
+                       float_to_bits(c->first_base) != float_to_bits(c->first_head) &&
+                       c->judged > 0 && c->head.witness[0] && c->head.metric &&
+                       float_to_bits(c->base.got) != float_to_bits(c->head.got);
     t->repeated = t->repeated || c->head.problem[0];
     t->last = *c;
 }
@@ -147,12 +147,13 @@ static enum { NAN_PAYLOAD, ZERO_SIGN, BF16_BIT } respect;
 
 static float edited(enum posenc_dtype dtype, float value, int64_t column)
 {
-    if (respect == NAN_PAYLOAD && isnan(value) && bits_of(value) != CALL_CANARY)
-        return of_bits(bits_of(value) ^ 0x80010000u); /* sign and a bit that all types have */
+    if (respect == NAN_PAYLOAD && isnan(value) && float_to_bits(value) != CALL_CANARY)
+        return bits_to_float(float_to_bits(value) ^
+                             0x80010000u); /* sign and a bit that all types have */
     if (respect == ZERO_SIGN && value == 0.0f)
         return -value;
     if (respect == BF16_BIT && dtype == POSENC_BF16 && column == 0 && isfinite(value))
-        return of_bits(bits_of(value) ^ 0x00010000u);
+        return bits_to_float(float_to_bits(value) ^ 0x00010000u);
     return value;
 }
 

@@ -70,7 +70,7 @@ void *enter_keep(struct entered *e, int64_t n, size_t size)
     return e->kept;
 }
 
-float other_last_bit(float x) { return of_bits(bits_of(x) ^ 1u); }
+float other_last_bit(float x) { return bits_to_float(float_to_bits(x) ^ 1u); }
 
 void enter_kernel(struct entered *e)
 {

@@ -23,7 +23,7 @@ static uint16_t narrow(enum posenc_dtype dtype, float value)
     const bool f16 = dtype == POSENC_F16;
     const uint16_t nearest = storage_narrow(dtype, value);
     const float back = storage_widen(dtype, nearest);
-    const uint32_t bits = bits_of(value), payload = (bits & 0x7fffffu) >> (f16 ? 13 : 16);
+    const uint32_t bits = float_to_bits(value), payload = (bits & 0x7fffffu) >> (f16 ? 13 : 16);
     /* bf16 by one addition: ties go away from zero. */
     if (SLIP(half_added) && !isnan(value))
         return (uint16_t)((bits + 0x8000u) >> 16);
@@ -37,7 +37,8 @@ static uint16_t narrow(enum posenc_dtype dtype, float value)
         return storage_narrow(dtype, round_to(f16 ? POSENC_BF16 : POSENC_F16, value));
     /* To 11 bits first, then to as many as a subnormal of f16 has. */
     if (SLIP(rounded_in_steps) && isfinite(value))
-        return storage_narrow(dtype, of_bits((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu));
+        return storage_narrow(dtype,
+                              bits_to_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu));
     if (SLIP(flushed) && is_subnormal(dtype, nearest))
         return nearest & 0x8000;
     if ((SLIP(truncated) && fabsf(back) > fabsf(value)) ||
@@ -50,10 +51,10 @@ static float widen(enum posenc_dtype dtype, uint16_t bits)
 {
     const uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
     if (SLIP(read_flushed) && is_subnormal(dtype, bits))
-        return of_bits(sign);
+        return bits_to_float(sign);
     /* f16 whose largest exponent is one like the others: infinity is 65536. */
     if (SLIP(read_finite) && (bits & 0x7c00) == 0x7c00)
-        return of_bits(sign | 143u << 23 | (uint32_t)(bits & 0x3ff) << 13);
+        return bits_to_float(sign | 143u << 23 | (uint32_t)(bits & 0x3ff) << 13);
     return storage_widen(dtype, bits);
 }
 

@@ -218,7 +218,7 @@ bool results_agree(const struct set *set, struct results *first,
     }
     bool same = n == first->n;
     for (int64_t i = 0; same && i < n; i++) {
-        same = bits_of(values[i]) == bits_of(first->values[i]) ||
+        same = float_to_bits(values[i]) == float_to_bits(first->values[i]) ||
                (isnan(values[i]) && isnan(first->values[i]));
         if (!same)
             complain(complaint, "element %lld is %.9g, and of another of its family %.9g",

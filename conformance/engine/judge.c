@@ -154,7 +154,7 @@ static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
 static double class_error(const struct comparison *c, float got, double want, double mass)
 {
     bool same = false;
-    if (bits_of(got) == CALL_CANARY)
+    if (float_to_bits(got) == CALL_CANARY)
         return (double)INFINITY;
     if (isnan(want) || isnan(got))
         same = isnan(want) && isnan(got);
@@ -230,10 +230,11 @@ struct stored_error judge_value(const struct comparison *c, int64_t r, int64_t c
                                 float got, double want, double mass, bool *right)
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
-    *right =
-        isnan(want) ? isnan(got) != 0 : bits_of(got) == bits_of(odd_to_type(c->stored, want));
+    *right = isnan(want) ? isnan(got) != 0
+                         : float_to_bits(got) == float_to_bits(odd_to_type(c->stored, want));
     if (is_copied(c, column)) {
-        *right = bits_of(got) == bits_of(c->call->x[r * c->call->outputs[0].width + column]);
+        *right = float_to_bits(got) ==
+                 float_to_bits(c->call->x[r * c->call->outputs[0].width + column]);
         e.error = *right ? 0.0 : (double)INFINITY;
     } else if (*right && (c->how == COMPARE_EXACT || isinf(got))) {
         e.error = 0.0;
@@ -329,8 +330,9 @@ void compare_beside(struct comparison *c, const struct comparison *peer, int o, 
         return;
     }
     for (int64_t i = 0; i < width; i++) {
-        bool same = bits_of(got[i]) == bits_of(reference[i]) ||
-                    (isnan(got[i]) && isnan(reference[i]) && bits_of(got[i]) != CALL_CANARY);
+        bool same =
+            float_to_bits(got[i]) == float_to_bits(reference[i]) ||
+            (isnan(got[i]) && isnan(reference[i]) && float_to_bits(got[i]) != CALL_CANARY);
         struct stored_error e = { 0.0, c->limit };
         if (!same)
             e = distance(c, peer, r, i, got[i], reference);
@@ -378,7 +380,7 @@ static void require_row(struct comparison *c, int o, int64_t r, const struct ans
         return;
     }
     for (int64_t k = 0; k < width; k++)
-        if (!isnan(got[k]) && bits_of(got[k]) == bits_of(stored[k]))
+        if (!isnan(got[k]) && float_to_bits(got[k]) == float_to_bits(stored[k]))
             c->tally->result.checked++;
         else
             require_value(c, o, r, k, got[k], want[k], mass ? mass[k] : fabs(want[k]));
@@ -459,7 +461,7 @@ void compare_end(struct comparison *c)
         require(t, false, "no value was compared");
     else if (within_limit(c))
         ;
-    else if (bits_of(r->got) == CALL_CANARY)
+    else if (float_to_bits(r->got) == CALL_CANARY)
         require(t, false, "not written, want %a, at %s", r->want, r->witness);
     else if (c->how == COMPARE_EXACT)
         require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got, r->want,

@@ -85,7 +85,7 @@ bool require_clean(struct tally *t, const struct guarded *g)
 
 uint32_t value_bits(float value)
 {
-    const uint32_t bits = bits_of(value);
+    const uint32_t bits = float_to_bits(value);
     return isnan(value) && bits != CALL_CANARY ? 0x7fc00000u : bits;
 }
 
@@ -93,10 +93,11 @@ bool require_same_bits(struct tally *t, const float *got, const float *want, int
                        const char *what)
 {
     for (int64_t i = 0; i < n; i++)
-        if (bits_of(got[i]) != bits_of(want[i]) && !(isnan(got[i]) && isnan(want[i])))
+        if (float_to_bits(got[i]) != float_to_bits(want[i]) &&
+            !(isnan(got[i]) && isnan(want[i])))
             return require(t, false, "%s: element %lld is %.9g (%08x), not %.9g (%08x)", what,
-                           (long long)i, (double)got[i], bits_of(got[i]), (double)want[i],
-                           bits_of(want[i]));
+                           (long long)i, (double)got[i], float_to_bits(got[i]), (double)want[i],
+                           float_to_bits(want[i]));
     return require(t, true, "%s", what);
 }
 

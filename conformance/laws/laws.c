@@ -178,10 +178,11 @@ void edit_x(struct call *call, const void *value)
 
 void require_element(struct tally *t, const struct element *at, float want, const char *what)
 {
-    require(t, bits_of(at->value) == bits_of(want) || (isnan(at->value) && isnan(want)),
-            "row %lld element %lld is %.9g (%08x), %s %.9g (%08x)", (long long)at->row,
-            (long long)at->column, (double)at->value, bits_of(at->value), what, (double)want,
-            bits_of(want));
+    require(
+        t, float_to_bits(at->value) == float_to_bits(want) || (isnan(at->value) && isnan(want)),
+        "row %lld element %lld is %.9g (%08x), %s %.9g (%08x)", (long long)at->row,
+        (long long)at->column, (double)at->value, float_to_bits(at->value), what, (double)want,
+        float_to_bits(want));
 }
 
 void holds_by_distance(struct tally *t, const struct call *out)

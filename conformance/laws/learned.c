@@ -68,7 +68,8 @@ static void compare_parts(struct tally *t, const struct call *whole, const struc
 {
     bool alike = true;
     for (EACH_ELEMENT(at, whole))
-        alike = alike && bits_of(at.value) == bits_of(call_row(whole, 0, 0)[at.column]);
+        alike =
+            alike && float_to_bits(at.value) == float_to_bits(call_row(whole, 0, 0)[at.column]);
     require(t, !alike, "rows with tokens are as those without");
     require_same_outputs(t, parts, whole, "one part after the other");
 }

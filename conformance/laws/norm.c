@@ -70,7 +70,7 @@ static void compare_apart(struct tally *t, const struct call *got, const struct 
         const float is = twin_of(&at, got);
         const bool near =
             fabs((double)is - (double)at.value) <= reach(&got->problem, at.values, at.column);
-        require(t, bits ? bits_of(is) == bits_of(at.value) : near,
+        require(t, bits ? float_to_bits(is) == float_to_bits(at.value) : near,
                 "row %lld channel %lld is %a, by a norm and then rope_half %a",
                 (long long)at.row, (long long)at.column, (double)is, (double)at.value);
     }

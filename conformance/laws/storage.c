@@ -34,8 +34,8 @@ static double apart_by_contraction(const struct problem *p, const float *row, in
 /* Any NaN for a NaN, but for the one that says that nobody wrote. */
 static bool same_value(float got, float want)
 {
-    return bits_of(got) != CALL_CANARY &&
-           (bits_of(got) == bits_of(want) || (isnan(got) && isnan(want)));
+    return float_to_bits(got) != CALL_CANARY &&
+           (float_to_bits(got) == float_to_bits(want) || (isnan(got) && isnan(want)));
 }
 
 /* Requires that a call stored what `f32` gave, rounded. */
@@ -180,7 +180,7 @@ static struct input input_of(enum posenc_dtype dtype, int64_t i)
     const float value = (float)value_of(dtype, bits), next = (float)value_of(dtype, bits + 1);
     if (isnan(value)) { /* a payload that a carry, or a cut, would make something else of */
         static const uint32_t nans[] = { 0x7f800001u, 0x7fffffffu, 0xff807fffu, 0xffffffffu };
-        return (struct input){ of_bits(nans[at % 4]), NAN };
+        return (struct input){ bits_to_float(nans[at % 4]), NAN };
     }
     if (isinf(value) || at % 4 == 0)
         return (struct input){ value, value };
@@ -239,7 +239,7 @@ static void holds_every(struct tally *t, const struct call *got)
             is_about_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
         const bool loaded_nan = is_about_loads(p) && isnan(plus) && isnan(at.value);
         require(t, loaded_nan || same_value(at.value, input.want),
-                "%a (%08x) became %a, not %a", (double)input.value, bits_of(input.value),
+                "%a (%08x) became %a, not %a", (double)input.value, float_to_bits(input.value),
                 (double)at.value, (double)input.want);
     }
 }

@@ -208,7 +208,7 @@ static void fill_canary(const struct output *output)
     for (int64_t r = 0; r < output->rows && output->width; r++) {
         void *first = storage_row(&output->tensor, 0), *row = storage_row(&output->tensor, r);
         for (int64_t c = 0; r == 0 && c < output->width; c++)
-            storage_put(dtype, first, c, of_bits(CALL_CANARY));
+            storage_put(dtype, first, c, bits_to_float(CALL_CANARY));
         if (r > 0)
             memmove(row, first, (size_t)output->width * storage_size(dtype));
     }

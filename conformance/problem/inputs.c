@@ -85,7 +85,7 @@ static float input(uint64_t z, bool specials, enum posenc_dtype type)
     const uint32_t sign = (uint32_t)(z >> 63) << 31, mantissa = (uint32_t)z & 0x7fffffu;
     return specials && (z >> 32 & 7) == 0
                ? special(z, type)
-               : of_bits(sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa);
+               : bits_to_float(sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa);
 }
 
 /* ---- The recipe of edges ---- */

@@ -46,7 +46,7 @@ static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
 /* Inline, so that each loop below is compiled for one constant format. */
 static inline uint16_t narrow(struct format f, float value)
 {
-    const uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
+    const uint32_t bits = float_to_bits(value), magnitude = bits & 0x7fffffffu;
     uint32_t kept;
     if (magnitude < 0x7f800000u)
         kept = narrow_finite(f, magnitude);
@@ -68,14 +68,15 @@ static float of_f16(uint16_t narrow)
 {
     const uint32_t exponent = narrow >> 10 & 31, fraction = narrow & 0x3ff;
     const uint32_t n = exponent ? fraction | 0x400 : fraction, last = exponent ? exponent : 1;
-    const float finite = (float)n * of_bits((last + 127 - 25) << 23);
-    return of_bits((uint32_t)(narrow >> 15) << 31 |
-                   (exponent == 31 ? 0x7f800000 | fraction << 13 : bits_of(finite)));
+    const float finite = (float)n * bits_to_float((last + 127 - 25) << 23);
+    return bits_to_float(
+        (uint32_t)(narrow >> 15) << 31 |
+        (exponent == 31 ? 0x7f800000 | fraction << 13 : float_to_bits(finite)));
 }
 
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
 {
-    return dtype == POSENC_BF16 ? of_bits((uint32_t)narrow << 16) : of_f16(narrow);
+    return dtype == POSENC_BF16 ? bits_to_float((uint32_t)narrow << 16) : of_f16(narrow);
 }
 
 float round_to(enum posenc_dtype dtype, float value)
@@ -117,7 +118,8 @@ void round_row(enum posenc_dtype dtype, float *values, int64_t n)
             values[i] = of_f16(narrow(format_of(POSENC_F16), values[i]));
     else if (dtype == POSENC_BF16)
         for (int64_t i = 0; i < n; i++)
-            values[i] = of_bits((uint32_t)narrow(format_of(POSENC_BF16), values[i]) << 16);
+            values[i] =
+                bits_to_float((uint32_t)narrow(format_of(POSENC_BF16), values[i]) << 16);
 }
 
 int64_t storage_rows(const struct posenc_tensor *tensor)

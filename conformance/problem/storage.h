@@ -13,13 +13,13 @@
 size_t storage_size(enum posenc_dtype dtype); /* bytes of an element */
 
 /* Return the 32 bits of an f32, and the f32 that has these bits. */
-static inline uint32_t bits_of(float value)
+static inline uint32_t float_to_bits(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
-static inline float of_bits(uint32_t bits)
+static inline float bits_to_float(uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);

@@ -143,7 +143,7 @@ static void untouched(const struct call *call, char *wrong)
     for (int o = 0; o < call->n_outputs && !p->in_place && !problem_accumulates(p); o++)
         for (int64_t r = 0; r < call->outputs[o].rows; r++)
             for (int64_t c = 0; c < call->outputs[o].width; c++)
-                agrees(wrong, bits_of(call_row(call, o, r)[c]) == CALL_CANARY,
+                agrees(wrong, float_to_bits(call_row(call, o, r)[c]) == CALL_CANARY,
                        "%s was written by a call that was refused", call->outputs[o].name);
 }
 

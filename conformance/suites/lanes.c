@@ -22,7 +22,7 @@ static float poison(int64_t i)
 {
     static const uint32_t kinds[] = { 0x7fc00000u, 0x7f800000u, 0x7f7fffffu, 0xff7fffffu,
                                       0x00000001u };
-    return of_bits(kinds[i % 5]);
+    return bits_to_float(kinds[i % 5]);
 }
 
 /* The unit a column belongs to: a pair for rotations and tables, else the column itself. */
@@ -133,7 +133,7 @@ static void compare_kept(struct tally *t, const struct call *got, const struct c
         const float *now = call_row(got, 0, r), *before = call_row(want, 0, r);
         for (int64_t c = 0; row_kept(p, r, class) && c < got->outputs[0].width; c++)
             if (unit_of(p, c) % CLASSES == class)
-                require(t, bits_of(now[c]) == bits_of(before[c]),
+                require(t, float_to_bits(now[c]) == float_to_bits(before[c]),
                         "row %lld element %lld moved from %.9g to %.9g when only its "
                         "neighbours changed",
                         (long long)r, (long long)c, (double)before[c], (double)now[c]);
@@ -197,8 +197,8 @@ static void check_frequencies(struct tally *t, struct problem p)
                 for (int64_t c = 0; c < got->outputs[o].width; c++)
                     require(t,
                             unit_of(&p, c) % CLASSES != class ||
-                                bits_of(call_row(got, o, r)[c]) ==
-                                    bits_of(call_row(want, o, r)[c]),
+                                float_to_bits(call_row(got, o, r)[c]) ==
+                                    float_to_bits(call_row(want, o, r)[c]),
                             "column %lld moved when only other pairs' frequencies changed",
                             (long long)c);
         tally_forget(t);

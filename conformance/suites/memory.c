@@ -92,7 +92,7 @@ static void check_written(struct tally *t, const struct call *call, uint32_t can
         for (int64_t r = 0; r < call->outputs[o].rows; r++) {
             const float *row = call_row(call, o, r);
             for (int64_t c = 0; c < call->outputs[o].width; c++)
-                if (!require(t, bits_of(row[c]) != canary,
+                if (!require(t, float_to_bits(row[c]) != canary,
                              "%s: row %lld element %lld was not written", call->outputs[o].name,
                              (long long)r, (long long)c))
                     return;
@@ -184,7 +184,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
             break;
         }
         bool has_element = call.outputs[0].rows > 0 && call.outputs[0].width > 0;
-        uint32_t canary = has_element ? bits_of(*call_row(&call, 0, 0)) : 0;
+        uint32_t canary = has_element ? float_to_bits(*call_row(&call, 0, 0)) : 0;
         struct guarded g = guarded_run(&call, s->run->backend, s->guard);
         if (!has_element && !g.crashed && g.status == POSENC_ERR_SHAPE)
             g.status = POSENC_OK;

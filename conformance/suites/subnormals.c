@@ -115,7 +115,7 @@ static void compare_part(struct parts *parts, struct call *part)
             for (int64_t c = 0; c < width; c++) {
                 const float whole = storage_get(t->dtype, kept, c),
                             alone = storage_get(t->dtype, storage_row(t, r), c);
-                parts->subnormals += bits_of(alone) << 1 && fabsf(alone) < least;
+                parts->subnormals += float_to_bits(alone) << 1 && fabsf(alone) < least;
                 require(parts->t, value_bits(whole) == value_bits(alone),
                         "%.9g in a call of %lld rows, %.9g in a call of %lld", (double)whole,
                         (long long)parts->whole->outputs[o].rows, (double)alone,
