@@ -55,7 +55,7 @@ static int make_reference(const struct posenc_freqs_spec *spec, struct reference
         choose_positions(r->positions);
     }
     for (int64_t t = 0; made && t < N_POSITIONS; t++) {
-        float rounded = round_to(POSENC_BF16, (float)r->positions[t]);
+        float rounded = storage_round(POSENC_BF16, (float)r->positions[t]);
         r->rounded[t] = (int64_t)fminf(rounded, 0x1.fep30f); /* 2^31 is no position */
     }
     for (int64_t t = 0; made && t < N_POSITIONS; t++) {
@@ -237,7 +237,7 @@ static struct posenc_freqs *rounded_plan(const struct posenc_freqs *freqs)
     int64_t pairs = view.dim / 2;
     double *values = malloc((size_t)pairs * sizeof *values);
     for (int64_t i = 0; values && i < pairs; i++)
-        values[i] = (double)round_to(POSENC_BF16, (float)view.omega[i]);
+        values[i] = (double)storage_round(POSENC_BF16, (float)view.omega[i]);
     spec.dim = view.dim;
     spec.values = values;
     if (!values || view.attention_factor != 1.0 ||

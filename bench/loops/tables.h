@@ -58,7 +58,7 @@ SIMD_INLINE void turn_anchor(int64_t k, const double *by, vd sign, vd *c, vd *s)
     *s = vd_mul(sign, vd_fma(from_c, by_s, vd_mul(from_s, by_c)));
 }
 
-SIMD_INLINE void round_row(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
+SIMD_INLINE void storage_round_row(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
 {
     if (by_turns) {
         vf_turns_from_vd(sine, cosine, a, b);
@@ -82,8 +82,8 @@ SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd
     const int64_t second = spot->second, row = spot->row;
     vf a, b, other_a, other_b;
 
-    round_row(by_turns, c, s, &a, &b);
-    round_row(by_turns, other_c, other_s, &other_a, &other_b);
+    storage_round_row(by_turns, c, s, &a, &b);
+    storage_round_row(by_turns, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
     a = vf_keep(with(spot->src, 0, a));

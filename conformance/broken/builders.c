@@ -65,7 +65,7 @@ static int64_t threshold_by_log(const struct built *b, int64_t e)
     const int64_t from = e > exact ? b->index[e - 1] : exact; /* where the one before begins */
     for (int64_t n = from; exact > 0 && e >= exact && n <= 2 * b->most; n++) {
         const float log_n = logf((float)n / (float)exact);
-        const float wrong = SLIP(bf16_thresholds) ? round_to(POSENC_BF16, log_n)
+        const float wrong = SLIP(bf16_thresholds) ? storage_round(POSENC_BF16, log_n)
                             : n > exact           ? nextafterf(log_n, 0.0f)
                                                   : 0.0f;
         if (exact + (int64_t)(wrong / span * all) >= e)

@@ -29,7 +29,7 @@ static int64_t within(int64_t n, int64_t column)
 /* What a framework does that keeps tables and biases in the type of the activations. */
 static float narrowed(const struct place *at, bool slip, float value)
 {
-    return slip ? round_to(at->e->stored, value) : value;
+    return slip ? storage_round(at->e->stored, value) : value;
 }
 
 /* ---- Tables ---- */
@@ -88,7 +88,8 @@ static float alibi(const struct place *at)
     const int64_t far = SLIP(future_sign)    ? -ahead
                         : SLIP(slope_by_key) ? -at->j /* which softmax takes for the same */
                                              : llabs(ahead) + SLIP(one_further);
-    const float distance = round_to(SLIP(bf16_distance) ? POSENC_BF16 : POSENC_F32, (float)far);
+    const float distance =
+        storage_round(SLIP(bf16_distance) ? POSENC_BF16 : POSENC_F32, (float)far);
     if (a->causal && ahead > SLIP(late_mask))
         return SLIP(finite_mask) ? -1e9f : -INFINITY;
     /* +0 at distance 0. */

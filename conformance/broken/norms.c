@@ -27,7 +27,7 @@ static float sum_of_squares(const struct normed *n, const float *x, int64_t chan
     float sums[64] = { 0.0f };
     for (int64_t i = 0; i < channels; i++) {
         float *sum = &sums[narrow ? 0 : i % parts];
-        *sum = narrow ? round_to(n->stored, *sum + round_to(n->stored, x[i] * x[i]))
+        *sum = narrow ? storage_round(n->stored, *sum + storage_round(n->stored, x[i] * x[i]))
                       : fmaf(x[i], x[i], *sum);
     }
     for (int64_t half = parts / 2; half > 0; half /= 2)
@@ -71,7 +71,7 @@ static void normalise(const struct normed *n, float *out)
     for (int64_t k = 0; k < n->dim; k++) {
         out[k] = x[k] * scale;
         if (SLIP(rounded_before_weight))
-            out[k] = round_to(n->stored, out[k]);
+            out[k] = storage_round(n->stored, out[k]);
         if (!SLIP(turned_first))
             out[k] *= weight[k] + n->args->weight_offset;
     }

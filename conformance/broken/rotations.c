@@ -23,8 +23,8 @@ static void turn(const struct rotation *r, int64_t a, int64_t b, float c, float 
 {
     const float x0 = r->x[a], x1 = r->x[b];
     if (SLIP(narrow_products) && r->stored != POSENC_F32) {
-        r->out[a] = round_to(r->stored, x0 * c) - round_to(r->stored, x1 * s);
-        r->out[b] = round_to(r->stored, x1 * c) + round_to(r->stored, x0 * s);
+        r->out[a] = storage_round(r->stored, x0 * c) - storage_round(r->stored, x1 * s);
+        r->out[b] = storage_round(r->stored, x1 * c) + storage_round(r->stored, x0 * s);
         return;
     }
     /* As a sinusoidal table is added to embeddings. */
@@ -52,8 +52,8 @@ static void turn_head(const struct rotation *r)
         const float s = r->transpose ? -r->sines[i] : r->sines[i];
         const enum posenc_dtype tables = SLIP(tables_in_type_of_x) ? r->stored : POSENC_F32;
         turn(r, i, i + apart,
-             round_to(SLIP(bf16_cosines) ? POSENC_BF16 : tables, r->cosines[i]),
-             round_to(tables, s));
+             storage_round(SLIP(bf16_cosines) ? POSENC_BF16 : tables, r->cosines[i]),
+             storage_round(tables, s));
     }
 }
 

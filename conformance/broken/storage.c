@@ -34,7 +34,7 @@ static uint16_t narrow(enum posenc_dtype dtype, float value)
         return payload ? (uint16_t)(bits >> 31 << 15 | (f16 ? 0x7c00u : 0x7f80u) | payload)
                        : nearest;
     if (SLIP(through_the_other))
-        return storage_narrow(dtype, round_to(f16 ? POSENC_BF16 : POSENC_F16, value));
+        return storage_narrow(dtype, storage_round(f16 ? POSENC_BF16 : POSENC_F16, value));
     /* To 11 bits first, then to as many as a subnormal of f16 has. */
     if (SLIP(rounded_in_steps) && isfinite(value))
         return storage_narrow(dtype,

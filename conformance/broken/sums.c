@@ -41,7 +41,8 @@ static float sum_of(const struct entered *e, const float *terms, int64_t n, floa
     for (int64_t k = 0; k < n; k++) {
         sum += (double)terms[SLIP(descending_sum) ? n - 1 - k : k];
         if (!SLIP(f64_sum)) /* each addition is one of f32: f64 has more than twice its bits */
-            sum = (double)round_to(SLIP(sum_in_type_of_x) ? e->stored : POSENC_F32, (float)sum);
+            sum = (double)storage_round(SLIP(sum_in_type_of_x) ? e->stored : POSENC_F32,
+                                        (float)sum);
     }
     return apart ? held + (float)sum : (float)sum;
 }

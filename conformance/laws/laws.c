@@ -83,7 +83,7 @@ static void require_by_hand(struct tally *t, by_hand *hand, const struct call *o
     for (EACH_ELEMENT(at, inputs ? out : NULL)) {
         const float term = hand(inputs, at.row, at.column);
         const float want = inputs->x ? fmaf(x_of(&at), out->problem.x_scale, term) : term;
-        require_element(t, &at, round_to(output_dtype(&out->problem), want), "by hand");
+        require_element(t, &at, storage_round(output_dtype(&out->problem), want), "by hand");
     }
 }
 
@@ -165,7 +165,7 @@ const float one = 1.0f, nothing = -0.0f;
 void repeat_rows(const struct posenc_tensor *in, int64_t n)
 {
     for (EACH_PLACE(at, in))
-        place_put(at, tensor_row(in, at.row % n)[at.column]);
+        place_put(at, storage_row_f32(in, at.row % n)[at.column]);
 }
 
 void edit_x(struct call *call, const void *value)

@@ -174,8 +174,8 @@ static void edit_pairing(struct call *call, const void *other)
     for (EACH_PAIR(at, other)) {
         const double complex x = x_pair_of(other, at.row, at.i);
         const struct pair_columns to = pair_columns(&call->problem, at.i);
-        tensor_row(call_x(call), at.row)[to.real] = (float)creal(x);
-        tensor_row(call_x(call), at.row)[to.imaginary] = (float)cimag(x);
+        storage_row_f32(call_x(call), at.row)[to.real] = (float)creal(x);
+        storage_row_f32(call_x(call), at.row)[to.imaginary] = (float)cimag(x);
     }
 }
 
@@ -225,7 +225,7 @@ static void edit_tail(struct call *call, const void *user)
     (void)user;
     for (EACH_PLACE(at, call_x(call)))
         if (at.column >= call->problem.rotary_dim)
-            memcpy(tensor_row(at.in, at.row) + at.column,
+            memcpy(storage_row_f32(at.in, at.row) + at.column,
                    &(uint32_t){ tail_bits(at.row, at.column) }, sizeof(float));
 }
 

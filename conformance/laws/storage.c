@@ -45,7 +45,7 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
     const enum posenc_dtype type = output_dtype(&got->problem);
     for (EACH_ELEMENT(at, got)) {
         const float *row = call_row(f32, at.output, at.row), result = row[at.column],
-                    rounded = round_to(type, result);
+                    rounded = storage_round(type, result);
         if (same_value(at.value, rounded))
             continue;
         const double within = apart_by_contraction(&got->problem, row, at.column);
@@ -121,7 +121,7 @@ static void edit_rounded_tables(struct call *call, const void *user)
     for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
         if (row->form == FORM_TENSOR && row->type == TYPE_TABLE)
             for (EACH_PLACE(at, call_argument(call, row)))
-                place_put(at, round_to(*(const enum posenc_dtype *)user, place_get(at)));
+                place_put(at, storage_round(*(const enum posenc_dtype *)user, place_get(at)));
 }
 
 static void law_tables(struct tally *t, const struct problem *of)

@@ -73,7 +73,7 @@ static void fill_row(const struct oracle *oracle, const struct call *call,
     oracle_row(oracle, o, r, want, answer->mass[o] ? answer->mass[o] + at : NULL);
     for (int64_t k = 0; k < width; k++)
         answer->stored[o][at + k] =
-            round_to(call->outputs[o].tensor.dtype, odd_to_f32(want[k]));
+            storage_round(call->outputs[o].tensor.dtype, odd_to_f32(want[k]));
 }
 
 /* Computes all outputs row by row, because the rows of cos and sin follow from the same angles. */

@@ -285,7 +285,7 @@ static bool fill_rotation(float *to, int64_t first, int64_t n, const struct prob
         to[i] = 0x1p-4f * input(mix64(key, (uint64_t)(first + i)), false, POSENC_F32);
     if (p->recipe == RECIPE_MIX && !copy_rotation(half, first / half, n / half, sines, to))
         return false;
-    round_row(p->table_dtype, to, n);
+    storage_round_row(p->table_dtype, to, n);
     return true;
 }
 
@@ -311,9 +311,9 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
             to[i] = (float)((first + i) & 0xffffff);
     }
     if (type != POSENC_F32) {
-        round_row(p->values, to, n);
+        storage_round_row(p->values, to, n);
         if (p->dtype != p->values)
-            round_row(p->dtype, to, n);
+            storage_round_row(p->dtype, to, n);
     }
     return true;
 }

@@ -79,7 +79,7 @@ float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
     return dtype == POSENC_BF16 ? bits_to_float((uint32_t)narrow << 16) : of_f16(narrow);
 }
 
-float round_to(enum posenc_dtype dtype, float value)
+float storage_round(enum posenc_dtype dtype, float value)
 {
     return dtype == POSENC_F32 ? value : storage_widen(dtype, storage_narrow(dtype, value));
 }
@@ -111,7 +111,7 @@ void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float 
             to[i] = narrow(format_of(POSENC_BF16), values[i]);
 }
 
-void round_row(enum posenc_dtype dtype, float *values, int64_t n)
+void storage_round_row(enum posenc_dtype dtype, float *values, int64_t n)
 {
     if (dtype == POSENC_F16)
         for (int64_t i = 0; i < n; i++)
@@ -147,7 +147,7 @@ void *storage_row(const struct posenc_tensor *tensor, int64_t r)
     return (char *)tensor->data + at * (int64_t)storage_size(tensor->dtype);
 }
 
-float *tensor_row(const struct posenc_tensor *tensor, int64_t r)
+float *storage_row_f32(const struct posenc_tensor *tensor, int64_t r)
 {
     assert(tensor->dtype == POSENC_F32);
     return storage_row(tensor, r);

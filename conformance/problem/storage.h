@@ -28,8 +28,8 @@ static inline float bits_to_float(uint32_t bits)
 
 /* Return the nearest value of the type, ties to even; infinity above the largest one; NaN for NaN.
  * POSENC_F32 changes nothing. The second rounds n values in place. */
-float round_to(enum posenc_dtype dtype, float value);
-void round_row(enum posenc_dtype dtype, float *values, int64_t n);
+float storage_round(enum posenc_dtype dtype, float value);
+void storage_round_row(enum posenc_dtype dtype, float *values, int64_t n);
 
 /* Convert to and from the 16 bits of POSENC_F16 or POSENC_BF16. NaN becomes a quiet NaN with its
  * sign and upper payload. Widening is exact. */
@@ -51,7 +51,7 @@ static inline struct posenc_tensor *input_as_writable(const struct posenc_const_
 /* Return row r of a tensor of any type or of f32, and the number of rows. Rows are counted over all
  * dimensions but the last. */
 void *storage_row(const struct posenc_tensor *tensor, int64_t r);
-float *tensor_row(const struct posenc_tensor *tensor, int64_t r);
+float *storage_row_f32(const struct posenc_tensor *tensor, int64_t r);
 int64_t storage_rows(const struct posenc_tensor *tensor);
 
 #endif

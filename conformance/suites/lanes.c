@@ -99,7 +99,7 @@ static void poison_tensor(struct call *call, const struct tensor_row *row, int c
     for (int64_t r = 0, n = storage_rows(t); r < n; r++)
         for (int64_t c = 0; c < width; c++)
             if (!element_kept(call, row, r * width + c, width, class))
-                tensor_row(t, r)[c] = poison(r + c);
+                storage_row_f32(t, r)[c] = poison(r + c);
 }
 
 /* Numbers must be finite: huge ones. */

@@ -285,7 +285,7 @@ static void edit_repeat_batch(struct call *call, const void *user)
     struct posenc_tensor *x = call_x(call);
     int64_t rows = storage_rows(x) / x->shape[0];
     for (int64_t r = rows; r < rows * x->shape[0]; r++)
-        memcpy(tensor_row(x, r), tensor_row(x, r % rows),
+        memcpy(storage_row_f32(x, r), storage_row_f32(x, r % rows),
                (size_t)x->shape[x->rank - 1] * sizeof(float));
 }
 
