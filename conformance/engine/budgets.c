@@ -203,7 +203,7 @@ static int read_all(FILE *file, const char *name, char *error)
 
 int budgets_read(const char *path, char *error)
 {
-    char *text = path ? NULL : lines_joined(builtin);
+    char *text = path ? NULL : join_lines(builtin);
     FILE *file = path ? fopen(path, "r") : text ? fmemopen(text, strlen(text), "r") : NULL;
     int result = -1;
     if (file) {

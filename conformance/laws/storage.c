@@ -106,11 +106,11 @@ static void law_rounds(struct tally *t, const struct problem *p)
 
 static void law_lengths(struct tally *t, const struct problem *of)
 {
-    const int64_t lanes = memory_lanes(t->run->backend);
+    const int64_t lanes = backend_vector_lanes(t->run->backend);
     const int64_t lengths[] = { 2 * lanes + 3, 1, lanes - 1, lanes + 1, 4 * lanes };
-    for (int i = 0; i < (t->run->options->full ? 5 : 1) * MEMORY_VARIANTS; i++)
+    for (int i = 0; i < (t->run->options->full ? 5 : 1) * LENGTH_VARIANTS; i++)
         check_rounded(
-            t, memory_problem(of->kernel, lengths[i / MEMORY_VARIANTS], i % MEMORY_VARIANTS),
+            t, problem_of_length(of->kernel, lengths[i / LENGTH_VARIANTS], i % LENGTH_VARIANTS),
             of->dtype, NULL, "stored in 16 bits");
 }
 
@@ -126,11 +126,12 @@ static void edit_rounded_tables(struct call *call, const void *user)
 
 static void law_tables(struct tally *t, const struct problem *of)
 {
-    const int64_t lanes = memory_lanes(t->run->backend);
+    const int64_t lanes = backend_vector_lanes(t->run->backend);
     const int64_t lengths[] = { lanes - 1, 2 * lanes + 1 };
-    for (int i = 0; i < 2 * MEMORY_VARIANTS * 3; i++) {
-        struct problem p = memory_problem(of->kernel, lengths[i % 2], i / 2 % MEMORY_VARIANTS);
-        p.dtype = p.values = (enum posenc_dtype)(i / 2 / MEMORY_VARIANTS);
+    for (int i = 0; i < 2 * LENGTH_VARIANTS * 3; i++) {
+        struct problem p =
+            problem_of_length(of->kernel, lengths[i % 2], i / 2 % LENGTH_VARIANTS);
+        p.dtype = p.values = (enum posenc_dtype)(i / 2 / LENGTH_VARIANTS);
         struct problem twin = p; /* of the same storage: its results are rounded already */
         p.table_dtype = of->dtype;
         p.offset_bytes = 2;

@@ -14,7 +14,7 @@ static const struct {
 #include "cases.inc"
 };
 
-char *lines_joined(const char *const *lines)
+char *join_lines(const char *const *lines)
 {
     size_t bytes = 1, used = 0;
     for (const char *const *line = lines; *line; line++)
@@ -29,7 +29,7 @@ char *lines_joined(const char *const *lines)
 static void read_lines(struct problem_list *list, enum cases_file file)
 {
     char error[NOTATION_ERROR] = "no memory";
-    char *text = lines_joined(files[file].lines);
+    char *text = join_lines(files[file].lines);
     if (!text || !notation_read_file(text, files[file].name, list, error)) {
         fprintf(stderr, "%s\n", error);
         abort();
@@ -37,7 +37,7 @@ static void read_lines(struct problem_list *list, enum cases_file file)
     free(text);
 }
 
-const struct problem_list *cases(enum cases_file file)
+const struct problem_list *cases_read(enum cases_file file)
 {
     static struct problem_list lists[CASES_FILES];
     if (lists[file].n == 0)
@@ -47,7 +47,7 @@ const struct problem_list *cases(enum cases_file file)
 
 /* ---- Lines ---- */
 
-bool is_shape(const struct problem_line *line)
+bool case_is_shape(const struct problem_line *line)
 {
     static const char *const names[] = { "default", "realistic", "length0", "length1",
                                          "length2", "length3",   "random" };
@@ -61,7 +61,7 @@ bool is_shape(const struct problem_line *line)
 static const struct problem_line *next_line(enum posenc_kernel kernel, const char *name,
                                             size_t *i)
 {
-    const struct problem_list *list = cases(CASES_SHAPES);
+    const struct problem_list *list = cases_read(CASES_SHAPES);
     while (*i < list->n) {
         const struct problem_line *line = &list->lines[(*i)++];
         if (line->problem.kernel == kernel && strcmp(line->name, name) == 0)
@@ -196,7 +196,7 @@ static void share_pairs(struct problem *p)
         p->mrope_grid = 0;
 }
 
-struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant)
+struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant)
 {
     const char name[] = { 'l', 'e', 'n', 'g', 't', 'h', (char)('0' + variant), '\0' };
     const struct problem_line *line = line_of(kernel, name, (uint64_t)n);
@@ -210,7 +210,7 @@ struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant)
 }
 
 /* Compilers may vectorise plain C to 16 lanes, or unroll a scalar loop by four. */
-int64_t memory_lanes(const struct posenc_backend *backend)
+int64_t backend_vector_lanes(const struct posenc_backend *backend)
 {
     int64_t lanes = backend->lanes ? backend->lanes() : 16;
     return lanes < 4 ? 4 : lanes;

@@ -36,28 +36,28 @@ enum cases_file {
 };
 
 /* Returns the lines of a file up to NULL as one text, to be freed; NULL if out of memory. */
-char *lines_joined(const char *const *lines);
+char *join_lines(const char *const *lines);
 
 /* Returns the problems of a file, which is read at the first call. */
-const struct problem_list *cases(enum cases_file file);
+const struct problem_list *cases_read(enum cases_file file);
 
 #define EACH_CASE(line, file)                                                                  \
-    const struct problem_line *line = cases(file)->lines;                                      \
-    line < cases(file)->lines + cases(file)->n;                                                \
+    const struct problem_line *line = cases_read(file)->lines;                                 \
+    line < cases_read(file)->lines + cases_read(file)->n;                                      \
     line++
 
 /* Returns true if a line among golden cases is a shape, not a case. */
-bool is_shape(const struct problem_line *line);
+bool case_is_shape(const struct problem_line *line);
 
 /* ---- Problems by name ---- */
 
 /* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys),
  * to reach every loop tail. If a variant has several lines, n modulo their number selects one. */
-enum { MEMORY_VARIANTS = 4 };
-struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant);
+enum { LENGTH_VARIANTS = 4 };
+struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant);
 
 /* Returns W such that the lengths 0 to 4W + 1 cover all tails. */
-int64_t memory_lanes(const struct posenc_backend *backend);
+int64_t backend_vector_lanes(const struct posenc_backend *backend);
 
 /* Returns a valid problem that is a function of the seed alone. If positions select rows or are
  * spread for xPos, they are drawn into `positions`. */

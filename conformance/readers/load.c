@@ -205,7 +205,7 @@ static bool right_hash(const struct files *files, const char *line, char *error)
 /* Returns true if these are the hashes that the program was built with. */
 static bool are_official(const struct file *sums)
 {
-    char *text = lines_joined(official_sums);
+    char *text = join_lines(official_sums);
     const bool same = text && strlen(text) == sums->bytes && strcmp(text, sums->data) == 0;
     free(text);
     return same;
@@ -244,7 +244,7 @@ static bool read_group(struct vectors *vectors, const char *group, const char *t
     vectors->arena = list.arena; /* texts of problems live as long as the vectors */
     for (size_t i = 0; i < list.n && good; i++) {
         char why[VECTORS_ERROR] = "no memory";
-        if (is_shape(&list.lines[i]))
+        if (case_is_shape(&list.lines[i]))
             continue;
         vectors->cases = arena_grow(&vectors->arena, vectors->cases, vectors->n, room,
                                     sizeof *vectors->cases);

@@ -241,11 +241,11 @@ enum { RANDOM_QUICK = 3, RANDOM_FULL = 60 };
 static void watch_type(struct conduct_suite *s, enum posenc_dtype dtype)
 {
     const uint64_t random = s->run->options->full ? RANDOM_FULL : RANDOM_QUICK;
-    const int64_t lanes = memory_lanes(s->run->backend);
+    const int64_t lanes = backend_vector_lanes(s->run->backend);
     struct problem p = problem_realistic(s->kernel, dtype, REALISTIC_BYTES);
     watch_problem(s, &p);
-    for (int v = 0; v < MEMORY_VARIANTS; v++) {
-        p = memory_problem(s->kernel, v % 2 ? 3 * lanes + 3 : lanes - 1, v);
+    for (int v = 0; v < LENGTH_VARIANTS; v++) {
+        p = problem_of_length(s->kernel, v % 2 ? 3 * lanes + 3 : lanes - 1, v);
         p.dtype = p.values = dtype;
         watch_problem(s, &p);
     }

@@ -68,10 +68,10 @@ static void check_lengths(struct tally *t, struct guard *guard, enum posenc_kern
                           enum posenc_dtype dtype)
 {
     const bool full = t->run->options->full;
-    const int64_t lanes = memory_lanes(t->run->backend), most = 2 * lanes + 3;
+    const int64_t lanes = backend_vector_lanes(t->run->backend), most = 2 * lanes + 3;
     bool ready = true;
     for (int64_t n = 1; n <= most && ready; n++) {
-        struct problem p = memory_problem(kernel, n, (int)((n + n / 4) % MEMORY_VARIANTS));
+        struct problem p = problem_of_length(kernel, n, (int)((n + n / 4) % LENGTH_VARIANTS));
         p.dtype = p.values = dtype;
         p = spread(p);
         if (full || n == 3 || n == lanes - 1 || n == lanes + 1 || n == most)

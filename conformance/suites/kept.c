@@ -306,17 +306,17 @@ static void check_problem(struct tally *t, struct problem p)
 void check_kept_state(struct suite_run *run, enum posenc_kernel kernel)
 {
     static const size_t bytes[] = { 12 << 10, 300 << 10 };
-    const int64_t lanes = memory_lanes(run->backend);
+    const int64_t lanes = backend_vector_lanes(run->backend);
     struct tally t;
     if (!tally_begin(&t, run, kernel, POSENC_F32, "conduct", NULL, "kept-state"))
         return;
     for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++) {
         if (dtype != POSENC_F32 && !run->backend->f16_bf16)
             continue;
-        for (int v = 0; v < MEMORY_VARIANTS; v++) {
+        for (int v = 0; v < LENGTH_VARIANTS; v++) {
             if (!run->options->full && v != dtype)
                 continue;
-            struct problem p = memory_problem(kernel, lanes + 3, v);
+            struct problem p = problem_of_length(kernel, lanes + 3, v);
             p.dtype = p.values = p.table_dtype = (enum posenc_dtype)dtype;
             p.special = false;
             check_problem(&t, p);

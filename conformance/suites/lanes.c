@@ -210,9 +210,9 @@ void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
     struct tally t;
     if (!tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "lane-independence"))
         return;
-    int64_t lanes = memory_lanes(run->backend);
-    for (int v = 0; v < MEMORY_VARIANTS; v++) {
-        struct problem p = memory_problem(kernel, 2 * lanes + 3, v);
+    int64_t lanes = backend_vector_lanes(run->backend);
+    for (int v = 0; v < LENGTH_VARIANTS; v++) {
+        struct problem p = problem_of_length(kernel, 2 * lanes + 3, v);
         if (kernel_takes_x(kernel) || kernel_on_scores(kernel))
             check_activations(&t, p);
         if (kernel_has_plan(kernel)) {

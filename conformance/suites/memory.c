@@ -219,7 +219,7 @@ static void sweep_typed(struct sweep *s, struct problem p, int at)
  * vector each type at every other length. */
 static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v)
 {
-    bool chosen = v == (n + n / MEMORY_VARIANTS) % MEMORY_VARIANTS;
+    bool chosen = v == (n + n / LENGTH_VARIANTS) % LENGTH_VARIANTS;
     if (dtype != POSENC_F32)
         return chosen && (n <= lanes + 1 || n % 2 == (dtype == POSENC_BF16))
                    ? ENDS | NEXT_TO_END | WOVEN
@@ -241,12 +241,12 @@ static int64_t next_length(const struct sweep *s, int64_t lanes, int64_t n)
 
 static void sweep_lengths(struct sweep *s, enum posenc_kernel kernel)
 {
-    int64_t lanes = memory_lanes(s->run->backend);
+    int64_t lanes = backend_vector_lanes(s->run->backend);
     for (int64_t n = 0; n <= 4 * lanes + 1; n = next_length(s, lanes, n))
-        for (int v = 0; v < MEMORY_VARIANTS; v++) {
+        for (int v = 0; v < LENGTH_VARIANTS; v++) {
             int at = s->run->options->full ? PLACES : quick_places(s->dtype, lanes, n, v);
             if (at)
-                sweep_typed(s, memory_problem(kernel, n, v), at);
+                sweep_typed(s, problem_of_length(kernel, n, v), at);
         }
 }
 
@@ -254,10 +254,10 @@ static void sweep_lengths(struct sweep *s, enum posenc_kernel kernel)
 static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
 {
     static const int64_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 65 };
-    int64_t lanes = memory_lanes(s->run->backend);
+    int64_t lanes = backend_vector_lanes(s->run->backend);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         for (int of_heads = 0; of_heads < 2; of_heads++) {
-            struct problem p = memory_problem(kernel, lanes + 3, (int)(i % MEMORY_VARIANTS));
+            struct problem p = problem_of_length(kernel, lanes + 3, (int)(i % LENGTH_VARIANTS));
             p.tokens = p.queries = of_heads ? 2 : counts[i];
             if (of_heads)
                 p.heads = counts[i] ? counts[i] : 1;
@@ -296,7 +296,7 @@ static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
         !tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "broadcast"))
         return;
     for (int v = 0; v < 2; v++) {
-        struct problem p = memory_problem(kernel, memory_lanes(run->backend) + 3, v);
+        struct problem p = problem_of_length(kernel, backend_vector_lanes(run->backend) + 3, v);
         p.batch = 3;
         const struct call *zero = tally_run(&t, &p, edit_stride_zero, NULL),
                           *repeated = tally_run(&t, &p, edit_repeat_batch, NULL);

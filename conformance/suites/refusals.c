@@ -451,7 +451,7 @@ static void check_profiles(struct tally *t, struct posenc_freqs_spec spec)
 
 static void check_plans(struct tally *t)
 {
-    const struct problem *valid = &cases(CASES_REFUSED)->lines[0].problem;
+    const struct problem *valid = &cases_read(CASES_REFUSED)->lines[0].problem;
     check_profiles(t, valid->freqs);
     check_unknown(t, *valid);
     for (EACH_CASE(line, CASES_REFUSED))
@@ -462,7 +462,7 @@ static void check_plans(struct tally *t)
 void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    struct problem p = memory_problem(kernel, 24, 0);
+    struct problem p = problem_of_length(kernel, 24, 0);
     p.heads = p.queries = 3; /* rows that a wrong stride puts on each other */
     p.query_offset = p.keys - p.queries;
     if (tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL,
