@@ -196,7 +196,7 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
     if (r->metric) {
         json_t *err = json_pack(
             "{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
-            record_number(r->max), "limit", record_number(r->limit), "worst_at", r->witness,
+            record_number(r->max), "limit", record_number(r->limit), "worst_at", r->worst_at,
             "got", record_hex((double)r->got), "want", record_hex(r->want), "coverage",
             r->coverage ? r->coverage : "sampled", "checked", (json_int_t)r->checked,
             "misrounded", (json_int_t)r->misrounded);
@@ -242,7 +242,7 @@ static void set_value(json_t *record, const struct change *c)
         return;
     json_object_set_new(record, "metric", json_string(c->head.metric));
     json_object_set_new(record, "limit", record_number(c->head.limit));
-    json_object_set_new(record, "worst_at", json_string(c->head.witness));
+    json_object_set_new(record, "worst_at", json_string(c->head.worst_at));
     json_object_set_new(record, "want", record_hex(c->head.want));
 }
 

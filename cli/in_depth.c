@@ -190,8 +190,8 @@ static void print_verdict(void *user, const struct conf_result *r)
     if (r->metric) {
         struct shown_error shown = show_judged(r->max, r->limit, r->metric);
         printf("  %s (limit %s)", shown.error, shown.limit);
-        if (r->witness[0] != '\0')
-            printf(" at %s: got %a, want %.17g", r->witness, (double)r->got, r->want);
+        if (r->worst_at[0] != '\0')
+            printf(" at %s: got %a, want %.17g", r->worst_at, (double)r->got, r->want);
         printf(", %llu values, %llu not correctly rounded", (unsigned long long)r->checked,
                (unsigned long long)r->misrounded);
     }

@@ -36,7 +36,7 @@ static void on_change(void *user, const struct change *c)
     if (c->what == CHANGE_BITS)
         t->bits_told = t->bits_told && c->moved > 0 && c->moved <= c->of && c->first[0] &&
                        float_to_bits(c->first_base) != float_to_bits(c->first_head) &&
-                       c->judged > 0 && c->head.witness[0] && c->head.metric &&
+                       c->judged > 0 && c->head.worst_at[0] && c->head.metric &&
                        float_to_bits(c->base.got) != float_to_bits(c->head.got);
     t->repeated = t->repeated || c->head.problem[0];
     t->last = *c;

@@ -123,8 +123,8 @@ static enum kind parse_line(const char *line, struct budget *b, int at[COLUMNS +
     at[COLUMNS] = wrong < COLUMNS ? at[wrong] : 0;
     if (wrong < COLUMNS)
         return NEITHER;
-    snprintf(b->witness, sizeof b->witness, "%s", line + at[WITNESS]);
-    b->witness[strcspn(b->witness, "\r")] = '\0';
+    snprintf(b->worst_at, sizeof b->worst_at, "%s", line + at[WITNESS]);
+    b->worst_at[strcspn(b->worst_at, "\r")] = '\0';
     return ROW;
 }
 
@@ -272,7 +272,7 @@ static int write_lowered(FILE *out, FILE *in, const struct conf_result *results,
         double limit = worst ? round_up(worst->max) : 0.0;
         if (worst && limit > 0.0 && limit < b.limit) {
             fprintf(out, "%-14s %-8s %-7s %-5s %-6s %-8.3g %s\n", b.kernel, b.family, b.profile,
-                    b.range, b.metric, limit, worst->witness);
+                    b.range, b.metric, limit, worst->worst_at);
             lowered++;
         } else
             fprintf(out, "%s\n", line);

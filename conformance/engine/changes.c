@@ -111,8 +111,8 @@ static void weigh_rows(struct moving *m, int o)
         oracle_row(m->oracle, o, r, want, want + width);
         for (; i < width; i = next_moved(was, is, i + 1, width))
             if (weigh(m, r, i, (float[]){ was[i], is[i] }, want[i], want[width + i]))
-                describe_place(m->was, o, r, i, m->change->head.witness,
-                               sizeof m->change->head.witness);
+                describe_place(m->was, o, r, i, m->change->head.worst_at,
+                               sizeof m->change->head.worst_at);
     }
     free(want);
 }

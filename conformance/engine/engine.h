@@ -41,8 +41,8 @@ struct conf_result {
     char problem[PROBLEM_LINE];
     const char *metric; /* exact, ulp, pair_ulp, abs; NULL: the case has no error */
     double max, limit;
-    double scale;     /* scale of the problem's table; 0: unknown, or no table */
-    char witness[96]; /* "position 497577 pair 317" */
+    double scale;      /* scale of the problem's table; 0: unknown, or no table */
+    char worst_at[96]; /* "position 497577 pair 317" */
     float got;
     double want;
     const char *range;    /* of positions, "2^20": the row of the error limits; NULL if none */

@@ -106,7 +106,7 @@ static void settle(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
     if (c->fresh)
-        describe_place(c->call, c->output, c->row, c->column, r->witness, sizeof r->witness);
+        describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
     if (c->fresh && !within_limit(c))
         conf_note_problem(r->problem, &c->call->problem);
     c->fresh = false;
@@ -462,13 +462,13 @@ void compare_end(struct comparison *c)
     else if (within_limit(c))
         ;
     else if (float_to_bits(r->got) == CALL_CANARY)
-        require(t, false, "not written, want %a, at %s", r->want, r->witness);
+        require(t, false, "not written, want %a, at %s", r->want, r->worst_at);
     else if (c->how == COMPARE_EXACT)
         require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got, r->want,
-                r->witness);
+                r->worst_at);
     else
         require(t, false, "got %a want %a error %.4g %s limit %.4g at %s", (double)r->got,
-                r->want, r->max, r->metric, r->limit, r->witness);
+                r->want, r->max, r->metric, r->limit, r->worst_at);
     r->checked = c->checked;
     r->misrounded = c->misrounded;
 }

@@ -30,7 +30,7 @@ void suite_report(struct suite_run *run, struct conf_result *result);
 struct budget {
     char kernel[32], family[32], profile[16], range[16], metric[12];
     double limit;
-    char witness[96];
+    char worst_at[96];
 };
 /* Returns NULL if there is no such row. */
 const struct budget *budget_find(const char *kernel, const char *family, const char *profile,

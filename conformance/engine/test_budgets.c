@@ -46,7 +46,7 @@ static struct conf_result measured(double max)
                                  .status = CONF_PASS,
                                  .metric = "abs",
                                  .max = max,
-                                 .witness = "position 7",
+                                 .worst_at = "position 7",
                                  .range = "2^10" };
 }
 

@@ -137,7 +137,7 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
         require(&t, false,
                 "%llu of %llu values not correctly rounded, limit %llu, worst %.4g ulp at %s",
                 (unsigned long long)r->misrounded, (unsigned long long)r->checked,
-                (unsigned long long)(r->checked / MISROUNDED_IN), r->max, r->witness);
+                (unsigned long long)(r->checked / MISROUNDED_IN), r->max, r->worst_at);
     tally_end(&t);
 }
 

@@ -84,7 +84,7 @@ static void check_digest(struct suite_run *run, const struct problem_line *line)
     const struct posenc_backend *other =
         committed_here ? NULL : other_member(run->backend, p->kernel);
     struct tally t;
-    char want[HEX] = "", *got = t.result.witness;
+    char want[HEX] = "", *got = t.result.worst_at;
     if ((!committed_here && !other) ||
         !tally_begin_problem(&t, run, p, "digests", "digest-%s", line->name))
         return;

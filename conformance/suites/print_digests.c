@@ -13,7 +13,7 @@
 static void print_line(void *user, const struct conf_result *r)
 {
     (void)user;
-    printf("%s %s\n", r->id, r->witness);
+    printf("%s %s\n", r->id, r->worst_at);
 }
 
 int main(int argc, char **argv)
