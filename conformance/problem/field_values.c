@@ -100,7 +100,7 @@ int64_t field_length(const struct field *field, const struct problem *problem)
 
 uint64_t field_get(const struct field *field, const struct problem *problem, int64_t i)
 {
-    union own value;
+    union parameter_value value;
     const size_t size = size_of(field->kind);
     memcpy(&value, elements_of(field, problem) + (size_t)i * size, size);
     switch (field->kind) {
@@ -117,7 +117,7 @@ uint64_t field_get(const struct field *field, const struct problem *problem, int
 
 void field_set(const struct field *field, struct problem *problem, uint64_t bits)
 {
-    union own value = { .i64 = (int64_t)bits };
+    union parameter_value value = { .i64 = (int64_t)bits };
     if (field->kind == FIELD_BOOL)
         value.flag = bits != 0;
     else if (field->kind == FIELD_F32)

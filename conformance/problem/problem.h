@@ -93,14 +93,14 @@ struct tensor_layout {
 };
 
 /* Value of a parameter that a signature declares in its own row (signature.h). */
-union own {
+union parameter_value {
     int64_t i64;
     double f64;
     float f32;
     bool flag;
     int member; /* of an enum */
 };
-enum { MOST_OWN = 4 };
+enum { MOST_OWN_PARAMETERS = 4 };
 
 /* Unused members keep the defaults of problem_blank(). */
 struct problem {
@@ -161,7 +161,7 @@ struct problem {
     uint64_t seed;                         /* of the inputs */
     bool special;       /* inputs include NaN, infinities, zeros of both signs, subnormals */
     enum recipe recipe; /* of the inputs */
-    union own own[MOST_OWN];
+    union parameter_value parameters[MOST_OWN_PARAMETERS];
 };
 
 /* Return a small valid problem, and a realistic one of about `bytes` bytes (see cases.h). */

@@ -242,10 +242,10 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
         TAKEN_BY(signature, member), .from = MEMBER(member),                                   \
                                      .from_size = sizeof((struct problem *)0)->member          \
     }
-/* Declares parameter `place` of the problem's `own`, followed by default and accepted range. */
-#define OWN(signature, place, member, ...)                                                     \
+/* Declares parameter `place` of the problem, followed by default and accepted range. */
+#define OWN_PARAMETER(signature, place, member, ...)                                           \
     {                                                                                          \
-        TAKEN_BY(signature, member), .from = MEMBER(own[place]),                               \
+        TAKEN_BY(signature, member), .from = MEMBER(parameters[place]),                        \
                                      .from_size = sizeof ARGUMENT_OF(signature, member),       \
                                      .name = #member, __VA_ARGS__                              \
     }

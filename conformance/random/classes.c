@@ -274,7 +274,7 @@ static double end_value(const struct end *end, const struct problem *problem)
 {
     double value = end->constant;
     for (int i = 0; i < end->n; i++) {
-        union own own;
+        union parameter_value own;
         memcpy(&own, (const char *)problem + end->terms[i].member, sizeof own);
         value += (double)end->terms[i].times * (end->terms[i].real ? own.f64 : (double)own.i64);
     }

@@ -32,7 +32,7 @@ static bool fill_weight(struct call *call, void *to, int64_t n)
 static double most_error(const struct problem *p, bool fused)
 {
     const double partial = ceil((double)p->dim / 64.0) + 8.0;
-    const double heads = p->own[ACROSS_HEADS].flag ? (double)p->heads - 1.0 : 0.0;
+    const double heads = p->parameters[ACROSS_HEADS].flag ? (double)p->heads - 1.0 : 0.0;
     const double k = (partial + heads + (fused ? 0.0 : 1.0)) / 2.0 + 5.0;
     return 2.0 * k / (1.0 - k * 0x1p-24) + (fused ? 3.0 : 4.0) + 1.0;
 }
@@ -50,11 +50,11 @@ const struct signature signature_rope_qk_norm = {
                  { X(rope_qk_norm), ACTIVATIONS },
                  POSITIONS(rope_qk_norm) },
     .parameters = { PARAMETER(rope_qk_norm, rotary_offset),
-                    OWN(rope_qk_norm, EPSILON, epsilon, .value = 1e-6, .least = 0x1p-64,
-                        .most = (double)FLT_MAX),
-                    OWN(rope_qk_norm, WEIGHT_OFFSET, weight_offset, .least = -(double)FLT_MAX,
-                        .most = (double)FLT_MAX),
-                    OWN(rope_qk_norm, ACROSS_HEADS, across_heads, .value = 0.0) },
+                    OWN_PARAMETER(rope_qk_norm, EPSILON, epsilon, .value = 1e-6,
+                                  .least = 0x1p-64, .most = (double)FLT_MAX),
+                    OWN_PARAMETER(rope_qk_norm, WEIGHT_OFFSET, weight_offset,
+                                  .least = -(double)FLT_MAX, .most = (double)FLT_MAX),
+                    OWN_PARAMETER(rope_qk_norm, ACROSS_HEADS, across_heads, .value = 0.0) },
     .channels = MEMBER(dim),
     .rotary = MEMBER(rotary_dim),
     .most_error = most_error,
@@ -79,7 +79,7 @@ struct summed {
 static struct summed summed_of(const struct call *call, int64_t r)
 {
     const struct problem *p = &call->problem;
-    const int64_t heads = p->own[ACROSS_HEADS].flag ? p->heads : 1;
+    const int64_t heads = p->parameters[ACROSS_HEADS].flag ? p->heads : 1;
     return (struct summed){ call->x + (r - r % heads) * p->dim, heads * p->dim };
 }
 
@@ -103,8 +103,9 @@ static struct norm norm_of(const struct call *call, int64_t r)
     }
     if (!finite || big_compare(sum, big_double(0x1p128)) >= 0)
         return (struct norm){ .scale = number ? 0.0 : (double)NAN };
-    const struct big square = big_add(big_divide(sum, big_integer(of.n)),
-                                      big_double((double)call->problem.own[EPSILON].f32));
+    const struct big square =
+        big_add(big_divide(sum, big_integer(of.n)),
+                big_double((double)call->problem.parameters[EPSILON].f32));
     const struct big log = big_multiply(big_log(square), big_double(-0.5));
     return (struct norm){ true, 1.0, big_exp(log) };
 }
@@ -121,7 +122,7 @@ static struct channel channel_of(const struct call *call, const struct norm *nor
 {
     const struct problem *p = &call->problem;
     const double x = (double)call->x[r * p->dim + k],
-                 offset = (double)p->own[WEIGHT_OFFSET].f32;
+                 offset = (double)p->parameters[WEIGHT_OFFSET].f32;
     const double weight = (double)call->table[r % p->heads * p->dim + k];
     struct channel channel = { .value = x * norm->scale * (weight + offset) };
     if (norm->finite)
@@ -173,7 +174,7 @@ static double magnitude(const struct call *call, double root, int64_t r, int64_t
 {
     const struct problem *p = &call->problem;
     *weight = fabs((double)call->table[r % p->heads * p->dim + k] +
-                   (double)p->own[WEIGHT_OFFSET].f32);
+                   (double)p->parameters[WEIGHT_OFFSET].f32);
     return fabs((double)call->x[r * p->dim + k]) * root * *weight;
 }
 
@@ -194,7 +195,7 @@ static void mass_norm(const struct call *call, int64_t r, double *mass)
     double sum = 0.0, weight[2];
     for (int64_t i = 0; i < of.n; i++)
         sum += (double)of.x[i] * (double)of.x[i];
-    const double root = 1.0 / sqrt(sum / (double)of.n + (double)p->own[EPSILON].f32);
+    const double root = 1.0 / sqrt(sum / (double)of.n + (double)p->parameters[EPSILON].f32);
     for (int64_t k = 0; k < p->dim; k++) {
         const double own = magnitude(call, root, r, k, weight);
         mass[k] = mass_of(own, own, *weight, *weight);
