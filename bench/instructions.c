@@ -285,7 +285,7 @@ static void choose_problems(enum posenc_kernel kernel, enum posenc_dtype dtype,
             break;
     }
     for (int i = 0; i < 2; i++)
-        if (kernel_has_plan(kernel))
+        if (kernel_has_freqs(kernel))
             problems[i].freqs.profile = profile;
 }
 
@@ -293,7 +293,7 @@ size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile prof
 {
     profiles[0] = POSENC_EXACT;
     profiles[1] = POSENC_HF_F32;
-    return kernel_has_plan(kernel) && strcmp(kernel_stage(kernel), "table") == 0 ? 2 : 1;
+    return kernel_has_freqs(kernel) && strcmp(kernel_stage(kernel), "table") == 0 ? 2 : 1;
 }
 
 bool instructions_of_kernel(const struct implementation *implementation,

@@ -24,7 +24,7 @@ static bool reads_stored(const struct problem *p)
 struct looped looped_conversion(const struct call *call, int64_t stored)
 {
     const enum posenc_dtype type = call->outputs[0].tensor.dtype;
-    const bool plan = kernel_has_plan(call->problem.kernel);
+    const bool plan = kernel_has_freqs(call->problem.kernel);
     return (struct looped){ .kind = type == POSENC_F16    ? BOUND_f16
                                     : type == POSENC_BF16 ? BOUND_bf16
                                     : plan                ? BOUND_from_f64

@@ -67,7 +67,7 @@ static void list_places(struct place list[PLACES], size_t beyond)
  * tables with both, all others with "given" angles. */
 static const char *profile_name_of(enum posenc_kernel kernel, enum posenc_profile profile)
 {
-    if (!kernel_has_plan(kernel))
+    if (!kernel_has_freqs(kernel))
         return profile == POSENC_EXACT ? "given" : NULL;
     if (profile == POSENC_EXACT)
         return "exact";
@@ -79,7 +79,7 @@ static struct bench_case case_at(const struct place *place, enum posenc_kernel k
 {
     struct bench_case c = { .footprint = place->name,
                             .problem = problem_realistic(kernel, dtype, place->bytes) };
-    if (kernel_has_plan(kernel))
+    if (kernel_has_freqs(kernel))
         c.problem.freqs.profile = profile;
     snprintf(c.id, sizeof c.id, "%s/%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
              profile_name_of(kernel, profile), place->id);

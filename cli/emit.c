@@ -299,7 +299,7 @@ json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *h
 /* The profile of a bench case: of its frequencies where it has some, else tables are given. */
 const char *emit_profile(const struct problem *p)
 {
-    return kernel_has_plan(p->kernel) ? profile_names[p->freqs.profile] : "given";
+    return kernel_has_freqs(p->kernel) ? profile_names[p->freqs.profile] : "given";
 }
 
 static void set_number(json_t *record, const char *name, double value)
@@ -334,7 +334,7 @@ json_t *emit_bench(const struct bench_result *r)
                                  emit_profile(&c->problem), c->id, r->backend);
     if (!record)
         return NULL;
-    set_scale(record, kernel_has_plan(c->problem.kernel) ? c->problem.scale : 1.0);
+    set_scale(record, kernel_has_freqs(c->problem.kernel) ? c->problem.scale : 1.0);
     json_object_set_new(record, "footprint",
                         json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));

@@ -16,7 +16,7 @@ static bool same_counts(const struct pair_run *run, const struct pair_row *a,
     const struct problem *p = &run->pairing.cases[a->at_case].problem,
                          *q = &run->pairing.cases[b->at_case].problem;
     return a->name == b->name && p->kernel == q->kernel && p->dtype == q->dtype &&
-           (p->freqs.profile == q->freqs.profile || !kernel_has_plan(p->kernel));
+           (p->freqs.profile == q->freqs.profile || !kernel_has_freqs(p->kernel));
 }
 
 /* Counts in both builds. Callers have timed the row before, so that a call of it ends. */

@@ -52,8 +52,8 @@ void problem_id(const struct problem *problem, char *id, size_t size)
 {
     snprintf(id, size, "%s/%s/%s/problem", posenc_kernel_name(problem->kernel),
              dtype_names[problem->dtype],
-             kernel_has_plan(problem->kernel) ? profile_names[problem->freqs.profile]
-                                              : "given");
+             kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile]
+                                               : "given");
 }
 
 /* ---- Calls of models ---- */

@@ -367,7 +367,7 @@ static struct job *next_job(struct jobs *jobs)
     for (int sines = 1; sines >= 0; sines--)
         for (struct job *job = jobs->job; job < jobs->job + jobs->n; job++)
             if (!job->begun &&
-                (!sines || kernel_has_plan(job->kernel) || kernel_rotates(job->kernel)))
+                (!sines || kernel_has_freqs(job->kernel) || kernel_rotates(job->kernel)))
                 return job;
     return NULL;
 }

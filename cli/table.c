@@ -211,7 +211,7 @@ static int compute_values(struct cli *cli, struct model_problem *taken,
     if (select_one(cli, problem->kernel, &backend) != EXIT_FINE ||
         table_place_rows(cli, taken, table) != EXIT_FINE)
         return EXIT_USAGE;
-    if (kernel_has_plan(problem->kernel))
+    if (kernel_has_freqs(problem->kernel))
         table_settle_length(cli, largest_position(problem, table), &problem->freqs);
     if (problem_check_cost(cli, problem, false) != EXIT_FINE)
         return EXIT_USAGE;

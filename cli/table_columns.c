@@ -237,7 +237,7 @@ int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *p
                         const struct outputs *outputs)
 {
     const bool rotates = problem->kernel == POSENC_KERNEL_rope_table;
-    if (kind == TABLE_ERRORS ? !rotates : !kernel_has_plan(problem->kernel))
+    if (kind == TABLE_ERRORS ? !rotates : !kernel_has_freqs(problem->kernel))
         return cli_refuse(cli, "--problem", posenc_kernel_name(problem->kernel),
                           "has no %s: expected rope_table%s",
                           kind == TABLE_ERRORS ? "errors by position" : "frequencies",

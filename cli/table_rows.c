@@ -209,7 +209,7 @@ int table_place_rows(const struct cli *cli, struct model_problem *taken,
                      struct number_table *table)
 {
     struct problem *problem = &taken->problem;
-    const bool planned = kernel_has_plan(problem->kernel);
+    const bool planned = kernel_has_freqs(problem->kernel);
     if ((cli->positions || cli->grid) && !planned)
         return cli_refuse(cli, cli->positions ? "--positions" : "--grid", NULL,
                           "has no effect here: %s is not computed from positions",

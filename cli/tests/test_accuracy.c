@@ -89,7 +89,7 @@ static void check_broken(const struct posenc_backend *backend)
         require(there.of_kind[CHANGE_BITS] > 0 && there.bits_told && there.repeated &&
                     there.kernel == kernel && there.way[CHANGE_WORSE] > 0,
                 sentence);
-        if (kernel_has_plan(kernel)) /* whose truth takes long */
+        if (kernel_has_freqs(kernel)) /* whose truth takes long */
             continue;
         const struct told back = compare_bits(wrong, &right, kernel);
         snprintf(sentence, sizeof sentence, "%s mended is the same, as better", broken[i]);

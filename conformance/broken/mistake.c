@@ -65,7 +65,7 @@ static bool has_tables(enum posenc_kernel kernel)
 }
 static bool reads_rows(enum posenc_kernel kernel)
 {
-    return has_positions(kernel) && !kernel_has_plan(kernel);
+    return has_positions(kernel) && !kernel_has_freqs(kernel);
 }
 static bool reads_angles(enum posenc_kernel kernel)
 {

@@ -61,7 +61,7 @@ static bool can_be_prepared(const struct set *set)
     return !several && (set->kernel == POSENC_KERNEL_sinusoidal ||
                         set->kernel == POSENC_KERNEL_sinusoidal_add ||
                         set->kernel == POSENC_KERNEL_learned_add ||
-                        (kernel_rotates(set->kernel) && !kernel_has_plan(set->kernel)));
+                        (kernel_rotates(set->kernel) && !kernel_has_freqs(set->kernel)));
 }
 
 /* ---- With other pointers ---- */

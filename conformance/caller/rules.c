@@ -236,7 +236,7 @@ static void judge_pairs(struct judging *j)
 
 static void judge_position(struct judging *j, double value)
 {
-    const bool planned = kernel_has_plan(j->f->kernel);
+    const bool planned = kernel_has_freqs(j->f->kernel);
     const double most = planned ? INT32_MAX : (double)j->f->extent[DIM_ROW] - 1.0;
     must(j, !(value >= (planned ? -most : 0.0) && value <= most), STATUS(POSITION));
 }
@@ -253,7 +253,7 @@ static void judge_positions(struct judging *j, const struct described *d)
     const struct posenc_positions *p =
         (const struct posenc_positions *)(const void *)((const char *)&j->f->args +
                                                         d->row->offset);
-    const bool planned = kernel_has_plan(j->f->kernel);
+    const bool planned = kernel_has_freqs(j->f->kernel);
     may(j, j->f->spec && j->f->spec->xpos_scale_base != 0.0, STATUS(POSITION));
     if (p->kind == POSENC_OFFSET) {
         judge_offset(j, p->offset);

@@ -147,7 +147,7 @@ static void fails_by(struct together *t, const struct guarded *g)
 static struct problem other_data(struct problem p, int i)
 {
     p.seed += (uint64_t)i;
-    if (kernel_has_plan(p.kernel))
+    if (kernel_has_freqs(p.kernel))
         p.first += 100 * i;
     else if (kernel_on_scores(p.kernel) && !signature_of(p.kernel)->settle)
         p.query_offset += i;

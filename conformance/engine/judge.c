@@ -33,7 +33,7 @@ static bool is_table(enum posenc_kernel kernel)
 
 const char *profile_name(const struct problem *problem)
 {
-    return kernel_has_plan(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
+    return kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
 }
 
 enum posenc_dtype output_dtype(const struct problem *problem)
@@ -123,7 +123,7 @@ void compare_next(struct comparison *c, const struct call *call,
         c->how = COMPARE_PAIR;
         c->limit = signature_of(kernel)->most_error(&call->problem, backend->fused);
     }
-    if (!kernel_has_plan(kernel))
+    if (!kernel_has_freqs(kernel))
         return;
     int at = range < 0 ? problem_range(&call->problem) : range;
     const char *table = is_table(kernel) ? posenc_kernel_name(kernel) : "sinusoidal";

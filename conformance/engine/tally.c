@@ -13,7 +13,7 @@
 
 static const char *profile_of(enum posenc_kernel kernel)
 {
-    return kernel_has_plan(kernel) ? "exact" : "given";
+    return kernel_has_freqs(kernel) ? "exact" : "given";
 }
 
 /* `possible` is false if the backend lacks a type that the case needs. */
@@ -51,7 +51,7 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
     const bool selected = begin(t, run, p->kernel, p->dtype, suite, profile_name(p),
                                 run->backend->f16_bf16 || problem_is_f32(p), name, list);
     va_end(list);
-    t->result.scale = kernel_has_plan(p->kernel) ? p->scale : 0.0;
+    t->result.scale = kernel_has_freqs(p->kernel) ? p->scale : 0.0;
     return selected;
 }
 

@@ -54,7 +54,7 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
         at[d] = d ? r % extent : r;
         r /= extent;
     }
-    if (kernel_has_plan(p->kernel)) {
+    if (kernel_has_freqs(p->kernel)) {
         describe_angle(p, row, at[0], at[1], column, text, size);
         return;
     }

@@ -163,12 +163,12 @@ enum posenc_status call_share(const struct call *call,
     *copy = *call;
     copy->implementation = implementation;
     copy->freqs = NULL;
-    return !s->freqs || make_plan(copy, s) ? POSENC_OK : copy->error.status;
+    return !s->freqs || make_freqs(copy, s) ? POSENC_OK : copy->error.status;
 }
 
 void call_unshare(struct call *copy)
 {
-    destroy_plan(copy);
+    destroy_freqs(copy);
     *copy = (struct call){ 0 };
 }
 
@@ -231,7 +231,7 @@ void call_destroy(struct call *call)
     for (int i = 0; i < call->n_owned; i++)
         call->memory.free(call->memory.user, call->owned[i]);
     arena_free(&call->kept);
-    destroy_plan(call);
+    destroy_freqs(call);
     *call = (struct call){ 0 };
 }
 
@@ -298,7 +298,7 @@ static enum posenc_status take_plan(struct call *call)
     return status;
 }
 
-void destroy_plan(struct call *call)
+void destroy_freqs(struct call *call)
 {
     for (int i = 0; i < n_kept; i++)
         if (kept[i].freqs == call->freqs)
@@ -307,7 +307,7 @@ void destroy_plan(struct call *call)
         call->implementation->freqs_destroy(call->freqs);
 }
 
-bool make_plan(struct call *call, const struct signature *s)
+bool make_freqs(struct call *call, const struct signature *s)
 {
     if (!make_factors(call))
         return false;
@@ -343,7 +343,7 @@ bool make_arguments(struct call *call)
     if (s->check && !s->check(call))
         return false;
     problem_settle(&call->problem);
-    if (s->freqs && !make_plan(call, s))
+    if (s->freqs && !make_freqs(call, s))
         return false;
     for (EACH_TENSOR(row, s))
         if (tensor_present(&call->problem, row) && !make_tensor(call, row))

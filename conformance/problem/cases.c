@@ -237,7 +237,7 @@ struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
     for (EACH_WORD(word, line->flags))
         p = longer(p, word, draw(&d, 0, most_of(word, 0)));
     const int64_t reach = (int64_t)(40 * p.freqs.xpos_scale_base);
-    const bool rows = p.position_kind != POSENC_OFFSET && !kernel_has_plan(kernel);
+    const bool rows = p.position_kind != POSENC_OFFSET && !kernel_has_freqs(kernel);
     for (int64_t t = 0; t < p.tokens && (rows || reach > 0); t++)
         positions[t] = rows ? draw(&d, 0, p.rows - 1) : t > 0 ? draw(&d, -reach, reach) : 0;
     p.positions = rows || reach > 0 ? positions : NULL;

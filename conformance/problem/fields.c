@@ -39,7 +39,7 @@ static bool applies(const struct field *field, enum posenc_kernel kernel)
         return kernel_woven_row(kernel) != NULL;
     const bool twin = has_word("dim rotary_dim", ' ', field->name, n);
     return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
-           (!twin || of_plan(field) == kernel_has_plan(kernel));
+           (!twin || of_plan(field) == kernel_has_freqs(kernel));
 }
 
 /* Fields of the layout of each tensor. */

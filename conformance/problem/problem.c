@@ -43,7 +43,7 @@ const char *kernel_stage(enum posenc_kernel kernel)
 bool kernel_takes_x(enum posenc_kernel kernel) { return listed[kernel].x != NONE; }
 bool kernel_in_place(enum posenc_kernel kernel) { return listed[kernel].x == IN_PLACE; }
 bool kernel_on_scores(enum posenc_kernel kernel) { return listed[kernel].rows == QUERIES; }
-bool kernel_has_plan(enum posenc_kernel kernel) { return listed[kernel].angles == PLANNED; }
+bool kernel_has_freqs(enum posenc_kernel kernel) { return listed[kernel].angles == PLANNED; }
 bool kernel_rotates(enum posenc_kernel kernel) { return listed[kernel].pairs != ALONE; }
 
 bool kernel_pairs_adjacent(enum posenc_kernel kernel)

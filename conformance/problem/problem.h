@@ -173,7 +173,7 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
 bool kernel_takes_x(enum posenc_kernel kernel);   /* reads activations or scores */
 bool kernel_in_place(enum posenc_kernel kernel);  /* x may be out itself */
 bool kernel_on_scores(enum posenc_kernel kernel); /* rows are queries, not tokens */
-bool kernel_has_plan(enum posenc_kernel kernel);  /* has frequencies */
+bool kernel_has_freqs(enum posenc_kernel kernel); /* has frequencies */
 
 /* Returns true if the kernel rotates pairs of channels by the cos and sin that it is given. */
 bool kernel_rotates(enum posenc_kernel kernel);

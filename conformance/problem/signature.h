@@ -169,7 +169,7 @@ size_t signature_argument(const struct signature *signature, size_t member);
 
 /* Fields that several signatures have. */
 #define FIELDS_TOKENS "tokens position_kind position_offset positions batch_shift token_major "
-#define FIELDS_PLAN                                                                            \
+#define FIELDS_FREQS                                                                           \
     FIELDS_TOKENS "profile freq_convention scaling rope_theta factor "                         \
                   "original_max_position_embeddings low_freq_factor high_freq_factor "         \
                   "beta_fast beta_slow truncate attention_factor mscale mscale_all_dim "       \
@@ -294,11 +294,11 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense);
 bool make_tensor(struct call *call, const struct tensor_row *row);
 
 /* Makes call->freqs and its argument. */
-bool make_plan(struct call *call, const struct signature *s);
+bool make_freqs(struct call *call, const struct signature *s);
 
-/* Makes all arguments. Frequencies may be shared with other calls; destroy_plan() keeps those. */
+/* Makes all arguments. Frequencies may be shared with other calls; destroy_freqs() keeps those. */
 bool make_arguments(struct call *call);
-void destroy_plan(struct call *call);
+void destroy_freqs(struct call *call);
 
 /* ---- Parts of a call ---- */
 

@@ -58,8 +58,8 @@ static bool applies(const char *of, enum posenc_kernel kernel, const struct tens
     }
     const bool positions = row && row->form == FORM_POSITIONS,
                output = row && row->role == ROLE_OUTPUT;
-    return (!named || found) && !(has(of, "given") && kernel_has_plan(kernel)) &&
-           !(has(of, "planned") && !kernel_has_plan(kernel)) &&
+    return (!named || found) && !(has(of, "given") && kernel_has_freqs(kernel)) &&
+           !(has(of, "planned") && !kernel_has_freqs(kernel)) &&
            !(has(of, "apart") && kernel_in_place(kernel)) &&
            !(has(of, "single") && kernel_has_batch(kernel)) &&
            !(has(of, "positions") && !positions) && !(has(of, "output") && !output) &&

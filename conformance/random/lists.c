@@ -27,7 +27,7 @@ static void positions_within(const struct problem *p, int64_t *least, int64_t *m
     const int64_t far = p->batch_shift * (p->batch - 1), reach = INT64_C(2147400000);
     *least = p->first - 1000 > -reach ? p->first - 1000 : -reach;
     *most = p->first + 1000 < reach ? p->first + 1000 : reach;
-    if (!kernel_has_plan(p->kernel)) {
+    if (!kernel_has_freqs(p->kernel)) {
         *least = far < 0 ? -far : 0;
         *most = p->rows - 1 - (far > 0 ? far : 0);
         *most = *most > *least + 2 ? *most : *least + 2;

@@ -89,7 +89,7 @@ static bool make_smaller(const struct plan *plan, const struct choice *choice,
 static void provide_rows(struct problem *p)
 {
     int64_t most = 0;
-    if (kernel_has_plan(p->kernel))
+    if (kernel_has_freqs(p->kernel))
         return;
     for (int64_t b = 0; b<p->batch; b += p->batch> 1 ? p->batch - 1 : 1)
         for (int64_t t = 0; t < p->tokens; t++) {
@@ -388,7 +388,7 @@ static struct choice no_choice(void)
 static bool cover_pair(struct plan *plan, int a, int b, struct drawing *d)
 {
     const int most = plan->ask.full ? FULL_TRIES : 1,
-              rounds = kernel_has_plan(plan->space.kernel) ? PLANNED_ROUNDS : LARGE_ROUNDS;
+              rounds = kernel_has_freqs(plan->space.kernel) ? PLANNED_ROUNDS : LARGE_ROUNDS;
     for (int i = 0; i < most; i++) {
         struct choice choice = no_choice();
         choose(&plan->space, &choice, 0, a, d);

@@ -87,7 +87,7 @@ static double slack_of(const struct posenc_backend *backend, const struct proble
 {
     const double theta = p->freqs.rope_theta;
     double fastest = theta > 0.0 && theta < 1.0 ? 1.0 / theta : 1.0;
-    if (!kernel_has_plan(p->kernel) || strcmp(backend->family, "native") == 0)
+    if (!kernel_has_freqs(p->kernel) || strcmp(backend->family, "native") == 0)
         return 1.0;
     for (int64_t i = 0; p->freqs.values && i < (p->freqs.dim + 1) / 2; i++)
         fastest = fmax(fastest, fabs(p->freqs.values[i]));

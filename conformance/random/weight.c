@@ -7,7 +7,7 @@
 
 int64_t problem_weight(const struct problem *p)
 {
-    return kernel_has_plan(p->kernel) ? 100 : signature_of(p->kernel)->gathers ? 60 : 1;
+    return kernel_has_freqs(p->kernel) ? 100 : signature_of(p->kernel)->gathers ? 60 : 1;
 }
 
 int64_t problem_cost(const struct problem *problem, int64_t weight)

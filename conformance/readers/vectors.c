@@ -91,7 +91,7 @@ static uint64_t seed_of(const char *id)
 /* Returns false for kernels whose outputs follow from positions alone. */
 static bool draws_inputs(enum posenc_kernel kernel)
 {
-    return !kernel_has_plan(kernel) || kernel_takes_x(kernel);
+    return !kernel_has_freqs(kernel) || kernel_takes_x(kernel);
 }
 
 const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
@@ -100,7 +100,7 @@ const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
     enum { ID = 96 };
     const struct problem *p = &c->problem;
     const char *profile =
-        kernel_has_plan(p->kernel) ? profile_names[p->freqs.profile] : "given";
+        kernel_has_freqs(p->kernel) ? profile_names[p->freqs.profile] : "given";
     char id[ID];
     const int n = snprintf(id, sizeof id, "%s/%s/%s/%s", posenc_kernel_name(p->kernel),
                            dtype_names[dtype], profile, c->name);

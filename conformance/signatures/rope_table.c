@@ -10,7 +10,7 @@ const struct signature signature_rope_table = {
                  POSITIONS(rope_table) },
     .freqs = ARGUMENT(rope_table, freqs),
     .rotary = MEMBER(freqs.dim),
-    .fields = FIELDS_PLAN "rotary_dim xpos_scale_base xpos_centre xpos_inverse",
+    .fields = FIELDS_FREQS "rotary_dim xpos_scale_base xpos_centre xpos_inverse",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
     .work = WORK_ANGLES,

@@ -12,7 +12,7 @@ const struct signature signature_sinusoidal = {
                     PARAMETER(sinusoidal, x_scale) },
     .freqs = ARGUMENT(sinusoidal, freqs),
     .channels = MEMBER(freqs.dim),
-    .fields = FIELDS_PLAN "dim values_dtype layout scale x_scale",
+    .fields = FIELDS_FREQS "dim values_dtype layout scale x_scale",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
     .work = WORK_ANGLES,

@@ -164,7 +164,7 @@ static int list_changes(const struct problem *p, struct change *changes)
         if (is_read(p, row))
             changes[n++] = (struct change){ .row = row, .problem = *p };
     n = change_parameters(p, changes, n);
-    if (kernel_has_plan(p->kernel) && n < MOST_CHANGES) {
+    if (kernel_has_freqs(p->kernel) && n < MOST_CHANGES) {
         changes[n] = (struct change){ .problem = *p, .plan = true };
         changes[n++].problem.freqs.rope_theta *= 0.75;
     }
@@ -212,7 +212,7 @@ static float *run_call(struct kept *kept, struct call *call, const struct change
     const struct call *made = call;
     size_t n = 1;
     float *copy = NULL, *to;
-    if (!own && kernel_has_plan(call->problem.kernel))
+    if (!own && kernel_has_freqs(call->problem.kernel))
         remake_plan(kept, call, &plan);
     apply(call, change);
     const struct guarded g = guarded_run(call, kept->t->run->backend, NULL);

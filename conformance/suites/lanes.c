@@ -215,7 +215,7 @@ void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
         struct problem p = problem_of_length(kernel, 2 * lanes + 3, v);
         if (kernel_takes_x(kernel) || kernel_on_scores(kernel))
             check_activations(&t, p);
-        if (kernel_has_plan(kernel)) {
+        if (kernel_has_freqs(kernel)) {
             p.special = false;
             check_positions(&t, p);
             check_frequencies(&t, p);

@@ -61,7 +61,7 @@ static bool is_empty(const struct problem *p)
 {
     if (kernel_on_scores(p->kernel))
         return p->queries < 1 || p->keys < 1;
-    return kernel_has_plan(p->kernel)  ? p->freqs.dim < 1
+    return kernel_has_freqs(p->kernel) ? p->freqs.dim < 1
            : kernel_rotates(p->kernel) ? p->rotary_dim < 1
                                        : p->dim < 1;
 }

@@ -30,7 +30,7 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
 
 static void check_shape(struct suite_run *run, const struct problem *p, size_t i)
 {
-    const bool scores = kernel_on_scores(p->kernel), planned = kernel_has_plan(p->kernel);
+    const bool scores = kernel_on_scores(p->kernel), planned = kernel_has_freqs(p->kernel);
     struct tally t;
     struct comparison c;
     if (!tally_begin_problem(&t, run, p, "accuracy",

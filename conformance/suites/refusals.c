@@ -282,7 +282,7 @@ static void check_tensor(struct tally *t, const struct problem *p, const struct 
         CHECK(other_dtype, .row = row);
     if (row != output_row(s, 0) && !(row->role == ROLE_X && kernel_in_place(p->kernel)))
         CHECK(is_output, .row = row);
-    if (row == output_row(s, 0) && (has_dim(p, row, last) || kernel_has_plan(p->kernel)))
+    if (row == output_row(s, 0) && (has_dim(p, row, last) || kernel_has_freqs(p->kernel)))
         CHECK(wider, .row = row);
     for (int d = 0; d < tensor_dims(row); d++)
         check_dimension(t, p, made, row, row->dims[d]);
@@ -476,7 +476,7 @@ void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
         check_overlap(&t, &p);
         tally_end(&t);
     }
-    if (signature_of(kernel)->rotary && kernel_has_plan(kernel) &&
+    if (signature_of(kernel)->rotary && kernel_has_freqs(kernel) &&
         tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "plans-refused")) {
         check_plans(&t);
         tally_end(&t);

@@ -60,7 +60,7 @@ static void make_small(struct call *call)
 /* Sines and cosines without inputs are as small as their scale. */
 static struct problem with_small_scale(struct problem p)
 {
-    if (kernel_takes_x(p.kernel) || !kernel_has_plan(p.kernel))
+    if (kernel_takes_x(p.kernel) || !kernel_has_freqs(p.kernel))
         return p;
     p.scale = (double)factor_of(p.dtype);
     if (p.kernel == POSENC_KERNEL_rope_table)
