@@ -116,10 +116,10 @@ static bool on_touch(void *user, const char *address)
 static bool runs(struct run *run, struct call *call, const struct posenc_backend *backend)
 {
     struct streaming *s = run->result;
-    guard_mend_by(on_touch, run);
+    guard_set_repair(on_touch, run);
     const struct guarded g = guarded_run(call, backend, NULL);
     __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
-    guard_mend_by(NULL, NULL);
+    guard_set_repair(NULL, NULL);
     s->crashed = g.crashed;
     if (g.crashed || g.status != POSENC_OK)
         snprintf(s->text, sizeof s->text, "%s",

@@ -116,15 +116,15 @@ static void *play(void *user)
     struct player *player = user;
     struct shared *shared = player->shared;
     if (shared->first)
-        guard_mend_by(statics_mend, &shared->statics);
+        guard_set_repair(statics_mend, &shared->statics);
     else if (player == shared->players)
-        guard_mend_by(stop_at_page, player);
+        guard_set_repair(stop_at_page, player);
     line_up(shared);
     if (shared->first || player == shared->players)
         call_once(player);
     else
         call_during_stops(player);
-    guard_mend_by(NULL, NULL);
+    guard_set_repair(NULL, NULL);
     return NULL;
 }
 
@@ -232,12 +232,12 @@ void together_run(const struct implementation *implementation, const struct prob
     }
     shared->first = first;
     shared->backend = backend_copy(implementation->backend);
-    guard_note_beside(TOGETHER - 1);
+    guard_note_threads(TOGETHER - 1);
     if (make(shared, implementation, problem))
         run(shared, t);
     else
         t->nothing = "no call of this problem could be made for each thread";
-    guard_note_beside(0);
+    guard_note_threads(0);
     t->stops = shared->stops;
     for (int i = 0; i < TOGETHER; i++) {
         struct player *player = &shared->players[i];

@@ -69,7 +69,7 @@ enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
 static _Thread_local sigjmp_buf *landing;
 static _Thread_local const char *volatile fault_text;
 static _Thread_local const char *volatile fault_address;
-static _Thread_local guard_mend *mend;
+static _Thread_local guard_repair *mend;
 static _Thread_local void *mend_user;
 static _Thread_local void *fault_context;
 
@@ -122,7 +122,7 @@ void guard_install(void)
         sigaction(trapped[i].number, &action, &trapped[i].before);
 }
 
-void guard_mend_by(guard_mend *by, void *user)
+void guard_set_repair(guard_repair *by, void *user)
 {
     mend = by;
     mend_user = user;
@@ -367,7 +367,7 @@ static void note_begins(const struct problem *p)
 void guard_note_pause(void) { note_inside(false); }
 void guard_note_resume(void) { note_inside(true); }
 
-void guard_note_beside(int threads)
+void guard_note_threads(int threads)
 {
     if (noted)
         noted->beside = threads;

@@ -66,8 +66,8 @@ struct guard_note {
 void guard_note_to(struct guard_note *note);
 /* Records that so many other threads call kernels from now on. Their CPU time must not count as
  * time of this thread's calls. */
-void guard_note_beside(int threads);
-/* Record that the call of this thread is suspended, for example by a guard_mend, and that it goes
+void guard_note_threads(int threads);
+/* Record that the call of this thread is suspended, for example by a guard_repair, and that it goes
  * on. The time between does not count as time of the kernel. */
 void guard_note_pause(void);
 void guard_note_resume(void);
@@ -78,9 +78,9 @@ void guard_install(void);
 /* Handler that runs first if a call of this thread faults, or NULL. It returns true if it removed
  * the cause, and the call goes on. After a single step or a breakpoint, `address` is that of the
  * instruction. */
-typedef bool guard_mend(void *user, const char *address);
-void guard_mend_by(guard_mend *by, void *user);
-/* Returns the registers of the faulting call, a ucontext_t, to a guard_mend. */
+typedef bool guard_repair(void *user, const char *address);
+void guard_set_repair(guard_repair *by, void *user);
+/* Returns the registers of the faulting call, a ucontext_t, to a guard_repair. */
 void *guard_context(void);
 
 #endif

@@ -199,7 +199,7 @@ static bool watch_call(struct conduct_suite *s, struct call *call)
     struct statics statics = statics_of(backend_entry(&s->backend, s->kernel));
     const int error_before = errno;
     call_reset(call);
-    guard_mend_by(statics_mend, &statics);
+    guard_set_repair(statics_mend, &statics);
     statics_watch(&statics);
     const struct allocations before = allocations_now();
     errno = NO_ERROR;
@@ -208,7 +208,7 @@ static bool watch_call(struct conduct_suite *s, struct call *call)
     const struct allocations after = allocations_now();
     errno = error_before;
     statics_leave(&statics);
-    guard_mend_by(NULL, NULL);
+    guard_set_repair(NULL, NULL);
     if (g.crashed || g.status != POSENC_OK)
         return false;
     const unsigned long made = after.made - before.made, freed = after.freed - before.freed;
