@@ -111,11 +111,11 @@ static bool full_check(const struct check *check, const struct posenc_backend *b
     struct tally t = tally_of(check->call);
     compare_begin(&c, &t);
     compare_begin(&scalar, &t);
-    compare_peers(&c, &scalar, check->call, backend, check->scalar);
+    compare_peer_next(&c, &scalar, check->call, backend, check->scalar);
     for (int o = 0; o < check->call->n_outputs; o++) {
         const struct output *out = &check->call->outputs[o];
         for (int64_t r = 0; r < out->rows; r++)
-            compare_beside(&c, &scalar, o, r, check->reference[o] + r * out->width);
+            compare_peer_row(&c, &scalar, o, r, check->reference[o] + r * out->width);
     }
     bool family = strcmp(backend->family, check->scalar->family) == 0;
     return is_right(&c,

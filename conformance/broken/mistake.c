@@ -75,7 +75,7 @@ static bool reads_angles(enum posenc_kernel kernel)
 /* Kernels whose output has heads, batches that differ, rows of a thousand elements. */
 static bool counts(enum posenc_kernel kernel, enum dim dim)
 {
-    const struct tensor_row *out = output_row(signature_of(kernel), 0);
+    const struct tensor_row *out = signature_output(signature_of(kernel), 0);
     bool has = false;
     for (int d = 0; d < tensor_dims(out); d++)
         has = has || out->dims[d] == dim;

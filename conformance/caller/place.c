@@ -66,7 +66,7 @@ static void find_roots(struct set *set)
     for (int pass = 0; pass < 2; pass++)
         for (int r = 0; r < MOST_TENSORS && f->of[r].row; r++) {
             const struct change *c = place_of(set, r);
-            const int out = (int)(output_row(f->signature, 0) - f->signature->tensors);
+            const int out = (int)(signature_output(f->signature, 0) - f->signature->tensors);
             const bool in_place = set->base->problem.in_place && f->of[r].row->role == ROLE_X;
             const int to = c && c->place == PLACE_JOINED ? c->dim : in_place && !c ? out : r;
             if (to == r || set->root[to] != to || (pass == 0 && place_of(set, to)))

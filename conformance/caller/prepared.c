@@ -137,7 +137,7 @@ static bool agrees(struct set *set, struct grounds *grounds,
                    const struct posenc_backend *backend, const struct answer *plain,
                    struct results *results, char complaint[MOST_TEXT])
 {
-    const struct tensor_row *row = output_row(set->after.signature, 0);
+    const struct tensor_row *row = signature_output(set->after.signature, 0);
     const bool empty = set->after.of[row - set->after.signature->tensors].empty;
     const struct answer a = answer_of(set, grounds, backend, true, prepare_and_run);
     if (plain->how.status == POSENC_OK && empty)

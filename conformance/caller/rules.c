@@ -139,7 +139,7 @@ static void judge_form(struct judging *j, const struct described *d)
 static void judge_agreement(struct judging *j, const struct described *d)
 {
     const struct posenc_tensor *t = tensor_of(j->f, d);
-    const struct tensor_row *out = output_row(j->f->signature, 0);
+    const struct tensor_row *out = signature_output(j->f->signature, 0);
     const struct posenc_tensor *o =
         (const struct posenc_tensor *)(const void *)((const char *)&j->f->args + out->offset);
     const int64_t n = tensor_dims(d->row), lacks = n - t->rank;

@@ -38,7 +38,7 @@ const char *profile_name(const struct problem *problem)
 
 enum posenc_dtype output_dtype(const struct problem *problem)
 {
-    return tensor_dtype(problem, output_row(signature_of(problem->kernel), 0));
+    return tensor_dtype(problem, signature_output(signature_of(problem->kernel), 0));
 }
 
 static int problem_range(const struct problem *p)
@@ -282,8 +282,8 @@ void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int6
     }
 }
 
-void compare_peers(struct comparison *c, struct comparison *peer, const struct call *call,
-                   const struct posenc_backend *backend, const struct posenc_backend *other)
+void compare_peer_next(struct comparison *c, struct comparison *peer, const struct call *call,
+                       const struct posenc_backend *backend, const struct posenc_backend *other)
 {
     compare_next(c, call, backend, -1);
     compare_next(peer, call, other, -1);
@@ -320,8 +320,8 @@ static struct stored_error distance(const struct comparison *c, const struct com
     return (struct stored_error){ fabs((double)got - want) / unit, most / unit };
 }
 
-void compare_beside(struct comparison *c, const struct comparison *peer, int o, int64_t r,
-                    const float *reference)
+void compare_peer_row(struct comparison *c, const struct comparison *peer, int o, int64_t r,
+                      const float *reference)
 {
     const float *got = call_row(c->call, o, r);
     int64_t width = c->call->outputs[o].width;

@@ -84,10 +84,11 @@ const char *compare_metric(const struct comparison *c);
 
 /* Starts a comparison of a call of `backend` with the results of `other`, whose limits `peer`
  * holds; and compares a row. */
-void compare_peers(struct comparison *c, struct comparison *peer, const struct call *call,
-                   const struct posenc_backend *backend, const struct posenc_backend *other);
-void compare_beside(struct comparison *c, const struct comparison *peer, int o, int64_t r,
-                    const float *reference);
+void compare_peer_next(struct comparison *c, struct comparison *peer, const struct call *call,
+                       const struct posenc_backend *backend,
+                       const struct posenc_backend *other);
+void compare_peer_row(struct comparison *c, const struct comparison *peer, int o, int64_t r,
+                      const float *reference);
 
 /* Compares every row of a call with the given values, or with the oracle if NULL. */
 void compare_call(struct comparison *c, const double *const *given);

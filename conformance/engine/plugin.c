@@ -145,7 +145,7 @@ const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERR
     return found && plugin_has_free_name(found, error) ? found : NULL;
 }
 
-void plugin_tell(const char *path, const char *error)
+void plugin_print_error(const char *path, const char *error)
 {
     text_print(stderr, "%s: %s\n", path, error);
 }

@@ -32,13 +32,13 @@ typedef const struct posenc_backend *plugin_opener(const char *path, char error[
 size_t plugins_add_by(plugin_opener *open, const char *folder,
                       void (*refused)(const char *path, const char *error));
 size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error));
-void plugin_tell(const char *path, const char *error); /* "path: error" on stderr */
+void plugin_print_error(const char *path, const char *error); /* "path: error" on stderr */
 
 /* Does the same for the folder of this build, if any; reports failures on stderr. */
 static inline size_t plugins_of_build(void)
 {
 #ifdef POSENC_PLUGINS
-    return plugins_add(POSENC_PLUGINS, plugin_tell);
+    return plugins_add(POSENC_PLUGINS, plugin_print_error);
 #else
     return 0;
 #endif

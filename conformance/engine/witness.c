@@ -44,7 +44,7 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
         [DIM_DISTANCE] = "distance"
     };
     const struct problem *p = &call->problem;
-    const struct tensor_row *row = output_row(signature_of(p->kernel), o);
+    const struct tensor_row *row = signature_output(signature_of(p->kernel), o);
     int64_t at[MOST_DIMS] = { 0 };
     size_t used = 0;
     const int n = tensor_dims(row);

@@ -82,7 +82,7 @@ static void check_guarded(struct tally *t, const struct problem *p, enum guard_m
 static void check_woven(struct tally *t, const struct problem *dense, enum woven how,
                         struct guard *guard, const struct call *want)
 {
-    const struct tensor_row *first = output_row(signature_of(dense->kernel), 0);
+    const struct tensor_row *first = signature_output(signature_of(dense->kernel), 0);
     struct problem ways[] = { *dense, *dense, with_layouts(dense, (int)how) };
     lay_out(dense, first, CLOSE,
             &ways[1].layouts[first - signature_of(dense->kernel)->tensors]);

@@ -445,7 +445,7 @@ struct call call_cut(const struct call *whole, enum dim dim, int64_t from, int64
 int call_from_last(const struct call *call, enum dim dim)
 {
     const struct posenc_tensor *out = call_out((struct call *)(uintptr_t)call);
-    const int d = call_dim(call, output_row(signature_of(call->problem.kernel), 0), dim);
+    const int d = call_dim(call, signature_output(signature_of(call->problem.kernel), 0), dim);
     return d < 0 ? -1 : out->rank - 1 - d;
 }
 

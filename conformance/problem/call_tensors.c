@@ -320,8 +320,8 @@ static void *make_block(struct call *call, const struct tensor_row *row,
 static bool make_strided(struct call *call, const struct tensor_row *row)
 {
     const struct problem *p = &call->problem;
-    const bool output = row->role == ROLE_OUTPUT, follows = tensor_follows(p, row),
-               first = row == output_row(signature_of(p->kernel), 0);
+    const bool output = row->role == ROLE_OUTPUT, follows = tensor_shares_output(p, row),
+               first = row == signature_output(signature_of(p->kernel), 0);
     struct posenc_tensor *t = call_argument(call, row);
     if (!shape_tensor(call, row, t))
         return false;

@@ -197,7 +197,7 @@ static void draw_x(float *to, const struct problem *p)
     }
 }
 
-int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t)
+int64_t problem_drawn_position(const struct problem *problem, int64_t b, int64_t t)
 {
     struct twister twister;
     twister_begin(&twister, problem, draws_of_x(problem) + b * problem->tokens + t);

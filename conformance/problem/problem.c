@@ -80,7 +80,7 @@ int64_t problem_position(const struct problem *problem, int64_t b, int64_t t)
     if (problem->position_kind == POSENC_OFFSET)
         return problem->first + t;
     if (problem_draws_positions(problem))
-        return drawn_position(problem, b, t);
+        return problem_drawn_position(problem, b, t);
     int64_t base = problem->positions ? problem->positions[t] : problem->first + t;
     return base + b * problem->batch_shift;
 }

@@ -90,12 +90,13 @@ int64_t tensor_elements(const struct problem *problem, const struct tensor_row *
 const struct tensor_layout *tensor_layout(const struct problem *p, const struct tensor_row *row)
 {
     const struct signature *s = signature_of(p->kernel);
-    return &p->layouts[(tensor_follows(p, row) ? output_row(s, 0) : row) - s->tensors];
+    return &p->layouts[(tensor_shares_output(p, row) ? signature_output(s, 0) : row) -
+                       s->tensors];
 }
 
 const struct tensor_row *kernel_woven_row(enum posenc_kernel kernel)
 {
-    const struct tensor_row *first = output_row(signature_of(kernel), 0);
+    const struct tensor_row *first = signature_output(signature_of(kernel), 0);
     for (EACH_TENSOR(row, signature_of(kernel)))
         if (row != first && row->type == first->type &&
             memcmp(row->dims, first->dims, sizeof row->dims) == 0 &&
@@ -104,13 +105,13 @@ const struct tensor_row *kernel_woven_row(enum posenc_kernel kernel)
     return NULL;
 }
 
-bool tensor_follows(const struct problem *p, const struct tensor_row *row)
+bool tensor_shares_output(const struct problem *p, const struct tensor_row *row)
 {
     return (p->in_place && row->role == ROLE_X) ||
            (p->woven && !p->in_place && row == kernel_woven_row(p->kernel));
 }
 
-const struct tensor_row *output_row(const struct signature *signature, int o)
+const struct tensor_row *signature_output(const struct signature *signature, int o)
 {
     for (EACH_TENSOR(row, signature))
         if (row->role == ROLE_OUTPUT && o-- == 0)

@@ -50,7 +50,7 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *prob
 float input_edge(uint64_t z, enum posenc_dtype type, float most, bool above);
 
 /* Returns a position, if problem_draws_positions(). */
-int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t);
+int64_t problem_drawn_position(const struct problem *problem, int64_t b, int64_t t);
 
 /* ---- Tensors ---- */
 
@@ -192,13 +192,13 @@ size_t signature_argument(const struct signature *signature, size_t member);
     at++
 
 /* Returns the row of output o. */
-const struct tensor_row *output_row(const struct signature *signature, int o);
+const struct tensor_row *signature_output(const struct signature *signature, int o);
 /* Returns the tensor that may be woven into the first output, as it has the same dimensions and
  * type: x or another output. NULL: none. */
 const struct tensor_row *kernel_woven_row(enum posenc_kernel kernel);
 /* Returns true if a tensor has the first output's memory and layout, as x in place or woven into
  * it. */
-bool tensor_follows(const struct problem *problem, const struct tensor_row *row);
+bool tensor_shares_output(const struct problem *problem, const struct tensor_row *row);
 const struct tensor_layout *tensor_layout(const struct problem *problem,
                                           const struct tensor_row *row);
 bool tensor_present(const struct problem *problem, const struct tensor_row *row);

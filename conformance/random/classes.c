@@ -432,7 +432,8 @@ bool factor_reaches(const struct factor *factor, const struct problem *problem)
     const size_t n = parameter ? strlen(parameter) : 0,
                  last = parameter && strstr(parameter, "_last") ? strlen("_last") : 0;
     if (factor->row)
-        return tensor_present(problem, factor->row) && !tensor_follows(problem, factor->row) &&
+        return tensor_present(problem, factor->row) &&
+               !tensor_shares_output(problem, factor->row) &&
                !(factor->row->form == FORM_POSITIONS &&
                  problem->position_kind == POSENC_OFFSET) &&
                !(strcmp(name, "pad") == 0 && tensor_layout(problem, factor->row)->n_strides);

@@ -43,7 +43,7 @@ static int64_t unit_of(const struct problem *p, int64_t column)
  * a gradient are sums over those of x. */
 static bool row_kept(const struct problem *p, int64_t row, int class)
 {
-    if (output_row(signature_of(p->kernel), 0)->dims[0] == DIM_ROW)
+    if (signature_output(signature_of(p->kernel), 0)->dims[0] == DIM_ROW)
         return true;
     int64_t index = kernel_on_scores(p->kernel) ? row / p->queries % p->heads : row;
     return index % 2 == class % 2;
@@ -54,7 +54,7 @@ static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
 {
     const struct problem *p = &call->problem;
     const struct signature *s = signature_of(p->kernel);
-    const struct tensor_row *out = output_row(s, 0);
+    const struct tensor_row *out = signature_output(s, 0);
     if (out->dims[tensor_dims(out) - 1] == DIM_COLUMN)
         for (EACH_TENSOR(index, s))
             if (index->dims[0] == DIM_DISTANCE)

@@ -249,7 +249,7 @@ static void check_dimension(struct tally *t, const struct problem *p, const stru
     const struct signature *s = signature_of(p->kernel);
     const struct spoiled of = { .row = row, .dim = call_dim(made, row, dim) };
     const bool follows = (dim == DIM_ROW && s->rows) || (dim == DIM_COLUMN && s->columns);
-    if (of.dim < 0 || row == output_row(s, 0))
+    if (of.dim < 0 || row == signature_output(s, 0))
         return;
     if (has_dim(p, row, dim))
         check_argument(t, p, &other_size, of);
@@ -280,9 +280,9 @@ static void check_tensor(struct tally *t, const struct problem *p, const struct 
     }
     if (shares_type(p, row))
         CHECK(other_dtype, .row = row);
-    if (row != output_row(s, 0) && !(row->role == ROLE_X && kernel_in_place(p->kernel)))
+    if (row != signature_output(s, 0) && !(row->role == ROLE_X && kernel_in_place(p->kernel)))
         CHECK(is_output, .row = row);
-    if (row == output_row(s, 0) && (has_dim(p, row, last) || kernel_has_freqs(p->kernel)))
+    if (row == signature_output(s, 0) && (has_dim(p, row, last) || kernel_has_freqs(p->kernel)))
         CHECK(wider, .row = row);
     for (int d = 0; d < tensor_dims(row); d++)
         check_dimension(t, p, made, row, row->dims[d]);

@@ -80,7 +80,7 @@ struct parts {
 
 static struct posenc_tensor *output_of(struct call *call, int o)
 {
-    return call_argument(call, output_row(signature_of(call->problem.kernel), o));
+    return call_argument(call, signature_output(signature_of(call->problem.kernel), o));
 }
 
 static bool keep_part(struct parts *parts, struct call *part)
