@@ -14,7 +14,7 @@
 struct accuracy {
     struct changes_seen seen;
     size_t cases, failed; /* of head */
-    size_t changes[CHANGE_WAYS];
+    size_t changes[CHANGE_DIRECTIONS];
 };
 
 /* All changes of a kernel.  `ask` selects no kernels. */

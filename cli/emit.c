@@ -268,7 +268,7 @@ json_t *emit_change(const struct change *c)
     if (!record)
         return NULL;
     json_object_set_new(record, "suite", json_string(r->suite));
-    json_object_set_new(record, "what", json_string(change_what_name[c->what]));
+    json_object_set_new(record, "what", json_string(change_kind_name[c->what]));
     json_object_set_new(record, "worse",
                         c->way == CHANGE_ONLY ? json_null()
                                               : json_boolean(c->way == CHANGE_WORSE));

@@ -17,7 +17,7 @@ static struct conf_options options = { .no_accuracy = true };
 
 /* What was told of a comparison. */
 struct told {
-    size_t n, of_kind[CHANGE_BITS + 1], way[CHANGE_WAYS];
+    size_t n, of_kind[CHANGE_BITS + 1], way[CHANGE_DIRECTIONS];
     size_t properties; /* changes of a property's result */
     enum posenc_kernel kernel;
     bool bits_told; /* each change of bits has values that differ, with a place */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const change_what_name[] = { "status", "error", "bits" };
+const char *const change_kind_name[] = { "status", "error", "bits" };
 
 enum { MOST_ROWS = 256 }; /* of a problem that are compared with the oracle */
 
@@ -28,7 +28,7 @@ static int badness(enum conf_status status)
     return status == CONF_PASS ? 0 : status == CONF_FAIL ? 2 : status == CONF_CRASH ? 3 : 1;
 }
 
-static enum change_way way_of(double base, double head)
+static enum change_direction way_of(double base, double head)
 {
     return head > base ? CHANGE_WORSE : head < base ? CHANGE_BETTER : CHANGE_ONLY;
 }

@@ -17,15 +17,15 @@
 #include "engine.h"
 #include "conformance/problem/notation.h"
 
-enum change_what { CHANGE_STATUS, CHANGE_ERROR, CHANGE_BITS };
-extern const char *const change_what_name[];
+enum change_kind { CHANGE_STATUS, CHANGE_ERROR, CHANGE_BITS };
+extern const char *const change_kind_name[];
 
 /* Direction of a change in error. CHANGE_ONLY: neither worse nor better, or unknown. */
-enum change_way { CHANGE_WORSE, CHANGE_BETTER, CHANGE_ONLY, CHANGE_WAYS };
+enum change_direction { CHANGE_WORSE, CHANGE_BETTER, CHANGE_ONLY, CHANGE_DIRECTIONS };
 
 struct change {
-    enum change_what what;
-    enum change_way way;
+    enum change_kind what;
+    enum change_direction way;
     /* The case on either side. For bits, `max` is the worst error of a value that moved, on either
      * side: at head's `witness`, with result `got` and expected value `want`. */
     struct conf_result base, head;
