@@ -31,13 +31,13 @@ enum kind { COMMENT, ROW, NEITHER };
 
 /* ---- Names ---- */
 
-static const struct posenc_backend *const *others; /* besides those of the library */
-static size_t n_others;
+static const struct posenc_backend *const *extra_backends; /* besides those of the library */
+static size_t n_extra_backends;
 
 void budgets_know(const struct posenc_backend *const *backends, size_t n)
 {
-    others = backends;
-    n_others = n;
+    extra_backends = backends;
+    n_extra_backends = n;
 }
 
 static bool is_one_of(const char *name, const char *const *names, size_t n)
@@ -55,8 +55,8 @@ static bool is_family(const char *name)
     for (size_t i = 0; (backend = posenc_backend_at(i)); i++)
         if (strcmp(backend->family, name) == 0)
             return true;
-    for (size_t i = 0; i < n_others; i++)
-        if (strcmp(others[i]->family, name) == 0)
+    for (size_t i = 0; i < n_extra_backends; i++)
+        if (strcmp(extra_backends[i]->family, name) == 0)
             return true;
     for (const char *const *line = builtin; *line; line++) {
         char family[32] = "";
@@ -95,8 +95,8 @@ static const char *wrong_name(const struct budget *b, enum column *column)
     return is_one_of(b->metric, metrics, 2) ? NULL : "no metric; expected ulp or abs";
 }
 
-static bool is_of(const struct budget *b, const char *kernel, const char *family,
-                  const char *profile, const char *range)
+static bool budget_matches(const struct budget *b, const char *kernel, const char *family,
+                           const char *profile, const char *range)
 {
     return strcmp(b->kernel, kernel) == 0 && strcmp(b->family, family) == 0 &&
            strcmp(b->profile, profile) == 0 && strcmp(b->range, range) == 0;
@@ -161,7 +161,7 @@ static bool check_row(const struct budget *rows, size_t n, enum kind kind, const
     enum column column;
     const char *wrong = wrong_name(b, &column);
     for (size_t i = 0; i < n && !wrong; i++)
-        if (is_of(&rows[i], b->kernel, b->family, b->profile, b->range)) {
+        if (budget_matches(&rows[i], b->kernel, b->family, b->profile, b->range)) {
             column = KERNEL;
             wrong = "there before with this family, profile and range; expected each once";
         }
@@ -223,7 +223,7 @@ const struct budget *budget_find(const char *kernel, const char *family, const c
     if (!n_budgets && budgets_read(NULL, error) != 0)
         return NULL;
     for (size_t i = 0; i < n_budgets; i++)
-        if (is_of(&table[i], kernel, family, profile, range))
+        if (budget_matches(&table[i], kernel, family, profile, range))
             return &table[i];
     return NULL;
 }

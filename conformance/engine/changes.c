@@ -12,7 +12,7 @@ const char *const change_kind_name[] = { "status", "error", "bits" };
 
 enum { MOST_ROWS = 256 }; /* of a problem that are compared with the oracle */
 
-struct finding {
+struct change_search {
     const struct changes_ask *ask;
     enum posenc_kernel kernel;
     struct suite_run base, head;
@@ -23,12 +23,12 @@ struct finding {
 
 /* ---- Cases ---- */
 
-static int badness(enum conf_status status)
+static int severity(enum conf_status status)
 {
     return status == CONF_PASS ? 0 : status == CONF_FAIL ? 2 : status == CONF_CRASH ? 3 : 1;
 }
 
-static enum change_direction way_of(double base, double head)
+static enum change_direction compare_directions(double base, double head)
 {
     return head > base ? CHANGE_WORSE : head < base ? CHANGE_BETTER : CHANGE_ONLY;
 }
@@ -38,11 +38,11 @@ bool change_of_case(struct change *change, const struct conf_result *base,
 {
     *change = (struct change){ .what = CHANGE_STATUS, .base = *base, .head = *head };
     if (base->status != head->status) {
-        change->way = way_of(badness(base->status), badness(head->status));
+        change->way = compare_directions(severity(base->status), severity(head->status));
         return true;
     }
     change->what = CHANGE_ERROR;
-    change->way = way_of(base->max, head->max);
+    change->way = compare_directions(base->max, head->max);
     return base->metric && head->metric && base->max != head->max;
 }
 
@@ -60,7 +60,7 @@ static int64_t next_moved(const float *was, const float *is, int64_t from, int64
 
 /* Two calls of a problem whose outputs differ, and a comparison of each with the oracle, within the
  * limits of its backend. The oracle's call is made by the library of this program. */
-struct moving {
+struct moved_outputs {
     struct change *change;
     const struct call *was, *is;
     uint64_t rows; /* that moved */
@@ -70,8 +70,8 @@ struct moving {
 };
 
 /* Counts a value that moved; returns true and keeps it if it is the worst on either side. */
-static bool weigh(struct moving *m, int64_t r, int64_t column, const float got[2], double want,
-                  double mass)
+static bool count_moved_value(struct moved_outputs *m, int64_t r, int64_t column,
+                              const float got[2], double want, double mass)
 {
     bool right;
     struct change *c = m->change;
@@ -97,7 +97,7 @@ static bool weigh(struct moving *m, int64_t r, int64_t column, const float got[2
     return true;
 }
 
-static void weigh_rows(struct moving *m, int o)
+static void count_moved_rows(struct moved_outputs *m, int o)
 {
     const struct output *out = &m->was->outputs[o];
     const int64_t width = out->width;
@@ -110,14 +110,15 @@ static void weigh_rows(struct moving *m, int o)
             continue;
         oracle_row(m->oracle, o, r, want, want + width);
         for (; i < width; i = next_moved(was, is, i + 1, width))
-            if (weigh(m, r, i, (float[]){ was[i], is[i] }, want[i], want[width + i]))
+            if (count_moved_value(m, r, i, (float[]){ was[i], is[i] }, want[i],
+                                  want[width + i]))
                 describe_place(m->was, o, r, i, m->change->head.worst_at,
                                sizeof m->change->head.worst_at);
     }
     free(want);
 }
 
-static void judge_moved(struct finding *f, struct moving *m)
+static void judge_moved(struct change_search *f, struct moved_outputs *m)
 {
     struct tally t = { .run = &f->head };
     struct change *c = m->change;
@@ -131,15 +132,15 @@ static void judge_moved(struct finding *f, struct moving *m)
         c->base.metric = c->head.metric = compare_metric(&m->head);
     }
     for (int o = 0; m->oracle && o < truth->n_outputs; o++)
-        weigh_rows(m, o);
+        count_moved_rows(m, o);
     oracle_destroy(m->oracle);
     tally_forget(&t);
 }
 
-static void compare_outputs(struct finding *f, struct change *c, const struct call *base,
+static void compare_outputs(struct change_search *f, struct change *c, const struct call *base,
                             const struct call *head)
 {
-    struct moving m = { .change = c, .was = base, .is = head, .most = { -1.0, -1.0 } };
+    struct moved_outputs m = { .change = c, .was = base, .is = head, .most = { -1.0, -1.0 } };
     for (int o = 0; o < base->n_outputs; o++)
         for (int64_t r = 0, width = base->outputs[o].width; r < base->outputs[o].rows; r++) {
             const float *was = call_row(base, o, r), *is = call_row(head, o, r);
@@ -159,13 +160,13 @@ static void compare_outputs(struct finding *f, struct change *c, const struct ca
     if (c->moved > 0) {
         conf_note_problem(c->head.problem, &base->problem);
         judge_moved(f, &m);
-        c->way = way_of(m.most[0], m.most[1]);
+        c->way = compare_directions(m.most[0], m.most[1]);
         f->sink(f->user, c);
     }
 }
 
 /* Runs a problem on both sides, if the options select it and both support its types. */
-static void compare_runs(struct finding *f, const struct problem *p, const char *suite,
+static void compare_runs(struct change_search *f, const struct problem *p, const char *suite,
                          const char *before, const char *name)
 {
     struct tally base, head;
@@ -192,7 +193,7 @@ static void compare_runs(struct finding *f, const struct problem *p, const char 
 struct changes_seen changes_find(const struct changes_ask *ask, enum posenc_kernel kernel,
                                  change_sink *sink, void *user)
 {
-    struct finding f = { .ask = ask, .kernel = kernel, .sink = sink, .user = user };
+    struct change_search f = { .ask = ask, .kernel = kernel, .sink = sink, .user = user };
     f.base = (struct suite_run){ .options = ask->options,
                                  .implementation = ask->base,
                                  .backend = ask->base->backend };

@@ -102,7 +102,7 @@ static bool within_limit(const struct comparison *c)
 }
 
 /* Describes the place of the worst value while its call still exists. */
-static void settle(struct comparison *c)
+static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
     if (c->fresh)
@@ -116,7 +116,7 @@ void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range)
 {
     enum posenc_kernel kernel = call->problem.kernel;
-    settle(c);
+    describe_worst(c);
     c->call = call;
     c->stored = output_dtype(&call->problem);
     if (kernel_rotates(kernel)) {
@@ -148,7 +148,7 @@ void compare_next(struct comparison *c, const struct call *call,
     c->least_unit = forms_angle(budget->family) ? ANGLE_ERROR : 0.0;
 }
 
-static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
+static double ulp_of_f32(double value) { return ulp_of(POSENC_F32, fabs(value)); }
 
 /* Returns infinity for different classes, 0 for equal special values, -1 if magnitudes decide. */
 static double class_error(const struct comparison *c, float got, double want, double mass)
@@ -180,10 +180,10 @@ struct measure {
 static struct measure measure_sum(const struct comparison *c, double x, double want)
 {
     double product = x * (double)c->call->problem.x_scale, value = want - product;
-    double table = c->table_abs > 0.0 ? c->table_abs : c->limit * spacing(value);
-    double unit = spacing(fmax(fabs(product), fabs(value)));
-    return (struct measure){ unit,
-                             (table + 0.5 * spacing(value) + 0.5 * spacing(want)) / unit };
+    double table = c->table_abs > 0.0 ? c->table_abs : c->limit * ulp_of_f32(value);
+    double unit = ulp_of_f32(fmax(fabs(product), fabs(value)));
+    return (struct measure){ unit, (table + 0.5 * ulp_of_f32(value) + 0.5 * ulp_of_f32(want)) /
+                                       unit };
 }
 
 /* Returns the power of two at or above the factor of xPos, by which absolute limits scale. */
@@ -207,14 +207,14 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     case COMPARE_ABS:
         return (struct measure){ 1.0, c->limit * xpos_binade(c->call, r, column) };
     case COMPARE_PAIR:
-        return (struct measure){ spacing(mass > 0.0 ? mass : want), c->limit };
+        return (struct measure){ ulp_of_f32(mass > 0.0 ? mass : want), c->limit };
     case COMPARE_SUM:
         return measure_sum(c, (double)c->call->x[r * width + column], want);
     case COMPARE_EXACT:
     case COMPARE_ULP:
         break;
     }
-    return (struct measure){ fmax(spacing(want), c->least_unit), c->limit };
+    return (struct measure){ fmax(ulp_of_f32(want), c->least_unit), c->limit };
 }
 
 /* Returns true if a channel of a rotation is copied. */
@@ -301,9 +301,9 @@ static double larger_of_pair(const struct problem *p, const float *row, int64_t 
 }
 
 /* Returns the distance of a result from that of a peer, and its limit. */
-static struct stored_error distance(const struct comparison *c, const struct comparison *peer,
-                                    int64_t r, int64_t column, float got,
-                                    const float *reference)
+static struct stored_error measure_distance(const struct comparison *c,
+                                            const struct comparison *peer, int64_t r,
+                                            int64_t column, float got, const float *reference)
 {
     double want = (double)reference[column], mass = fabs(want);
     if (c->how == COMPARE_EXACT || is_copied(c, column) || !isfinite(got) || !isfinite(want))
@@ -335,7 +335,7 @@ void compare_peer_row(struct comparison *c, const struct comparison *peer, int o
             (isnan(got[i]) && isnan(reference[i]) && float_to_bits(got[i]) != CALL_CANARY);
         struct stored_error e = { 0.0, c->limit };
         if (!same)
-            e = distance(c, peer, r, i, got[i], reference);
+            e = measure_distance(c, peer, r, i, got[i], reference);
         count_value(c, o, r, i, got[i], (double)reference[i], e, same);
     }
 }
@@ -432,7 +432,7 @@ void compare_problem(struct comparison *c, const struct problem *problem, int ra
 
 void compare_forget(struct comparison *c)
 {
-    settle(c);
+    describe_worst(c);
     c->call = NULL;
     tally_forget(c->tally);
 }
@@ -451,7 +451,7 @@ void compare_end(struct comparison *c)
          table = c->how == COMPARE_ULP || c->how == COMPARE_ABS;
     if (r->status != CONF_PASS) /* a call could not be made */
         return;
-    settle(c);
+    describe_worst(c);
     r->metric = compare_metric(c);
     r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
     if (c->no_budget)

@@ -44,7 +44,7 @@ enum { OWN_FIRST = 0 };
 /* ---- A copy of a file ---- */
 
 /* Creates a file without a name and writes a path to open it by; returns -1 on failure. */
-static int nameless(char path[PATH_MAX], bool *has_name)
+static int create_nameless(char path[PATH_MAX], bool *has_name)
 {
     int file = -1;
     *has_name = false;
@@ -83,7 +83,7 @@ static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_
     char name[PATH_MAX] = "";
     bool has_name = false;
     const int from = open(path, O_RDONLY | O_CLOEXEC);
-    *file = from >= 0 ? nameless(name, &has_name) : -1;
+    *file = from >= 0 ? create_nameless(name, &has_name) : -1;
     const bool copied = *file >= 0 && copy_all(from, *file);
     void *handle = copied ? dlopen(name, RTLD_NOW | RTLD_LOCAL | mode) : NULL;
     if (!copied)
@@ -104,7 +104,7 @@ static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_
 /* ---- Symbols ---- */
 
 /* Sets a pointer to the symbol of that name; returns false and leaves it alone if there is none. */
-static bool take(void *handle, const char *name, void *function)
+static bool find_symbol(void *handle, const char *name, void *function)
 {
     void *found = dlsym(handle, name);
     if (found)
@@ -113,14 +113,14 @@ static bool take(void *handle, const char *name, void *function)
 }
 
 #ifdef __ELF__
-struct place {
+struct code_range {
     uintptr_t within, begin, end;
 };
 
 /* Finds the object that holds an address, and the range of its code. */
 static int find_text(struct dl_phdr_info *info, size_t size, void *user)
 {
-    struct place *place = user;
+    struct code_range *place = user;
     bool holds = false;
     uintptr_t begin = UINTPTR_MAX, end = 0;
     (void)size;
@@ -144,10 +144,10 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *user)
 }
 #endif
 
-static void note_text(struct library *library, const void *within)
+static void find_code(struct library *library, const void *within)
 {
 #ifdef __ELF__
-    struct place place = { (uintptr_t)within, 0, 0 };
+    struct code_range place = { (uintptr_t)within, 0, 0 };
     if (dl_iterate_phdr(find_text, &place)) {
         const char *base = within;
         library->text_begin = base + (place.begin - place.within);
@@ -160,11 +160,11 @@ static void note_text(struct library *library, const void *within)
 
 /* Takes the functions of a build. Missing builders, which only compute integers and slopes, are the
  * program's own. A missing kernel cannot be called. */
-static bool take_functions(void *handle, struct implementation *implementation)
+static bool find_functions(void *handle, struct implementation *implementation)
 {
     *implementation = implementation_library;
     bool plans = dlsym(handle, "posenc_freqs_create") && dlsym(handle, "posenc_freqs_destroy");
-#define FUNCTION(name) take(handle, "posenc_" #name, &implementation->name);
+#define FUNCTION(name) find_symbol(handle, "posenc_" #name, &implementation->name);
     IMPLEMENTATION_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...)                                                               \
     implementation->name = NULL;                                                               \
@@ -194,7 +194,7 @@ static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
     const struct posenc_backend *backend = dlsym(library->handle, "posenc_plugin");
     library->abi = backend->abi;
     library->obstacle = posenc_backend_obstacle;
-    note_text(library, backend);
+    find_code(library, backend);
     if (backend->abi != POSENC_ABI)
         return true;
     return plugin_check(backend, error) &&
@@ -208,11 +208,12 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
     __typeof__(posenc_backend_find) *find = NULL;
     __typeof__(posenc_version) *version = NULL;
     struct implementation functions = implementation_library;
-    const bool whole = take(library->handle, "posenc_backend_at", &at) &&
-                       take(library->handle, "posenc_backend_find", &find) &&
-                       take(library->handle, "posenc_version", &version) &&
-                       take(library->handle, "posenc_backend_obstacle", &library->obstacle) &&
-                       take_functions(library->handle, &functions);
+    const bool whole =
+        find_symbol(library->handle, "posenc_backend_at", &at) &&
+        find_symbol(library->handle, "posenc_backend_find", &find) &&
+        find_symbol(library->handle, "posenc_version", &version) &&
+        find_symbol(library->handle, "posenc_backend_obstacle", &library->obstacle) &&
+        find_functions(library->handle, &functions);
     const struct posenc_backend *backend = whole ? at(0) : NULL;
     if (!backend) {
         snprintf(error, PLUGIN_ERROR, "lacks %s; " EXPECTED,
@@ -221,7 +222,7 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
     }
     snprintf(library->version, sizeof library->version, "%s", version());
     library->abi = backend->abi;
-    note_text(library, backend);
+    find_code(library, backend);
     if (backend->abi != POSENC_ABI)
         return true;
     if (find(backend->name) != backend) {

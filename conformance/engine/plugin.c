@@ -22,7 +22,7 @@
 __attribute__((__format__(__printf__, 2, 3)))
 #endif
 static bool
-refuse(char error[PLUGIN_ERROR], const char *form, ...)
+write_rejection(char error[PLUGIN_ERROR], const char *form, ...)
 {
     va_list arguments;
     va_start(arguments, form);
@@ -42,32 +42,33 @@ static bool is_name(const char *name)
     return n > 0 && n <= LONGEST && name[n] == '\0';
 }
 
-static bool refuse_layout(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
+static bool reject_layout(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
 {
-    return refuse(error,
-                  "was built for another posenc.h: its struct posenc_backend has %zu bytes and "
-                  "ABI %u; expected %zu bytes and ABI %u",
-                  backend->size, backend->abi, sizeof *backend, POSENC_ABI);
+    return write_rejection(
+        error,
+        "was built for another posenc.h: its struct posenc_backend has %zu bytes and "
+        "ABI %u; expected %zu bytes and ABI %u",
+        backend->size, backend->abi, sizeof *backend, POSENC_ABI);
 }
 
 bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
 {
     if (backend->abi != POSENC_ABI)
-        return refuse_layout(backend, error);
+        return reject_layout(backend, error);
     if (!is_name(backend->name) || !is_name(backend->family))
-        return refuse(error,
-                      "has no usable name or family: expected letters a-z, digits and _");
+        return write_rejection(
+            error, "has no usable name or family: expected letters a-z, digits and _");
     if (!backend->description || !text_is_plain(backend->description) ||
         (backend->needs && !text_is_plain(backend->needs)))
-        return refuse(error,
-                      "has no description, or one that is not plain text, or such needs: "
-                      "expected one line of UTF-8 each, without control characters");
+        return write_rejection(
+            error, "has no description, or one that is not plain text, or such needs: "
+                   "expected one line of UTF-8 each, without control characters");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (posenc_provides(backend, (enum posenc_kernel)k))
             return true;
     if (backend->size != sizeof *backend) /* a newer backend, whose kernels are unknown here */
-        return refuse_layout(backend, error);
-    return refuse(error, "provides no kernel: expected at least one");
+        return reject_layout(backend, error);
+    return write_rejection(error, "provides no kernel: expected at least one");
 }
 
 bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
@@ -75,8 +76,9 @@ bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGI
     const struct posenc_backend *other = posenc_backend_find(backend->name);
     if (!other || other == backend)
         return true;
-    return refuse(error, "is named %s, as a backend of this library: expected another name",
-                  backend->name);
+    return write_rejection(error,
+                           "is named %s, as a backend of this library: expected another name",
+                           backend->name);
 }
 
 bool plugin_is_whole(const char *path)
@@ -115,19 +117,19 @@ const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERR
     else
         snprintf(local, sizeof local, "%s", path);
     if (!plugin_is_whole(local)) {
-        refuse(
+        write_rejection(
             error,
             "cannot be loaded (it ends before its last segment does: cut short?); " EXPECTED);
         return NULL;
     }
     void *library = dlopen(local, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        refuse(error, "cannot be loaded (%s); " EXPECTED, dlerror());
+        write_rejection(error, "cannot be loaded (%s); " EXPECTED, dlerror());
         return NULL;
     }
     const struct posenc_backend *found = dlsym(library, "posenc_plugin");
     if (!found)
-        refuse(error, "exports no posenc_plugin; " EXPECTED);
+        write_rejection(error, "exports no posenc_plugin; " EXPECTED);
     if (!found)
         dlclose(library);
     return found;
@@ -167,7 +169,7 @@ size_t plugins_add_by(plugin_opener *open, const char *folder,
         snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
         const struct posenc_backend *backend = open(path, error);
         if (backend && posenc_backend_add(backend)) {
-            refuse(error, "there are too many of them");
+            write_rejection(error, "there are too many of them");
             backend = NULL;
         }
         if (!backend) {

@@ -17,9 +17,9 @@ static const char *profile_of(enum posenc_kernel kernel)
 }
 
 /* `possible` is false if the backend lacks a type that the case needs. */
-static bool begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                  enum posenc_dtype dtype, const char *suite, const char *profile,
-                  bool possible, const char *name, va_list list)
+static bool begin_case(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
+                       enum posenc_dtype dtype, const char *suite, const char *profile,
+                       bool possible, const char *name, va_list list)
 {
     struct conf_result *r = &t->result;
     *t = (struct tally){ .run = run };
@@ -38,7 +38,7 @@ bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kern
 {
     va_list list;
     va_start(list, name);
-    const bool selected = begin(t, run, kernel, dtype, suite, profile, true, name, list);
+    const bool selected = begin_case(t, run, kernel, dtype, suite, profile, true, name, list);
     va_end(list);
     return selected;
 }
@@ -48,8 +48,8 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
 {
     va_list list;
     va_start(list, name);
-    const bool selected = begin(t, run, p->kernel, p->dtype, suite, profile_name(p),
-                                run->backend->f16_bf16 || problem_is_f32(p), name, list);
+    const bool selected = begin_case(t, run, p->kernel, p->dtype, suite, profile_name(p),
+                                     run->backend->f16_bf16 || problem_is_f32(p), name, list);
     va_end(list);
     t->result.scale = kernel_has_freqs(p->kernel) ? p->scale : 0.0;
     return selected;
@@ -136,8 +136,8 @@ struct kept_call {
 };
 
 /* Requires a status of POSENC_OK; otherwise reports the library's message. */
-static bool require_done(struct tally *t, const char *what, enum posenc_status status,
-                         const struct posenc_error *error)
+static bool require_status(struct tally *t, const char *what, enum posenc_status status,
+                           const struct posenc_error *error)
 {
     char text[sizeof t->result.reason];
     posenc_error_text(error, text, sizeof text);
@@ -155,8 +155,8 @@ struct call *tally_call(struct tally *t, const struct implementation *implementa
     enum posenc_status made = call_create_by(implementation, &kept->call, p, &memory_plain);
     t->problem = &kept->call.problem;
     kept->made = made == POSENC_OK;
-    return require_done(t, "the call was not made", made, &kept->call.error) ? &kept->call
-                                                                             : NULL;
+    return require_status(t, "the call was not made", made, &kept->call.error) ? &kept->call
+                                                                               : NULL;
 }
 
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
@@ -170,7 +170,7 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
     struct guarded g = guarded_run(call, t->run->backend, NULL);
     const bool clean = g.crashed || g.control_left
                            ? require_clean(t, &g)
-                           : require_done(t, "refused", g.status, &call->error);
+                           : require_status(t, "refused", g.status, &call->error);
     return clean ? call : NULL;
 }
 

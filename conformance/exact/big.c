@@ -122,7 +122,7 @@ int big_compare(struct big a, struct big b)
 }
 
 /* Returns |a| + |b| or |a| - |b| with the sign of a, where |a| >= |b|. */
-static struct big combine(struct big a, struct big b, bool subtract)
+static struct big add_magnitudes(struct big a, struct big b, bool subtract)
 {
     const int64_t distance = a.exponent - b.exponent;
     if (is_zero(b) || distance >= 256)
@@ -149,7 +149,8 @@ static struct big combine(struct big a, struct big b, bool subtract)
 struct big big_add(struct big a, struct big b)
 {
     const bool subtract = a.negative != b.negative;
-    return compare_magnitude(a, b) >= 0 ? combine(a, b, subtract) : combine(b, a, subtract);
+    return compare_magnitude(a, b) >= 0 ? add_magnitudes(a, b, subtract)
+                                        : add_magnitudes(b, a, subtract);
 }
 
 struct big big_subtract(struct big a, struct big b) { return big_add(a, big_negate(b)); }
@@ -245,7 +246,7 @@ struct big big_exp(struct big a)
 /* ---- Rounding ---- */
 
 /* Rounds to nearest even, or to odd, with `precision` bits, or fewer if the result is subnormal. */
-static double rounded(struct big a, int precision, int64_t least_exponent, bool odd)
+static double round_big(struct big a, int precision, int64_t least_exponent, bool odd)
 {
     const int64_t lost = least_exponent - (a.exponent - 1),
                   bits = precision - (lost > 0 ? lost : 0);
@@ -264,16 +265,16 @@ static double rounded(struct big a, int precision, int64_t least_exponent, bool 
     return a.negative ? -magnitude : magnitude;
 }
 
-float big_to_float(struct big a) { return (float)rounded(a, 24, -126, false); }
+float big_to_float(struct big a) { return (float)round_big(a, 24, -126, false); }
 
-double big_to_double(struct big a) { return rounded(a, 53, -1022, false); }
+double big_to_double(struct big a) { return round_big(a, 53, -1022, false); }
 
 double big_times(struct big a, double factor)
 {
     const bool negative = a.negative != (signbit(factor) != 0);
     if (is_zero(a) || factor == 0)
         return negative ? -0.0 : 0.0;
-    return rounded(factor == 1 ? a : big_multiply(a, big_double(factor)), 53, -1022, true);
+    return round_big(factor == 1 ? a : big_multiply(a, big_double(factor)), 53, -1022, true);
 }
 
 double add_to_odd(double a, double b)

@@ -35,9 +35,9 @@ static inline u128 multiply_high(u128 a, u128 b)
     return (u128)a1 * b1 + (middle >> 64) + (other >> 64) + (carry >> 64);
 }
 
-static u128 leading(struct big a) { return (u128)a.m[0] << 64 | a.m[1]; }
+static u128 leading_bits(struct big a) { return (u128)a.m[0] << 64 | a.m[1]; }
 
-static struct big inexact(u128 mantissa, int64_t exponent)
+static struct big make_inexact(u128 mantissa, int64_t exponent)
 {
     return big_normalized(
         (struct big){ .inexact = true,
@@ -48,7 +48,7 @@ static struct big inexact(u128 mantissa, int64_t exponent)
 /* Returns the alternating series 1/first! - y/(first + 2)! + ... in units of 2^-127. y is in units
  * of 2^-128 and below 2^exponent; terms that cannot contribute are skipped. The result stays below
  * one, because truncation must not round an inexact value up to one. */
-static u128 series(int first, u128 y, int64_t exponent)
+static u128 sum_series(int first, u128 y, int64_t exponent)
 {
     int n = first + 2 * (TERMS - 1);
     while (n > 3 &&
@@ -69,20 +69,21 @@ static void sincos_small(struct big x, struct big *sine, struct big *cosine)
 {
     static pthread_once_t filled = PTHREAD_ONCE_INIT;
     pthread_once(&filled, fill_factorials);
-    const u128 square = multiply_high(leading(x), leading(x));
+    const u128 square = multiply_high(leading_bits(x), leading_bits(x));
     const int64_t shift = -2 * x.exponent;
     const u128 y = shift < 128 ? square >> shift : 0;
-    *sine = inexact(multiply_high(leading(x), series(1, y, -shift) << 1), x.exponent);
-    *cosine = inexact(series(0, y, -shift) << 1, 0);
+    *sine =
+        make_inexact(multiply_high(leading_bits(x), sum_series(1, y, -shift) << 1), x.exponent);
+    *cosine = make_inexact(sum_series(0, y, -shift) << 1, 0);
 }
 
 /* Returns true if the distance to an angle with a rational sine is mere truncation error. At 2^31
  * positions, a frequency truncated to 192 bits is off by less than 2^-160, and no other frequency
  * in use comes so near. */
-static bool vanishes(struct big a) { return a.m[0] == 0 || a.exponent < -150; }
+static bool is_negligible(struct big a) { return a.m[0] == 0 || a.exponent < -150; }
 
 /* Returns the integer nearest to a, 0 <= a < 2^62, halves up. */
-static int64_t nearest(struct big a)
+static int64_t nearest_integer(struct big a)
 {
     if (a.exponent <= 0)
         return a.exponent == 0 && a.m[0] != 0;
@@ -99,18 +100,18 @@ void fixed_sincos_time(struct big turns, double time, struct big *sine, struct b
                                              UINT64_MAX / 3 * 2, UINT64_MAX / 3 * 2 } };
     struct big quarters = big_multiply(big_double(fabs(time)), turns), s, c;
     quarters.exponent += 2;
-    const int64_t whole = nearest(quarters);
+    const int64_t whole = nearest_integer(quarters);
     struct big rest = big_subtract(quarters, big_integer(whole));
     const bool negative = rest.negative;
     rest.negative = false;
-    if (rest.m[0] == 0 || (whole != 0 && vanishes(rest))) {
+    if (rest.m[0] == 0 || (whole != 0 && is_negligible(rest))) {
         s = big_integer(0);
         c = big_integer(1);
     } else {
         struct big angle = big_multiply(rest, two_pi);
         angle.exponent -= 2;
         sincos_small(angle, &s, &c);
-        if (rest.m[0] - third.m[0] + 1 <= 2 && vanishes(big_subtract(rest, third)))
+        if (rest.m[0] - third.m[0] + 1 <= 2 && is_negligible(big_subtract(rest, third)))
             s = big_double(0.5);
         s.negative = negative;
     }

@@ -30,14 +30,15 @@ struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64
 
 /* A pair in the layouts that deal pairs to the axes in rotation until each axis has its section:
  * its number among all pairs, and its number (round) on its axis. */
-struct card {
+struct dealt_pair {
     int64_t when, round;
     int axis;
 };
 /* Returns pair until->when if until->axis is negative, else pair until->round of that axis. */
-static struct card deal(const struct posenc_freqs_spec *spec, const struct card *until)
+static struct dealt_pair find_dealt_pair(const struct posenc_freqs_spec *spec,
+                                         const struct dealt_pair *until)
 {
-    struct card card = { 0, 0, 0 };
+    struct dealt_pair card = { 0, 0, 0 };
     for (;; card.round++) {
         for (card.axis = 0; card.axis < 3; card.axis++) {
             if (spec->mrope_section[card.axis] <= card.round)
@@ -57,7 +58,7 @@ int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const int64_t turn = i % 3;
     if (spec->mrope_layout == POSENC_MROPE_ALTERNATING && spec->mrope_section[0] != 0)
-        return deal(spec, &(struct card){ i, 0, -1 }).axis;
+        return find_dealt_pair(spec, &(struct dealt_pair){ i, 0, -1 }).axis;
     if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
         return oracle_section(spec, i).axis;
     return i < 3 * spec->mrope_section[turn] ? (int)turn : 0;
@@ -65,8 +66,8 @@ int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 
 /* Computes the exponent of 1/theta in the frequency of pair i, as a fraction. It is 0 for the only
  * pair of the endpoint convention, where i / (pairs - 1) would be 0 / 0. */
-static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t *numerator,
-                        int64_t *denominator)
+static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
+                             int64_t *numerator, int64_t *denominator)
 {
     const struct oracle_section section = oracle_section(spec, i);
     const int64_t pairs = spec->dim / 2;
@@ -80,9 +81,11 @@ static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t
     if (spec->mrope_section[0] == 0)
         return;
     if (spec->mrope_layout == POSENC_MROPE_DEALT) /* modeling_pixtral.py */
-        *numerator = 2 * deal(spec, &(struct card){ 0, i - section.start, section.axis }).when;
+        *numerator = 2 * find_dealt_pair(
+                             spec, &(struct dealt_pair){ 0, i - section.start, section.axis })
+                             .when;
     if (spec->mrope_layout == POSENC_MROPE_ALTERNATING) {
-        const struct card card = deal(spec, &(struct card){ i, 0, -1 });
+        const struct dealt_pair card = find_dealt_pair(spec, &(struct dealt_pair){ i, 0, -1 });
         *numerator = 2 * card.round;
         *denominator = 2 * spec->mrope_section[card.axis];
     }
@@ -110,7 +113,7 @@ struct family family_of(const struct posenc_freqs_spec *spec)
 struct big plain_omega(const struct family *family, int64_t i)
 {
     int64_t numerator, denominator;
-    exponent_of(family->spec, i, &numerator, &denominator);
+    compute_exponent(family->spec, i, &numerator, &denominator);
     const struct big exponent = big_divide(big_integer(-numerator), big_integer(denominator));
     return big_exp(big_multiply(exponent, family->log_theta));
 }
@@ -137,7 +140,7 @@ static struct big omega_exact(const struct family *family, int64_t i)
 
 /* ---- Numerics hf_f32 and torch_exp_f32 ---- */
 
-static struct big power_of(double x, double y)
+static struct big compute_power(double x, double y)
 {
     return big_exp(big_multiply(big_double(y), big_log(big_double(x))));
 }
@@ -152,9 +155,10 @@ static float theta_f32(const struct posenc_freqs_spec *spec)
         return (float)spec->rope_theta;
     if (spec->profile != POSENC_GGML_F32 && rule->is_tensor && rule->is_tensor(spec)) {
         const double base = (double)rule->tensor_base(spec);
-        return (float)spec->rope_theta * big_to_float(power_of(base, power));
+        return (float)spec->rope_theta * big_to_float(compute_power(base, power));
     }
-    return (float)(spec->rope_theta * big_to_double(power_of(rule->python_base(spec), power)));
+    return (float)(spec->rope_theta *
+                   big_to_double(compute_power(rule->python_base(spec), power)));
 }
 
 static float torch_exp_f32(const struct family *family, int64_t numerator, int64_t denominator)
@@ -171,7 +175,7 @@ static float inv_freq_of_pair(const struct family *family, int64_t i)
     if (spec->values)
         return (float)spec->values[i];
     int64_t numerator, denominator;
-    exponent_of(spec, i, &numerator, &denominator);
+    compute_exponent(spec, i, &numerator, &denominator);
     if (spec->profile == POSENC_TORCH_EXP_F32)
         return torch_exp_f32(family, numerator, denominator);
     if (rule->rests && rule->rests(spec, i))
@@ -188,7 +192,7 @@ void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
     const float base = theta_f32(spec), exponent = -2.0f / (float)spec->dim;
-    ggml->theta_scale = big_to_float(power_of((double)base, (double)exponent));
+    ggml->theta_scale = big_to_float(compute_power((double)base, (double)exponent));
     ggml->freq_scale = 1.0f;
     for (int64_t i = 0; i < ggml->n; i++) {
         ggml->divisor[i] = 1.0f;

@@ -12,20 +12,21 @@
 
 /* ---- linear ---- */
 
-static struct big divided(const struct family *family, int64_t i, struct big omega)
+static struct big divide_by_factor(const struct family *family, int64_t i, struct big omega)
 {
     (void)i;
     return big_divide(omega, big_double(family->spec->factor));
 }
 
-static float divided_f32(const struct family *family, int64_t i, float power)
+static float divide_by_factor_f32(const struct family *family, int64_t i, float power)
 {
     const float inv_freq = 1.0f / power;
     (void)i;
     return inv_freq / (float)family->spec->factor;
 }
 
-static void divided_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
+static void divide_by_factor_ggml(const struct posenc_freqs_spec *spec,
+                                  struct oracle_ggml *ggml)
 {
     ggml->freq_scale = 1.0f / (float)spec->factor;
 }
@@ -148,7 +149,7 @@ static float yarn_f32(const struct family *family, int64_t i, float power)
 static float log_f32(float x) { return big_to_float(big_log(big_double((double)x))); }
 
 /* Returns the index of the pair that rotates n_rot times within the original context. */
-static float corr_dim(const struct posenc_freqs_spec *spec, float n_rot)
+static float ggml_corr_dim(const struct posenc_freqs_spec *spec, float n_rot)
 {
     const float pi = 0x1.921fb6p+1f;
     const float context = (float)spec->original_max_position_embeddings;
@@ -162,8 +163,8 @@ static float corr_dim(const struct posenc_freqs_spec *spec, float n_rot)
 
 static void yarn_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
-    float start = floorf(corr_dim(spec, (float)spec->beta_fast));
-    float end = ceilf(corr_dim(spec, (float)spec->beta_slow));
+    float start = floorf(ggml_corr_dim(spec, (float)spec->beta_fast));
+    float end = ceilf(ggml_corr_dim(spec, (float)spec->beta_slow));
     ggml->freq_scale = 1.0f / (float)spec->factor;
     start = start > 0.0f ? start : 0.0f;
     end = end < (float)(spec->dim - 1) ? end : (float)(spec->dim - 1);
@@ -257,7 +258,7 @@ static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
                : spec->long_factor[i];
 }
 
-static struct big longrope(const struct family *family, int64_t i, struct big omega)
+static struct big longrope_exact(const struct family *family, int64_t i, struct big omega)
 {
     return big_divide(omega, big_double(longrope_factor(family->spec, i)));
 }
@@ -287,7 +288,7 @@ static double longrope_attention(const struct posenc_freqs_spec *spec)
 /* ---- proportional ---- */
 
 /* Only int(share * dim // 2) pairs are rotated. */
-static bool beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
+static bool is_beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 {
     return (double)(i + 1) > floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
 }
@@ -298,9 +299,9 @@ const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
 {
     static const struct scaling_rule rules[] = {
         [POSENC_SCALING_NONE] = { .omega = NULL },
-        [POSENC_SCALING_LINEAR] = { .omega = divided,
-                                    .inv_freq = divided_f32,
-                                    .ggml = divided_ggml },
+        [POSENC_SCALING_LINEAR] = { .omega = divide_by_factor,
+                                    .inv_freq = divide_by_factor_f32,
+                                    .ggml = divide_by_factor_ggml },
         [POSENC_SCALING_LLAMA3] = { .omega = llama3_exact,
                                     .inv_freq = llama3_f32,
                                     .ggml = llama3_ggml },
@@ -314,13 +315,13 @@ const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
                                      .is_tensor = dynamic_is_tensor,
                                      .tensor_base = dynamic_tensor },
         [POSENC_SCALING_NTK] = { .base = ntk_base, .python_base = ntk_python },
-        [POSENC_SCALING_LONGROPE] = { .omega = longrope,
+        [POSENC_SCALING_LONGROPE] = { .omega = longrope_exact,
                                       .inv_freq = longrope_f32,
                                       .ggml = longrope_ggml,
                                       .attention = longrope_attention },
-        [POSENC_SCALING_PROPORTIONAL] = { .rests = beyond_share,
-                                          .omega = divided,
-                                          .inv_freq = divided_f32 },
+        [POSENC_SCALING_PROPORTIONAL] = { .rests = is_beyond_share,
+                                          .omega = divide_by_factor,
+                                          .inv_freq = divide_by_factor_f32 },
         [POSENC_SCALING_RESONANCE] = { .whole = true },
         [POSENC_SCALING_RESONANCE_YARN] = { .prepare = yarn_range,
                                             .omega = yarn_exact,

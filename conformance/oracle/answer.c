@@ -18,7 +18,7 @@ static void *kept; /* the tree of tsearch() */
 static enum posenc_kernel kernel_kept;
 static int64_t values_kept;
 
-static int by_key(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     return strcmp(((const struct answer *)a)->key, ((const struct answer *)b)->key);
 }
@@ -31,7 +31,7 @@ static int64_t count_values(const struct call *call)
     return n;
 }
 
-static void forget(struct answer *answer)
+static void answer_destroy(struct answer *answer)
 {
     if (answer) {
         free(answer->key);
@@ -42,7 +42,7 @@ static void forget(struct answer *answer)
 }
 
 /* Allocates an answer: one array of f64 values for all outputs, and one of f32 stored values. */
-static struct answer *make_room(const struct call *call, const char *key)
+static struct answer *answer_allocate(const struct call *call, const char *key)
 {
     const bool masses = oracle_has_masses(call->problem.kernel);
     const size_t n = (size_t)count_values(call);
@@ -53,7 +53,7 @@ static struct answer *make_room(const struct call *call, const char *key)
     answer->values = malloc(((masses ? 2 : 1) * n + 1) * sizeof *answer->values);
     answer->floats = malloc((n + 1) * sizeof *answer->floats);
     if (!answer->key || !answer->values || !answer->floats) {
-        forget(answer);
+        answer_destroy(answer);
         return NULL;
     }
     for (int64_t o = 0, at = 0; o < call->n_outputs; o++) {
@@ -77,12 +77,12 @@ static void fill_row(const struct oracle *oracle, const struct call *call,
 }
 
 /* Computes all outputs row by row, because the rows of cos and sin follow from the same angles. */
-static struct answer *work_out(const struct call *call, const char *key)
+static struct answer *answer_compute(const struct call *call, const char *key)
 {
-    struct answer *answer = make_room(call, key);
+    struct answer *answer = answer_allocate(call, key);
     struct oracle *oracle = answer ? oracle_create(call) : NULL;
     if (!oracle) {
-        forget(answer);
+        answer_destroy(answer);
         return NULL;
     }
     for (int64_t r = 0, left = 1; left; r++) {
@@ -97,11 +97,11 @@ static struct answer *work_out(const struct call *call, const char *key)
     return answer;
 }
 
-static void forget_node(void *answer) { forget(answer); }
+static void destroy_node(void *answer) { answer_destroy(answer); }
 
 /* Returns true if the library's own functions made the inputs. Inputs made by other functions need
  * not follow from the problem. */
-static bool made_by_library(const struct call *call)
+static bool has_library_inputs(const struct call *call)
 {
     struct implementation implementation = *call->implementation;
     implementation.backend = implementation_library.backend;
@@ -109,7 +109,7 @@ static bool made_by_library(const struct call *call)
 }
 
 /* Returns true if an answer may be kept. Large ones leave a quarter of the memory to small ones. */
-static bool is_kept(int64_t values)
+static bool may_keep(int64_t values)
 {
     const bool large = values > most_values / 64;
     return values_kept + values <= (large ? most_values / 4 * 3 : most_values);
@@ -119,20 +119,20 @@ struct answer *answer_take(const struct call *call)
 {
     char key[LONGEST_KEY];
     const enum posenc_kernel kernel = call->problem.kernel;
-    if (!made_by_library(call) ||
+    if (!has_library_inputs(call) ||
         notation_print(&call->problem, NULL, key, sizeof key) >= sizeof key)
-        return work_out(call, "");
+        return answer_compute(call, "");
     if (kernel != kernel_kept) {
-        tdestroy(kept, forget_node);
+        tdestroy(kept, destroy_node);
         kept = NULL;
         values_kept = 0;
         kernel_kept = kernel;
     }
-    struct answer *const *found = tfind(&(struct answer){ .key = key }, &kept, by_key);
+    struct answer *const *found = tfind(&(struct answer){ .key = key }, &kept, compare_keys);
     if (found)
         return *found;
-    struct answer *answer = work_out(call, key);
-    if (answer && is_kept(count_values(call)) && tsearch(answer, &kept, by_key)) {
+    struct answer *answer = answer_compute(call, key);
+    if (answer && may_keep(count_values(call)) && tsearch(answer, &kept, compare_keys)) {
         answer->kept = true;
         values_kept += count_values(call);
     }
@@ -142,5 +142,5 @@ struct answer *answer_take(const struct call *call)
 void answer_give_back(struct answer *answer)
 {
     if (answer && !answer->kept)
-        forget(answer);
+        answer_destroy(answer);
 }

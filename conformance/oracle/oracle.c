@@ -26,14 +26,14 @@ static void add_input(const struct call *call, int64_t r, int64_t width, double 
         want[k] = add_to_odd((double)x[k] * x_scale, (double)odd_to_f32(want[k]));
 }
 
-static const struct oracle_rows *const of_signature[] = {
+static const struct oracle_rows *const rows_of_signatures[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &oracle_##name,
 #include <posenc_signatures.def>
 };
 
 bool oracle_has_masses(enum posenc_kernel kernel)
 {
-    return of_signature[kernel_signature(kernel)]->mass != NULL;
+    return rows_of_signatures[kernel_signature(kernel)]->mass != NULL;
 }
 
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass)
@@ -59,7 +59,7 @@ struct oracle *oracle_create(const struct call *call)
         return NULL;
     oracle->arena = arena;
     oracle->call = call;
-    oracle->rows = of_signature[kernel_signature(call->problem.kernel)];
+    oracle->rows = rows_of_signatures[kernel_signature(call->problem.kernel)];
     if (!oracle->rows->create || oracle->rows->create(oracle))
         return oracle;
     oracle_destroy(oracle);

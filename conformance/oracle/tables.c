@@ -42,7 +42,7 @@ static struct big zeta_power(const struct oracle *oracle, int64_t pair, double p
  * power of a zeta such as 3/8 can be an f64, which must not count as inexact. The product is
  * accurate to 2^-200. If, with that much added, the 128 bits after the first 64 are 0, it ends
  * there. */
-static struct big scaled(struct big value, struct big factor)
+static struct big scale_value(struct big value, struct big factor)
 {
     struct big product = big_multiply(value, factor);
     if (!value.m[0]) /* a zero keeps its sign */
@@ -72,8 +72,8 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, do
         fixed_sincos_time(oracle->turns[pair], position, &s, &c);
         if (oracle->log_zeta && position != p->freqs.xpos_centre) {
             const struct big scale = zeta_power(oracle, pair, position);
-            s = scaled(s, scale);
-            c = scaled(c, scale);
+            s = scale_value(s, scale);
+            c = scale_value(c, scale);
         }
         *sine = big_times(s, m);
         *cosine = big_times(c, m);
@@ -128,7 +128,7 @@ static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double
 
 /* ---- Creation ---- */
 
-static bool create_plan(struct oracle *oracle)
+static bool create_freqs(struct oracle *oracle)
 {
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
     const size_t n = ((size_t)spec->dim + 1) / 2;
@@ -160,5 +160,5 @@ static bool create_plan(struct oracle *oracle)
     return true;
 }
 
-const struct oracle_rows oracle_sinusoidal = { .row = row_sinusoidal, .create = create_plan };
-const struct oracle_rows oracle_rope_table = { .row = row_rope_table, .create = create_plan };
+const struct oracle_rows oracle_sinusoidal = { .row = row_sinusoidal, .create = create_freqs };
+const struct oracle_rows oracle_rope_table = { .row = row_rope_table, .create = create_freqs };

@@ -16,7 +16,7 @@ enum { BOUNDARY = 64 };
 /* ---- Memory ---- */
 
 /* Header at the start of an allocation. */
-struct plain {
+struct plain_header {
     size_t reserved; /* bytes; 0: allocated */
 };
 
@@ -28,7 +28,7 @@ static void *plain_get(void *user, size_t bytes, int64_t offset_bytes, char role
         return NULL;
     const size_t all = (size + BOUNDARY - 1) / BOUNDARY * BOUNDARY,
                  large = all < RESERVE_FROM ? 0 : all;
-    struct plain *base = large ? pages_reserve(all) : aligned_alloc(BOUNDARY, all);
+    struct plain_header *base = large ? pages_reserve(all) : aligned_alloc(BOUNDARY, all);
     if (!base)
         return NULL;
     base->reserved = large;
@@ -39,7 +39,7 @@ static void *plain_get(void *user, size_t bytes, int64_t offset_bytes, char role
 static void plain_free(void *user, void *data)
 {
     (void)user;
-    struct plain *base =
+    struct plain_header *base =
         data ? (void *)((char *)data - (uintptr_t)data % BOUNDARY - BOUNDARY) : NULL;
     if (base && base->reserved)
         pages_release(base, base->reserved);
@@ -271,37 +271,37 @@ static bool make_factors(struct call *call)
 /* Frequencies kept for reuse until the program ends: the first 512 of the library that depend on no
  * arrays. Suites make the same call many times in other memory or for another backend, and
  * computing frequencies is most of the cost. Calls are made by one thread at a time. */
-enum { MOST_KEPT = 512 };
-static struct kept {
+enum { MOST_KEPT_FREQS = 512 };
+static struct kept_freqs {
     struct posenc_freqs_spec spec;
     struct posenc_freqs *freqs;
-} kept[MOST_KEPT];
-static int n_kept;
+} kept_freqs[MOST_KEPT_FREQS];
+static int n_kept_freqs;
 
-static enum posenc_status take_plan(struct call *call)
+static enum posenc_status reuse_or_create_freqs(struct call *call)
 {
     const struct implementation *implementation = call->implementation;
     const struct posenc_freqs_spec *spec = &call->problem.freqs;
     const bool shared = implementation->freqs_create == posenc_freqs_create &&
                         !spec->short_factor && !spec->long_factor && !spec->values;
-    for (int i = 0; shared && i < n_kept; i++)
-        if (memcmp(&kept[i].spec, spec, sizeof *spec) == 0) {
-            call->freqs = kept[i].freqs;
+    for (int i = 0; shared && i < n_kept_freqs; i++)
+        if (memcmp(&kept_freqs[i].spec, spec, sizeof *spec) == 0) {
+            call->freqs = kept_freqs[i].freqs;
             return POSENC_OK;
         }
     const enum posenc_status status =
         implementation->freqs_create(spec, &call->freqs, &call->error);
-    if (shared && status == POSENC_OK && n_kept < MOST_KEPT) {
-        memcpy(&kept[n_kept].spec, spec, sizeof *spec);
-        kept[n_kept++].freqs = call->freqs;
+    if (shared && status == POSENC_OK && n_kept_freqs < MOST_KEPT_FREQS) {
+        memcpy(&kept_freqs[n_kept_freqs].spec, spec, sizeof *spec);
+        kept_freqs[n_kept_freqs++].freqs = call->freqs;
     }
     return status;
 }
 
 void destroy_freqs(struct call *call)
 {
-    for (int i = 0; i < n_kept; i++)
-        if (kept[i].freqs == call->freqs)
+    for (int i = 0; i < n_kept_freqs; i++)
+        if (kept_freqs[i].freqs == call->freqs)
             return;
     if (call->freqs)
         call->implementation->freqs_destroy(call->freqs);
@@ -311,7 +311,7 @@ bool make_freqs(struct call *call, const struct signature *s)
 {
     if (!make_factors(call))
         return false;
-    call->error.status = take_plan(call);
+    call->error.status = reuse_or_create_freqs(call);
     memcpy((char *)&call->args + s->freqs, &call->freqs, sizeof call->freqs);
     return call->error.status == POSENC_OK;
 }
@@ -319,7 +319,7 @@ bool make_freqs(struct call *call, const struct signature *s)
 /* ---- Arguments ---- */
 
 /* Copies a parameter from the problem to the arguments, converting f64 to f32 if needed. */
-static void take_over(struct call *call, const struct parameter *parameter)
+static void copy_parameter(struct call *call, const struct parameter *parameter)
 {
     const char *from = (const char *)&call->problem + parameter->from;
     char *to = (char *)&call->args + parameter->to;
@@ -349,7 +349,7 @@ bool make_arguments(struct call *call)
         if (tensor_present(&call->problem, row) && !make_tensor(call, row))
             return false;
     for (EACH_PARAMETER(parameter, s))
-        take_over(call, parameter);
+        copy_parameter(call, parameter);
     if (s->finish)
         s->finish(call);
     return true;

@@ -11,7 +11,7 @@
 /* ---- Shapes ---- */
 
 /* Returns true if tensors by queries and keys lack the batch dimension, which is then optional. */
-static bool without_batch(const struct problem *p)
+static bool lacks_batch(const struct problem *p)
 {
     return kernel_on_scores(p->kernel) && !kernel_takes_x(p->kernel) && p->batch == 1 &&
            !p->slopes_by_batch;
@@ -48,7 +48,7 @@ static bool shape_tensor(struct call *call, const struct tensor_row *row,
     const struct problem *p = &call->problem;
     const struct tensor_layout *layout = tensor_layout(p, row);
     const int n = tensor_dims(row), strides = (int)layout->n_strides;
-    const int first = n == MOST_DIMS && row->dims[0] == DIM_BATCH && without_batch(p);
+    const int first = n == MOST_DIMS && row->dims[0] == DIM_BATCH && lacks_batch(p);
     *t = (struct posenc_tensor){ .dtype = tensor_dtype(p, row), .rank = n - first };
     for (int i = 0; i < t->rank; i++) {
         t->shape[i] = problem_extent(p, row->dims[first + i]);
@@ -84,7 +84,7 @@ static int64_t woven_from(const struct problem *p, const struct posenc_tensor *t
 }
 
 /* Doubles strides for a second tensor; returns its distance from the first, in elements. */
-static int64_t weave(const struct problem *p, struct posenc_tensor *t)
+static int64_t weave_tensors(const struct problem *p, struct posenc_tensor *t)
 {
     const int64_t from = woven_from(p, t);
     for (int i = 0; i < t->rank - 1; i++)
@@ -141,7 +141,7 @@ struct extent {
     bool empty;
 };
 
-static bool measure(struct call *call, const struct block *block, struct extent *extent)
+static bool measure_extent(struct call *call, const struct block *block, struct extent *extent)
 {
     const int64_t most = MOST_ELEMENTS;
     *extent = (struct extent){ .all = 1 };
@@ -208,7 +208,7 @@ static void *make_memory(struct call *call, const struct tensor_row *row,
     const int64_t own = tensor_layout(p, row)->offset_bytes, size = (int64_t)block->item;
     const int64_t offset = own ? own : p->offset_bytes;
     struct extent extent;
-    if (!measure(call, block, &extent))
+    if (!measure_extent(call, block, &extent))
         return NULL;
     char *data = get_block(call, block, &extent, offset / size * size);
     if (!call_check(call, data ? POSENC_OK : POSENC_ERR_MEMORY, row->name, extent.all, 1, 0))
@@ -325,7 +325,7 @@ static bool make_strided(struct call *call, const struct tensor_row *row)
     struct posenc_tensor *t = call_argument(call, row);
     if (!shape_tensor(call, row, t))
         return false;
-    const int64_t apart = p->woven && (first || follows) ? weave(p, t) : 0;
+    const int64_t apart = p->woven && (first || follows) ? weave_tensors(p, t) : 0;
     t->data =
         follows ? (char *)call->outputs[0].tensor.data + apart * (int64_t)storage_size(t->dtype)
                 : make_block(call, row, t, apart);

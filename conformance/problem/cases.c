@@ -71,8 +71,8 @@ static const struct problem_line *next_line(enum posenc_kernel kernel, const cha
 }
 
 /* Returns line n modulo the number of lines of that name. */
-static const struct problem_line *line_of(enum posenc_kernel kernel, const char *name,
-                                          uint64_t n)
+static const struct problem_line *find_line(enum posenc_kernel kernel, const char *name,
+                                            uint64_t n)
 {
     const struct problem_line *line = NULL;
     uint64_t lines = 0;
@@ -85,7 +85,7 @@ static const struct problem_line *line_of(enum posenc_kernel kernel, const char 
 
 struct problem problem_default(enum posenc_kernel kernel)
 {
-    const struct problem_line *line = line_of(kernel, "default", 0);
+    const struct problem_line *line = find_line(kernel, "default", 0);
     struct problem p = line ? line->problem : problem_blank(kernel);
     problem_settle(&p);
     return p;
@@ -96,7 +96,7 @@ struct problem problem_default(enum posenc_kernel kernel)
 #define MOST (INT64_C(1) << 30) /* largest step by which a field grows */
 
 /* Adds k to a number, or to the first number of a list. */
-static void add_to(struct problem *p, const char *name, double k)
+static void add_to_field(struct problem *p, const char *name, double k)
 {
     struct field field;
     if (!kernel_field_find(p->kernel, name, &field))
@@ -108,7 +108,7 @@ static void add_to(struct problem *p, const char *name, double k)
 }
 
 /* Returns a problem with n more of each field of a word such as "2rotary_dim+2head_dim". */
-static struct problem longer(struct problem p, const char *word, int64_t n)
+static struct problem lengthen(struct problem p, const char *word, int64_t n)
 {
     while (*word && !strchr(" :", *word)) {
         const double sign = *word == '-' ? -1.0 : 1.0;
@@ -118,14 +118,14 @@ static struct problem longer(struct problem p, const char *word, int64_t n)
         times = at == word ? sign : sign * times;
         const size_t length = strcspn(at, "+-: ");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        add_to(&p, name, times * (double)n);
+        add_to_field(&p, name, times * (double)n);
         word = at + length;
     }
     return p;
 }
 
 /* Returns the number after the colon of a word, or `unsaid`. */
-static int64_t most_of(const char *word, int64_t unsaid)
+static int64_t read_limit(const char *word, int64_t unsaid)
 {
     const char *colon = word + strcspn(word, ": ");
     return *colon == ':' ? atoll(colon + 1) : unsaid;
@@ -137,7 +137,7 @@ static int64_t most_of(const char *word, int64_t unsaid)
     word += strcspn(word, " "), word += strspn(word, " ")
 
 /* Returns the bytes of the tensor of that name, or of all that is read or written. */
-static size_t bytes_of(const struct problem *p, const char *tensor)
+static size_t count_bytes(const struct problem *p, const char *tensor)
 {
     for (EACH_TENSOR(row, signature_of(p->kernel)))
         if (strcmp(row->name, tensor) == 0)
@@ -145,15 +145,14 @@ static size_t bytes_of(const struct problem *p, const char *tensor)
     return problem_working_set(p);
 }
 
-static struct problem grown(struct problem p, const char *word, const char *tensor,
-                            size_t bytes)
+static struct problem grow(struct problem p, const char *word, const char *tensor, size_t bytes)
 {
     int64_t step = 1;
-    for (struct problem q = p; step < MOST && bytes_of(&q, tensor) <= bytes; step *= 2)
-        q = longer(p, word, step);
+    for (struct problem q = p; step < MOST && count_bytes(&q, tensor) <= bytes; step *= 2)
+        q = lengthen(p, word, step);
     for (; step > 0; step /= 2) {
-        const struct problem more = longer(p, word, step);
-        if (bytes_of(&more, tensor) <= bytes)
+        const struct problem more = lengthen(p, word, step);
+        if (count_bytes(&more, tensor) <= bytes)
             p = more;
     }
     return p;
@@ -167,13 +166,13 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
     for (size_t i = 0; (next = next_line(kernel, "realistic", &i));) {
         struct problem q = next->problem;
         q.dtype = dtype;
-        if (line && bytes_of(&q, next->note) > bytes)
+        if (line && count_bytes(&q, next->note) > bytes)
             continue;
         line = next;
         p = q;
     }
     for (EACH_WORD(word, line ? line->flags : ""))
-        p = grown(p, word, line->note, bytes);
+        p = grow(p, word, line->note, bytes);
     if (kernel_on_scores(kernel))
         p.query_offset = p.keys > p.queries ? p.keys - p.queries : 0;
     problem_settle(&p);
@@ -184,7 +183,7 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
 
 /* Divides the pairs of an image evenly among its axes; the first gets the remainder. With fewer
  * pairs than axes the problem has no image. */
-static void share_pairs(struct problem *p)
+static void divide_pairs(struct problem *p)
 {
     const int64_t axes = problem_axes(p), pairs = p->freqs.dim / 2;
     int64_t *section = p->freqs.mrope_section;
@@ -199,11 +198,11 @@ static void share_pairs(struct problem *p)
 struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant)
 {
     const char name[] = { 'l', 'e', 'n', 'g', 't', 'h', (char)('0' + variant), '\0' };
-    const struct problem_line *line = line_of(kernel, name, (uint64_t)n);
+    const struct problem_line *line = find_line(kernel, name, (uint64_t)n);
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
-        p = longer(p, word, n < most_of(word, n) ? n : most_of(word, n));
-    share_pairs(&p);
+        p = lengthen(p, word, n < read_limit(word, n) ? n : read_limit(word, n));
+    divide_pairs(&p);
     p.batch = kernel_has_batch(kernel) ? p.batch : 1;
     problem_settle(&p);
     return p;
@@ -232,10 +231,10 @@ struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
                               int64_t positions[MOST_RANDOM_TOKENS])
 {
     struct draws d = { .seed = seed };
-    const struct problem_line *line = line_of(kernel, "random", mix64(seed, d.next++));
+    const struct problem_line *line = find_line(kernel, "random", mix64(seed, d.next++));
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
-        p = longer(p, word, draw(&d, 0, most_of(word, 0)));
+        p = lengthen(p, word, draw(&d, 0, read_limit(word, 0)));
     const int64_t reach = (int64_t)(40 * p.freqs.xpos_scale_base);
     const bool rows = p.position_kind != POSENC_OFFSET && !kernel_has_freqs(kernel);
     for (int64_t t = 0; t < p.tokens && (rows || reach > 0); t++)

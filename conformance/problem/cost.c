@@ -86,7 +86,7 @@ static bool find_excess(const struct problem *problem, struct field *field, int6
     return false;
 }
 
-static double elements(const struct problem *p, const struct tensor_row *row)
+static double count_elements(const struct problem *p, const struct tensor_row *row)
 {
     double n = 1.0;
     if (row->form == FORM_POSITIONS)
@@ -102,9 +102,9 @@ static double elements(const struct problem *p, const struct tensor_row *row)
 
 /* Returns the elements that call_create() would allocate for a tensor: of a large table only the
  * rows at the call's positions, plus the gaps between rows unless they are mere address space. */
-static double made(const struct problem *p, const struct tensor_row *row)
+static double count_allocated(const struct problem *p, const struct tensor_row *row)
 {
-    const double large = 1 << 24, gaps = 16.0, all = elements(p, row);
+    const double large = 1 << 24, gaps = 16.0, all = count_elements(p, row);
     const struct tensor_layout *layout = tensor_layout(p, row);
     const int n = tensor_dims(row);
     if (row->form != FORM_TENSOR || all <= 0.0)
@@ -124,15 +124,15 @@ static double made(const struct problem *p, const struct tensor_row *row)
 }
 
 /* Returns the elements of all outputs, or the bytes of all tensors. */
-static double sum(const struct problem *problem, bool outputs)
+static double sum_sizes(const struct problem *problem, bool outputs)
 {
     struct problem p = *problem;
     double n = 0.0;
     problem_settle(&p);
     for (EACH_TENSOR(row, signature_of(p.kernel))) {
         const double all = !tensor_present(&p, row) ? 0.0
-                           : outputs                ? elements(&p, row)
-                                                    : made(&p, row);
+                           : outputs                ? count_elements(&p, row)
+                                                    : count_allocated(&p, row);
         if (outputs && row->role == ROLE_OUTPUT)
             n += all;
         else if (!outputs && (row->role != ROLE_X || !p.in_place))
@@ -147,7 +147,7 @@ double problem_demand(const struct problem *problem)
 {
     struct field field;
     int64_t value, most;
-    return find_excess(problem, &field, &value, &most) ? HUGE_VAL : sum(problem, false);
+    return find_excess(problem, &field, &value, &most) ? HUGE_VAL : sum_sizes(problem, false);
 }
 
 /* ---- Rejections ---- */
@@ -178,7 +178,7 @@ static int64_t most_within(const struct problem *problem, const struct field *fi
     while (most - least > 1) {
         const int64_t middle = least + (most - least) / 2;
         field_set(field, &p, (uint64_t)middle);
-        if (sum(&p, outputs) <= limit)
+        if (sum_sizes(&p, outputs) <= limit)
             least = middle;
         else
             most = middle;
@@ -186,8 +186,9 @@ static int64_t most_within(const struct problem *problem, const struct field *fi
     return least;
 }
 
-static bool refuse(const struct problem *problem, bool outputs, double is, double limit,
-                   const char *what, const char *whom, char error[NOTATION_ERROR])
+static bool write_rejection(const struct problem *problem, bool outputs, double is,
+                            double limit, const char *what, const char *whom,
+                            char error[NOTATION_ERROR])
 {
     const struct field field = largest_count(problem);
     char accepted[96] = "";
@@ -214,11 +215,12 @@ bool problem_within(const struct problem *problem, const struct problem_limits *
                            "%s=%" PRId64 ": expected at most %" PRId64 " on either side of 0",
                            name, value, most);
     }
-    const double bytes = sum(problem, false), values = sum(problem, true);
+    const double bytes = sum_sizes(problem, false), values = sum_sizes(problem, true);
     if (bytes > limits->bytes)
-        return refuse(problem, false, bytes, limits->bytes, "bytes", limits->whom, error);
+        return write_rejection(problem, false, bytes, limits->bytes, "bytes", limits->whom,
+                               error);
     if (limits->values > 0.0 && values > limits->values)
-        return refuse(problem, true, values, limits->values, "values",
-                      "as each is held against the reference", error);
+        return write_rejection(problem, true, values, limits->values, "values",
+                               "as each is held against the reference", error);
     return true;
 }

@@ -172,7 +172,7 @@ static void print_real(double value, bool narrow, char text[FIELD_TEXT])
 }
 
 /* Returns the names of the values, or NULL if they are numbers. */
-static const char *const *names_of(const struct field *field)
+static const char *const *value_names(const struct field *field)
 {
     static const char *const truths[] = { "false", "true", NULL };
     return field->kind == FIELD_BOOL ? truths : field->names;
@@ -192,7 +192,7 @@ size_t field_print(const struct field *field, const struct problem *problem, cha
         else if (field->kind == FIELD_I64)
             snprintf(value, sizeof value, "%" PRId64, (int64_t)bits);
         else
-            snprintf(value, sizeof value, "%s", names_of(field)[bits]);
+            snprintf(value, sizeof value, "%s", value_names(field)[bits]);
         at = text_append(text, room, at, "%s%s", i > 0 ? "," : "", value);
     }
     return at;
@@ -205,7 +205,7 @@ static bool read_value(const struct field *field, const char *text, const char *
                        uint64_t *bits)
 {
     char *stop = (char *)text;
-    const char *const *names = names_of(field);
+    const char *const *names = value_names(field);
     errno = 0;
     if (strchr(" \t\n\v\f\r+", text[0])) /* "" and what strtod() would skip */
         return false;
@@ -233,7 +233,7 @@ static bool read_value(const struct field *field, const char *text, const char *
 }
 
 /* Describes the values that a field accepts. */
-static void expected(const struct field *field, char *text, size_t room)
+static void describe_expected(const struct field *field, char *text, size_t room)
 {
     static const char *const kinds[] = { "a whole number", "a whole number from 0 to 2^64 - 1",
                                          "a number", "a number that f32 holds" };
@@ -243,7 +243,7 @@ static void expected(const struct field *field, char *text, size_t room)
                                          "whole numbers with commas between",
                                          "numbers with commas between",
                                          "numbers with commas between" };
-    const char *const *names = names_of(field);
+    const char *const *names = value_names(field);
     size_t n = text_append(text, room, 0, "%s",
                            names         ? ""
                            : field->list ? lists[field->list]
@@ -256,10 +256,11 @@ static void expected(const struct field *field, char *text, size_t room)
                         names[i]);
 }
 
-static bool refuse(const struct field *field, const char *text, char error[NOTATION_ERROR])
+static bool write_rejection(const struct field *field, const char *text,
+                            char error[NOTATION_ERROR])
 {
     char what[192], name[FIELD_TEXT];
-    expected(field, what, sizeof what);
+    describe_expected(field, what, sizeof what);
     field_name(field, name);
     return write_error(error, "%s=%.100s: expected %s", name, text, what);
 }
@@ -290,13 +291,13 @@ bool field_read(const struct field *field, struct problem *problem, const char *
     if (field->list > LIST_STRIDES)
         list = arena_get(arena, (size_t)n * sizeof *list);
     else if (n > (field->list == LIST_NONE ? 1 : N_SECTIONS))
-        return refuse(field, text, error);
+        return write_rejection(field, text, error);
     if (!list)
         return write_error(error, "%s: no memory for %" PRId64 " elements", field->name, n);
     const char *at = text;
     for (int64_t i = 0; i < n; i++, at++)
         if (!read_value(field, at, &at, &list[i]))
-            return refuse(field, text, error);
+            return write_rejection(field, text, error);
     if (field->list > LIST_STRIDES)
         return set_list(field, problem, list, n, error);
     if (field->list == LIST_NONE)

@@ -17,19 +17,19 @@ static const char *const woven_names[] = { "none",   "rows",    "rows_swapped",
                                            "blocks", "tensors", NULL };
 static const char *const kind_names[] = { "offset", "i32", "i64", "f32", NULL };
 
-static const struct field shared[] = {
+static const struct field shared_fields[] = {
 #include "fields.inc"
 };
-enum { N_SHARED = sizeof shared / sizeof *shared };
+enum { N_SHARED = sizeof shared_fields / sizeof *shared_fields };
 
 /* Two pairs of fields share the names dim and rotary_dim. Returns true for those in freqs. */
-static bool of_plan(const struct field *field)
+static bool is_in_freqs(const struct field *field)
 {
     return field->offset >= MEMBER(freqs) &&
            field->offset < MEMBER(freqs) + sizeof(struct posenc_freqs_spec);
 }
 
-static bool applies(const struct field *field, enum posenc_kernel kernel)
+static bool field_applies(const struct field *field, enum posenc_kernel kernel)
 {
     static const char every[] = "dtype batch in_place pad offset_bytes seed special";
     const size_t n = strlen(field->name);
@@ -39,7 +39,7 @@ static bool applies(const struct field *field, enum posenc_kernel kernel)
         return kernel_woven_row(kernel) != NULL;
     const bool twin = has_word("dim rotary_dim", ' ', field->name, n);
     return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
-           (!twin || of_plan(field) == kernel_has_freqs(kernel));
+           (!twin || is_in_freqs(field) == kernel_has_freqs(kernel));
 }
 
 /* Fields of the layout of each tensor. */
@@ -78,8 +78,8 @@ static struct list {
 static void list_fields(struct list *list, enum posenc_kernel kernel)
 {
     const struct signature *s = signature_of(kernel);
-    for (const struct field *at = shared; at < shared + N_SHARED; at++)
-        if (applies(at, kernel))
+    for (const struct field *at = shared_fields; at < shared_fields + N_SHARED; at++)
+        if (field_applies(at, kernel))
             list->fields[list->n++] = *at;
     for (EACH_PARAMETER(own, s))
         if (own->name)
@@ -95,7 +95,7 @@ static void list_fields(struct list *list, enum posenc_kernel kernel)
         }
 }
 
-static void list_all(void)
+static void list_all_kernels(void)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         list_fields(&lists[k], (enum posenc_kernel)k);
@@ -104,7 +104,7 @@ static void list_all(void)
 static const struct list *fields_of(enum posenc_kernel kernel)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, list_all);
+    pthread_once(&once, list_all_kernels);
     return &lists[kernel];
 }
 

@@ -69,25 +69,25 @@ enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
 static _Thread_local sigjmp_buf *landing;
 static _Thread_local const char *volatile fault_text;
 static _Thread_local const char *volatile fault_address;
-static _Thread_local guard_repair *mend;
-static _Thread_local void *mend_user;
+static _Thread_local guard_repair *repair;
+static _Thread_local void *repair_user;
 static _Thread_local void *fault_context;
 
 void *guard_context(void) { return fault_context; }
 
-static bool is_mended(int number, const char *address, void *context)
+static bool is_repaired(int number, const char *address, void *context)
 {
     const int error = errno;
     const bool asks = number == SIGSEGV || number == SIGBUS || number == SIGTRAP;
     fault_context = context;
-    const bool mended = asks && mend && mend(mend_user, address);
+    const bool repaired = asks && repair && repair(repair_user, address);
     errno = error;
-    return mended;
+    return repaired;
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    if (is_mended(number, info->si_addr, context))
+    if (is_repaired(number, info->si_addr, context))
         return;
     for (int i = 0; i < TRAPPED; i++) {
         if (trapped[i].number != number)
@@ -124,8 +124,8 @@ void guard_install(void)
 
 void guard_set_repair(guard_repair *by, void *user)
 {
-    mend = by;
-    mend_user = user;
+    repair = by;
+    repair_user = user;
 }
 
 /* Returns false if the call faulted. */
@@ -258,7 +258,7 @@ static void describe_fault(struct guarded *result, struct guard *g, const struct
     }
 }
 
-static size_t slot_held(const struct slot *s)
+static size_t slot_saved_bytes(const struct slot *s)
 {
     size_t bytes = 0;
     for (EACH_REGION(r, s))
@@ -267,9 +267,9 @@ static size_t slot_held(const struct slot *s)
 }
 
 /* Copies the contents of the regions; returns false if out of memory. */
-static bool slot_keep(struct slot *s)
+static bool slot_save(struct slot *s)
 {
-    const size_t bytes = slot_held(s);
+    const size_t bytes = slot_saved_bytes(s);
     if (s->shadow_room < bytes) {
         free(s->shadow);
         s->shadow = malloc(bytes);
@@ -286,7 +286,7 @@ static bool slot_keep(struct slot *s)
 }
 
 /* Returns the copy of a byte of a region. */
-static unsigned char *kept_at(const struct slot *s, const char *at)
+static unsigned char *find_saved(const struct slot *s, const char *at)
 {
     unsigned char *kept = s->shadow;
     for (EACH_REGION(r, s)) {
@@ -320,7 +320,7 @@ static const char *slot_damage(const struct slot *s, const struct call *call)
         const size_t bytes = (size_t)out->width * storage_size(out->tensor.dtype);
         for (int64_t r = 0; slot_holds(s, out->tensor.data) && bytes && r < out->rows; r++) {
             const char *row = storage_row(&out->tensor, r);
-            memcpy(kept_at(s, row), row, bytes);
+            memcpy(find_saved(s, row), row, bytes);
         }
     }
     const unsigned char *kept = s->shadow;
@@ -348,7 +348,7 @@ static void note_inside(bool inside)
 }
 
 /* Copies positions if they fit, as another process cannot follow addresses. */
-static void note_begins(const struct problem *p)
+static void note_begin(const struct problem *p)
 {
     struct guard_note *note = noted;
     const size_t n = p->positions ? (size_t)p->tokens : 0;
@@ -393,13 +393,13 @@ static void describe_unit(struct guarded *result, struct unit was, struct unit i
     result->control_left = result->reason[0];
 }
 
-static struct guarded run(struct call *call, const struct posenc_backend *backend,
-                          struct guard *g, bool in_modes)
+static struct guarded run_guarded(struct call *call, const struct posenc_backend *backend,
+                                  struct guard *g, bool in_modes)
 {
     struct guarded result = { .status = POSENC_OK };
     guard_install();
     for (EACH_SLOT(s, g))
-        if (s->data && !slot_keep(s))
+        if (s->data && !slot_save(s))
             return (struct guarded){ .status = POSENC_ERR_MEMORY, .reason = "out of memory" };
     const struct unit own = unit_get();
     if (in_modes) {
@@ -407,7 +407,7 @@ static struct guarded run(struct call *call, const struct posenc_backend *backen
         control_set(control_of_another(own.control));
     }
     const struct unit before = unit_get();
-    note_begins(&call->problem);
+    note_begin(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
     restore_registers(&result);
     note_inside(false);
@@ -431,11 +431,11 @@ static struct guarded run(struct call *call, const struct posenc_backend *backen
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
                            struct guard *guard)
 {
-    return run(call, backend, guard, false);
+    return run_guarded(call, backend, guard, false);
 }
 
 struct guarded guarded_run_in_modes(struct call *call, const struct posenc_backend *backend,
                                     struct guard *guard)
 {
-    return run(call, backend, guard, true);
+    return run_guarded(call, backend, guard, true);
 }

@@ -62,7 +62,7 @@ uint64_t mix64(uint64_t seed, uint64_t index)
 }
 
 /* Returns the special value of a draw, before it is rounded to the type. */
-static float special(uint64_t z, enum posenc_dtype type)
+static float special_value(uint64_t z, enum posenc_dtype type)
 {
     static const struct {
         uint32_t mantissa;
@@ -80,11 +80,11 @@ static float special(uint64_t z, enum posenc_dtype type)
     return kinds[z >> 35 & 7];
 }
 
-static float input(uint64_t z, bool specials, enum posenc_dtype type)
+static float input_value(uint64_t z, bool specials, enum posenc_dtype type)
 {
     const uint32_t sign = (uint32_t)(z >> 63) << 31, mantissa = (uint32_t)z & 0x7fffffu;
     return specials && (z >> 32 & 7) == 0
-               ? special(z, type)
+               ? special_value(z, type)
                : bits_to_float(sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa);
 }
 
@@ -127,7 +127,7 @@ static float edge_x(uint64_t z, float value, enum posenc_dtype type)
 
 /* ---- The recipes of ONNX ---- */
 
-static bool is_published(enum recipe recipe)
+static bool is_onnx(enum recipe recipe)
 {
     return recipe >= RECIPE_ONNX && recipe <= RECIPE_ONNX_NO_POSITION_IDS;
 }
@@ -178,7 +178,7 @@ static void twister_begin(struct twister *t, const struct problem *problem, int6
         twister_draw(t);
 }
 
-static int64_t draws_of_x(const struct problem *p)
+static int64_t count_draws_of_x(const struct problem *p)
 {
     return p->batch * p->heads * p->tokens * p->dim;
 }
@@ -189,7 +189,7 @@ static void draw_x(float *to, const struct problem *p)
     const int64_t heads = p->heads, tokens = p->tokens;
     struct twister twister;
     twister_begin(&twister, p, 0);
-    for (int64_t i = 0; i < draws_of_x(p); i++) {
+    for (int64_t i = 0; i < count_draws_of_x(p); i++) {
         const int64_t r = i / p->dim, b = r / tokens / heads, h = r / tokens % heads;
         const int64_t row =
             p->recipe == RECIPE_ONNX_3D ? r : (b * tokens + r % tokens) * heads + h;
@@ -200,7 +200,7 @@ static void draw_x(float *to, const struct problem *p)
 int64_t problem_drawn_position(const struct problem *problem, int64_t b, int64_t t)
 {
     struct twister twister;
-    twister_begin(&twister, problem, draws_of_x(problem) + b * problem->tokens + t);
+    twister_begin(&twister, problem, count_draws_of_x(problem) + b * problem->tokens + t);
     return (int64_t)((double)problem->rows * twister_draw(&twister));
 }
 
@@ -209,7 +209,7 @@ static void draw_rotation(const struct problem *p, bool sines, float *to, int64_
 {
     const int64_t ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
     struct twister twister;
-    twister_begin(&twister, p, draws_of_x(p) + ids + (sines ? 0 : n));
+    twister_begin(&twister, p, count_draws_of_x(p) + ids + (sines ? 0 : n));
     for (int64_t i = 0; i < n; i++)
         to[i] = (float)twister_draw(&twister);
 }
@@ -217,18 +217,19 @@ static void draw_rotation(const struct problem *p, bool sines, float *to, int64_
 /* ---- cos and sin of base 10000 ---- */
 
 /* Rows of cos and sin computed so far for one rotary_dim. */
-struct kept {
-    struct kept *next;
+struct rotation_table {
+    struct rotation_table *next;
     int64_t half, rows;
     float *values[2]; /* cos and sin, [TABLE_ROWS, half] */
     uint64_t turn[][3];
 };
 
-static struct kept *kept_create(int64_t half)
+static struct rotation_table *rotation_table_create(int64_t half)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     const size_t n = (size_t)half, table = TABLE_ROWS * n;
-    struct kept *k = calloc(1, sizeof *k + n * sizeof *k->turn + 2 * table * sizeof(float));
+    struct rotation_table *k =
+        calloc(1, sizeof *k + n * sizeof *k->turn + 2 * table * sizeof(float));
     double factor;
     if (!k)
         return NULL;
@@ -247,12 +248,12 @@ static bool copy_rotation(int64_t half, int64_t first, int64_t rows, bool sines,
     const int64_t from = first % TABLE_ROWS,
                   end = rows < TABLE_ROWS - from ? from + rows : TABLE_ROWS;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct kept *all;
+    static struct rotation_table *all;
     pthread_mutex_lock(&lock);
-    struct kept *k = all;
+    struct rotation_table *k = all;
     while (k && k->half != half)
         k = k->next;
-    if (!k && (k = kept_create(half))) {
+    if (!k && (k = rotation_table_create(half))) {
         k->next = all;
         all = k;
     }
@@ -276,13 +277,13 @@ static bool fill_rotation(float *to, int64_t first, int64_t n, const struct prob
 {
     const int64_t half = p->rotary_dim / 2;
     const uint64_t key = mix64(p->seed, sines ? STREAM_SIN : STREAM_COS);
-    if (is_published(p->recipe))
+    if (is_onnx(p->recipe))
         draw_rotation(p, sines, to, n);
     for (int64_t i = 0; i < n && p->recipe == RECIPE_EDGES; i++)
         to[i] =
             input_edge(mix64(key, (uint64_t)(first + i)), p->table_dtype, 1.0f, !p->special);
     for (int64_t i = 0; i < n && p->recipe == RECIPE_ANY; i++)
-        to[i] = 0x1p-4f * input(mix64(key, (uint64_t)(first + i)), false, POSENC_F32);
+        to[i] = 0x1p-4f * input_value(mix64(key, (uint64_t)(first + i)), false, POSENC_F32);
     if (p->recipe == RECIPE_MIX && !copy_rotation(half, first / half, n / half, sines, to))
         return false;
     storage_round_row(p->table_dtype, to, n);
@@ -297,14 +298,14 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
     const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
                             type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
     const uint64_t key = mix64(p->seed, stream);
-    const bool drawn = is_published(p->recipe) && stream == STREAM_X,
+    const bool drawn = is_onnx(p->recipe) && stream == STREAM_X,
                edges = p->recipe == RECIPE_EDGES && stream == STREAM_X,
                counted = p->recipe == RECIPE_INDEX && stream != STREAM_X;
     if (drawn)
         draw_x(to, p);
     for (int64_t i = 0; i < n && !drawn; i++) {
         const uint64_t z = mix64(key, (uint64_t)(first + i));
-        to[i] = input(z, p->special, type);
+        to[i] = input_value(z, p->special, type);
         if (edges)
             to[i] = edge_x(z, to[i], type);
         if (counted)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SETTINGS = 64, N_COLUMNS = 3, MOST_NAMES = 800, MOST_TURNS = 1 << 16 };
+enum { MOST_SETTINGS = 64, N_COLUMNS = 3, MOST_NAMES = 800, MOST_COMBINATIONS = 1 << 16 };
 
 /* A field, its value, and its place in the text. The kernel is a setting without a field name. */
 struct setting {
@@ -77,7 +77,7 @@ static bool add_setting(struct statement *s, const struct setting *setting,
 
 /* Splits a line into columns, and its words into kernel, name and settings. A `with` has no name;
  * its lines may have no kernel. */
-static bool take_apart(struct statement *s, char *text, bool has_kernel, bool has_name,
+static bool split_line(struct statement *s, char *text, bool has_kernel, bool has_name,
                        struct complaint *complaint)
 {
     s->at = complaint->at = text;
@@ -115,7 +115,7 @@ static bool take_apart(struct statement *s, char *text, bool has_kernel, bool ha
 /* ---- Words to problems ---- */
 
 /* Returns the name with the least edit distance, if that is at most a third of the word plus 1. */
-static const char *nearest(const char *word, const char *const *names, int n)
+static const char *nearest_name(const char *word, const char *const *names, int n)
 {
     const char *best = NULL;
     size_t least = strlen(word) / 3 + 2;
@@ -130,10 +130,10 @@ static const char *nearest(const char *word, const char *const *names, int n)
 }
 
 /* Writes a message that suggests the nearest name, or all names. */
-static bool refuse_name(char *error, const char *what, const char *word,
+static bool reject_name(char *error, const char *what, const char *word,
                         const char *const *names, int n)
 {
-    const char *meant = nearest(word, names, n);
+    const char *meant = nearest_name(word, names, n);
     char all[MOST_NAMES] = "";
     size_t length = 0;
     if (meant)
@@ -143,15 +143,15 @@ static bool refuse_name(char *error, const char *what, const char *word,
     return write_error(error, "%.60s: no %s; expected one of%s", word, what, all);
 }
 
-static bool refuse_kernel(const char *word, char *error)
+static bool reject_kernel(const char *word, char *error)
 {
     const char *names[POSENC_KERNEL_COUNT];
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    return refuse_name(error, "kernel", word, names, POSENC_KERNEL_COUNT);
+    return reject_name(error, "kernel", word, names, POSENC_KERNEL_COUNT);
 }
 
-static bool refuse_field(enum posenc_kernel kernel, const struct setting *s, char *error)
+static bool reject_field(enum posenc_kernel kernel, const struct setting *s, char *error)
 {
     static const char *const of_tensors[] = { "x.pad", "x.offset_bytes", "x.stride" };
     enum { N_TENSORS = sizeof of_tensors / sizeof *of_tensors };
@@ -166,7 +166,7 @@ static bool refuse_field(enum posenc_kernel kernel, const struct setting *s, cha
         names[n++] = of_tensors[i];
     snprintf(what, sizeof what, "field of %s (value %.30s)", posenc_kernel_name(kernel),
              s->value);
-    return refuse_name(error, what, s->field, names, n);
+    return reject_name(error, what, s->field, names, n);
 }
 
 /* Returns false if a list taken over from `base` has another length than the fields now say. */
@@ -194,7 +194,7 @@ static bool make_problem(const struct statement *s, const struct problem *base,
     struct field field;
     complaint->at = kernel->at;
     if (k == POSENC_KERNEL_COUNT)
-        return refuse_kernel(kernel->value, complaint->message);
+        return reject_kernel(kernel->value, complaint->message);
     *problem = base && base->kernel == k ? *base : problem_blank(k);
     for (int lists = 0; lists < 2; lists++)
         for (const struct setting *at = s->settings; at < s->settings + s->n; at++) {
@@ -202,7 +202,7 @@ static bool make_problem(const struct statement *s, const struct problem *base,
                 continue;
             complaint->at = at->at;
             if (!kernel_field_find(k, at->field, &field))
-                return refuse_field(k, at, complaint->message);
+                return reject_field(k, at, complaint->message);
             if ((field.list != LIST_NONE) == lists &&
                 !field_read(&field, problem, at->value, arena, complaint->message))
                 return false;
@@ -211,17 +211,17 @@ static bool make_problem(const struct statement *s, const struct problem *base,
 }
 
 /* Returns the first string that is not NULL. */
-static const char *either(const char *a, const char *b) { return a ? a : b ? b : ""; }
+static const char *first_text(const char *a, const char *b) { return a ? a : b ? b : ""; }
 
 /* Makes a problem line from a line and its `with`. */
 static bool make_line(const struct statement *line, const struct statement *with,
                       const struct problem *base, struct problem_line *to, struct arena *arena,
                       struct complaint *complaint)
 {
-    *to = (struct problem_line){ .name = either(line->name, NULL),
-                                 .flags = either(line->columns[0], with->columns[0]),
-                                 .note = either(line->columns[1], with->columns[1]),
-                                 .source = either(line->columns[2], with->columns[2]),
+    *to = (struct problem_line){ .name = first_text(line->name, NULL),
+                                 .flags = first_text(line->columns[0], with->columns[0]),
+                                 .note = first_text(line->columns[1], with->columns[1]),
+                                 .source = first_text(line->columns[2], with->columns[2]),
                                  .number = line->number };
     return make_problem(line, base, &to->problem, arena, complaint);
 }
@@ -241,7 +241,7 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
     char *copy = arena_text(arena, text, strlen(text));
     if (!copy)
         return write_error(error, "no memory for a line of %zu characters", strlen(text));
-    if (!take_apart(&s, copy, true, true, &complaint))
+    if (!split_line(&s, copy, true, true, &complaint))
         return false;
     if (find_setting(&s, kernel_field_name) < 0)
         return write_error(error,
@@ -264,21 +264,22 @@ struct reader {
 };
 
 /* Calls turn() for each combination of alternatives from setting i on; the first varies slowest. */
-static bool each_turn(struct reader *r, struct statement *s, int i, bool turn(struct reader *r))
+static bool for_each_alternative(struct reader *r, struct statement *s, int i,
+                                 bool turn(struct reader *r))
 {
     while (i < s->n && !strchr(s->settings[i].value, '/'))
         i++;
     if (i == s->n)
-        return ++r->turns <= MOST_TURNS
+        return ++r->turns <= MOST_COMBINATIONS
                    ? turn(r)
                    : write_error(r->complaint.message, "alternatives of more than %d problems",
-                                 MOST_TURNS);
+                                 MOST_COMBINATIONS);
     const char *all = s->settings[i].value;
     char *rest = arena_text(&r->list->arena, all, strlen(all));
     bool good = rest || write_error(r->complaint.message, "no memory for alternatives");
     while (good && rest) {
-        s->settings[i].value = either(text_cut(&rest, '/'), NULL);
-        good = each_turn(r, s, i + 1, turn);
+        s->settings[i].value = first_text(text_cut(&rest, '/'), NULL);
+        good = for_each_alternative(r, s, i + 1, turn);
     }
     s->settings[i].value = all;
     return good;
@@ -286,7 +287,7 @@ static bool each_turn(struct reader *r, struct statement *s, int i, bool turn(st
 
 /* Returns true if a line overrides a field of its `with`. tokens overrides positions, which has an
  * element for each token, and the reverse. */
-static bool replaces(const struct statement *line, const char *field)
+static bool overrides(const struct statement *line, const char *field)
 {
     return find_setting(line, field) >= 0 ||
            (strcmp(field, "positions") == 0 && find_setting(line, "tokens") >= 0) ||
@@ -299,7 +300,7 @@ static bool add_problem(struct reader *r)
     const struct statement *with = &r->turn, *line = &r->line;
     struct statement all = *line;
     for (int i = 0; i < with->n; i++)
-        if (!replaces(line, with->settings[i].field) &&
+        if (!overrides(line, with->settings[i].field) &&
             !add_setting(&all, &with->settings[i], &r->complaint))
             return false;
     list->lines =
@@ -328,7 +329,7 @@ static bool add_line(struct reader *r, struct statement *line)
     }
     line->taken = true;
     r->complaint.at = line->at;
-    return each_turn(r, &r->line, 0, add_problem);
+    return for_each_alternative(r, &r->line, 0, add_problem);
 }
 
 static bool add_lines(struct reader *r)
@@ -340,11 +341,11 @@ static bool add_lines(struct reader *r)
 }
 
 /* Adds all lines of a `with` for each of its alternatives. */
-static bool end_with(struct reader *r)
+static bool add_with(struct reader *r)
 {
     r->turn = r->with;
     r->complaint.at = r->with.at;
-    if (!each_turn(r, &r->turn, 0, add_lines))
+    if (!for_each_alternative(r, &r->turn, 0, add_lines))
         return false;
     for (; r->n_lines > 0; r->n_lines--) {
         const struct statement *line = &r->lines[r->n_lines - 1];
@@ -360,11 +361,11 @@ static bool read_statement(struct reader *r, char *text, int number)
 {
     struct statement s = { .number = number };
     if (strncmp(text, "with", 4) == 0 && strchr(" \t\r", text[4])) {
-        return end_with(r) && take_apart(&s, text + 4, true, false, &r->complaint) &&
+        return add_with(r) && split_line(&s, text + 4, true, false, &r->complaint) &&
                (r->with = s, true);
     }
     const bool has_kernel = find_setting(&r->with, kernel_field_name) >= 0;
-    if (!take_apart(&s, text, !has_kernel, true, &r->complaint))
+    if (!split_line(&s, text, !has_kernel, true, &r->complaint))
         return false;
     r->complaint.at = s.at;
     if (!s.name)
@@ -391,7 +392,7 @@ static bool read_lines(struct reader *r, char *at)
         if (line[0] != '#' && line[strspn(line, " \t\r")] && !read_statement(r, line, first))
             return false;
     }
-    return end_with(r);
+    return add_with(r);
 }
 
 /* Finds the line and column of a place in the text, both counted from 1. */

@@ -35,7 +35,7 @@ size_t signature_argument(const struct signature *signature, size_t member)
 
 /* ---- Dimensions ---- */
 
-static int64_t member(const struct problem *problem, size_t offset)
+static int64_t read_member(const struct problem *problem, size_t offset)
 {
     int64_t value;
     memcpy(&value, (const char *)problem + offset, sizeof value);
@@ -52,9 +52,9 @@ int64_t problem_extent(const struct problem *p, enum dim dim)
     const struct signature *s = signature_of(p->kernel);
     switch (dim) {
     case DIM_CHANNEL:
-        return s->channels ? member(p, s->channels) : 0;
+        return s->channels ? read_member(p, s->channels) : 0;
     case DIM_PAIR:
-        return s->rotary ? (member(p, s->rotary) + 1) / 2 : 0;
+        return s->rotary ? (read_member(p, s->rotary) + 1) / 2 : 0;
     case DIM_ROW:
         return s->rows ? s->rows(p) : p->rows;
     case DIM_COLUMN:
@@ -64,7 +64,7 @@ int64_t problem_extent(const struct problem *p, enum dim dim)
     case DIM_NONE:
         return 1;
     default:
-        return member(p, members[dim]);
+        return read_member(p, members[dim]);
     }
 }
 
@@ -141,7 +141,8 @@ bool problem_is_f32(const struct problem *problem)
     return true;
 }
 
-static size_t bytes_of(const struct problem *p, const struct tensor_row *row, int64_t elements)
+static size_t count_bytes(const struct problem *p, const struct tensor_row *row,
+                          int64_t elements)
 {
     const size_t item =
         row->form == FORM_INTEGERS ? sizeof(int32_t) : storage_size(tensor_dtype(p, row));
@@ -159,7 +160,7 @@ void problem_settle(struct problem *p)
         s->settle(p);
 }
 
-static struct problem settled(struct problem p)
+static struct problem settle_copy(struct problem p)
 {
     problem_settle(&p);
     return p;
@@ -174,20 +175,20 @@ int64_t tensor_moved(const struct problem *p, const struct tensor_row *row)
 
 size_t problem_bytes(const struct problem *problem)
 {
-    const struct problem p = settled(*problem);
+    const struct problem p = settle_copy(*problem);
     size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel)))
-        bytes += bytes_of(&p, row, tensor_moved(&p, row));
+        bytes += count_bytes(&p, row, tensor_moved(&p, row));
     return bytes;
 }
 
 /* Counts x in place and accumulating outputs once, as they are both read and written. */
 size_t problem_working_set(const struct problem *problem)
 {
-    const struct problem p = settled(*problem);
+    const struct problem p = settle_copy(*problem);
     size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel))) {
-        const size_t moved = bytes_of(&p, row, tensor_moved(&p, row));
+        const size_t moved = count_bytes(&p, row, tensor_moved(&p, row));
         if (row->role != ROLE_X || !p.in_place)
             bytes += row->role == ROLE_OUTPUT && problem_accumulates(&p) ? moved / 2 : moved;
     }
@@ -196,12 +197,12 @@ size_t problem_working_set(const struct problem *problem)
 
 size_t problem_memory(const struct problem *problem)
 {
-    const struct problem p = settled(*problem);
+    const struct problem p = settle_copy(*problem);
     size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel)))
         if (tensor_present(&p, row) && row->form == FORM_TENSOR &&
             (row->role != ROLE_X || !p.in_place))
-            bytes += bytes_of(&p, row, tensor_elements(&p, row));
+            bytes += count_bytes(&p, row, tensor_elements(&p, row));
     return bytes;
 }
 

@@ -31,7 +31,7 @@ struct exporter {
     json_t *files;
 };
 
-static bool give(struct exporter *to, const char *name, const void *data, size_t bytes)
+static bool export_file(struct exporter *to, const char *name, const void *data, size_t bytes)
 {
     char hash[65];
     sha256_hex(data, bytes, hash);
@@ -40,20 +40,20 @@ static bool give(struct exporter *to, const char *name, const void *data, size_t
     return to->sink(name, data, bytes, to->user);
 }
 
-static bool give_json(struct exporter *to, const char *name, const json_t *root)
+static bool export_json(struct exporter *to, const char *name, const json_t *root)
 {
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_SORT_KEYS);
     const size_t length = text ? strlen(text) : 0;
     if (text)
         text[length] = '\n'; /* replaces the NUL */
-    const bool good = text && give(to, name, text, length + 1);
+    const bool good = text && export_file(to, name, text, length + 1);
     free(text);
     return good;
 }
 
 /* ---- Parameters ---- */
 
-static json_t *value_of(const struct field *field, const struct problem *problem, int64_t i)
+static json_t *make_value(const struct field *field, const struct problem *problem, int64_t i)
 {
     const uint64_t bits = field_get(field, problem, i);
     if (field_is_real(field))
@@ -83,7 +83,7 @@ static void add_params(json_t *params, const struct problem *problem, bool defau
         if (list)
             json_object_set_new(params, name, list);
         for (int64_t k = 0; k < n; k++) {
-            json_t *value = value_of(&field, problem, k);
+            json_t *value = make_value(&field, problem, k);
             if (field.list == LIST_SECTIONS)
                 snprintf(name, sizeof name, "%s_%c", field.name, "thw"[k]);
             if (list)
@@ -94,7 +94,7 @@ static void add_params(json_t *params, const struct problem *problem, bool defau
     }
 }
 
-static json_t *notes_of(const struct vectors *vectors, size_t first, size_t end)
+static json_t *make_notes(const struct vectors *vectors, size_t first, size_t end)
 {
     json_t *notes = json_object();
     for (size_t k = 0; k < vectors->n_flags; k++) {
@@ -122,8 +122,8 @@ static bool same_but_stored(const struct vector_case *a, const struct vector_cas
 }
 
 /* Returns the case that holds the tensor of an output: the first that differs in dtype alone. */
-static const struct vector_case *holder(const struct vector_case *first,
-                                        const struct vector_case *c, int o)
+static const struct vector_case *find_holder(const struct vector_case *first,
+                                             const struct vector_case *c, int o)
 {
     while (first < c && !same_but_stored(first, c, o))
         first++;
@@ -147,7 +147,7 @@ static void *make_tensors(const struct vectors *vectors, size_t first, size_t en
     for (size_t i = first; arrays && names && i < end; i++) {
         const struct vector_case *c = &vectors->cases[i];
         for (int o = 0; o < c->n_outputs; o++) {
-            if (holder(&vectors->cases[first], c, o) != c)
+            if (find_holder(&vectors->cases[first], c, o) != c)
                 continue;
             name_tensor(c, o, names[n]);
             arrays[n] = (struct array){ names[n], "F64", c->rows[o], c->width[o], c->want[o] };
@@ -172,7 +172,7 @@ enum { KEY_BYTES = 128 };
  * Returns their name, or NULL if the call has none. They are slopes of ALiBi as exact hexadecimal
  * f32, least distances of T5's buckets, rows of a window's table for each query and key, or columns
  * of terms for each query - key from the least on. */
-static const char *numbers_of(const struct oracle *oracle, char key[KEY_BYTES], json_t *list)
+static const char *list_numbers(const struct oracle *oracle, char key[KEY_BYTES], json_t *list)
 {
     const struct problem *p = &oracle->call->problem;
     const struct signature *s = signature_of(p->kernel);
@@ -219,7 +219,7 @@ static bool add_numbers(json_t *root, const struct problem *problem)
     struct oracle *oracle = oracle_create(&call);
     char key[KEY_BYTES];
     json_t *list = json_array();
-    const char *name = oracle ? numbers_of(oracle, key, list) : NULL;
+    const char *name = oracle ? list_numbers(oracle, key, list) : NULL;
     if (name && !json_object_get(root, name))
         json_object_set_new(root, name, json_object());
     if (name)
@@ -234,12 +234,12 @@ static bool add_numbers(json_t *root, const struct problem *problem)
 /* ---- Groups ---- */
 
 /* Returns the JSON of a case. `first` is the first case of its group. */
-static json_t *case_of(const struct vector_case *first, const struct vector_case *c)
+static json_t *make_case(const struct vector_case *first, const struct vector_case *c)
 {
     json_t *want = json_array();
     for (int o = 0; o < c->n_outputs; o++) {
         char name[TENSOR_NAME];
-        name_tensor(holder(first, c, o), o, name);
+        name_tensor(find_holder(first, c, o), o, name);
         json_array_append_new(
             want, json_pack("{s:s, s:s}", "output", c->output_names[o], "tensor", name));
     }
@@ -261,19 +261,19 @@ static bool export_group(struct exporter *to, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         const struct problem blank = problem_blank(vectors->cases[i].problem.kernel);
         add_params(defaults, &blank, true);
-        json_array_append_new(cases, case_of(&vectors->cases[first], &vectors->cases[i]));
+        json_array_append_new(cases, make_case(&vectors->cases[first], &vectors->cases[i]));
     }
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "schema", schema, "group", group, "method",
         "MPFR, 320 bits; f64 rounded to odd; inputs by the recipe of conformance/inputs.c",
         "license", "Apache-2.0", "tensors", tensors_name, "defaults", defaults, "notes",
-        notes_of(vectors, first, end), "cases", cases);
+        make_notes(vectors, first, end), "cases", cases);
     size_t bytes = 0;
     void *tensors = make_tensors(vectors, first, end, &bytes);
-    bool good = tensors && give(to, tensors_name, tensors, bytes);
+    bool good = tensors && export_file(to, tensors_name, tensors, bytes);
     for (size_t i = first; i < end && good; i++)
         good = add_numbers(root, &vectors->cases[i].problem);
-    good = good && give_json(to, json_name, root);
+    good = good && export_json(to, json_name, root);
     free(tensors);
     json_decref(root);
     return good;
@@ -289,7 +289,7 @@ bool vectors_export(const struct vectors *vectors, vectors_sink *sink, void *use
     }
     json_t *manifest = json_pack("{s:s, s:s, s:i, s:O}", "schema", schema, "version", "1.0.0",
                                  "cases", (int)vectors->n, "files", to.files);
-    good = good && give_json(&to, "MANIFEST.json", manifest);
+    good = good && export_json(&to, "MANIFEST.json", manifest);
     json_decref(manifest);
     json_decref(to.files);
     return good;

@@ -90,7 +90,8 @@ static bool read_one(struct files *files, const char *name, char *error)
 }
 
 /* Reads all files of a folder whose names match the pattern, sorted by name. */
-static bool read_some(struct files *files, const char *folder, const char *pattern, char *error)
+static bool read_matching(struct files *files, const char *folder, const char *pattern,
+                          char *error)
 {
     struct dirent **entries = NULL;
     char path[PATH_BYTES];
@@ -113,7 +114,7 @@ static bool read_some(struct files *files, const char *folder, const char *patte
 static bool read_cases(struct files *files, char *error)
 {
     return read_one(files, "cases/flags.txt", error) &&
-           read_some(files, "cases/golden", "*.txt", error);
+           read_matching(files, "cases/golden", "*.txt", error);
 }
 
 /* ---- Files of a pack ---- */
@@ -141,7 +142,7 @@ static char *read_head(char *at, const char *end, char name[PATH_BYTES], size_t 
     return newline;
 }
 
-static bool take_pack(struct files *files, char *at, size_t bytes, char *error)
+static bool parse_pack(struct files *files, char *at, size_t bytes, char *error)
 {
     size_t size;
     char name[PATH_BYTES];
@@ -174,13 +175,13 @@ static bool read_pack(struct files *files, char *error)
     size_t bytes = files->pack_bytes;
     char *data =
         files->pack ? files->pack : vectors_read_file(files->arena, files->path, &bytes, error);
-    return data && take_pack(files, data, bytes, error);
+    return data && parse_pack(files, data, bytes, error);
 }
 
 /* ---- Hashes ---- */
 
 /* Compares the hash of a file with its line in SHA256SUMS. */
-static bool right_hash(const struct files *files, const char *line, char *error)
+static bool check_hash(const struct files *files, const char *line, char *error)
 {
     char text[PATH_BYTES], said[65], hash[65], name[PATH_BYTES];
     const int n = (int)strcspn(line, "\n");
@@ -212,7 +213,7 @@ static bool are_official(const struct file *sums)
 }
 
 /* Requires a line of SHA256SUMS for each other file, with its hash. */
-static bool right_hashes(struct vectors *vectors, const struct files *files, char *error)
+static bool check_hashes(struct vectors *vectors, const struct files *files, char *error)
 {
     struct file *sums = need_file(files, SUMS, error);
     if (!sums)
@@ -221,7 +222,7 @@ static bool right_hashes(struct vectors *vectors, const struct files *files, cha
     sha256_hex(sums->data, sums->bytes, vectors->sha256);
     vectors->official = are_official(sums);
     for (const char *line = sums->data; *line; line = strchr(line, '\n') + 1)
-        if (!right_hash(files, line, error))
+        if (!check_hash(files, line, error))
             return false;
     for (size_t i = 0; i < files->n; i++)
         if (!files->file[i].hashed)
@@ -317,8 +318,8 @@ static bool read_tensors(struct vectors *vectors, const struct files *files, siz
 
 /* ---- Sets ---- */
 
-static bool take_cases(struct vectors *vectors, const struct files *files, bool tensors,
-                       char *error)
+static bool parse_cases(struct vectors *vectors, const struct files *files, bool tensors,
+                        char *error)
 {
     static const char folder[] = "cases/golden/";
     char path[PATH_BYTES];
@@ -346,7 +347,7 @@ static bool take_cases(struct vectors *vectors, const struct files *files, bool 
 static bool read_folder(struct files *files, char *error)
 {
     return read_cases(files, error) && read_one(files, SUMS, error) &&
-           read_some(files, "vectors", "*.safetensors", error);
+           read_matching(files, "vectors", "*.safetensors", error);
 }
 
 static bool load(struct vectors *vectors, struct files files,
@@ -355,8 +356,8 @@ static bool load(struct vectors *vectors, struct files files,
     *vectors = (struct vectors){ .n = 0 };
     files.arena = &vectors->arena;
     const bool good = read(&files, error) &&
-                      (!tensors || right_hashes(vectors, &files, error)) &&
-                      take_cases(vectors, &files, tensors, error);
+                      (!tensors || check_hashes(vectors, &files, error)) &&
+                      parse_cases(vectors, &files, tensors, error);
     if (!good)
         vectors_free(vectors);
     return good;

@@ -22,7 +22,7 @@ static void require(bool good, const char *what, const char *detail)
 }
 
 /* Ends a test with its line of TAP. */
-static void done(const char *what)
+static void end_test(const char *what)
 {
     static int before;
     printf("%sok %d - %s\n", failures > before ? "not " : "", ++tests, what);
@@ -144,8 +144,8 @@ static bool has_words(const char *message, const char *words)
 }
 
 /* Compares a result with an example: '=' is line `i` as printed, '!' the words of the message. */
-static void require_said(const char *example, bool read, const struct problem_list *list,
-                         size_t i, const char *error)
+static void require_result(const char *example, bool read, const struct problem_list *list,
+                           size_t i, const char *error)
 {
     const char *said = example + 2;
     char line[LINE];
@@ -175,7 +175,7 @@ static void require_examples(void)
         const bool read = kind == '>' ? notation_read_file(text, "f.txt", &list, error)
                                       : notation_read(text, &one, &list.arena, error);
         for (; k < N_EXAMPLES && (*examples[k] == '=' || *examples[k] == '!'); k++, said++)
-            require_said(examples[k], read, &list, said, error);
+            require_result(examples[k], read, &list, said, error);
         require(said > 0 && (!read || list.n <= said), "all that is read is said", text);
         arena_free(&list.arena);
     }
@@ -235,16 +235,16 @@ int main(int argc, char **argv)
     puts("1..6");
     if (argc > 1)
         require_cases(argv[1]);
-    done("golden cases are read as they are printed");
+    end_test("golden cases are read as they are printed");
     require_compiled_in();
-    done("problems that are compiled in are read as they are printed");
+    end_test("problems that are compiled in are read as they are printed");
     require_fields();
-    done("every parameter of every kernel is read as it is printed");
+    end_test("every parameter of every kernel is read as it is printed");
     require_numbers();
-    done("numbers lose no bit");
+    end_test("numbers lose no bit");
     require_examples();
-    done("good lines and files are read, bad ones refused with the line");
+    end_test("good lines and files are read, bad ones refused with the line");
     require_harmless(40000);
-    done("mangled text does no harm");
+    end_test("mangled text does no harm");
     return 0;
 }

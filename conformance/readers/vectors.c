@@ -60,7 +60,7 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
     return true;
 }
 
-static bool known_flags(const struct vectors *vectors, const struct vector_case *c, char *error)
+static bool check_flags(const struct vectors *vectors, const struct vector_case *c, char *error)
 {
     for (const char *at = c->flags; *at;) {
         const size_t n = strcspn(at, " ");
@@ -89,7 +89,7 @@ static uint64_t seed_of(const char *id)
 }
 
 /* Returns false for kernels whose outputs follow from positions alone. */
-static bool draws_inputs(enum posenc_kernel kernel)
+static bool has_inputs(enum posenc_kernel kernel)
 {
     return !kernel_has_freqs(kernel) || kernel_takes_x(kernel);
 }
@@ -133,9 +133,9 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
         return write_error(error, "%s: " PLAIN_TEXT, c->id);
     if (!problem_within(&c->problem, &limits, error))
         return false;
-    if (c->problem.recipe == RECIPE_MIX && draws_inputs(c->problem.kernel))
+    if (c->problem.recipe == RECIPE_MIX && has_inputs(c->problem.kernel))
         c->problem.seed = seed_of(as_f32);
-    return known_flags(vectors, c, error);
+    return check_flags(vectors, c, error);
 }
 
 /* ---- Files ---- */

@@ -3,7 +3,7 @@
 
 /* Counts the elements that share their column with the key before or after. Other elements are
  * alone in their column, and are moved rather than added. */
-static int64_t summed(const struct call *call)
+static int64_t count_summed(const struct call *call)
 {
     const struct problem *p = &call->problem;
     const int32_t *index = call->args.relative_sum.index;
@@ -29,7 +29,7 @@ const struct signature signature_relative_sum = {
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_SUMS,
-    .worked = summed,
+    .worked = count_summed,
 };
 
 /* ---- Expected rows ---- */

@@ -15,12 +15,13 @@ static double most_error(const struct problem *p, bool fused)
 }
 
 /* In place, unrotated channels need not be read or written. */
-static int64_t turned(const struct problem *p)
+static int64_t moved_elements(const struct problem *p)
 {
     return p->batch * p->tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
 }
 
-#define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_HEAD, DIM_CHANNEL }, .moved = turned
+#define ACTIVATIONS                                                                            \
+    .dims = { DIM_BATCH, DIM_TOKEN, DIM_HEAD, DIM_CHANNEL }, .moved = moved_elements
 
 const struct signature signature_rope = {
     BLANK(rope),
@@ -90,7 +91,7 @@ static void mass_rope(const struct call *call, int64_t r, double *mass)
 
 /* Casts keep a compiler from contracting, and change nothing: products of two f32 values are exact
  * in f64, and their sum rounded to f64 first rounds to the same f32. */
-static float unfused(double a, double b, double c, double d)
+static float add_products_unfused(double a, double b, double c, double d)
 {
     const float ab = (float)(a * b), cd = (float)(c * d);
     return (float)((double)ab + (double)cd);
@@ -102,8 +103,8 @@ void oracle_row_unfused(const struct call *call, int64_t r, float *out)
     memcpy(out, call->x + r * dim, (size_t)dim * sizeof *out);
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
         const struct pair at = pair_of(call, r, i);
-        out[at.a] = unfused(at.x0, at.c, -at.x1, at.s);
-        out[at.b] = unfused(at.x1, at.c, at.x0, at.s);
+        out[at.a] = add_products_unfused(at.x0, at.c, -at.x1, at.s);
+        out[at.b] = add_products_unfused(at.x1, at.c, at.x0, at.s);
     }
 }
 

@@ -27,7 +27,7 @@ static bool fill_weight(struct call *call, void *to, int64_t n)
  * comment of the kernel). In an f32 library without fma, rounded squares add half a rounding to
  * their sum. The unit is the ulp of the larger product, which is at most 2^24 ulp. The limit is
  * theta for each product; one ulp for each product that is rounded, one if fused or else two; two
- * for the sum, which may be twice as large; and one for products that underflow, as mass_of()
+ * for the sum, which may be twice as large; and one for products that underflow, as larger_mass()
  * returns a unit of at least 2^-146 times the weights. */
 static double most_error(const struct problem *p, bool fused)
 {
@@ -132,8 +132,8 @@ static struct channel channel_of(const struct call *call, const struct norm *nor
 }
 
 /* Returns a c + b s, rounded to odd. An exact zero has the sign of the f64 result. */
-static double turned(const struct norm *norm, struct channel a, double c, struct channel b,
-                     double s)
+static double rotate_channel(const struct norm *norm, struct channel a, double c,
+                             struct channel b, double s)
 {
     const double value = a.value * c + b.value * s;
     if (!norm->finite || !isfinite(value))
@@ -155,22 +155,22 @@ static void row_norm(const struct oracle *oracle, int o, int64_t r, double *want
     (void)o;
     for (int64_t k = 0; k < p->dim; k++)
         if (k < from || k >= from + 2 * half)
-            want[k] = turned(&norm, channel_of(call, &norm, r, k), 1.0,
-                             (struct channel){ .value = -0.0 }, 1.0);
+            want[k] = rotate_channel(&norm, channel_of(call, &norm, r, k), 1.0,
+                                     (struct channel){ .value = -0.0 }, 1.0);
     for (int64_t i = 0; i < half; i++) {
         const double c = (double)call->cos[row + i], s = (double)call->sin[row + i];
         const struct channel a = channel_of(call, &norm, r, from + i),
                              b = channel_of(call, &norm, r, from + half + i);
-        want[from + i] = turned(&norm, a, c, b, -s);
-        want[from + half + i] = turned(&norm, b, c, a, s);
+        want[from + i] = rotate_channel(&norm, a, c, b, -s);
+        want[from + half + i] = rotate_channel(&norm, b, c, a, s);
     }
 }
 
 /* ---- Units of errors ---- */
 
 /* Returns the magnitude of a channel before rotation, in f64, which suffices for a unit. */
-static double magnitude(const struct call *call, double root, int64_t r, int64_t k,
-                        double *weight)
+static double channel_magnitude(const struct call *call, double root, int64_t r, int64_t k,
+                                double *weight)
 {
     const struct problem *p = &call->problem;
     *weight = fabs((double)call->table[r % p->heads * p->dim + k] +
@@ -180,7 +180,7 @@ static double magnitude(const struct call *call, double root, int64_t r, int64_t
 
 /* Returns the larger product, or the least unit that allows for underflow in between if that is
  * larger. It is 0 if both products are 0. */
-static double mass_of(double a, double b, double weight_a, double weight_b)
+static double larger_mass(double a, double b, double weight_a, double weight_b)
 {
     const double most = fmax(a, b), floor = fmax(1.0, fmax(weight_a, weight_b)) * 0x1p-123;
     return most > 0.0 && most < floor ? floor : most;
@@ -197,15 +197,15 @@ static void mass_norm(const struct call *call, int64_t r, double *mass)
         sum += (double)of.x[i] * (double)of.x[i];
     const double root = 1.0 / sqrt(sum / (double)of.n + (double)p->parameters[EPSILON].f32);
     for (int64_t k = 0; k < p->dim; k++) {
-        const double own = magnitude(call, root, r, k, weight);
-        mass[k] = mass_of(own, own, *weight, *weight);
+        const double own = channel_magnitude(call, root, r, k, weight);
+        mass[k] = larger_mass(own, own, *weight, *weight);
     }
     for (int64_t i = 0; i < half; i++) {
         const double c = fabs((double)call->cos[row + i]), s = fabs((double)call->sin[row + i]);
-        const double a = magnitude(call, root, r, from + i, weight),
-                     b = magnitude(call, root, r, from + half + i, weight + 1);
-        mass[from + i] = mass_of(a * c, b * s, weight[0], weight[1]);
-        mass[from + half + i] = mass_of(b * c, a * s, weight[0], weight[1]);
+        const double a = channel_magnitude(call, root, r, from + i, weight),
+                     b = channel_magnitude(call, root, r, from + half + i, weight + 1);
+        mass[from + i] = larger_mass(a * c, b * s, weight[0], weight[1]);
+        mass[from + half + i] = larger_mass(b * c, a * s, weight[0], weight[1]);
     }
 }
 

@@ -14,7 +14,7 @@ static bool check_buckets(struct call *call)
                       4, MOST_BUCKETS);
 }
 
-static int64_t buckets(const struct problem *p) { return p->num_buckets; }
+static int64_t table_rows(const struct problem *p) { return p->num_buckets; }
 
 /* Returns the number of buckets in one direction. */
 static int64_t n_thresholds(const struct problem *p)
@@ -39,7 +39,7 @@ const struct signature signature_t5 = {
                    .cached = true } },
     .parameters = { PARAMETER(t5, num_buckets), PARAMETER(t5, bidirectional),
                     PARAMETER(t5, query_offset), PARAMETER(t5, x_scale) },
-    .rows = buckets,
+    .rows = table_rows,
     .fields = FIELDS_SCORES "x_scale num_buckets max_distance bidirectional recipe",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },

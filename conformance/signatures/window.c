@@ -4,15 +4,15 @@
 #include "shared.h"
 
 /* Returns the rows that the index of a window uses. */
-static int64_t own_differences(const struct problem *p)
+static int64_t window_offsets(const struct problem *p)
 {
     return (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
 }
 
 /* Returns the rows of the table, which may be longer. A scattered index uses all of them. */
-static int64_t differences(const struct problem *p)
+static int64_t table_rows(const struct problem *p)
 {
-    return p->distances > 0 ? p->distances : own_differences(p);
+    return p->distances > 0 ? p->distances : window_offsets(p);
 }
 
 static void settle(struct problem *p) { p->queries = p->keys = problem_window(p); }
@@ -20,7 +20,7 @@ static void settle(struct problem *p) { p->queries = p->keys = problem_window(p)
 static bool check_window(struct call *call)
 {
     const struct problem *p = &call->problem;
-    const int64_t least = p->scattered ? 1 : own_differences(p);
+    const int64_t least = p->scattered ? 1 : window_offsets(p);
     return call_within(call, POSENC_ERR_SHAPE, "window_height", p->window_height, 1, 256) &&
            call_within(call, POSENC_ERR_SHAPE, "window_width", p->window_width, 1, 256) &&
            (p->distances == 0 ||
@@ -36,12 +36,12 @@ static bool fill_index(struct call *call, void *to, int64_t n)
         p->window_class ? by->beit_index(p->window_height, p->window_width, to)
                         : by->swin_index(p->window_height, p->window_width, to);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
-        ((int32_t *)to)[i] = (int32_t)problem_scattered(p, i, differences(p));
+        ((int32_t *)to)[i] = (int32_t)problem_scattered(p, i, table_rows(p));
     return call_check(call, status, "window_height or window_width", p->window_height, 1, 256);
 }
 
 /* The index is read once for all batches. */
-static int64_t fetched(const struct call *call)
+static int64_t count_fetched(const struct call *call)
 {
     const struct problem *p = &call->problem;
     return p->heads * p->queries * p->keys;
@@ -55,13 +55,13 @@ const struct signature signature_window = {
                  { INTEGERS(window, index), .dims = { DIM_QUERY, DIM_KEY },
                    .fill = fill_index } },
     .parameters = { PARAMETER(window, x_scale) },
-    .rows = differences,
+    .rows = table_rows,
     .fields = "values_dtype heads x_scale window_height window_width window_class distances "
               "scattered recipe",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_FETCH,
-    .worked = fetched,
+    .worked = count_fetched,
     .settle = settle,
     .check = check_window,
 };
