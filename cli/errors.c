@@ -51,7 +51,7 @@ static int make_reference(const struct posenc_freqs_spec *spec, struct reference
                 r->cos && r->sin;
     double factor = 1.0;
     if (made) {
-        oracle_freqs(spec, r->pairs, turn, inv_freq, &factor);
+        exact_freqs(spec, r->pairs, turn, inv_freq, &factor);
         choose_positions(r->positions);
     }
     for (int64_t t = 0; made && t < N_POSITIONS; t++) {
@@ -61,7 +61,7 @@ static int make_reference(const struct posenc_freqs_spec *spec, struct reference
     for (int64_t t = 0; made && t < N_POSITIONS; t++) {
         for (int64_t i = 0; i < r->pairs; i++) {
             double *sine = &r->sine[t * r->pairs + i], *cosine = &r->cosine[t * r->pairs + i];
-            oracle_sincos_turn(turn[i], r->positions[t], sine, cosine);
+            exact_sincos_turn(turn[i], r->positions[t], sine, cosine);
             *sine *= factor;
             *cosine *= factor;
         }

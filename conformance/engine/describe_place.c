@@ -17,7 +17,7 @@ static struct column column_of(const struct problem *p, int64_t column)
 {
     if (p->layout == POSENC_INTERLEAVED)
         return (struct column){ column / 2, column % 2 == 1 };
-    const struct oracle_section section = oracle_section(&p->freqs, column / 2);
+    const struct exact_section section = exact_section(&p->freqs, column / 2);
     const int64_t own = column - 2 * section.start, half = section.pairs;
     return (struct column){ half ? section.start + own % half : 0, own >= half };
 }
@@ -29,7 +29,7 @@ static void describe_angle(const struct problem *p, const struct tensor_row *row
         is_cos = row->name[0] == 'c';
     struct column at = pairs ? (struct column){ column, is_cos } : column_of(p, column);
     bool cosine = pairs || p->layout != POSENC_COS_SIN ? at.second : !at.second;
-    int64_t position = problem_axis_position(p, b, t, oracle_axis(&p->freqs, at.pair));
+    int64_t position = problem_axis_position(p, b, t, exact_axis(&p->freqs, at.pair));
     snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",
              position, at.pair, cosine ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
 }

@@ -133,7 +133,7 @@ void fixed_sincos(double angle, struct big *sine, struct big *cosine)
     fixed_sincos_time(inverse_turn, angle, sine, cosine);
 }
 
-void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine)
+void exact_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine)
 {
     struct big s, c;
     const struct big turns = { .m = { turn[0], turn[1], turn[2] } };
@@ -142,7 +142,7 @@ void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, 
     *cosine = big_times(c, 1.0);
 }
 
-void oracle_sincos(double angle, double *sine, double *cosine)
+void exact_sincos(double angle, double *sine, double *cosine)
 {
     struct big s, c;
     *sine = *cosine = (double)NAN;

@@ -16,11 +16,11 @@
  */
 #include "scalings.h"
 
-struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64_t i)
+struct exact_section exact_section(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    struct oracle_section section = { 0, 0, spec->mrope_section[0] };
+    struct exact_section section = { 0, 0, spec->mrope_section[0] };
     if (section.pairs == 0)
-        return (struct oracle_section){ 0, 0, spec->dim / 2 };
+        return (struct exact_section){ 0, 0, spec->dim / 2 };
     while (section.axis < 2 && i >= section.start + section.pairs) {
         section.start += section.pairs;
         section.pairs = spec->mrope_section[++section.axis];
@@ -54,13 +54,13 @@ static struct dealt_pair find_dealt_pair(const struct posenc_freqs_spec *spec,
 /* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections. modeling_qwen3_vl.py assigns
  * all to the first axis, then pairs axis, axis + 3, ... below 3 section to each other axis.
  * modeling_kimi_k25.py puts the axes of a frequency side by side. */
-int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
+int exact_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const int64_t turn = i % 3;
     if (spec->mrope_layout == POSENC_MROPE_ALTERNATING && spec->mrope_section[0] != 0)
         return find_dealt_pair(spec, &(struct dealt_pair){ i, 0, -1 }).axis;
     if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
-        return oracle_section(spec, i).axis;
+        return exact_section(spec, i).axis;
     return i < 3 * spec->mrope_section[turn] ? (int)turn : 0;
 }
 
@@ -69,7 +69,7 @@ int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
                              int64_t *numerator, int64_t *denominator)
 {
-    const struct oracle_section section = oracle_section(spec, i);
+    const struct exact_section section = exact_section(spec, i);
     const int64_t pairs = spec->dim / 2;
     const bool endpoint = spec->convention == POSENC_ENDPOINT;
     *numerator = !endpoint ? 2 * i : pairs > 1 ? i : 0;
@@ -188,7 +188,7 @@ static float inv_freq_of_pair(const struct family *family, int64_t i)
 
 /* ---- Numerics ggml_f32 ---- */
 
-void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
+void exact_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
     const float base = theta_f32(spec), exponent = -2.0f / (float)spec->dim;
@@ -212,15 +212,15 @@ static double attention_factor_of(const struct posenc_freqs_spec *spec)
     return rule->attention && !spec->values ? rule->attention(spec) : 1.0;
 }
 
-void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
+void exact_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
 {
     const struct family family = family_of(spec);
     for (int64_t i = 0; i < n; i++)
         turns[i] = big_divide(omega_exact(&family, i), two_pi);
 }
 
-int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
-                     float *inv_freq_f32, double *attention_factor)
+int64_t exact_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
+                    float *inv_freq_f32, double *attention_factor)
 {
     struct family family = family_of(spec);
     const int64_t pairs = (spec->dim + 1) / 2;

@@ -25,8 +25,7 @@ static float divide_by_factor_f32(const struct family *family, int64_t i, float 
     return inv_freq / (float)family->spec->factor;
 }
 
-static void divide_by_factor_ggml(const struct posenc_freqs_spec *spec,
-                                  struct oracle_ggml *ggml)
+static void divide_by_factor_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
     ggml->freq_scale = 1.0f / (float)spec->factor;
 }
@@ -78,7 +77,7 @@ static float llama3_f32(const struct family *family, int64_t i, float power)
 }
 
 /* Sets the divisors to the ratio of the unscaled to the scaled frequency. */
-static void llama3_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
+static void llama3_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
     const struct family family = family_of(spec);
     for (int64_t i = 0; i < ggml->n; i++) {
@@ -161,7 +160,7 @@ static float ggml_corr_dim(const struct posenc_freqs_spec *spec, float n_rot)
     return scaled / twice;
 }
 
-static void yarn_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
+static void yarn_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
     float start = floorf(ggml_corr_dim(spec, (float)spec->beta_fast));
     float end = ceilf(ggml_corr_dim(spec, (float)spec->beta_slow));
@@ -269,7 +268,7 @@ static float longrope_f32(const struct family *family, int64_t i, float power)
     return 1.0f / longer;
 }
 
-static void longrope_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
+static void longrope_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
     for (int64_t i = 0; i < ggml->n; i++)
         ggml->divisor[i] = (float)longrope_factor(spec, i);

@@ -31,7 +31,7 @@ struct scaling_rule {
     struct big (*omega)(const struct family *family, int64_t i, struct big omega);
     float (*inv_freq)(const struct family *family, int64_t i, float power);
     /* Numerics ggml_f32: changes freq_scale and divisor[], which are 1, and kept[], which is 0. */
-    void (*ggml)(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml);
+    void (*ggml)(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml);
     double (*attention)(const struct posenc_freqs_spec *spec);
 };
 const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec);

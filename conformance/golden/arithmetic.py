@@ -94,7 +94,7 @@ def angles() -> Iterator[str]:
         angle = nearest_f32(angle) if z & 1024 else angle
         sine, cosine, s, c = Big(), Big(), c_double(), c_double()
         library().fixed_sincos(c_double(angle), byref(sine), byref(cosine))
-        library().oracle_sincos(c_double(angle), byref(s), byref(c))
+        library().exact_sincos(c_double(angle), byref(s), byref(c))
         want = gmpy2.sin_cos(mpfr(angle))
         if angle and (share_off(sine, want[0]) >= least or share_off(cosine, want[1]) >= least):
             yield f"angle {angle.hex()}: sine or cosine wrong before 122 bits"

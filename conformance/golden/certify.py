@@ -150,9 +150,9 @@ def compare_point(plan: Plan, who: str, pair: int, position: int, turn: "array[i
     """Compares the oracle's sine and cosine of a pair at a position."""
     sine, cosine = c_double(), c_double()
     if plan.spec.profile == "exact":
-        library().oracle_sincos_turn((c_uint64 * 3)(*turn), c_int64(position), byref(sine), byref(cosine))
+        library().exact_sincos_turn((c_uint64 * 3)(*turn), c_int64(position), byref(sine), byref(cosine))
     else:
-        library().oracle_sincos(c_double(plan.angle(pair, position)), byref(sine), byref(cosine))
+        library().exact_sincos(c_double(plan.angle(pair, position)), byref(sine), byref(cosine))
     got, want = (sine.value, cosine.value), plan.sincos(pair, position)
     if not all(map(same, got, want)):
         raise Disagreement(f"{who}: {' '.join(map(float.hex, got))}, MPFR {' '.join(map(float.hex, want))}")

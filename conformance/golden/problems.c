@@ -258,10 +258,10 @@ static void put_oracle_plan(const struct posenc_freqs_spec *spec)
     static uint64_t turn[MOST_PAIRS][3];
     static float inv_freq[MOST_PAIRS];
     double attention;
-    const size_t pairs = (size_t)oracle_freqs(spec, MOST_PAIRS, turn, inv_freq, &attention);
+    const size_t pairs = (size_t)exact_freqs(spec, MOST_PAIRS, turn, inv_freq, &attention);
     fputs(", \"oracle\": {\"axis\": [", out);
     for (size_t i = 0; i < pairs; i++)
-        fprintf(out, "%s%d", i ? ", " : "", oracle_axis(spec, (int64_t)i));
+        fprintf(out, "%s%d", i ? ", " : "", exact_axis(spec, (int64_t)i));
     fprintf(out, "], \"attention\": %.17g", attention);
     put_array("turn", turn, pairs * sizeof *turn);
     put_array("f32", inv_freq, pairs * sizeof *inv_freq);

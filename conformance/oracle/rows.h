@@ -23,7 +23,7 @@ struct oracle {
     int64_t n_pairs;
     struct big *turns, *log_zeta;
     float *inv_freq;
-    struct oracle_ggml ggml;
+    struct exact_ggml ggml;
     double attention_factor;
     struct oracle_turned *last;
     int32_t *thresholds; /* T5: least distance of each bucket of one direction */

@@ -14,7 +14,7 @@
 /* ggml multiplies the position by theta_scale once for each preceding pair, rounding each time. */
 static float ggml_angle(const struct oracle *oracle, int64_t pair, double position)
 {
-    const struct oracle_ggml *ggml = &oracle->ggml;
+    const struct exact_ggml *ggml = &oracle->ggml;
     float phi = (float)position;
     for (int64_t i = 0; i < pair; i++)
         phi = phi * ggml->theta_scale;
@@ -66,7 +66,7 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, do
 {
     const struct problem *p = &oracle->call->problem;
     const double position =
-        problem_time(p, r / p->tokens, r % p->tokens, oracle_axis(&p->freqs, pair));
+        problem_time(p, r / p->tokens, r % p->tokens, exact_axis(&p->freqs, pair));
     if (p->freqs.profile == POSENC_EXACT) {
         struct big s, c;
         fixed_sincos_time(oracle->turns[pair], position, &s, &c);
@@ -82,7 +82,7 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, do
     const float angle = p->freqs.profile == POSENC_GGML_F32
                             ? ggml_angle(oracle, pair, position)
                             : (float)position * oracle->inv_freq[pair];
-    oracle_sincos((double)angle, sine, cosine);
+    exact_sincos((double)angle, sine, cosine);
     if (m != 1.0) {
         *sine = (double)odd_to_f32(*sine) * (double)(float)m;
         *cosine = (double)odd_to_f32(*cosine) * (double)(float)m;
@@ -100,7 +100,7 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
         pair_values(oracle, i, r, problem->scale, &sine, &cosine);
-        const struct oracle_section section = oracle_section(&problem->freqs, i);
+        const struct exact_section section = exact_section(&problem->freqs, i);
         const int64_t own = i - section.start;
         if (problem->layout == POSENC_INTERLEAVED) {
             want[2 * i] = sine;
@@ -144,14 +144,14 @@ static bool create_freqs(struct oracle *oracle)
     oracle->turns = numbers;
     oracle->inv_freq = values;
     oracle->ggml =
-        (struct oracle_ggml){ .n = (int64_t)n, .divisor = values + n, .kept = values + 2 * n };
+        (struct exact_ggml){ .n = (int64_t)n, .divisor = values + n, .kept = values + 2 * n };
     if (spec->profile == POSENC_EXACT)
-        oracle_turns(spec, oracle->n_pairs, oracle->turns);
+        exact_turns(spec, oracle->n_pairs, oracle->turns);
     else
-        oracle_freqs(spec, oracle->n_pairs, NULL, oracle->inv_freq, NULL);
-    oracle_freqs(spec, 0, NULL, NULL, &oracle->attention_factor);
+        exact_freqs(spec, oracle->n_pairs, NULL, oracle->inv_freq, NULL);
+    exact_freqs(spec, 0, NULL, NULL, &oracle->attention_factor);
     if (spec->profile == POSENC_GGML_F32)
-        oracle_ggml(spec, &oracle->ggml);
+        exact_ggml(spec, &oracle->ggml);
     if (spec->xpos_scale_base != 0)
         oracle->log_zeta = numbers + n;
     for (int64_t i = 0; oracle->log_zeta && i < oracle->n_pairs; i++)

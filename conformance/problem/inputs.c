@@ -237,7 +237,7 @@ static struct rotation_table *rotation_table_create(int64_t half)
     k->half = half;
     k->values[0] = (float *)(k->turn + n);
     k->values[1] = k->values[0] + table;
-    oracle_freqs(&spec, half, k->turn, NULL, &factor);
+    exact_freqs(&spec, half, k->turn, NULL, &factor);
     return k;
 }
 
@@ -260,7 +260,7 @@ static bool copy_rotation(int64_t half, int64_t first, int64_t rows, bool sines,
     for (; k && k->rows < end; k->rows++)
         for (int64_t i = 0; i < half; i++) {
             double s, c;
-            oracle_sincos_turn(k->turn[i], k->rows, &s, &c);
+            exact_sincos_turn(k->turn[i], k->rows, &s, &c);
             k->values[0][k->rows * half + i] = odd_to_f32(c);
             k->values[1][k->rows * half + i] = odd_to_f32(s);
         }

@@ -198,7 +198,7 @@ static void compare_pairs(struct comparison *c, const struct call *call, const s
     for (int64_t t = 0; t < h->n; t++) {
         double sc[2];
         int64_t i = h->pair[t];
-        oracle_sincos_turn(turn[i], h->position[t], &sc[0], &sc[1]);
+        exact_sincos_turn(turn[i], h->position[t], &sc[0], &sc[1]);
         if (interleaved)
             compare_values(c, 0, t, 2 * i, 2 * i + 1 < call->outputs[0].width ? 2 : 1, sc,
                            NULL);
@@ -214,7 +214,7 @@ static void search_one(struct comparison *c, struct problem p, int range, struct
     static uint64_t turn[512][3];
     if (p.freqs.scaling == POSENC_SCALING_YARN || p.freqs.scaling == POSENC_SCALING_LONGROPE)
         return; /* their attention factors are not 1 */
-    int64_t pairs = oracle_freqs(&p.freqs, 512, turn, NULL, NULL);
+    int64_t pairs = exact_freqs(&p.freqs, 512, turn, NULL, NULL);
     find_hard(h, turn, pairs, range);
     p.tokens = h->n;
     p.positions = h->position;

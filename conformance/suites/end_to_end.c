@@ -41,11 +41,11 @@ static void compare_rotation(struct comparison *c, const struct call *rotation,
     static uint64_t turn[HALF][3];
     double sc[HEAD_DIM], want[HEAD_DIM], mass[HEAD_DIM];
     bool half_split = rotation->problem.kernel == POSENC_KERNEL_rope_half;
-    oracle_freqs(&tables->freqs, HALF, turn, NULL, NULL);
+    exact_freqs(&tables->freqs, HALF, turn, NULL, NULL);
     int64_t heads = rotation->problem.heads;
     for (int64_t r = 0; r < rotation->outputs[0].rows; r++) {
         for (int i = 0; i < HALF; i++)
-            oracle_sincos_turn(turn[i], tables->first + r / heads, &sc[2 * i], &sc[2 * i + 1]);
+            exact_sincos_turn(turn[i], tables->first + r / heads, &sc[2 * i], &sc[2 * i + 1]);
         real_rotation(rotation->x + r * HEAD_DIM, sc, half_split, want, mass);
         compare_values(c, 0, r, 0, HEAD_DIM, want, mass);
     }
