@@ -79,7 +79,7 @@ static enum roofline_kind kind_of_work(const struct problem *p)
     switch (signature_of(p->kernel)->work) {
     case WORK_ANGLES:
         return kind_of_angles(p);
-    case WORK_TURN:
+    case WORK_ROTATION:
         return kind_of_rotation(p);
     case WORK_NORM:
         return BOUND_norm;
@@ -107,7 +107,7 @@ static enum roofline_kind kind_of_work(const struct problem *p)
 static bool goes_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
-    const bool alike = call->outputs[0].tensor.dtype == POSENC_F32 || s->work == WORK_TURN;
+    const bool alike = call->outputs[0].tensor.dtype == POSENC_F32 || s->work == WORK_ROTATION;
     return alike && !s->worked && s->work != WORK_NORM;
 }
 
@@ -136,7 +136,7 @@ struct looped looped_work(const struct call *call)
     struct looped work = { .kind = kind_of_work(p),
                            .reads = kernel_takes_x(p->kernel),
                            .wide = true,
-                           .stored = s->work == WORK_TURN,
+                           .stored = s->work == WORK_ROTATION,
                            .in_tensors = goes_over_tensors(call) };
     choose_rows(&work, call);
     for (EACH_TENSOR(row, s))

@@ -121,7 +121,7 @@ void compare_next(struct comparison *c, const struct call *call,
     c->stored = output_dtype(&call->problem);
     if (kernel_rotates(kernel)) {
         c->how = COMPARE_PAIR;
-        c->limit = signature_of(kernel)->most_error(&call->problem, backend->fused);
+        c->limit = signature_of(kernel)->error_limit(&call->problem, backend->fused);
     }
     if (!kernel_has_freqs(kernel))
         return;

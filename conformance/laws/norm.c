@@ -59,7 +59,7 @@ static void edit_normed(struct call *call, const void *norm)
 static double reach(const struct problem *p, const float *row, int64_t k)
 {
     const double length = hypot((double)row[k], (double)row[problem_rotation(p, k).partner]);
-    return 2.0 * signature_of(p->kernel)->most_error(p, false) *
+    return 2.0 * signature_of(p->kernel)->error_limit(p, false) *
            ulp_of(POSENC_F32, 2.0 * length);
 }
 

@@ -107,15 +107,15 @@ struct field parameter_field(const struct parameter *own);
 enum work_kind {
     WORK_UNSAID,
     WORK_NONE,
-    WORK_ANGLES, /* computes cosines and sines */
-    WORK_TURN,   /* rotates pairs of channels by given ones */
-    WORK_NORM,   /* the same, after normalising each head */
-    WORK_SLOPE,  /* multiplies distances */
-    WORK_LINE,   /* copies a row, shifted */
-    WORK_RUNS,   /* the same, after a run of one value */
-    WORK_FETCH,  /* reads by an unpredictable index */
-    WORK_TERMS,  /* reads terms by columns */
-    WORK_SUMS    /* adds in a given order */
+    WORK_ANGLES,   /* computes cosines and sines */
+    WORK_ROTATION, /* rotates pairs of channels by given ones */
+    WORK_NORM,     /* the same, after normalising each head */
+    WORK_SLOPE,    /* multiplies distances */
+    WORK_LINE,     /* copies a row, shifted */
+    WORK_RUNS,     /* the same, after a run of one value */
+    WORK_FETCH,    /* reads by an unpredictable index */
+    WORK_TERMS,    /* reads terms by columns */
+    WORK_SUMS      /* adds in a given order */
 };
 
 struct signature {
@@ -132,7 +132,7 @@ struct signature {
     /* Rotations: the error limit of a channel in ulp of its larger product, with or without a fused
      * product; true if unrotated channels are copies of x; true if a channel depends on its whole
      * head. */
-    double (*most_error)(const struct problem *problem, bool fused);
+    double (*error_limit)(const struct problem *problem, bool fused);
     bool copies, gathers;
     int64_t (*rows)(const struct problem *problem); /* NULL: problem->rows */
     int64_t (*columns)(const struct problem *problem);

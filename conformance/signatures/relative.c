@@ -10,12 +10,12 @@ static bool has_p2c(const struct problem *p) { return p->with_p2c; }
 /* Each row reads at most as many columns as it has scores. */
 static int64_t c2p_moved(const struct problem *p)
 {
-    return p->batch * p->heads * p->queries * lesser(p->keys, columns_of(p));
+    return p->batch * p->heads * p->queries * min_int64(p->keys, columns_of(p));
 }
 
 static int64_t p2c_moved(const struct problem *p)
 {
-    return p->batch * p->heads * p->keys * lesser(p->queries, columns_of(p));
+    return p->batch * p->heads * p->keys * min_int64(p->queries, columns_of(p));
 }
 
 const struct signature signature_relative = {

@@ -10,7 +10,8 @@ static int64_t count_summed(const struct call *call)
     const int64_t last = columns_index_size(p) - 1;
     int64_t n = 0;
     for (int64_t k = 0; k <= last; k++) {
-        const int64_t pairs = lesser(lesser(k, last - k) + 1, lesser(p->queries, p->keys));
+        const int64_t pairs =
+            min_int64(min_int64(k, last - k) + 1, min_int64(p->queries, p->keys));
         const bool shared =
             (k > 0 && index[k] == index[k - 1]) || (k < last && index[k] == index[k + 1]);
         n += shared ? pairs : 0;

@@ -8,7 +8,7 @@
 
 /* Error limit in ulp of the larger product. Fused: 0.5 for the product and 1 for the fma, whose
  * result may be twice as large. Otherwise 0.5 for each product and 1 for the sum. */
-static double most_error(const struct problem *p, bool fused)
+static double error_limit(const struct problem *p, bool fused)
 {
     (void)p;
     return fused ? 1.5 : 2.0;
@@ -33,14 +33,14 @@ const struct signature signature_rope = {
     .parameters = { PARAMETER(rope, transpose), PARAMETER(rope, rotary_offset) },
     .channels = MEMBER(dim),
     .rotary = MEMBER(rotary_dim),
-    .most_error = most_error,
+    .error_limit = error_limit,
     .copies = true,
     .fields =
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "
                       "transpose recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN, DIM_HEAD },
-    .work = WORK_TURN,
+    .work = WORK_ROTATION,
     .check = rotations_check,
 };
 

@@ -29,7 +29,7 @@ static bool fill_weight(struct call *call, void *to, int64_t n)
  * theta for each product; one ulp for each product that is rounded, one if fused or else two; two
  * for the sum, which may be twice as large; and one for products that underflow, as larger_mass()
  * returns a unit of at least 2^-146 times the weights. */
-static double most_error(const struct problem *p, bool fused)
+static double error_limit(const struct problem *p, bool fused)
 {
     const double partial = ceil((double)p->dim / 64.0) + 8.0;
     const double heads = p->parameters[ACROSS_HEADS].flag ? (double)p->heads - 1.0 : 0.0;
@@ -57,7 +57,7 @@ const struct signature signature_rope_qk_norm = {
                     OWN_PARAMETER(rope_qk_norm, ACROSS_HEADS, across_heads, .value = 0.0) },
     .channels = MEMBER(dim),
     .rotary = MEMBER(rotary_dim),
-    .most_error = most_error,
+    .error_limit = error_limit,
     .gathers = true,
     .fields =
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "

@@ -1,12 +1,12 @@
 /* Functions that several signatures share; see shared.h. */
 #include "shared.h"
 
-int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t min_int64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t tokens_rows_used(const struct problem *p)
 {
     bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
-    return lesser(shared ? p->tokens : p->batch * p->tokens, p->rows);
+    return min_int64(shared ? p->tokens : p->batch * p->tokens, p->rows);
 }
 
 bool rotations_check(struct call *call)

@@ -5,7 +5,7 @@
 #include "conformance/oracle/rows.h"
 #include "conformance/problem/signature.h"
 
-int64_t lesser(int64_t a, int64_t b);
+int64_t min_int64(int64_t a, int64_t b);
 
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }
 
