@@ -75,10 +75,10 @@ static bool count_moved_value(struct moved_outputs *m, int64_t r, int64_t column
 {
     bool right;
     struct change *c = m->change;
-    const struct stored_error base =
-                                  judge_value(&m->base, r, column, got[0], want, mass, &right),
-                              head =
-                                  judge_value(&m->head, r, column, got[1], want, mass, &right);
+    const struct stored_error base = compare_value(&m->base, r, column, got[0], want, mass,
+                                                   &right),
+                              head = compare_value(&m->head, r, column, got[1], want, mass,
+                                                   &right);
     const double worst = fmax(m->most[0], m->most[1]);
     c->judged++;
     c->nearer += head.error < base.error;

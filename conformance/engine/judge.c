@@ -17,7 +17,7 @@ int64_t range_end(int range)
     return INT64_C(1) << exponent[range];
 }
 
-int range_of(int64_t position)
+int position_range(int64_t position)
 {
     int range = 0;
     while (range < N_RANGES - 1 &&
@@ -47,7 +47,7 @@ static int problem_range(const struct problem *p)
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t t = 0; t < p->tokens; t++) {
             for (int axis = 0; axis < problem_axes(p); axis++) {
-                int r = range_of((int64_t)problem_time(p, b, t, axis));
+                int r = position_range((int64_t)problem_time(p, b, t, axis));
                 range = r > range ? r : range;
             }
         }
@@ -226,8 +226,8 @@ static bool is_copied(const struct comparison *c, int64_t column)
 }
 
 /* Infinity by overflow of a 16-bit type is not a difference of classes. */
-struct stored_error judge_value(const struct comparison *c, int64_t r, int64_t column,
-                                float got, double want, double mass, bool *right)
+struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
+                                  float got, double want, double mass, bool *right)
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
     *right = isnan(want) ? isnan(got) != 0
@@ -277,7 +277,8 @@ void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int6
     for (int64_t i = 0; i < n; i++) {
         bool right;
         double weight = mass ? mass[i] : fabs(want[i]);
-        struct stored_error e = judge_value(c, r, column + i, got[i], want[i], weight, &right);
+        struct stored_error e =
+            compare_value(c, r, column + i, got[i], want[i], weight, &right);
         count_value(c, o, r, column + i, got[i], want[i], e, right);
     }
 }
@@ -357,7 +358,7 @@ static void require_value(struct comparison *c, int o, int64_t r, int64_t column
                           double want, double mass)
 {
     bool right;
-    const struct stored_error e = judge_value(c, r, column, got, want, mass, &right);
+    const struct stored_error e = compare_value(c, r, column, got, want, mass, &right);
     const bool within =
         c->how == COMPARE_EXACT ? right : right || e.error <= e.limit * (1.0 + 0x1p-26);
     c->tally->result.checked += within;

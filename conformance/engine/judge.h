@@ -57,7 +57,7 @@ struct comparison {
 enum { N_RANGES = 5 };
 extern const char *const range_name[N_RANGES]; /* "2^10" */
 extern const char *const range_id[N_RANGES];   /* "p2e10", for case ids */
-int range_of(int64_t position);
+int position_range(int64_t position);
 int64_t range_end(int range);
 
 /* Returns the error limit of a table kernel: libm's for families without rows, such as plug-ins. */
@@ -78,8 +78,8 @@ void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int6
 
 /* Returns the error and limit of one value without counting it; *right is true if it is correctly
  * rounded. The second returns the name of the metric. */
-struct stored_error judge_value(const struct comparison *c, int64_t r, int64_t column,
-                                float got, double want, double mass, bool *right);
+struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
+                                  float got, double want, double mass, bool *right);
 const char *compare_metric(const struct comparison *c);
 
 /* Starts a comparison of a call of `backend` with the results of `other`, whose limits `peer`
