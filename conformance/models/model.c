@@ -147,7 +147,7 @@ static int check_memory(const struct model *m, char error[MODEL_ERROR])
     for (size_t i = 0; i < m->n_cases + m->n_verify; i++) {
         const bool timed = i < m->n_cases;
         const struct problem *p = timed ? &m->cases[i].problem : &m->verify[i - m->n_cases];
-        const double bytes = problem_demand(p);
+        const double bytes = problem_memory_estimate(p);
         if (bytes <= limits.bytes)
             continue;
         snprintf(error, MODEL_ERROR, "%s (%s) takes %.0f bytes: at most %.0f, %s, is possible",

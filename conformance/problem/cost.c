@@ -143,7 +143,7 @@ static double sum_sizes(const struct problem *problem, bool outputs)
     return n;
 }
 
-double problem_demand(const struct problem *problem)
+double problem_memory_estimate(const struct problem *problem)
 {
     struct field field;
     int64_t value, most;

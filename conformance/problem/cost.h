@@ -19,7 +19,7 @@ struct problem_limits {
 struct problem_limits problem_limits_here(void);
 
 /* Returns the bytes of all tensors, positions and indices; HUGE_VAL if a size is out of range. */
-double problem_demand(const struct problem *problem);
+double problem_memory_estimate(const struct problem *problem);
 
 /* Returns true if no size overflows and the limits hold. Otherwise writes a message that names a
  * field, its value and the accepted values. */

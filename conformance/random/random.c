@@ -169,7 +169,7 @@ static void report(struct random *r, struct trial *trial, const struct problem *
 static bool check(struct random *r, const struct problem *problem, uint64_t turn)
 {
     struct trial trial = { .random = r, .mode = turn % 2 ? GUARD_START : GUARD_END };
-    const bool large = problem_demand(problem) > LARGE_BYTES;
+    const bool large = problem_memory_estimate(problem) > LARGE_BYTES;
     const int modes = r->run->options->full && !large ? 2 : 1;
     for (int i = 0; i < modes; i++) {
         try_problem(&trial, problem);
