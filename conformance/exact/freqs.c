@@ -125,12 +125,12 @@ static struct big omega_exact(const struct family *family, int64_t i)
     const struct scaling_rule *rule = scaling_rule(spec);
     if (spec->values)
         return big_double(spec->values[i]);
-    if (rule->rests && rule->rests(spec, i))
+    if (rule->is_unrotated && rule->is_unrotated(spec, i))
         return big_integer(0);
     struct big omega = plain_omega(family, i);
     if (rule->omega)
         omega = rule->omega(family, i, omega);
-    if (rule->whole) {
+    if (rule->rounds_wavelength) {
         const struct big half = big_divide(big_integer(1), big_integer(2));
         omega = big_divide(two_pi,
                            big_integer(big_floor(big_add(big_divide(two_pi, omega), half))));
@@ -178,7 +178,7 @@ static float inv_freq_of_pair(const struct family *family, int64_t i)
     compute_exponent(spec, i, &numerator, &denominator);
     if (spec->profile == POSENC_TORCH_EXP_F32)
         return torch_exp_f32(family, numerator, denominator);
-    if (rule->rests && rule->rests(spec, i))
+    if (rule->is_unrotated && rule->is_unrotated(spec, i))
         return 0.0f;
     const float exponent = (float)numerator / (float)denominator;
     const float power = big_to_float(

@@ -318,14 +318,14 @@ const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
                                       .inv_freq = longrope_f32,
                                       .ggml = longrope_ggml,
                                       .attention = longrope_attention },
-        [POSENC_SCALING_PROPORTIONAL] = { .rests = is_beyond_share,
+        [POSENC_SCALING_PROPORTIONAL] = { .is_unrotated = is_beyond_share,
                                           .omega = divide_by_factor,
                                           .inv_freq = divide_by_factor_f32 },
-        [POSENC_SCALING_RESONANCE] = { .whole = true },
+        [POSENC_SCALING_RESONANCE] = { .rounds_wavelength = true },
         [POSENC_SCALING_RESONANCE_YARN] = { .prepare = yarn_range,
                                             .omega = yarn_exact,
                                             .attention = yarn_attention,
-                                            .whole = true },
+                                            .rounds_wavelength = true },
     };
     return &rules[spec->scaling];
 }

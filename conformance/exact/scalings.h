@@ -24,9 +24,9 @@ struct scaling_rule {
     float (*tensor_base)(const struct posenc_freqs_spec *spec);
     void (*prepare)(struct family *family);
     /* Wavelengths are rounded to whole positions at the end. */
-    bool whole;
+    bool rounds_wavelength;
     /* Returns true if pair i has frequency 0. */
-    bool (*rests)(const struct posenc_freqs_spec *spec, int64_t i);
+    bool (*is_unrotated)(const struct posenc_freqs_spec *spec, int64_t i);
     /* Scale theta^(-2i/dim), and theta^(2i/dim) in hf_f32. */
     struct big (*omega)(const struct family *family, int64_t i, struct big omega);
     float (*inv_freq)(const struct family *family, int64_t i, float power);
