@@ -9,15 +9,15 @@ import re
 import shlex
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, List
 from xml.etree import ElementTree
 
 import pytest
 from test_explore_bits import activations
-from test_explore import pointer
+from test_explore import browser, drawn, page, pointer  # noqa: F401 (fixtures)
+from test_explore import opened as open_view
 from test_page import Browser, driver, key  # noqa: F401 (a fixture)
 
-from posenc.command import CommandError
 from posenc.engine import Engine
 from posenc.explain.pages import pages
 from posenc.explore import main as explore
@@ -326,48 +326,21 @@ def test_numpy_gives_the_numbers_of_the_library(name: str, text: str) -> None:
 # ---- in a browser ----
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the page."""
-    try:
-        wasm = explore.find_wasm()
-    except CommandError as error:
-        pytest.skip(str(error))
-    made = tmp_path_factory.mktemp("concepts")
-    (made / "page.html").write_text(explore.to_html(wasm.read_bytes(), ["table", "map"]), encoding="utf-8")
-    return made
-
-
-@pytest.fixture()
-def browser(driver: Any, folder: Path) -> Iterator[Browser]:  # noqa: F811
-    yield Browser(driver, folder)
-
-
-def opened(browser: Browser, choice: str = "", **settings: Any) -> None:
+def opened(browser: Browser, choice: str = "", **settings: Any) -> None:  # noqa: F811
     """Opens the map, at a node if there is a choice."""
-    browser.driver.get("about:blank")
-    browser.open("page", **settings)
-    browser.js("location.hash = arguments[0]", f"map{choice and '&node='}{choice}")
-    drawn(browser)
+    open_view(browser, f"map{choice and '&node='}{choice}", **settings)
 
 
-def drawn(browser: Browser) -> None:
-    frames = "frame(() => frame(() => frame(() => done())))"
-    browser.driver.execute_async_script(
-        f"const done = arguments[0], frame = requestAnimationFrame; explore.ready.then(() => {frames})"
-    )
-
-
-def chosen(browser: Browser) -> str:
+def chosen(browser: Browser) -> str:  # noqa: F811
     drawn(browser)
     return str(browser.js("return explore.current.state.node"))
 
 
-def focused(browser: Browser) -> str:
+def focused(browser: Browser) -> str:  # noqa: F811
     return str(browser.js("return document.activeElement.dataset.id || document.activeElement.tagName"))
 
 
-def scale(browser: Browser) -> float:
+def scale(browser: Browser) -> float:  # noqa: F811
     return float(browser.js("return explore.current.map.scale"))
 
 
@@ -385,7 +358,7 @@ OVERLAPS = """const map = explore.current.map, letter = Math.max(map.scale, 1);
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_labels_do_not_overlap(browser: Browser, width: int) -> None:
+def test_labels_do_not_overlap(browser: Browser, width: int) -> None:  # noqa: F811
     opened(browser, width=width)
     for zoom in (browser.js("return explore.current.map.scale"), 1, 2, 0.7):
         browser.js("const map = explore.current.map; map.zoomBy(arguments[0] / map.scale)", zoom)
@@ -395,7 +368,7 @@ def test_labels_do_not_overlap(browser: Browser, width: int) -> None:
     assert browser.js(OVERLAPS)[1] == []
 
 
-def test_click_opens_a_node(browser: Browser) -> None:
+def test_click_opens_a_node(browser: Browser) -> None:  # noqa: F811
     opened(browser, width=1600)
     node = browser.one('#map .node[data-id="yarn"] path')
     browser.js("arguments[0].scrollIntoView({ block: 'center' })", node)
@@ -422,7 +395,7 @@ def test_click_opens_a_node(browser: Browser) -> None:
     assert chosen(browser) == "nothing" and focused(browser) == "llama3"
 
 
-def test_keys_move_along_the_lines(browser: Browser) -> None:
+def test_keys_move_along_the_lines(browser: Browser) -> None:  # noqa: F811
     opened(browser, width=1600)
     browser.js("document.querySelector('#map .node[tabindex=\"0\"]').focus()")
     assert focused(browser) == "order"
@@ -447,7 +420,7 @@ def test_keys_move_along_the_lines(browser: Browser) -> None:
     assert focused(browser) == "BUTTON"
 
 
-def test_wheel_buttons_and_drag(browser: Browser) -> None:
+def test_wheel_buttons_and_drag(browser: Browser) -> None:  # noqa: F811
     from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
     opened(browser, width=1600)
@@ -472,7 +445,7 @@ def test_wheel_buttons_and_drag(browser: Browser) -> None:
     assert chosen(browser) == "nothing"
 
 
-def test_address_and_list_lead_to_nodes(browser: Browser) -> None:
+def test_address_and_list_lead_to_nodes(browser: Browser) -> None:  # noqa: F811
     opened(browser, "llama-3.1-8b", width=360)
     assert chosen(browser) == "llama-3.1-8b"
     texts = browser.texts("#map .panel .trail, #map .panel dl")

@@ -131,7 +131,7 @@ def test_right_answers_have_different_letters(lesson: Lesson) -> None:
 def test_options_differ(lesson: Lesson) -> None:
     for question in lesson.questions:
         same = len(question.options) - len(set(question.options.values()))
-        assert not same, f"{lesson.path.name}:{question.line}: question {question.number} has two equal options"
+        assert not same, f"{lesson.path.name}: question {question.number} has two equal options"
 
 
 def test_claims_are_measured(lesson: Lesson) -> None:

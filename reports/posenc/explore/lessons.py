@@ -15,7 +15,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Match, Optional, Tuple
+from typing import Dict, List, Match, NamedTuple, Optional, Tuple
 
 from ..command import CommandError
 
@@ -24,12 +24,12 @@ FOLDERS = (HERE, HERE.parents[2] / "docs")  # with course, *.svg and encodings.m
 
 CODE, QUESTIONS, ABILITIES = "The same in code", "Questions", "What you can do now"
 LIBRARIES = {"import numpy as np": "numpy", "import torch": "torch"}
-READING = "**How to read this.**"
 DETAILS = "<details><summary>Answer</summary>"
-FOOTNOTE = re.compile(r"\[\^(\w+)\]: (.+)")
-PICTURE = re.compile(r"!\[([^]]+)\]\((\.\./[\w-]+\.svg)\)")
-STATEMENT = re.compile(
-    r"`result` equals `(posenc table [^`]+)` (?:(bit for bit)|within (\d+) (ulp)|within 2\^-(\d+))\."
+READING = "**How to read this.**"
+PICTURE = re.compile(r"^!\[[^]]+\]\(\.\./[\w-]+\.svg\)\n\n" + re.escape(READING), re.M)
+PICTURES = f"one picture in all: a picture, ![what it shows](../NAME.svg), and '{READING}' after the picture"
+STATEMENT = (
+    r"`result` equals\s`(posenc\stable [^`]+)`\s" r"(?:(bit for bit)|within\s(\d+)\sulp|within\s2\^-(\d+))\.\n(?=\n)"
 )
 FORM_OF_STATEMENT = "`result` equals `posenc table ...` bit for bit. (or: within N ulp. or: within 2^-N.)"
 
@@ -42,26 +42,7 @@ def documents() -> Path:
     raise CommandError(f"the lessons are not installed (got neither {FOLDERS[0]}/course nor {FOLDERS[1]}/course).")
 
 
-@dataclass(frozen=True)
-class Section:
-    """A heading and the Markdown below it."""
-
-    heading: str
-    text: str
-    line: int
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture: its alternative text, its path relative to the lesson, and how to read it."""
-
-    alt: str
-    path: str
-    reading: str
-
-
-@dataclass(frozen=True)
-class Code:
+class Code(NamedTuple):
     """A block of Python, and the command whose numbers its variable `result` equals.
 
     The bound is 0 for equal bits; else it counts ulp of float32, or is absolute.
@@ -75,8 +56,7 @@ class Code:
     absolute: bool
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A multiple-choice question. The first three of a lesson are easy, the others hard."""
 
     number: int
@@ -84,11 +64,6 @@ class Question:
     options: Dict[str, str]
     answer: str
     explanation: str
-    line: int
-
-    @property
-    def hard(self) -> bool:
-        return self.number > 3
 
 
 @dataclass(frozen=True)
@@ -99,8 +74,8 @@ class Lesson:
     number: int
     title: str
     goal: str
-    sections: List[Section]
-    picture: Picture
+    sections: Dict[str, str]  # by their headings
+    before_code: str
     code: List[Code]
     questions: List[Question]
     abilities: List[str]
@@ -108,220 +83,148 @@ class Lesson:
     footnotes: Dict[str, str]
 
 
-class _Lines:
-    """The lines of a part of a file, which are read from the first to the last. Errors name the line that is next."""
+class _Text:
+    """The text of a lesson, which is read from the first to the last line."""
 
-    def __init__(self, path: Path, lines: List[str], first: int) -> None:
-        self.path, self.lines, self.first, self.at = path, lines, first, 0
+    def __init__(self, path: Path) -> None:
+        self.path, self.text, self.at = path, path.read_text(encoding="utf-8"), 0
 
     @property
-    def number(self) -> int:
-        return self.first + self.at
+    def line(self) -> int:
+        """The number of the line that is read next."""
+        return self.text.count("\n", 0, self.at) + 1
 
-    def error(self, expected: str) -> ValueError:
-        line = self.peek()
-        got = "the end of this part" if line is None else f"'{line}'" if line else "an empty line"
-        return ValueError(f"{self.path}:{self.number}: expected {expected} (got {got}).")
+    def error(self, expected: str, at: Optional[int] = None) -> ValueError:
+        """Returns what to say of the text at a place, or of the one that is read next."""
+        self.at = self.at if at is None else at
+        got = self.text[self.at :].partition("\n")[0]
+        return ValueError(f"{self.path}:{self.line}: expected {expected} (got '{got[:60]}').")
 
-    def peek(self) -> Optional[str]:
-        return self.lines[self.at] if self.at < len(self.lines) else None
-
-    def skip_empty(self) -> None:
-        while self.peek() == "":
+    def find(self, pattern: str) -> Optional[Match[str]]:
+        """Reads what comes after empty lines if it matches. In a pattern a dot is no end of a line."""
+        while self.text.startswith("\n", self.at):
             self.at += 1
-
-    def expect(self, pattern: str, expected: str) -> "Match[str]":
-        """Reads the next line that is not empty, which must match."""
-        self.skip_empty()
-        found = re.fullmatch(pattern, self.peek() or "")
-        if not found:
-            raise self.error(expected)
-        self.at += 1
+        found = re.compile(pattern, re.M).match(self.text, self.at)
+        self.at = found.end() if found else self.at
         return found
 
-    def until(self, pattern: str) -> List[str]:
-        """Reads the lines before the next one that matches, or before the end of the part."""
-        start = self.at
-        while (line := self.peek()) is not None and not re.match(pattern, line):
-            self.at += 1
-        return self.lines[start : self.at]
+    def take(self, pattern: str, expected: str) -> Match[str]:
+        """Reads what has to match."""
+        found = self.find(pattern)
+        if not found:
+            raise self.error(expected)
+        return found
 
-    def paragraph(self) -> str:
-        """Reads the next paragraph, as one line."""
-        self.skip_empty()
-        return " ".join(line.strip() for line in self.until("$"))
-
-    def rest(self) -> List[str]:
-        return self.until("(?!)")
-
-
-def _split(path: Path) -> Tuple[_Lines, List[Tuple[str, _Lines]], _Lines]:
-    """Cuts a lesson into what is above its first section, the sections by heading, and the footnotes."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    starts, fenced, end = [], False, len(lines)
-    for at, line in enumerate(lines):
-        fenced ^= line.startswith("```")
-        if not fenced and line.startswith("## "):
-            starts.append(at)
-        if not fenced and FOOTNOTE.match(line):
-            end = min(end, at)
-    if fenced:
-        raise ValueError(f"{path}:{len(lines)}: expected ``` at the end of a block (got the end of the file).")
-    if not starts or end < starts[-1]:
-        raise ValueError(f"{path}:{end}: expected a section '## {ABILITIES}', and footnotes after it.")
-    parts = [
-        (lines[start][3:], _Lines(path, lines[start + 1 : stop], start + 2))
-        for start, stop in zip(starts, starts[1:] + [end])
-    ]
-    return _Lines(path, lines[: starts[0]], 1), parts, _Lines(path, lines[end:], end + 1)
+    def until(self, pattern: str, expected: str) -> str:
+        """Reads what comes before the next text that matches."""
+        start, found = self.at, re.compile(pattern, re.M).search(self.text, self.at)
+        if not found:
+            raise self.error(expected, len(self.text.rstrip()))
+        self.at = found.start()
+        return self.text[start : self.at].strip()
 
 
-def _picture(lines: _Lines) -> Optional[Picture]:
-    lines.until(r"!\[")
-    if lines.peek() is None:
-        return None
-    found = lines.expect(PICTURE.pattern, "a picture, ![what it shows](../NAME.svg), alone in its line")
-    lines.skip_empty()
-    if not (lines.peek() or "").startswith(READING + " "):
-        raise lines.error(f"'{READING}' after the picture")
-    return Picture(found[1], found[2], lines.paragraph()[len(READING) + 1 :])
+def _joined(text: str) -> str:
+    return " ".join(text.split())
 
 
-def _section(heading: str, lines: _Lines) -> Section:
-    return Section(heading, "\n".join(lines.lines).strip(), lines.first - 1)
+def _sections(text: _Text) -> Dict[str, str]:
+    start, found, pictures, form = text.at, {}, 0, f"2 to 4 sections of text, then '{CODE}'"
+    while not text.find(rf"## {CODE}\n"):
+        heading = text.take("## (.+)\n", form)[1]
+        begin = text.at
+        found[heading] = text.until("^## ", form)
+        for picture in re.finditer(r"^!\[", found[heading], re.M):
+            pictures += 1
+            if pictures > 1 or not PICTURE.match(found[heading], picture.start()):
+                at = text.text.index("![", begin)
+                raise text.error(PICTURES, at)
+    if not 2 <= len(found) <= 4:
+        raise text.error(form, start)
+    if not pictures:
+        raise text.error("a picture in one of the sections above")
+    return found
 
 
-def _only_picture(parts: List[Tuple[str, _Lines]]) -> Picture:
-    found: List[Picture] = []
-    for _, lines in parts:
-        while picture := _picture(lines):
-            found.append(picture)
-            if len(found) > 1:
-                raise lines.error("one picture in a lesson, not a second one")
-    if not found:
-        raise parts[-1][1].error("a picture in one of the sections above")
-    return found[0]
-
-
-def _code(lines: _Lines) -> List[Code]:
+def _code(text: _Text) -> List[Code]:
     blocks = []
     for first, library in LIBRARIES.items():
-        lines.until("```")
-        lines.expect("```python", "```python")
-        line = lines.number
-        if lines.peek() != first:
-            raise lines.error(f"'{first}', the first line of the block")
-        source = "\n".join(lines.until("```")) + "\n"
-        lines.expect("```", "```")
-        lines.skip_empty()
-        start = lines.at
-        found = STATEMENT.fullmatch(lines.paragraph())
-        if not found:
-            lines.at = start
-            raise lines.error(FORM_OF_STATEMENT)
-        bound = 0.0 if found[2] else float(found[3]) if found[3] else 2.0 ** -int(found[5])
-        command = tuple(shlex.split(found[1]))
-        blocks.append(Code(library, source, line, command, bound, absolute=found[5] is not None))
-    lines.until("```")
-    if lines.peek() is not None:
-        raise lines.error("two blocks of code, not a third one")
+        text.until("^```", "```python")
+        text.take("```python\n", "```python")
+        line = text.line
+        source = text.take(rf"{first}\n(?:(?!```).*\n)*", f"'{first}', the first line of the block")[0]
+        text.take("```\n", "``` at the end of a block")
+        command, exact, ulps, power = text.take(STATEMENT, FORM_OF_STATEMENT).groups()
+        bound = 0.0 if exact else float(ulps) if ulps else 2.0 ** -int(power)
+        blocks.append(Code(library, source, line, tuple(shlex.split(_joined(command))), bound, power is not None))
     return blocks
 
 
-def _options(lines: _Lines) -> Dict[str, str]:
+def _question(number: int, text: _Text) -> Question:
+    words = text.take(rf"\*\*{number}\.\*\* ((?:(?!- ).*\n)+)", f"'**{number}.**' and the text of the question")[1]
     options: Dict[str, str] = {}
     for letter in "ABCD":
-        if letter in "ABC" or (lines.peek() or "").startswith("- "):
-            option = lines.expect(rf"- {letter}\. (.+)", f"'- {letter}. ' and an option")[1]
-            options[letter] = " ".join([option] + [line.strip() for line in lines.until(r"- |$")])
-    return options
-
-
-def _question(number: int, lines: _Lines) -> Question:
-    start = lines.expect(rf"\*\*{number}\.\*\* (.+)", f"'**{number}.**' and the text of the question")
-    line = lines.number - 1
-    text = "\n".join([start[1]] + lines.until("- ")).strip()
-    options = _options(lines)
-    lines.expect(re.escape(DETAILS), f"'{DETAILS}' after 3 or 4 options")
-    right = lines.expect(r"\*\*(\w)\.\*\* (.+)", "the answer, '**X.**' and why it is right")
+        option = text.find(rf"- {letter}\. ((?:(?!- ).+\n)+)")
+        if option:
+            options[letter] = _joined(option[1])
+        elif letter != "D":
+            raise text.error(f"'- {letter}. ' and an option")
+    text.take(f"{DETAILS}\n", f"'{DETAILS}' after 3 or 4 options")
+    until_end = r"((?:(?!</details>|\*\*\d|## ).*\n)+)"
+    right = text.take(rf"\*\*(\w)\.\*\* {until_end}", "the answer, '**X.**' and why it is right")
     if right[1] not in options:
-        lines.at -= 1
-        raise lines.error(f"one of the options {', '.join(options)} as the answer")
-    explanation = "\n".join([right[2]] + lines.until(r"</details>|\*\*\d+\.\*\* ")).strip()
-    lines.expect("</details>", "'</details>' after the answer")
-    return Question(number, text, options, right[1], explanation, line)
+        raise text.error(f"one of the options {', '.join(options)} as the answer", right.start())
+    text.take("</details>\n", "'</details>' after the answer")
+    return Question(number, words.strip(), options, right[1], right[2].strip())
 
 
-def _questions(lines: _Lines) -> List[Question]:
-    questions = [_question(number, lines) for number in range(1, 6)]
-    lines.skip_empty()
-    if lines.peek() is not None:
-        raise lines.error("five questions and nothing after them")
-    return questions
-
-
-def _abilities(lines: _Lines) -> Tuple[List[str], str]:
+def _abilities(text: _Text) -> Tuple[List[str], str]:
+    text.take(rf"## {ABILITIES}\n", f"five questions and nothing after them, then '## {ABILITIES}'")
     items = []
-    lines.skip_empty()
-    while (lines.peek() or "").startswith("- "):
-        first = lines.expect("- (.+)", "an item")[1]
-        items.append(" ".join([first] + [line.strip() for line in lines.until(r"- |$")]))
-        lines.skip_empty()
+    while item := text.find(r"- ((?:(?!- ).+\n)+)"):
+        items.append(_joined(item[1]))
     if not 3 <= len(items) <= 4:
-        raise lines.error(f"3 or 4 items that begin with '- ' (there are {len(items)})")
-    lines.at = max(at for at, line in enumerate(lines.lines) if line)
-    link = re.search(r"\]\(([^)]+\.md)\)", lines.lines[lines.at])
+        raise text.error(f"3 or 4 items that begin with '- ' (there are {len(items)})")
+    last = text.take(r"(?:(?!\[\^).*\n)*", "")
+    link = re.search(r"\]\(([^)]+\.md)\)[^\n]*$", last[0].rstrip())
     if not link:
-        raise lines.error("a link to the next lesson in the last line")
+        raise text.error("a link to the next lesson in the last line", last.start())
     return items, link[1]
 
 
-def _footnotes(path: Path, lines: _Lines) -> Dict[str, str]:
-    notes: Dict[str, str] = {}
-    lines.skip_empty()
-    while lines.peek() is not None:
-        found = lines.expect(FOOTNOTE.pattern, "a footnote, '[^1]: ...'")
-        more = [line.strip() for line in lines.until(r"\[\^\w+\]:|$")]
-        notes[found[1]] = " ".join([found[2]] + more)
-        lines.skip_empty()
-    marks = re.compile(r"\[\^(\w+)\](?!:)")
-    used = set()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        for label in marks.findall(line):
-            if label not in notes:
-                raise ValueError(f"{path}:{number}: expected a footnote '[^{label}]: ...' at the end (got none).")
-            used.add(label)
+def _footnotes(text: _Text) -> Dict[str, str]:
+    above, notes = text.text[: text.at], {}
+    while text.find(r"(?=.)"):
+        found = text.take(r"\[\^(\w+)\]: ((?:(?!\[\^\w+\]:).+\n?)+)", "a footnote, '[^1]: ...'")
+        notes[found[1]] = _joined(found[2])
+    marks = {mark[1]: mark.start() for mark in re.finditer(r"\[\^(\w+)\](?!:)", text.text)}
+    for label, at in marks.items():
+        if label not in notes:
+            raise text.error(f"a footnote '[^{label}]: ...' at the end", at)
     for label in notes:
-        if label not in used:
-            raise ValueError(f"{path}:{lines.first}: expected a mark [^{label}] in the text above (got none).")
+        if label not in marks:
+            raise text.error(f"a mark [^{label}] in the text above", len(above))
     return notes
 
 
 def read_lesson(path: Path) -> Lesson:
     """Reads one lesson."""
-    top, parts, notes = _split(path)
-    title = top.expect(r"# Lesson (\d+): (.+)", "'# Lesson N: Title'")
+    text = _Text(path)
+    title = text.take(r"# Lesson (\d+): (.+)\n", "'# Lesson N: Title'")
     if path.name.partition("-")[0] != title[1]:
-        top.at -= 1
-        raise top.error(f"the number in the name of the file, {path.name}")
-    goal = top.paragraph()
-    if not goal.startswith("**Goal.** "):
-        top.at = 1
-        raise top.error("'**Goal.**' and one or two sentences below the title")
-    fixed = [CODE, QUESTIONS, ABILITIES]
-    own, last = parts[:-3], parts[-3:]
-    if [heading for heading, _ in last] != fixed or not 2 <= len(own) <= 4:
-        got = ", ".join(f"'{heading}'" for heading, _ in parts)
-        wanted = "', '".join(fixed)
-        raise ValueError(
-            f"{path}:{parts[0][1].first - 1}: expected 2 to 4 sections of text, then '{wanted}' (got {got})."
-        )
-    sections = [_section(heading, lines) for heading, lines in own]
-    abilities, following = _abilities(last[2][1])
-    return Lesson(
-        path, int(title[1]), title[2], goal[len("**Goal.** ") :], sections, _only_picture(own), _code(last[0][1]),
-        _questions(last[1][1]), abilities, following, _footnotes(path, notes),
-    )  # fmt: skip
+        raise text.error(f"the number in the name of the file, {path.name}", 0)
+    goal = text.take(r"\*\*Goal\.\*\* ((?:.+\n)+)", "'**Goal.**' and one or two sentences below the title")[1]
+    sections = _sections(text)
+    start = text.at
+    code = _code(text)
+    before_code = text.text[start : text.text.index("```", start)].strip()
+    if "```" in text.until(rf"^## {QUESTIONS}\n", f"'{QUESTIONS}', a section"):
+        raise text.error("two blocks of code, not a third one")
+    text.take(rf"## {QUESTIONS}\n", QUESTIONS)
+    questions = [_question(number, text) for number in range(1, 6)]
+    abilities, following = _abilities(text)
+    return Lesson(path, int(title[1]), title[2], _joined(goal), sections, before_code, code, questions, abilities,
+                  following, _footnotes(text))  # fmt: skip
 
 
 def read_lessons(folder: Path) -> List[Lesson]:
