@@ -18,18 +18,22 @@ test_aarch64() {
         emulated_unbuilt $?
         return
     }
-    for backend in neon scalar sleef_neon autovec_neon libm; do
-        emulated_runner neoverse-n1-$backend neoverse-n1 $backend
+    emulated_runner neoverse-n1-neon neoverse-n1 neon
+    for backend in scalar sleef_neon autovec_neon libm; do
+        emulated_again neoverse-n1-$backend neoverse-n1 $backend
     done
     emulated_primitives neoverse-n1 neoverse-n1
     emulated_tables neoverse-n1 neoverse-n1 neon
+    emulated_runner sve-128 "$(sve_cpu 128)" sve
+    for bits in 256 512 2048; do
+        emulated_again sve-$bits "$(sve_cpu $bits)" sve
+    done
     for bits in 128 256 512 2048; do
-        emulated_runner sve-$bits "$(sve_cpu $bits)" sve
         emulated_primitives sve-$bits "$(sve_cpu $bits)"
         emulated_tables sve-$bits "$(sve_cpu $bits)" sve
     done
     # Its source names no lanes, so that one length is enough.
-    emulated_runner sve-256-autovec_sve "$(sve_cpu 256)" autovec_sve
+    emulated_again sve-256-autovec_sve "$(sve_cpu 256)" autovec_sve
     emulated_meson max
     emulated_default neoverse-n1 neon sve 'CPU lacks sve'
     emulated_count

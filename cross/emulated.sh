@@ -13,10 +13,14 @@ emulated_build() {
     sh cross/sysroot.sh "${sysroot##*/}" "$suite" "$sysroot" "$@" || return
     description=build-sysroot/$machine.ini
     sed "s,@SYSROOT@,$sysroot," "cross/$machine-linux.ini.in" >"$description"
+    # Alone, a job tests kernels as they are installed.
+    as_installed='-Dcalled=false'
+    [ "$brief" = no ] || as_installed='-Dcalled=true -Doptimization=2'
     # Meson reads the description once, so a build with another one, or with other packages, begins anew.
-    wanted=$(cat "$description" "$sysroot/.packages" | cksum)
+    wanted=$(echo "$as_installed" | cat - "$description" "$sysroot/.packages" | cksum)
     [ "$(cat "$cross/cross-stamp" 2>/dev/null)" = "$wanted" ] || rm -rf "$cross"
-    configure "$cross" --cross-file "$description" -Dexplore=disabled || return 1
+    # shellcheck disable=SC2086  # a list of words
+    configure "$cross" --cross-file "$description" -Dexplore=disabled $as_installed || return 1
     echo "$wanted" >"$cross/cross-stamp"
     # shellcheck disable=SC2086  # a list of words
     compile "$cross" $emulated_targets
@@ -56,13 +60,18 @@ emulated_primitives() { # NAME CPU
     emulated_start "primitives-$1" "$2" "$cross/impl/simd/tests/primitives"
 }
 
-# emulated_runner NAME CPU BACKENDS...: conformance/runner, without its scans of accuracy.
+# emulated_runner NAME CPU BACKEND OPTIONS...: conformance/runner, without its scans of accuracy.
 emulated_runner() {
-    name=$1 cpu=$2
-    shift 2
-    # shellcheck disable=SC2046  # a list of words
-    emulated_start "runner-$name" "$cpu" "$cross/conformance/criterion/runner" --no-accuracy $(printf ' --backend %s' "$@") \
+    name=$1 cpu=$2 backend=$3
+    shift 3
+    emulated_start "runner-$name" "$cpu" "$cross/conformance/criterion/runner" --no-accuracy --backend "$backend" "$@" \
         "$cross/conformance/golden/vectors.pack"
+}
+
+# The same of another vector length or of plain C: ./run test-all leaves out what has the longest problems (CONTRIBUTING.md).
+emulated_again() {
+    [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*' --except '*/random/*'
+    emulated_runner "$@"
 }
 
 # emulated_tables NAME CPU BACKEND: posenc table prints there what avx2 prints here, byte for byte.
@@ -85,10 +94,14 @@ emulated_count() {
     started=
 }
 
-# emulated_meson CPU: runs the meson tests for which the CPU can matter, but for the runner's.
+# emulated_meson CPU: runs the meson tests for which the CPU can matter, but for those that are started one by one.
 emulated_meson() {
     export QEMU_CPU="$1"
-    meson_tests "$cross" --no-suite runner --no-suite once --no-suite text --no-suite scans --timeout-multiplier 100
+    no_cli=''
+    [ "$brief" = no ] || no_cli='--no-suite cli'
+    # shellcheck disable=SC2086  # two words or none
+    meson_tests "$cross" --no-suite runner --no-suite primitives --no-suite once --no-suite text --no-suite scans \
+        --timeout-multiplier 100 $no_cli
     unset QEMU_CPU
 }
 

@@ -92,6 +92,7 @@ bochs_except='*/f16/*' bochs_except_random='*/random/*'
 bochs_runner() {
     guest=$1
     shift
+    [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*'
     sh cross/bochs/guest.sh "$bochs/$guest" "$bochs/vmlinuz" 2400 "$runner" "$pack" "$@" --backend "$guest" \
         --except "$bochs_except" --except "$bochs_except_random" /data \
         >"$bochs/$guest.log" 2>"$bochs/$guest.err"
@@ -220,6 +221,7 @@ baseline_suites() { # LEVEL BACKEND ARGUMENTS...
     level=$1 name=$2
     shift 2
     suites=$(printf %s "$*" | tr -cd 'a-z')
+    [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*' --except '*/random/*'
     baseline_start "$level-$name-$suites" build/conformance/criterion/runner --backend "$name" "$@" \
         build/conformance/golden/vectors.pack
 }
