@@ -8,9 +8,9 @@
 # is built $emulated_targets alone, where that names some.  75: the archive did not give the packages.
 emulated_targets=
 emulated_build() {
-    machine=$1 cross=build-$1 sysroot=$PWD/build-sysroot/$2 suite=$3
-    shift 3
-    sh cross/sysroot.sh "${sysroot##*/}" "$suite" "$sysroot" "$@" || return
+    machine=$1 cross=build-$1
+    await_early
+    sysroot_of "$@" || return
     description=build-sysroot/$machine.ini
     sed "s,@SYSROOT@,$sysroot," "cross/$machine-linux.ini.in" >"$description"
     # Alone, a job tests kernels as they are installed.
@@ -24,6 +24,13 @@ emulated_build() {
     echo "$wanted" >"$cross/cross-stamp"
     # shellcheck disable=SC2086  # a list of words
     compile "$cross" $emulated_targets
+}
+
+# sysroot_of MACHINE DEBIAN-NAME SUITE PACKAGES...
+sysroot_of() {
+    sysroot=$PWD/build-sysroot/$2 suite=$3
+    shift 3
+    sh cross/sysroot.sh "${sysroot##*/}" "$suite" "$sysroot" "$@"
 }
 
 # emulated_unbuilt STATUS: counts what did not build: as skipped where there was nothing to build against, since a copy of
