@@ -271,11 +271,6 @@ baseline_program() {
         expect "an instruction of $set runs where the CPU has it, and only there" baseline_instruction $set
     done
     expect 'list backends names each that is off with its reason, and the default' baseline_listed
-    for kernel in sinusoidal rope_table; do
-        for first in 0 1000000 2147482648; do
-            expect "$kernel from $first has the bits of this CPU" baseline_table $kernel $first
-        done
-    done
     for name in $names; do
         [ -z "$(baseline_lacks "$level" "$name")" ] ||
             expect "$name is refused, and what is usable is named" baseline_refused "$name"
@@ -309,14 +304,6 @@ baseline_listed() {
     on "$level" build/posenc list backends >"$baseline/list" || return 1
     baseline_list <"$baseline/list" >"$baseline/$level.list"
     diff "$baseline/$level.expected" "$baseline/$level.list"
-}
-
-baseline_table() {
-    case $1 in rope_table) line='rope_table rotary_dim=128' ;; *) line="$1 dim=128" ;; esac
-    line="$line position_offset=$2 tokens=64"
-    build/posenc table --problem "$line" --out "safetensors:$baseline/here" &&
-        on "$level" build/posenc table --problem "$line" --out "safetensors:$baseline/there" &&
-        cmp "$baseline/here" "$baseline/there"
 }
 
 # By the variable and by the argument: exit 2, nothing on stdout, the names of those that do run.
