@@ -76,10 +76,10 @@ compile() {
     return 1
 }
 
-# compile_program FOLDER: the program and what it opens.  The tests are another half of the steps.
+# compile_program FOLDER: what is installed. The tests are another half of the steps.
 compile_program() {
     opened=$(tr , '\n' <"$1/meson-info/intro-installed.json" | sed -n "s,^[ {]*\"$PWD/$1/\([^\"]*\)\": .*,\1,p" |
-        grep -v '[.]\(a\|pc\|cmake\|installed\)$' | tr '\n' ,)
+        grep -v '[.]\(pc\|cmake\|installed\)$' | tr '\n' ,)
     compile "$1" ${opened:+"--ninja-args=${opened%,}"}
 }
 

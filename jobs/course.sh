@@ -5,17 +5,25 @@
 
 course_torch=2.13.0 course_axe=0.1.8
 
-test_course() {
+bring_course() {
+    bring /usr/share/doc/python3-venv:python3-venv
+}
+
+course_environment() {
     venv=$PWD/build-torch
-    if [ ! -f "$venv/complete" ]; then
-        bring /usr/share/doc/python3-venv:python3-venv && python3 -m venv "$venv" &&
-            "$venv/bin/pip" install -q "torch==$course_torch" numpy pytest >&2 &&
-            "$venv/bin/pip" install -q --no-deps --target "$venv/axe" "axe-playwright-python==$course_axe" >&2 &&
-            touch "$venv/complete" || {
-            cannot "$job: PyTorch $course_torch and axe from PyPI"
-            return
-        }
-    fi
+    [ ! -f "$venv/complete" ] || return 0
+    python3 -m venv "$venv" &&
+        "$venv/bin/pip" install -q "torch==$course_torch" numpy pytest >&2 &&
+        "$venv/bin/pip" install -q --no-deps --target "$venv/axe" "axe-playwright-python==$course_axe" >&2 &&
+        touch "$venv/complete"
+}
+
+test_course() {
+    await_early
+    bring_course && course_environment || {
+        cannot "$job: PyTorch $course_torch and axe from PyPI"
+        return
+    }
     pages="reports/tests/test_explore.py reports/tests/test_page.py"
     course_tests 'lessons, with PyTorch' "$venv/bin/python3" reports/tests/test_course.py
     python_with jinja2 rich matplotlib pytest jsonschema

@@ -178,7 +178,8 @@ called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libs
 at HAS= WHO=0 ./run report
 called 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
 at HAS= WHO=0 MODULES= ./run test
-called 'and tests what they need as well' '^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2'
+called 'and tests are built with everything' '^meson compile -C build$'
+called 'and take what they need as well' '^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2'
 at HAS=jansson WHO=0 MODULES= ./run plot
 called 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
 echo 'echo "sudo: a password is required" >&2; exit 1' | stub sudo
@@ -281,11 +282,11 @@ fi
 
 bare
 at ./run report
-called 'a command takes the program and what it opens' '^meson compile -C build --ninja-args=posenc,plugins/one.so$'
+called 'a command takes what is installed' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
 bare
 at ./run build
 called 'a build is set up' '^meson setup build$'
-called 'and is of everything' '^meson compile -C build$'
+called 'and has no tests' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
 at ./run build
 uncalled 'once' '^meson setup'
 at CC=gcc ./run build

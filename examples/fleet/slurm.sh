@@ -4,7 +4,7 @@
 #     fleet/slurm.sh [OPTIONS OF SBATCH...]          e.g. --partition=zen5 --account=me
 #
 # It lies in a bundle (./run bundle) that is unpacked where every node sees it, and is started where results shall come:
-# in the folder posenc-slurm.  The nodes that the options ask for should have one kind of CPU; start it once for each kind,
+# in the folder posenc-slurm.  Started again there, it goes on with what is missing.  The nodes that the options ask for should have one kind of CPU; start it once for each kind,
 # each time in a folder of its own, and "posenc results merge */posenc-slurm/results.jsonl" makes one file of all.
 #
 # ---- To be adapted ----
@@ -21,16 +21,22 @@ shards=${SHARDS:-8}
 verify=${VERIFY-verify --full}
 bench=${BENCH-bench --quick}
 
+# Ends a job whose file has its last record: it was requeued, or the script started again.
+unless_whole() {
+    [ ! -f "$1" ] || ! tail -n 1 "$1" | grep -q '"complete":true' || exit 0
+}
+
 # Slurm runs copies of this script, which ask ROLE what they are for.  A check that fails (exit code 1) is a result, and
-# the job has done its work.  A shard that is requeued after its file was written is done.
+# the job has done its work.
 case ${ROLE:-} in
 shard)
     file=$OUT/$SLURM_ARRAY_TASK_ID.jsonl
-    [ -f "$file" ] && tail -n 1 "$file" | grep -q '"complete":true' && exit
+    unless_whole "$file"
     "$POSENC" $verify --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --out "jsonl:$file" || [ $? = 1 ]
     exit
     ;;
 bench)
+    unless_whole "$OUT/bench.jsonl"
     exec "$POSENC" $bench --out "jsonl:$OUT/bench.jsonl"
     ;;
 merge) # refuses, with exit code 6, where a shard is missing
@@ -45,7 +51,7 @@ POSENC=${POSENC:-$(cd "$(dirname "$0")/.." && pwd)/bin/posenc} OUT=$PWD/posenc-s
     exit 2
 }
 export POSENC OUT
-mkdir "$OUT" # one that is there has other results
+mkdir -p "$OUT"
 
 # submit ROLE OPTIONS...: prints the number of the job.
 submit() {

@@ -11,7 +11,7 @@
 #include "impl/internal.h"
 #include "impl/simd/half.h"
 
-#define STORAGE_INLINE static inline __attribute__((always_inline))
+#define STORAGE_INLINE POSENC_PART
 
 /* What is for outputs of f32 and f16: nothing where these are another ISA's (backend.h). */
 #ifdef POSENC_F32_ISA

@@ -85,4 +85,10 @@
 /* A backend names its header before it includes the templates. */
 #include POSENC_SIMD
 
+/* Primitives stand wherever they are used; what is written over them may be called (POSENC_PART). */
+#ifdef POSENC_PARTS_CALLED
+#undef SIMD_INLINE
+#define SIMD_INLINE POSENC_PART
+#endif
+
 #endif
