@@ -34,6 +34,7 @@
 
 #include "tally.h"
 
+/* Metrics of an f32 result: equal bits, ulp, absolute, and ulp of the larger product or term. */
 enum compare_how { COMPARE_EXACT, COMPARE_ULP, COMPARE_ABS, COMPARE_PAIR, COMPARE_SUM };
 
 struct comparison {
@@ -45,7 +46,7 @@ struct comparison {
     double limit;      /* of the metric */
     double least_unit; /* smallest unit of a limit in ulp, if the angle is rounded */
     double table_abs;  /* limit of the table inside a sum, if it is absolute */
-    bool no_budget;
+    bool no_budget;    /* the error limits lack a row for this kernel, mode and range */
     uint64_t checked, misrounded;
     double ratio; /* error / limit of the worst value; then its place */
     int output;
@@ -71,8 +72,7 @@ void compare_begin(struct comparison *c, struct tally *t);
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
 void compare_forget(struct comparison *c);
-/* Compares n values of row r of output o from a column on. mass: see oracle.h; only for
- * rotations. */
+/* Compares n values of row r of output o from a column on. mass (see oracle.h) may be NULL. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
 

@@ -11,22 +11,22 @@
 float odd_to_f32(double want) { return (float)want; }
 
 /* Bits of the fraction, least exponent of a normal value, and the exponent past the largest. */
-struct range {
+struct exponent_range {
     int fraction, least, beyond;
 };
 
-static struct range range_of(enum posenc_dtype type)
+static struct exponent_range exponent_range_of(enum posenc_dtype type)
 {
-    return type == POSENC_F16    ? (struct range){ 10, -14, 16 }
-           : type == POSENC_BF16 ? (struct range){ 7, -126, 128 }
-                                 : (struct range){ 23, -126, 128 };
+    return type == POSENC_F16    ? (struct exponent_range){ 10, -14, 16 }
+           : type == POSENC_BF16 ? (struct exponent_range){ 7, -126, 128 }
+                                 : (struct exponent_range){ 23, -126, 128 };
 }
 
 /* Subnormal values are as far apart as the least normal ones. Beyond the largest value the distance
  * is that just below it. */
 double ulp_of(enum posenc_dtype type, double magnitude)
 {
-    const struct range range = range_of(type);
+    const struct exponent_range range = exponent_range_of(type);
     uint64_t bits;
     memcpy(&bits, &magnitude, sizeof bits);
     const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
@@ -43,7 +43,8 @@ float odd_to_type(enum posenc_dtype type, double want)
         return (float)value;
     const double ulp = ulp_of(type, fabs(value));
     const double whole = nearbyint(fabs(value) / ulp) * ulp; /* ties to even */
-    const double rounded = whole < two_to(range_of(type).beyond) ? whole : (double)INFINITY;
+    const double rounded =
+        whole < two_to(exponent_range_of(type).beyond) ? whole : (double)INFINITY;
     return (float)copysign(rounded, value);
 }
 

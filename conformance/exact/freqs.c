@@ -93,7 +93,7 @@ static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
 
 /* ---- Numerics exact ---- */
 
-struct family family_of(const struct posenc_freqs_spec *spec)
+struct family family_create(const struct posenc_freqs_spec *spec)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
     struct family family = { .spec = spec };
@@ -110,7 +110,7 @@ struct family family_of(const struct posenc_freqs_spec *spec)
     return family;
 }
 
-struct big plain_omega(const struct family *family, int64_t i)
+struct big unscaled_omega(const struct family *family, int64_t i)
 {
     int64_t numerator, denominator;
     compute_exponent(family->spec, i, &numerator, &denominator);
@@ -127,7 +127,7 @@ static struct big omega_exact(const struct family *family, int64_t i)
         return big_double(spec->values[i]);
     if (rule->is_unrotated && rule->is_unrotated(spec, i))
         return big_integer(0);
-    struct big omega = plain_omega(family, i);
+    struct big omega = unscaled_omega(family, i);
     if (rule->omega)
         omega = rule->omega(family, i, omega);
     if (rule->rounds_wavelength) {
@@ -214,7 +214,7 @@ static double attention_factor_of(const struct posenc_freqs_spec *spec)
 
 void exact_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
 {
-    const struct family family = family_of(spec);
+    const struct family family = family_create(spec);
     for (int64_t i = 0; i < n; i++)
         turns[i] = big_divide(omega_exact(&family, i), two_pi);
 }
@@ -222,7 +222,7 @@ void exact_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *tu
 int64_t exact_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
                     float *inv_freq_f32, double *attention_factor)
 {
-    struct family family = family_of(spec);
+    struct family family = family_create(spec);
     const int64_t pairs = (spec->dim + 1) / 2;
     if (inv_freq_f32 && !spec->values)
         family.log_theta_f32 = big_log(big_double((double)theta_f32(spec)));

@@ -79,9 +79,9 @@ static float llama3_f32(const struct family *family, int64_t i, float power)
 /* Sets the divisors to the ratio of the unscaled to the scaled frequency. */
 static void llama3_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
-    const struct family family = family_of(spec);
+    const struct family family = family_create(spec);
     for (int64_t i = 0; i < ggml->n; i++) {
-        const struct big omega = plain_omega(&family, i);
+        const struct big omega = unscaled_omega(&family, i);
         ggml->divisor[i] = big_to_float(big_divide(omega, llama3_exact(&family, i, omega)));
     }
 }

@@ -36,8 +36,8 @@ struct scaling_rule {
 };
 const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec);
 
-struct family family_of(const struct posenc_freqs_spec *spec);
+struct family family_create(const struct posenc_freqs_spec *spec);
 /* Returns theta^(-2i/dim), in radians per position. */
-struct big plain_omega(const struct family *family, int64_t i);
+struct big unscaled_omega(const struct family *family, int64_t i);
 
 #endif

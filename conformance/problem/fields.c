@@ -15,7 +15,7 @@ static const char *const recipe_names[] = { "mix", "onnx",  "onnx_3d", "onnx_no_
                                             "any", "edges", "index",   NULL };
 static const char *const woven_names[] = { "none",   "rows",    "rows_swapped",
                                            "blocks", "tensors", NULL };
-static const char *const kind_names[] = { "offset", "i32", "i64", "f32", NULL };
+static const char *const position_kind_names[] = { "offset", "i32", "i64", "f32", NULL };
 
 static const struct field shared_fields[] = {
 #include "fields.inc"
@@ -31,15 +31,15 @@ static bool is_in_freqs(const struct field *field)
 
 static bool field_applies(const struct field *field, enum posenc_kernel kernel)
 {
-    static const char every[] = "dtype batch in_place pad offset_bytes seed special";
+    static const char common[] = "dtype batch in_place pad offset_bytes seed special";
     const size_t n = strlen(field->name);
-    if (has_word(every, ' ', field->name, n))
+    if (has_word(common, ' ', field->name, n))
         return true;
     if (strcmp(field->name, "woven") == 0)
         return kernel_woven_row(kernel) != NULL;
-    const bool twin = has_word("dim rotary_dim", ' ', field->name, n);
+    const bool shares_name = has_word("dim rotary_dim", ' ', field->name, n);
     return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
-           (!twin || is_in_freqs(field) == kernel_has_freqs(kernel));
+           (!shares_name || is_in_freqs(field) == kernel_has_freqs(kernel));
 }
 
 /* Fields of the layout of each tensor. */
@@ -70,12 +70,12 @@ void field_name(const struct field *field, char name[FIELD_TEXT])
 enum { MOST_FIELDS = N_SHARED + MOST_PARAMETERS + MOST_TENSORS * N_LAYOUT };
 
 /* Computed once, because each check of the suites prints its problem. */
-static struct list {
+static struct kernel_fields {
     int n;
     struct field fields[MOST_FIELDS];
 } lists[POSENC_KERNEL_COUNT];
 
-static void list_fields(struct list *list, enum posenc_kernel kernel)
+static void list_fields(struct kernel_fields *list, enum posenc_kernel kernel)
 {
     const struct signature *s = signature_of(kernel);
     for (const struct field *at = shared_fields; at < shared_fields + N_SHARED; at++)
@@ -101,7 +101,7 @@ static void list_all_kernels(void)
         list_fields(&lists[k], (enum posenc_kernel)k);
 }
 
-static const struct list *fields_of(enum posenc_kernel kernel)
+static const struct kernel_fields *fields_of(enum posenc_kernel kernel)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, list_all_kernels);
@@ -110,7 +110,7 @@ static const struct list *fields_of(enum posenc_kernel kernel)
 
 bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
 {
-    const struct list *list = fields_of(kernel);
+    const struct kernel_fields *list = fields_of(kernel);
     if (i < 0 || i >= list->n)
         return false;
     *field = list->fields[i];
@@ -119,12 +119,12 @@ bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
 
 bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field)
 {
-    char own[FIELD_TEXT];
-    const struct list *list = fields_of(kernel);
+    char full_name[FIELD_TEXT];
+    const struct kernel_fields *list = fields_of(kernel);
     for (const struct field *at = list->fields; at < list->fields + list->n; at++) {
         if (at->tensor)
-            field_name(at, own);
-        if (strcmp(at->tensor ? own : at->name, name) == 0) {
+            field_name(at, full_name);
+        if (strcmp(at->tensor ? full_name : at->name, name) == 0) {
             *field = *at;
             return true;
         }
@@ -134,9 +134,9 @@ bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field
 
 /* ---- Scaling families ---- */
 
-static const struct listed {
+static const struct scaling_rows {
     const char *name, *profiles, *rope_type, *parameters, *unused; /* a fifth column */
-} listed[] = {
+} scaling_rows[] = {
 #include "scalings.inc"
 };
 
@@ -149,17 +149,17 @@ const char *const scaling_names[] = {
 
 const char *scaling_rope_type(enum posenc_scaling scaling)
 {
-    return *listed[scaling].rope_type ? listed[scaling].rope_type : NULL;
+    return *scaling_rows[scaling].rope_type ? scaling_rows[scaling].rope_type : NULL;
 }
 
 bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
 {
-    return has_word(listed[scaling].parameters, ' ', parameter, length);
+    return has_word(scaling_rows[scaling].parameters, ' ', parameter, length);
 }
 
 bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile)
 {
     const char *name = profile_names[profile];
     return profile == POSENC_EXACT ||
-           has_word(listed[scaling].profiles, ' ', name, strlen(name));
+           has_word(scaling_rows[scaling].profiles, ' ', name, strlen(name));
 }

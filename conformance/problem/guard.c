@@ -36,8 +36,8 @@ static const char *slot_name(const struct slot *s, const struct call *c)
 }
 
 /* Writes, for example, "3 bytes past its end", "4 bytes before its start" or "at byte 8". */
-static void describe_place(struct guarded *result, const struct slot *s, const struct call *c,
-                           const char *verb, const char *at)
+static void describe_address(struct guarded *result, const struct slot *s, const struct call *c,
+                             const char *verb, const char *at)
 {
     const char *end = s->data + s->bytes, *name = slot_name(s, c);
     char *text = result->reason;
@@ -66,7 +66,7 @@ static struct {
 };
 enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
 
-static _Thread_local sigjmp_buf *landing;
+static _Thread_local sigjmp_buf *landing; /* in the current guarded call; or NULL */
 static _Thread_local const char *volatile fault_text;
 static _Thread_local const char *volatile fault_address;
 static _Thread_local guard_repair *repair;
@@ -162,7 +162,7 @@ static uint64_t control_get(void)
 }
 
 /* Returns a caller's control word that rounds up, flushes to zero and traps division by zero. */
-static uint64_t control_of_another(uint64_t control)
+static uint64_t unusual_control(uint64_t control)
 {
 #if defined(__SSE__)
     const uint32_t word = (uint32_t)control;
@@ -254,7 +254,7 @@ static void describe_fault(struct guarded *result, struct guard *g, const struct
                  result->input_written ? ": wrote to the input"
                  : between             ? " between the rows of"
                                        : " at");
-        describe_place(result, s, call, verb, at);
+        describe_address(result, s, call, verb, at);
     }
 }
 
@@ -374,14 +374,17 @@ void guard_note_threads(int threads)
 }
 
 /* State of the floating-point unit. */
-struct unit {
+struct fp_state {
     uint64_t control;
     unsigned flags;
 };
 
-static struct unit unit_get(void) { return (struct unit){ control_get(), flags_get() }; }
+static struct fp_state fp_state_get(void)
+{
+    return (struct fp_state){ control_get(), flags_get() };
+}
 
-static void describe_unit(struct guarded *result, struct unit was, struct unit is)
+static void describe_fp_state(struct guarded *result, struct fp_state was, struct fp_state is)
 {
     if (is.control != was.control)
         snprintf(result->reason, sizeof result->reason,
@@ -401,29 +404,29 @@ static struct guarded run_guarded(struct call *call, const struct posenc_backend
     for (EACH_SLOT(s, g))
         if (s->data && !slot_save(s))
             return (struct guarded){ .status = POSENC_ERR_MEMORY, .reason = "out of memory" };
-    const struct unit own = unit_get();
+    const struct fp_state own = fp_state_get();
     if (in_modes) {
         flags_set(flags_all());
-        control_set(control_of_another(own.control));
+        control_set(unusual_control(own.control));
     }
-    const struct unit before = unit_get();
+    const struct fp_state before = fp_state_get();
     note_begin(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
     restore_registers(&result);
     note_inside(false);
-    const struct unit after = unit_get();
+    const struct fp_state after = fp_state_get();
     control_set(own.control);
     if (in_modes)
         flags_set(own.flags);
     if (returned)
-        describe_unit(&result, before, after);
+        describe_fp_state(&result, before, after);
     else
         describe_fault(&result, g, call);
     for (EACH_SLOT(s, g)) {
         const char *at = s->data ? slot_damage(s, call) : NULL;
         result.overwritten = result.overwritten || at;
         if (at && !result.reason[0])
-            describe_place(&result, s, call, "wrote outside the rows of", at);
+            describe_address(&result, s, call, "wrote outside the rows of", at);
     }
     return result;
 }

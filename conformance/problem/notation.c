@@ -25,7 +25,7 @@ struct complaint {
 struct statement {
     int number;
     const char *at; /* its first character in the text */
-    bool taken;     /* used by an alternative of its `with` */
+    bool is_used;   /* used by an alternative of its `with` */
     const char *name, *columns[N_COLUMNS];
     int n;
     struct setting settings[MOST_SETTINGS];
@@ -257,21 +257,22 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
 struct reader {
     struct problem_list *list;
     struct statement with, *lines; /* the current `with`, and the lines after it */
-    struct statement turn, line;   /* the `with` and a line with one alternative each */
+    struct statement chosen_with,
+        chosen_line; /* the `with` and a line with one alternative each */
     size_t n_lines, room;
-    int turns; /* problems so far */
+    int n_combinations; /* problems so far */
     struct complaint complaint;
 };
 
-/* Calls turn() for each combination of alternatives from setting i on; the first varies slowest. */
+/* Calls add() for each combination of alternatives from setting i on; the first varies slowest. */
 static bool for_each_alternative(struct reader *r, struct statement *s, int i,
-                                 bool turn(struct reader *r))
+                                 bool add(struct reader *r))
 {
     while (i < s->n && !strchr(s->settings[i].value, '/'))
         i++;
     if (i == s->n)
-        return ++r->turns <= MOST_COMBINATIONS
-                   ? turn(r)
+        return ++r->n_combinations <= MOST_COMBINATIONS
+                   ? add(r)
                    : write_error(r->complaint.message, "alternatives of more than %d problems",
                                  MOST_COMBINATIONS);
     const char *all = s->settings[i].value;
@@ -279,7 +280,7 @@ static bool for_each_alternative(struct reader *r, struct statement *s, int i,
     bool good = rest || write_error(r->complaint.message, "no memory for alternatives");
     while (good && rest) {
         s->settings[i].value = first_text(text_cut(&rest, '/'), NULL);
-        good = for_each_alternative(r, s, i + 1, turn);
+        good = for_each_alternative(r, s, i + 1, add);
     }
     s->settings[i].value = all;
     return good;
@@ -297,7 +298,7 @@ static bool overrides(const struct statement *line, const char *field)
 static bool add_problem(struct reader *r)
 {
     struct problem_list *list = r->list;
-    const struct statement *with = &r->turn, *line = &r->line;
+    const struct statement *with = &r->chosen_with, *line = &r->chosen_line;
     struct statement all = *line;
     for (int i = 0; i < with->n; i++)
         if (!overrides(line, with->settings[i].field) &&
@@ -317,19 +318,19 @@ static bool add_problem(struct reader *r)
  * names such a field without this alternative. */
 static bool add_line(struct reader *r, struct statement *line)
 {
-    r->line = *line;
-    for (int i = 0; i < r->turn.n; i++) {
-        const char *value = r->turn.settings[i].value;
-        const int k = find_setting(line, r->turn.settings[i].field);
+    r->chosen_line = *line;
+    for (int i = 0; i < r->chosen_with.n; i++) {
+        const char *value = r->chosen_with.settings[i].value;
+        const int k = find_setting(line, r->chosen_with.settings[i].field);
         if (k < 0 || !strchr(r->with.settings[i].value, '/'))
             continue;
         if (!has_word(line->settings[k].value, '/', value, strlen(value)))
             return true;
-        r->line.settings[k].value = value;
+        r->chosen_line.settings[k].value = value;
     }
-    line->taken = true;
+    line->is_used = true;
     r->complaint.at = line->at;
-    return for_each_alternative(r, &r->line, 0, add_problem);
+    return for_each_alternative(r, &r->chosen_line, 0, add_problem);
 }
 
 static bool add_lines(struct reader *r)
@@ -343,14 +344,14 @@ static bool add_lines(struct reader *r)
 /* Adds all lines of a `with` for each of its alternatives. */
 static bool add_with(struct reader *r)
 {
-    r->turn = r->with;
+    r->chosen_with = r->with;
     r->complaint.at = r->with.at;
-    if (!for_each_alternative(r, &r->turn, 0, add_lines))
+    if (!for_each_alternative(r, &r->chosen_with, 0, add_lines))
         return false;
     for (; r->n_lines > 0; r->n_lines--) {
         const struct statement *line = &r->lines[r->n_lines - 1];
         r->complaint.at = line->at;
-        if (!line->taken)
+        if (!line->is_used)
             return write_error(r->complaint.message,
                                "this line has no alternative in common with its `with`");
     }

@@ -237,6 +237,7 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
 #define TAKEN_BY(signature, member)                                                            \
     .to = ARGUMENT(signature, member), .to_size = sizeof ARGUMENT_OF(signature, member),       \
     .kind = KIND_OF(ARGUMENT_OF(signature, member))
+/* Declares an argument that is a copy of the problem's member of the same name. */
 #define PARAMETER(signature, member)                                                           \
     {                                                                                          \
         TAKEN_BY(signature, member), .from = MEMBER(member),                                   \
@@ -249,6 +250,7 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
                                      .from_size = sizeof ARGUMENT_OF(signature, member),       \
                                      .name = #member, __VA_ARGS__                              \
     }
+/* Initialises name, blank and size of a signature. */
 #define BLANK(signature)                                                                       \
     .name = #signature, .blank = blank_##signature,                                            \
     .size = sizeof(struct posenc_##signature##_args)
@@ -258,6 +260,7 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
         *(struct posenc_##name##_args *)to = posenc_##name##_args_init();                      \
     }
 #include <posenc_signatures.def>
+/* Initialise a row of `tensors` from the argument of that name, the last ones as usual. */
 #define TENSOR(signature, member)   .name = #member, .offset = ARGUMENT(signature, member)
 #define INTEGERS(signature, member) TENSOR(signature, member), .form = FORM_INTEGERS
 #define X(signature)                                                                           \

@@ -51,7 +51,7 @@ static void require_same(const struct problem *problem, const char *name)
     struct arena arena = { NULL };
     struct problem_line read;
     const size_t n = notation_print(problem, name, line, LINE);
-    require(n < LINE && strlen(line) == n, "the length is told", line);
+    require(n < LINE && strlen(line) == n, "the length is returned", line);
     const bool good = notation_read(line, &read, &arena, error);
     require(good && same_problem(problem, &read.problem) && strcmp(read.name, name) == 0, line,
             error);
@@ -176,7 +176,8 @@ static void require_examples(void)
                                       : notation_read(text, &one, &list.arena, error);
         for (; k < N_EXAMPLES && (*examples[k] == '=' || *examples[k] == '!'); k++, said++)
             require_result(examples[k], read, &list, said, error);
-        require(said > 0 && (!read || list.n <= said), "all that is read is said", text);
+        require(said > 0 && (!read || list.n <= said), "each problem that is read is expected",
+                text);
         arena_free(&list.arena);
     }
 }
@@ -222,7 +223,7 @@ static void require_harmless(uint64_t rounds)
             mangle(text, i);
         struct problem_list list = { .n = 0 };
         const bool good = notation_read_file(text, "f", &list, error);
-        require(good || error[0], "a refusal says why", text);
+        require(good || error[0], "a rejection has a message", text);
         for (size_t k = 0; k < list.n && k < 8; k++)
             if (list.lines[k].name[0] != '|' && !strchr(list.lines[k].name, '='))
                 require_same(&list.lines[k].problem, list.lines[k].name);
@@ -243,7 +244,7 @@ int main(int argc, char **argv)
     require_numbers();
     end_test("numbers lose no bit");
     require_examples();
-    end_test("good lines and files are read, bad ones refused with the line");
+    end_test("good lines and files are read, bad ones rejected with the line");
     require_harmless(40000);
     end_test("mangled text does no harm");
     return 0;
