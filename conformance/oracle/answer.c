@@ -14,9 +14,9 @@ enum { LONGEST_KEY = 8192 };
 /* 768 MiB, or 1280 MiB if masses are separate. */
 static const int64_t most_values = INT64_C(1) << 26;
 
-static void *kept; /* the tree of tsearch() */
-static enum posenc_kernel kernel_kept;
-static int64_t values_kept;
+static void *cache; /* the tree of tsearch() */
+static enum posenc_kernel cached_kernel;
+static int64_t cached_values;
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -112,7 +112,7 @@ static bool has_library_inputs(const struct call *call)
 static bool may_keep(int64_t values)
 {
     const bool large = values > most_values / 64;
-    return values_kept + values <= (large ? most_values / 4 * 3 : most_values);
+    return cached_values + values <= (large ? most_values / 4 * 3 : most_values);
 }
 
 struct answer *answer_take(const struct call *call)
@@ -122,19 +122,19 @@ struct answer *answer_take(const struct call *call)
     if (!has_library_inputs(call) ||
         notation_print(&call->problem, NULL, key, sizeof key) >= sizeof key)
         return answer_compute(call, "");
-    if (kernel != kernel_kept) {
-        tdestroy(kept, destroy_node);
-        kept = NULL;
-        values_kept = 0;
-        kernel_kept = kernel;
+    if (kernel != cached_kernel) {
+        tdestroy(cache, destroy_node);
+        cache = NULL;
+        cached_values = 0;
+        cached_kernel = kernel;
     }
-    struct answer *const *found = tfind(&(struct answer){ .key = key }, &kept, compare_keys);
+    struct answer *const *found = tfind(&(struct answer){ .key = key }, &cache, compare_keys);
     if (found)
         return *found;
     struct answer *answer = answer_compute(call, key);
-    if (answer && may_keep(count_values(call)) && tsearch(answer, &kept, compare_keys)) {
+    if (answer && may_keep(count_values(call)) && tsearch(answer, &cache, compare_keys)) {
         answer->kept = true;
-        values_kept += count_values(call);
+        cached_values += count_values(call);
     }
     return answer;
 }

@@ -10,7 +10,8 @@
 
 struct oracle;
 
-/* Returns NULL if out of memory. The call must outlive the oracle; only pristine inputs are read. */
+/* Returns NULL if out of memory. The call must outlive the oracle. Only pristine inputs are
+ * read. */
 struct oracle *oracle_create(const struct call *call);
 void oracle_destroy(struct oracle *oracle);
 

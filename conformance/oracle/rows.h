@@ -10,7 +10,7 @@
 #include "oracle.h"
 
 /* Sines and cosines of one row of a table. */
-struct oracle_turned {
+struct oracle_angles {
     int64_t row; /* -1: none yet */
     double *sines, *cosines;
 };
@@ -25,8 +25,8 @@ struct oracle {
     float *inv_freq;
     struct exact_ggml ggml;
     double attention_factor;
-    struct oracle_turned *last;
-    int32_t *thresholds; /* T5: least distance of each bucket of one direction */
+    struct oracle_angles *last; /* of the last row that was computed */
+    int32_t *thresholds;        /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
     int32_t *columns; /* relative: by query - key + keys - 1 */
     /* learned_grad: first token of each row of the table, next token of the same row; -1: none. */
@@ -43,6 +43,7 @@ struct oracle_rows {
 #define POSENC_SIGNATURE(name) extern const struct oracle_rows oracle_##name;
 #include <posenc_signatures.def>
 
+/* Compute the thresholds or columns of an oracle, and the row of a window's table (index.c). */
 bool create_thresholds(struct oracle *oracle);
 bool create_columns(struct oracle *oracle);
 int64_t window_row(const struct problem *problem, int64_t query, int64_t key);

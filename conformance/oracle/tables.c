@@ -118,7 +118,7 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
 /* Computes cosines and sines of a row together, and keeps them for the other output. */
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
-    struct oracle_turned *last = oracle->last;
+    struct oracle_angles *last = oracle->last;
     const int64_t n = oracle->n_pairs;
     for (int64_t i = 0; last->row != r && i < n; i++)
         pair_values(oracle, i, r, oracle->attention_factor, &last->sines[i], &last->cosines[i]);
@@ -134,11 +134,11 @@ static bool create_freqs(struct oracle *oracle)
     const size_t n = ((size_t)spec->dim + 1) / 2;
     struct big *numbers = arena_get(&oracle->arena, 2 * n * sizeof *numbers);
     float *values = arena_get(&oracle->arena, 3 * n * sizeof *values);
-    struct oracle_turned *last = arena_get(&oracle->arena, sizeof *last);
+    struct oracle_angles *last = arena_get(&oracle->arena, sizeof *last);
     double *turned = arena_get(&oracle->arena, 2 * n * sizeof *turned);
     if (!numbers || !values || !last || !turned)
         return false;
-    *last = (struct oracle_turned){ .row = -1, .sines = turned, .cosines = turned + n };
+    *last = (struct oracle_angles){ .row = -1, .sines = turned, .cosines = turned + n };
     oracle->last = last;
     oracle->n_pairs = (int64_t)n;
     oracle->turns = numbers;

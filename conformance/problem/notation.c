@@ -183,8 +183,8 @@ static bool check_lists(const struct problem *base, const struct problem *proble
     return true;
 }
 
-/* Reads fields over those of `base`, or of a blank problem if that is NULL or of another kernel. Lists are read last,
- * as other fields determine their length. */
+/* Reads fields over those of `base`, or of a blank problem if that is NULL or of another kernel.
+ * Lists are read last, as other fields determine their length. */
 static bool make_problem(const struct statement *s, const struct problem *base,
                          struct problem *problem, struct arena *arena,
                          struct complaint *complaint)
@@ -256,9 +256,8 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
 /* State of reading a file. */
 struct reader {
     struct problem_list *list;
-    struct statement with, *lines; /* the current `with`, and the lines after it */
-    struct statement chosen_with,
-        chosen_line; /* the `with` and a line with one alternative each */
+    struct statement with, *lines;             /* the current `with`, and the lines after it */
+    struct statement chosen_with, chosen_line; /* with one alternative each */
     size_t n_lines, room;
     int n_combinations; /* problems so far */
     struct complaint complaint;

@@ -49,8 +49,8 @@ struct problem_list {
 bool notation_read(const char *text, struct problem_line *line, struct arena *arena,
                    char error[NOTATION_ERROR]);
 
-/* Reads a line over another problem: fields that it does not name are those of `base`, if that is of its kernel.
- * Lists of `base` are shared. */
+/* Reads a line over another problem: fields that it does not name are those of `base`, if that is
+ * of its kernel. Lists of `base` are shared. */
 bool notation_read_over(const struct problem *base, const char *text, struct problem_line *line,
                         struct arena *arena, char error[NOTATION_ERROR]);
 

@@ -273,7 +273,8 @@ struct call {
  * and repeat after that. The ONNX recipes draw all of these instead. */
 enum posenc_status call_create(struct call *call, const struct problem *problem,
                                const struct memory *memory);
-/* Does the same by the functions of `implementation`, which must outlive the call; NULL: the library's. */
+/* Does the same by an implementation's functions, which must outlive the call; NULL: the
+ * library's. */
 enum posenc_status call_create_by(const struct implementation *implementation,
                                   struct call *call, const struct problem *problem,
                                   const struct memory *memory);
