@@ -1,10 +1,10 @@
 /*
- * What differs in results between two builds: bits on the same problems, statuses and errors of the
- * suites.
+ * What differs in results between two builds: bits on the same problems, statuses and errors of
+ * the suites.
  *
- * The suites run on head.  Base answers them as well where outputs moved, where head fails a case, and
- * with --full; elsewhere its answers would be those of head, unless a scan of tables meets a value that
- * moved where none of the problems has one.
+ * The suites run on head.  Base answers them as well where outputs moved, where head fails a
+ * case, and with --full; elsewhere its answers would be those of head, unless a scan of tables
+ * meets a value that moved where none of the problems has one.
  */
 #ifndef POSENC_CLI_ACCURACY_H
 #define POSENC_CLI_ACCURACY_H
@@ -20,9 +20,4 @@ struct accuracy {
 /* All changes of a kernel.  `ask` selects no kernels. */
 struct accuracy accuracy_compare(const struct changes_ask *ask, enum posenc_kernel kernel,
                                  change_sink *sink, void *user);
-/* The same in a process of its own: what ends that one is a change.  Returns early where the program was
- * interrupted (outputs_interrupted()), and leaves no process behind. */
-struct accuracy accuracy_apart(const struct changes_ask *ask, enum posenc_kernel kernel,
-                               change_sink *sink, void *user);
-
 #endif

@@ -161,14 +161,6 @@ bool work_wants(struct work *work, const char *id)
     return wanted;
 }
 
-size_t work_count_wanted(struct work *work, const struct bench_case *cases, size_t n)
-{
-    size_t wanted = 0;
-    for (size_t i = 0; i < n; i++)
-        wanted += work_wants(work, cases[i].id);
-    return wanted;
-}
-
 int work_check_patterns(const struct work *work)
 {
     static const char nothing[] =

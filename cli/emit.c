@@ -74,7 +74,7 @@ json_t *emit_env(void)
     return env_record(&library, "");
 }
 
-json_t *emit_backend(const struct posenc_backend *backend)
+static json_t *emit_backend(const struct posenc_backend *backend)
 {
     const char *obstacle = posenc_backend_obstacle(backend);
     json_t *kernels = json_array(), *serves = json_object(), *isa = json_array();
@@ -105,7 +105,7 @@ json_t *emit_backend(const struct posenc_backend *backend)
 }
 
 /* What a kernel does, and whose encodings it serves. */
-json_t *emit_kernel(enum posenc_kernel kernel)
+static json_t *emit_kernel(enum posenc_kernel kernel)
 {
     json_t *encodings = json_array();
     const char *name = posenc_kernel_name(kernel), *list = topic_what("kernel", name);

@@ -26,8 +26,6 @@ struct emit_run {
 /* One record each; NULL when memory runs out (records_append then fails). */
 json_t *emit_header(const struct emit_run *run);
 json_t *emit_env(void);
-json_t *emit_backend(const struct posenc_backend *backend);
-json_t *emit_kernel(enum posenc_kernel kernel);
 /* With the cases of the types of storage that are selected. */
 json_t *emit_model(const struct model *model, const struct selection *selection);
 /* `selection`: options that the line to rerun it needs besides, e.g. " --plugin mine.so". */

@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/storage.h"
-#include "apart.h"
+#include "worker.h"
 #include "errors.h"
 
 #include <math.h>
@@ -93,9 +93,9 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
     args.cos = posenc_dense(r->cos, 2, N_POSITIONS, r->pairs, 0, 0);
     args.sin = posenc_dense(r->sin, 2, N_POSITIONS, r->pairs, 0, 0);
     args.cos.dtype = args.sin.dtype = dtype;
-    apart_enter("rope_table");
+    worker_enter("rope_table");
     const enum posenc_status status = posenc_rope_table(backend, &args);
-    apart_leave();
+    worker_leave();
     if (status != POSENC_OK)
         return false;
     for (int b = 0; b < ERROR_BINS; b++) {

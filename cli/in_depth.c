@@ -6,12 +6,10 @@
 #include "base/text/text.h"
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/notation.h"
-#include "apart.h"
+#include "worker.h"
 #include "data.h"
-#include "in_depth.h"
-#include "problem.h"
 #include "show.h"
-#include "select.h"
+#include "work.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,9 +148,9 @@ static void show_backend(struct shown *shown, const struct posenc_backend *backe
     struct call *call = &shown->of[shown->n].call;
     enum posenc_status status = call_create(call, &c->problem, &memory_plain);
     if (status == POSENC_OK) {
-        apart_enter(posenc_kernel_name(c->problem.kernel));
+        worker_enter(posenc_kernel_name(c->problem.kernel));
         status = call_run(call, backend);
-        apart_leave();
+        worker_leave();
         for (size_t i = 0; i < shown->n && status == POSENC_OK; i++) {
             if (same_bits(&shown->of[i].call, call, c)) {
                 printf("  %s: the same bits as %s\n", backend->name,

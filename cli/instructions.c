@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "instructions.h"
-#include "apart.h"
+#include "worker.h"
 #include "emit.h"
 #include "plugins.h"
 #include "base/text/text.h"
@@ -86,10 +86,10 @@ static void count_one(struct counting *counting, const struct posenc_backend *ba
 {
     const struct implementation implementation = implementation_of(backend);
     struct kernel_instructions count;
-    apart_enter(posenc_kernel_name(form->kernel));
+    worker_enter(posenc_kernel_name(form->kernel));
     counting->counted += instructions_of_kernel(&implementation, form->kernel, form->dtype,
                                                 form->freqs.profile, &count);
-    apart_leave();
+    worker_leave();
     records_append(&counting->work->records, instructions_record(&count, backend, NULL));
 }
 

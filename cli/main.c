@@ -2,7 +2,7 @@
  * The posenc program: which command, and what they have in common.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "apart.h"
+#include "worker.h"
 #include "args.h"
 #include "data.h"
 #include "hand_over.h"
@@ -241,8 +241,8 @@ static int run(const struct command *command, struct cli *cli)
         return EXIT_USAGE;
     tell_selection();
     if (runs_kernels(command, cli) && (plugins_any() || cli->plugin.n > 0))
-        return apart_command(run_with_plugins, &(struct running){ command, cli }, command->name,
-                             cli->limit);
+        return worker_command(run_with_plugins, &(struct running){ command, cli },
+                              command->name, cli->limit);
     return command->run(cli);
 }
 

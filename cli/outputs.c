@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "outputs.h"
-#include "apart.h"
+#include "worker.h"
 #include "exported.h"
 #include "progress.h"
 #include "temporary.h"
@@ -188,7 +188,7 @@ static int open_temporary(const struct cli *cli, struct out_file *output,
     const int file = temporary_open(output->target, &output->temporary);
     if (file < 0)
         return refuse_path(cli, output->path, strerror(errno));
-    apart_file(output->temporary, true);
+    worker_file(output->temporary, true);
     if (fchmod(file, mode_for(old)) != 0 || !(output->stream = fdopen(file, "w"))) {
         close(file);
         return refuse_path(cli, output->path, strerror(errno));
@@ -280,7 +280,7 @@ static void discard(struct out_file *output)
         fclose(output->stream);
     if (output->temporary) {
         unlink(output->temporary);
-        apart_file(output->temporary, false);
+        worker_file(output->temporary, false);
     }
     free(output->temporary);
     free(output->target);
@@ -343,7 +343,7 @@ static int publish(const struct cli *cli, struct out_file *output)
     if (rename(output->temporary, output->target) != 0)
         return refuse_path(cli, output->path, strerror(errno));
     char *temporary = output->temporary;
-    apart_file(temporary, false);
+    worker_file(temporary, false);
     output->temporary = NULL; /* before it is freed: a signal may come at any time */
     free(temporary);
     return EXIT_FINE;

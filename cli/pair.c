@@ -196,7 +196,6 @@ int command_pair(struct cli *cli)
     struct pair_run *run = calloc(1, sizeof *run);
     if (!run)
         return cli_refuse(cli, "memory", NULL, "none left");
-    run->begun = clock_now();
     run->seed = mix64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
     const int status = pair_builds(run, cli);
     work_give_up(&run->work);

@@ -8,7 +8,44 @@
 
 #include "base/clock.h"
 #include "bench/pairs.h"
-#include "pairing.h"
+#include "conformance/engine/library.h"
+#include "work.h"
+
+/* ---- What two builds have in common, and what of it is compared ---- */
+
+enum { PAIRING_NAMES = 2 * BACKENDS_MAX };
+
+/* A backend of one of them or of both. */
+struct pairing_name {
+    const char *name;
+    const struct implementation *base, *head,
+        *again; /* NULL: not in that build, or cannot run here */
+};
+
+struct pairing {
+    struct library *base, *head,
+        *again; /* again: a second copy of base, where it was asked for */
+    size_t n_names;
+    struct pairing_name names[PAIRING_NAMES];
+    size_t n_cases;
+    struct bench_case *cases;
+    bool all_alike; /* whatever lies in memory is timed on every backend, too */
+};
+
+enum pairing_kind { PAIRING_NONE, PAIRING_BOTH, PAIRING_NEW, PAIRING_REMOVED };
+
+/* Opens the two builds that the command line names, and chooses.  EXIT_FINE; EXIT_USAGE or
+ * EXIT_INCOMPARABLE after a message. */
+int pairing_open(struct pairing *pairing, struct work *work, struct cli *cli, bool with_null);
+void pairing_close(struct pairing *pairing);
+
+/* Of the file that a build was loaded from, in hexadecimal. */
+void pairing_sha256(const struct library *library, char hex[65]);
+
+/* Whether a backend (by its index) is compared on a case. */
+enum pairing_kind pairing_kind(const struct pairing *pairing, size_t at_case, size_t name);
+
+/* ---- The command ---- */
 
 /* A backend on a case. */
 struct pair_row {
@@ -26,7 +63,6 @@ struct pair_run {
     size_t *wanted;        /* rows in the order of --pairs */
     size_t n_wanted;
     uint64_t seed;
-    double begun;
     size_t broken; /* results of head that are wrong or fail where those of base do not */
 };
 
@@ -37,14 +73,9 @@ int pair_times(struct pair_run *run);
 /* Counts instructions in both builds, of one row at least, within --budget. */
 void pair_counts(struct pair_run *run);
 
-/* Records of a row: that it is there, what is running, what one process measured. */
+/* The record of a row that is there. */
 json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row,
                             bool with_entries);
-json_t *pair_record_running(const struct pair_run *run, const struct pair_row *row,
-                            const char *who);
-json_t *pair_record_samples(const struct pair_run *run, const struct pair_row *row,
-                            const struct pair_result *result);
-
 /* Prints the compact table of records. */
 int pair_print(const json_t *records, FILE *out);
 extern const struct format pair_formats[];

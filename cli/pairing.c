@@ -1,12 +1,12 @@
 /*
- * Chooses what is compared of two builds, see pairing.h.
+ * Chooses what is compared of two builds, see pair.h.
  *
  * The quick set, where the command line names no shapes: f32, one shape in L2 on every backend; of kernels
  * that it names, one in memory (DRAM), too, on the backend that serves by default.  That one takes as
  * long as twenty in L2, by any backend.  Named backends, and --full, are timed on all.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "pairing.h"
+#include "pair.h"
 #include "conformance/problem/signature.h"
 
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  */
 #define _GNU_SOURCE
 #include "plugins.h"
-
-#include "apart.h"
 #include "args.h"
-#include "outputs.h"
+#include "base/records.h"
 #include "base/text/text.h"
+#include "outputs.h"
+#include "worker.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,29 +16,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME = 64, TEXT = 256, MOST_LANES = 64 };
-
-/* What a process tells of the plug-in that it loaded: what it exports, without its addresses. */
-struct facts {
-    bool exports, usable;     /* a posenc_plugin; one that can be used here */
-    char error[PLUGIN_ERROR]; /* where not */
-    struct posenc_backend backend;
-    bool provides[POSENC_KERNEL_COUNT], has_lanes;
-    char name[NAME], family[NAME], description[TEXT], needs[TEXT];
-    int lanes[2]; /* asked twice */
-};
+enum { MOST_LANES = 64, MOST_PLUGINS = 2 * BACKENDS_MAX };
 
 struct plugin {
     struct posenc_backend stand_in;
-    struct facts facts;
+    /* What the plug-in exports: texts, flags, and a bit for each kernel; lanes() twice. NULL:
+     * it could not be loaded. */
+    json_t *facts, *lanes;
     struct stat file;
-    char path[APART_PATH];
-    char broken[APART_WORDS + TEXT], lie[TEXT];
-    int lanes;
+    char path[WORKER_PATH];
+    char error[PLUGIN_ERROR]; /* why it cannot be used */
+    char broken[WORKER_HOW + WORKER_DOING], lie[256];
+    int n_lanes;
     bool here;
 };
 
-enum { MOST_PLUGINS = 2 * BACKENDS_MAX };
 static struct plugin *plugins[MOST_PLUGINS];
 static size_t n_plugins;
 static bool use_all;
@@ -46,84 +38,87 @@ static double limit_s = (double)NAN;
 
 void plugins_limit(double seconds) { limit_s = seconds; }
 
-/* ---- The process that loads it ---- */
+/* ---- The worker that loads a plug-in ---- */
 
-static void find_facts(struct facts *facts, const struct posenc_backend *found)
+static json_t *facts_of(const struct posenc_backend *found)
 {
-    facts->usable = true;
-    memcpy(&facts->backend, found,
-           found->size < sizeof *found ? found->size : sizeof facts->backend);
+    json_int_t kernels = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        facts->provides[k] = posenc_provides(found, (enum posenc_kernel)k);
-    snprintf(facts->name, NAME, "%s", found->name);
-    snprintf(facts->family, NAME, "%s", found->family);
-    snprintf(facts->description, TEXT, "%s", found->description);
-    snprintf(facts->needs, TEXT, "%s", found->needs ? found->needs : "");
-    facts->has_lanes = found->lanes != NULL;
+        kernels |= (json_int_t)posenc_provides(found, (enum posenc_kernel)k) << k;
+    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:b,s:b,s:b,s:b,s:I}", "name", found->name, "family",
+                     found->family, "description", found->description, "needs",
+                     found->needs ? found->needs : "", "size", (json_int_t)found->size, "fused",
+                     found->fused, "f16_bf16", found->f16_bf16, "contracts", found->contracts,
+                     "has_lanes", found->lanes != NULL, "kernels", kernels);
 }
 
-/* Tells what there is, and again after lanes(), which may not return: it may execute the instructions that
- * it asks about, so it is not asked where these are missing. */
-static void meet(void *user, int to)
+/* Tells what the plug-in exports, and then lanes(), which may not return: it may execute the
+ * instructions that it asks about, so it is not called where these are missing. */
+static size_t load(void *user, size_t first)
 {
-    const char *path = user;
-    struct facts facts = { .usable = false };
-    apart_enter("loading");
-    const struct posenc_backend *found = plugin_find(path, facts.error);
-    facts.exports = found != NULL;
-    if (found && !plugin_check(found, facts.error))
+    const struct plugin *plugin = user;
+    char error[PLUGIN_ERROR];
+    worker_doing(true, PLUGINS_LOADING);
+    const struct posenc_backend *found = plugin_find(plugin->path, error);
+    const bool exports = found != NULL;
+    if (found && !plugin_check(found, error))
         found = NULL;
-    if (found)
-        find_facts(&facts, found);
-    apart_tell(to, &facts, sizeof facts);
-    apart_enter("lanes()");
-    for (int i = 0; found && found->lanes && !posenc_backend_obstacle(found) && i < 2; i++)
-        facts.lanes[i] = found->lanes();
-    apart_tell(to, &facts, sizeof facts);
-    apart_doing("unloading");
+    worker_tell(
+        found ? json_pack("{s:o}", "facts", facts_of(found))
+              : json_pack("{s:o,s:b}", "error", record_string(error), "exports", exports));
+    worker_doing(true, "in lanes()");
+    if (found && found->lanes && !posenc_backend_obstacle(found)) {
+        const int lanes[2] = { found->lanes(), found->lanes() };
+        worker_tell(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
+    }
+    worker_doing(false, "while it was unloaded");
+    return first + 1;
 }
 
-/* Reads what it tells, at most twice; how often it did. */
-static int read_facts(struct apart *apart, struct facts *facts, char hung[APART_WORDS])
+/* ---- Its parent ---- */
+
+static void take_facts(void *user, json_t *message)
 {
-    const struct patience patience = patience_of(limit_s, 0.0);
-    struct facts told;
-    enum apart_said said = APART_QUIET;
-    int times = 0;
-    while (said != APART_OVER && outputs_interrupted() == 0) {
-        said = apart_listen(apart, &patience, &told, sizeof told, hung);
-        if (said != APART_SAID)
-            continue;
-        *facts = told;
-        times++;
-    }
-    return times;
+    struct plugin *plugin = user;
+    const json_t *error = json_object_get(message, "error");
+    if (json_object_get(message, "facts"))
+        plugin->facts = json_incref(json_object_get(message, "facts"));
+    if (json_object_get(message, "lanes"))
+        plugin->lanes = json_incref(json_object_get(message, "lanes"));
+    if (error && json_is_true(json_object_get(message, "exports")))
+        snprintf(plugin->broken, sizeof plugin->broken, "the plug-in %s",
+                 json_string_value(error));
+    else if (error)
+        snprintf(plugin->error, PLUGIN_ERROR, "%s", json_string_value(error));
 }
 
-/* Fills `facts`, and `broken` or `lie` where the process did not come to its end. */
-static void meet_apart(struct plugin *plugin)
+/* Takes the end of a worker that a plug-in ended: a lie of lanes() if that was at hand. */
+static size_t lose_plugin(void *user, const struct worker_end *end)
 {
-    struct apart apart;
-    char hung[APART_WORDS] = "", words[APART_WORDS];
-    if (!apart_begin(&apart, meet, plugin->path, false)) {
-        snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: no process can be made");
-        return;
-    }
-    const int times = read_facts(&apart, &plugin->facts, hung);
-    const bool done = apart_end(&apart, *hung || outputs_interrupted() != 0, words);
-    const char *how = *hung ? hung : words;
-    if (outputs_interrupted() != 0)
-        snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: interrupted");
-    else if (times == 0)
-        snprintf(plugin->broken, sizeof plugin->broken, "%s while it was loaded", how);
-    else if (plugin->facts.exports && !plugin->facts.usable)
-        snprintf(plugin->broken, sizeof plugin->broken, "the plug-in %.*s",
-                 (int)sizeof plugin->broken - 16, plugin->facts.error);
-    else if (times == 1 && plugin->facts.usable)
-        snprintf(plugin->lie, sizeof plugin->lie, "%s in lanes()", how);
-    else if (!done && plugin->facts.usable)
-        snprintf(plugin->broken, sizeof plugin->broken, "%s while it was unloaded", how);
-    apart_forget(&apart);
+    struct plugin *plugin = user;
+    const bool in_lanes = strcmp(end->note->doing, "in lanes()") == 0;
+    if (plugin->broken[0] == '\0' && plugin->error[0] == '\0')
+        snprintf(in_lanes ? plugin->lie : plugin->broken,
+                 in_lanes ? sizeof plugin->lie : sizeof plugin->broken, "%s %s", end->how,
+                 end->note->doing);
+    return 1;
+}
+
+static bool goes_on(void *user)
+{
+    (void)user;
+    return outputs_interrupted() == 0;
+}
+
+/* Fills the facts, and `error`, `broken` or `lie`. */
+static void load_in_worker(struct plugin *plugin)
+{
+    const struct worker_limits limits = worker_limits_of(limit_s, 0.0);
+    struct worker_job job = {
+        .user = plugin, .n_steps = 1, .run = load, .take = take_facts, .lost = lose_plugin
+    };
+    if (!workers_run(&job, 1, 1, &limits, goes_on, NULL))
+        snprintf(plugin->error, PLUGIN_ERROR, "cannot be loaded: interrupted");
 }
 
 /* ---- Stand-ins ---- */
@@ -140,67 +135,73 @@ static void meet_apart(struct plugin *plugin)
 static int32_t lanes_told; /* of the one that was loaded last */
 static int32_t tell_lanes(void) { return lanes_told; }
 
-/* Of text that its plug-in has elsewhere in each process there is one copy here. */
-static void set_own(struct plugin *plugin)
+/* Sets texts, of which a plug-in has its own copy in each process. */
+static void set_texts(struct plugin *plugin)
 {
     struct posenc_backend *b = &plugin->stand_in;
-    const struct facts *facts = &plugin->facts;
-    b->size = facts->backend.size < sizeof *b ? facts->backend.size : sizeof *b;
-    b->name = facts->name;
-    b->family = facts->family;
-    b->description = facts->description;
-    b->needs = facts->needs;
-    b->lanes = facts->has_lanes ? tell_lanes : NULL;
+    const size_t size = (size_t)record_value(plugin->facts, "size", 0.0);
+    b->size = size < sizeof *b ? size : sizeof *b;
+    b->name = record_text(plugin->facts, "name");
+    b->family = record_text(plugin->facts, "family");
+    b->description = record_text(plugin->facts, "description");
+    b->needs = record_text(plugin->facts, "needs");
+    b->lanes = json_is_true(json_object_get(plugin->facts, "has_lanes")) ? tell_lanes : NULL;
+}
+
+static bool has_flag(const struct plugin *plugin, const char *name)
+{
+    return json_is_true(json_object_get(plugin->facts, name));
 }
 
 static void stand_in(struct plugin *plugin)
 {
     struct posenc_backend *b = &plugin->stand_in;
-    const bool *provides = plugin->facts.provides;
+    const json_int_t kernels = json_integer_value(json_object_get(plugin->facts, "kernels"));
     *b = (struct posenc_backend){ .abi = POSENC_ABI,
-                                  .fused = plugin->facts.backend.fused,
-                                  .f16_bf16 = plugin->facts.backend.f16_bf16,
-                                  .contracts = plugin->facts.backend.contracts };
-    set_own(plugin);
+                                  .fused = has_flag(plugin, "fused"),
+                                  .f16_bf16 = has_flag(plugin, "f16_bf16"),
+                                  .contracts = has_flag(plugin, "contracts") };
+    set_texts(plugin);
 #define POSENC_KERNEL(kernel, ...)                                                             \
-    b->kernel = provides[POSENC_KERNEL_##kernel] ? absent_##kernel : NULL;
+    b->kernel = kernels >> POSENC_KERNEL_##kernel & 1 ? absent_##kernel : NULL;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 }
 
-/* One that cannot be loaded is known by its file's name, and claims every kernel: each has then a result
- * that says why there is no other. */
-static void stand_in_broken(struct plugin *plugin)
+/* Makes facts of a plug-in that cannot be loaded: its name is the file's, and it claims every
+ * kernel, so that each has a result that says why there is no other. */
+static void make_facts(struct plugin *plugin)
 {
-    struct facts *facts = &plugin->facts;
-    const char *slash = strrchr(plugin->path, '/'), *name = slash ? slash + 1 : plugin->path;
-    size_t n = 0;
-    memset(facts, 0, sizeof *facts);
-    for (; name[n] != '\0' && name[n] != '.' && n < NAME - 1; n++)
-        facts->name[n] =
-            (name[n] >= 'a' && name[n] <= 'z') || (name[n] >= '0' && name[n] <= '9') ? name[n]
-                                                                                     : '_';
-    if (n == 0)
-        snprintf(facts->name, NAME, "plugin");
-    snprintf(facts->family, NAME, "%s", facts->name);
-    snprintf(facts->description, TEXT, "cannot be loaded: %.200s", plugin->broken);
-    facts->backend.size = sizeof facts->backend;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        facts->provides[k] = true;
-    stand_in(plugin);
+    const char *slash = strrchr(plugin->path, '/'), *file = slash ? slash + 1 : plugin->path;
+    char name[64] = "plugin", description[256];
+    for (size_t n = 0; file[n] != '\0' && file[n] != '.' && n < sizeof name - 1; n++) {
+        const bool good =
+            (file[n] >= 'a' && file[n] <= 'z') || (file[n] >= '0' && file[n] <= '9');
+        name[n] = good ? file[n] : '_';
+        name[n + 1] = '\0';
+    }
+    snprintf(description, sizeof description, "cannot be loaded: %.200s", plugin->broken);
+    json_decref(plugin->facts);
+    plugin->facts = json_pack("{s:s,s:s,s:o,s:s,s:I,s:I}", "name", name, "family", name,
+                              "description", record_string(description), "needs", "", "size",
+                              (json_int_t)sizeof plugin->stand_in, "kernels",
+                              ((json_int_t)1 << POSENC_KERNEL_COUNT) - 1);
 }
 
-/* lanes() should say the same each time, and no more than a plan is padded to. */
+/* Judges lanes(), which should return the same number each time, and no more than a plan is
+ * padded to. */
 static void judge_lanes(struct plugin *plugin)
 {
-    const int *said = plugin->facts.lanes;
-    const bool asked = plugin->facts.has_lanes && !posenc_backend_obstacle(&plugin->stand_in);
-    if (asked && plugin->lie[0] == '\0' && said[0] != said[1])
-        snprintf(plugin->lie, sizeof plugin->lie, "lanes() is %d, then %d", said[0], said[1]);
-    else if (asked && plugin->lie[0] == '\0' && (said[0] < 1 || said[0] > MOST_LANES))
-        snprintf(plugin->lie, sizeof plugin->lie, "lanes() is %d: expected 1 to %d", said[0],
+    int first, second;
+    if (plugin->lie[0] != '\0' || json_unpack(plugin->lanes, "[i,i]", &first, &second) != 0)
+        return;
+    if (first != second)
+        snprintf(plugin->lie, sizeof plugin->lie, "lanes() is %d, then %d", first, second);
+    else if (first < 1 || first > MOST_LANES)
+        snprintf(plugin->lie, sizeof plugin->lie, "lanes() is %d: expected 1 to %d", first,
                  MOST_LANES);
-    plugin->lanes = asked && plugin->lie[0] == '\0' ? said[0] : 0;
+    else
+        plugin->n_lanes = first;
 }
 
 static struct plugin *plugin_of(const struct posenc_backend *backend)
@@ -219,18 +220,20 @@ static struct plugin *met_before(const struct stat *file)
     return NULL;
 }
 
-/* Keeps it, or says why not. */
+/* Keeps a plug-in that can be used, or reports why not. */
 static struct plugin *keep(struct plugin *plugin, char error[PLUGIN_ERROR])
 {
     if (plugin->broken[0] != '\0')
-        stand_in_broken(plugin);
-    else if (plugin->facts.usable)
+        make_facts(plugin);
+    bool fine = plugin->facts && plugin->error[0] == '\0';
+    if (fine) {
         stand_in(plugin);
-    else
-        snprintf(error, PLUGIN_ERROR, "%s", plugin->facts.error);
-    const bool fine = (plugin->broken[0] != '\0' || plugin->facts.usable) &&
-                      plugin_has_free_name(&plugin->stand_in, error);
+        fine = plugin_has_free_name(&plugin->stand_in, plugin->error);
+    }
     if (!fine) {
+        snprintf(error, PLUGIN_ERROR, "%s", plugin->error);
+        json_decref(plugin->facts);
+        json_decref(plugin->lanes);
         free(plugin);
         return NULL;
     }
@@ -243,8 +246,7 @@ static struct plugin *keep(struct plugin *plugin, char error[PLUGIN_ERROR])
 
 const struct posenc_backend *plugins_meet(const char *path, char error[PLUGIN_ERROR])
 {
-    struct stat file = { .st_ino =
-                             0 }; /* not there: dlopen may find it elsewhere, or says so */
+    struct stat file = { .st_ino = 0 }; /* if it is not there, dlopen() says so */
     const bool there = stat(path, &file) == 0;
     struct plugin *plugin = there ? met_before(&file) : NULL;
     if (plugin)
@@ -256,7 +258,7 @@ const struct posenc_backend *plugins_meet(const char *path, char error[PLUGIN_ER
     }
     plugin->file = file;
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
-    meet_apart(plugin);
+    load_in_worker(plugin);
     plugin = keep(plugin, error);
     return plugin ? &plugin->stand_in : NULL;
 }
@@ -278,7 +280,7 @@ const char *plugins_lie(const struct posenc_backend *backend)
 int plugins_lanes(const struct posenc_backend *backend)
 {
     const struct plugin *plugin = plugin_of(backend);
-    return plugin ? plugin->lanes : backend->lanes ? backend->lanes() : 0;
+    return plugin ? plugin->n_lanes : backend->lanes ? backend->lanes() : 0;
 }
 
 bool plugins_any(void) { return n_plugins > 0; }
@@ -289,7 +291,7 @@ void plugins_use(const struct posenc_backend *backend)
     char error[PLUGIN_ERROR];
     if (!plugin || plugin->here || plugin->broken[0] != '\0')
         return;
-    apart_enter("loading");
+    worker_doing(true, PLUGINS_LOADING);
     const struct posenc_backend *found = plugin_load(plugin->path, error);
     if (!found) {
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
@@ -297,10 +299,10 @@ void plugins_use(const struct posenc_backend *backend)
     }
     memcpy(&plugin->stand_in, found,
            found->size < sizeof *found ? found->size : sizeof plugin->stand_in);
-    set_own(plugin);
-    lanes_told = plugin->lanes > 0 ? plugin->lanes : MOST_LANES / 4;
+    set_texts(plugin);
+    lanes_told = plugin->n_lanes > 0 ? plugin->n_lanes : MOST_LANES / 4;
     plugin->here = true;
-    apart_doing("");
+    worker_doing(false, "after it was loaded");
 }
 
 void plugins_use_family(const struct posenc_backend *backend)

@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
-#include "apart.h"
+#include "worker.h"
 #include "plugins.h"
 #include "conformance/problem/problem.h"
 
@@ -40,7 +40,7 @@ static int gather_plugin(const struct cli *cli, const char *path, struct candida
         return cli_refuse(cli, "--plugin", path, "%s", error);
     if (plugins_broken(backend) && !has_results(cli)) {
         cli_refuse(cli, "--plugin", path, "cannot be loaded: %s", plugins_broken(backend));
-        apart_exit(EXIT_CONFORMANCE);
+        worker_exit(EXIT_CONFORMANCE);
     }
     const size_t i = place(all, backend);
     if (i == BACKENDS_MAX)

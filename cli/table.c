@@ -3,7 +3,7 @@
  * (see table.h).
  */
 #define _POSIX_C_SOURCE 200809L
-#include "apart.h"
+#include "worker.h"
 #include "conformance/problem/storage.h"
 #include "conformance/readers/safetensors.h"
 #include "select.h"
@@ -185,9 +185,9 @@ static enum posenc_status run_call(struct call *call, const struct posenc_backen
             .stride_token = 1,
             .stride_axis = table->n_axes > 1 ? table->rows : 0,
         };
-    apart_enter(posenc_kernel_name(call->problem.kernel));
+    worker_enter(posenc_kernel_name(call->problem.kernel));
     const enum posenc_status status = call_run(call, backend);
-    apart_leave();
+    worker_leave();
     return status;
 }
 

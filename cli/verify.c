@@ -3,18 +3,31 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
-#include "in_depth.h"
+#include "checks.h"
+#include "models.h"
 #include "work.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char *const suites[] = { "vectors",    "accuracy", "digests", "memory",
                                       "properties", "conduct",  "random" };
 enum { N_SUITES = sizeof suites / sizeof *suites };
+
+struct verify {
+    struct work work;
+    char rerun[512]; /* --plugin and --model as given, for commands that rerun a check */
+    char doing[160], notes[64]; /* in the line of progress */
+    size_t n_judged, n_failed;
+    uint64_t place;      /* of the last check among those of all shards */
+    json_t *for_budgets; /* checks with a row of error limits, for --update-budgets */
+};
+
+/* ---- Arguments ---- */
 
 static int check_arguments(const struct cli *cli)
 {
@@ -40,7 +53,7 @@ static int check_arguments(const struct cli *cli)
     return EXIT_FINE;
 }
 
-/* Once it is known which backends there are. */
+/* Reads error limits, once it is known which backends there are. */
 static int read_budgets(const struct work *work)
 {
     char error[512];
@@ -50,7 +63,7 @@ static int read_budgets(const struct work *work)
     return EXIT_FINE;
 }
 
-/* With a model, the kernels it uses. */
+/* Narrows the kernels to those that the models use. */
 static void narrow_to_models(struct work *work)
 {
     for (size_t m = 0; m < work->n_models && work->cli->kernel.n == 0; m++) {
@@ -62,7 +75,7 @@ static void narrow_to_models(struct work *work)
     }
 }
 
-/* Of the time for problems that are drawn, what one kernel and backend have. */
+/* Returns the time for random problems that one kernel and backend have. */
 static double share_of_budget(const struct work *work)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -76,46 +89,256 @@ static double share_of_budget(const struct work *work)
     return work->cli->budget * at_once / (kernels * (double)work->selected.n);
 }
 
-static int lower_budgets(struct work *work)
+/* Notes the options that a case's own name does not say, for commands that rerun it. */
+static void note_rerun(struct verify *verify)
 {
+    const struct cli *cli = verify->work.cli;
+    const struct list *lists[] = { &cli->plugin, &cli->model };
+    static const char *const options[] = { "--plugin", "--model" };
+    size_t at = 0;
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->n && at < sizeof verify->rerun; i++)
+            at += (size_t)snprintf(verify->rerun + at, sizeof verify->rerun - at, " %s %s",
+                                   options[l], lists[l]->item[i]);
+}
+
+/* ---- Problems of models ---- */
+
+/* Adds a call in the types that were named. */
+static void add_problem(const struct work *work, const struct model *model,
+                        const struct problem *p, struct problem *problems, size_t *n)
+{
+    for (int dtype = 0; dtype < N_DTYPES; dtype++) {
+        if (times_dtype(&work->selected, model, (enum posenc_dtype)dtype)) {
+            problems[*n] = *p;
+            problems[(*n)++].dtype = (enum posenc_dtype)dtype;
+        }
+    }
+}
+
+/* Returns true for the first call of a kernel, which is a prompt's or a picture's. A quick run
+ * takes no others. */
+static bool is_first(const struct model *model, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (model->cases[k].problem.kernel == model->cases[i].problem.kernel)
+            return false;
+    return true;
+}
+
+/* Lists the models' calls with few tokens, then those at their real sizes. */
+static size_t model_problems(const struct work *work, bool full, struct problem *problems)
+{
+    size_t n = 0;
+    for (const struct model *m = work->models; m < work->models + work->n_models; m++) {
+        for (size_t i = 0; i < m->n_verify; i++)
+            add_problem(work, m, &m->verify[i], problems, &n);
+        for (size_t i = 0; i < m->n_cases; i++)
+            if (full || is_first(m, i))
+                add_problem(work, m, &m->cases[i].problem, problems, &n);
+    }
+    return n;
+}
+
+/* ---- Records of checks ---- */
+
+/* Returns true for a check of --case and --dtype. That a kernel cannot run, or ended its
+ * worker, is recorded whatever they are. */
+static bool is_selected(struct work *work, const char *id)
+{
+    static const char *const always[] = { "unsupported", "ended", "loaded", "lanes" };
+    const char *slash = strrchr(id, '/'), *name = slash ? slash + 1 : id;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+        if (strcmp(name, always[i]) != 0)
+            continue;
+        for (size_t c = 0; c < work->cli->cases.n && i > 0; c++)
+            work->matched[c] = true; /* nobody knows what it would have matched */
+        return true;
+    }
+    return work_wants(work, id) && selects_dtype(&work->selected, id);
+}
+
+/* Asked by the engine before it does any work for a check. */
+static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
+{
+    struct work *work = (struct work *)(uintptr_t)asked;
+    (void)backend;
+    return is_selected(work, id) && shard_has(&work->shard, id);
+}
+
+/* Returns the place of a check among those of all shards: by kernel and backend, then one
+ * after the other. */
+static uint64_t place_of(struct verify *verify, const json_t *check)
+{
+    enum { RESULTS = 65536 }; /* of a kernel on a backend */
+    const struct selection *selected = &verify->work.selected;
+    const enum posenc_kernel kernel = posenc_kernel_find(record_text(check, "kernel"));
+    size_t backend = 0;
+    while (backend < selected->n &&
+           strcmp(selected->backends[backend]->name, record_text(check, "backend")) != 0)
+        backend++;
+    const uint64_t pair = (uint64_t)kernel * BACKENDS_MAX + backend;
+    verify->place = verify->place / RESULTS == pair ? verify->place + 1 : pair * RESULTS;
+    return verify->place;
+}
+
+static bool has_status(const json_t *check, enum conf_status status)
+{
+    return strcmp(record_text(check, "status"), conf_status_name[status]) == 0;
+}
+
+static void take_check(void *user, json_t *check)
+{
+    struct verify *verify = user;
+    struct work *work = &verify->work;
+    const char *id = record_text(check, "case");
+    if (!is_selected(work, id))
+        return;
+    const uint64_t place = place_of(verify, check);
+    if (has_status(check, CONF_ELSEWHERE)) {
+        work->elsewhere = true;
+        return;
+    }
+    const bool failed = has_status(check, CONF_FAIL) || has_status(check, CONF_CRASH) ||
+                        has_status(check, CONF_WEAK);
+    verify->n_failed += failed;
+    verify->n_judged += failed || has_status(check, CONF_PASS);
+    snprintf(verify->doing, sizeof verify->doing, "%s %s", record_text(check, "backend"), id);
+    if (work->cli->update_budgets && json_object_get(check, "range") &&
+        json_array_append_new(verify->for_budgets, json_copy(check)) != 0)
+        abort(); /* rather than keep a limit that is too high */
+    json_object_del(check, "range");
+    work_append(work, json_incref(check), place);
+}
+
+static void show_progress(void *user, size_t done, size_t total)
+{
+    struct verify *verify = user;
+    const struct progress now = { .what = "verify",
+                                  .unit = "kernels on backends",
+                                  .done = (double)done,
+                                  .total = total,
+                                  .notes = verify->notes,
+                                  .where = verify->doing };
+    if (verify->n_failed > 0)
+        snprintf(verify->notes, sizeof verify->notes, ", %zu FAILED", verify->n_failed);
+    progress(&now);
+}
+
+/* ---- The ratchet of error limits ---- */
+
+static struct conf_result budget_result(const json_t *check, const struct selection *selected)
+{
+    struct conf_result r = { .status = has_status(check, CONF_PASS) ? CONF_PASS : CONF_FAIL,
+                             .kernel = posenc_kernel_find(record_text(check, "kernel")),
+                             .profile = record_text(check, "numerics"),
+                             .range = record_text(check, "range"),
+                             .metric = record_text(check, "error.metric"),
+                             .max = record_value(check, "error.max", (double)NAN) };
+    snprintf(r.worst_at, sizeof r.worst_at, "%s", record_text(check, "error.worst_at"));
+    for (size_t i = 0; i < selected->n; i++)
+        if (strcmp(selected->backends[i]->name, record_text(check, "backend")) == 0)
+            r.backend = selected->backends[i];
+    return r;
+}
+
+static int lower_budgets(const struct verify *verify)
+{
+    const struct cli *cli = verify->work.cli;
+    const size_t n = json_array_size(verify->for_budgets);
+    struct conf_result *results = calloc(n + 1, sizeof *results);
     char error[512];
-    int lowered = budgets_update(work->cli->budgets, work->kept, work->n_kept, error);
+    if (!results)
+        return work_refuse_memory(&verify->work);
+    for (size_t i = 0; i < n; i++)
+        results[i] =
+            budget_result(json_array_get(verify->for_budgets, i), &verify->work.selected);
+    const int lowered = budgets_update(cli->budgets, results, n, error);
+    free(results);
     if (lowered < 0)
-        return cli_refuse(work->cli, "--budgets", work->cli->budgets, "%s", error);
-    text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, work->cli->budgets);
+        return cli_refuse(cli, "--budgets", cli->budgets, "%s", error);
+    text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->budgets);
     return EXIT_FINE;
+}
+
+/* ---- The command ---- */
+
+static void run_checks(struct verify *verify, const struct conf_options *options)
+{
+    struct work *work = &verify->work;
+    const int64_t jobs = work->cli->jobs;
+    const struct checks checks = { .backends = work->selected.backends,
+                                   .n_backends = work->selected.n,
+                                   .options = options,
+                                   .rerun = verify->rerun,
+                                   .at_once = jobs != INT64_MIN ? (size_t)jobs : 0,
+                                   .limit_s = work->cli->limit,
+                                   .take = take_check,
+                                   .progress = show_progress,
+                                   .user = verify };
+    checks_run(&checks);
+    work_end_if_interrupted(work);
+    progress_clear();
+}
+
+static int verify_all(struct verify *verify)
+{
+    struct work *work = &verify->work;
+    const struct cli *cli = work->cli;
+    const size_t n_problems = 2 * work->n_models * MODEL_MAX_CASES * N_DTYPES;
+    struct problem *problems = calloc(n_problems + 1, sizeof *problems);
+    struct presets presets = { .n = 0 };
+    struct conf_options options = { .full = cli->full || cli->exhaustive,
+                                    .exhaustive = cli->exhaustive,
+                                    .suite = cli->problem ? "problem" : cli->suite,
+                                    .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
+                                    .budget_s = share_of_budget(work),
+                                    .problem = problems,
+                                    .only = cli->problem ? &work->line.problem : NULL,
+                                    .vectors = work->vectors.n > 0 ? &work->vectors : NULL,
+                                    /* a single pattern spares work; wants_check() knows all */
+                                    .case_glob = cli->cases.n == 1 ? cli->cases.item[0] : NULL,
+                                    .wants = wants_check,
+                                    .asked = work };
+    const bool with_presets = options.full && work->n_models == 0 && !cli->problem;
+    if (!problems || (with_presets && !presets_load(&presets))) {
+        free(problems);
+        return work_refuse_memory(work);
+    }
+    options.n_problems = model_problems(work, options.full, problems);
+    options.presets = presets.problems;
+    options.n_presets = presets.n;
+    memcpy(options.kernels, work->selected.kernels, sizeof options.kernels);
+    run_checks(verify, &options);
+    free(problems);
+    presets_free(&presets);
+    return work_check_patterns(work);
 }
 
 int command_verify(struct cli *cli)
 {
-    struct work work = { 0 };
+    struct verify verify = { .for_budgets = json_array() };
+    struct work *work = &verify.work;
     if (cli->verbose)
         return verify_in_depth(cli);
     if (check_arguments(cli) != EXIT_FINE ||
-        work_begin(&work, cli, BY_VERIFY, true, true) != EXIT_FINE)
+        work_begin(work, cli, BY_VERIFY, true, true) != EXIT_FINE)
         return EXIT_USAGE;
-    if (read_budgets(&work) != EXIT_FINE) {
-        work_give_up(&work);
-        return EXIT_USAGE;
+    int status = read_budgets(work);
+    if (status == EXIT_FINE) {
+        narrow_to_models(work);
+        note_rerun(&verify);
+        status = verify_all(&verify);
     }
-    narrow_to_models(&work);
-    struct conf_options options = { .full = cli->full || cli->exhaustive,
-                                    .exhaustive = cli->exhaustive,
-                                    .suite = cli->suite,
-                                    .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                                    .budget_s = share_of_budget(&work) };
-    int status = work_verify(&work, &options);
-    if (status == EXIT_FINE)
-        status = work_check_patterns(&work);
     if (status != EXIT_FINE) {
-        work_give_up(&work);
+        work_give_up(work);
         return status;
     }
-    const size_t judged = work.n_judged + work.elsewhere, failed = work.n_failed;
-    if (cli->update_budgets && failed == 0)
-        status = lower_budgets(&work);
-    int ended = work_end(&work, true);
-    if (ended != EXIT_FINE || status != EXIT_FINE)
+    const bool judged = verify.n_judged > 0 || work->elsewhere;
+    if (cli->update_budgets && verify.n_failed == 0)
+        status = lower_budgets(&verify);
+    json_decref(verify.for_budgets);
+    if (work_end(work, true) != EXIT_FINE || status != EXIT_FINE)
         return EXIT_USAGE;
-    return failed > 0 ? EXIT_CONFORMANCE : judged > 0 ? EXIT_FINE : EXIT_NOTHING;
+    return verify.n_failed > 0 ? EXIT_CONFORMANCE : judged ? EXIT_FINE : EXIT_NOTHING;
 }

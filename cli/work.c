@@ -4,7 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
-#include "apart.h"
+#include "worker.h"
 #include "data.h"
 #include "emit.h"
 #include "models.h"
@@ -110,13 +110,7 @@ int work_open(struct work *work, unsigned command, bool with_vectors)
     return EXIT_FINE;
 }
 
-void work_give_up(struct work *work)
-{
-    outputs_discard(&work->outputs);
-    work_free(work);
-}
-
-void work_free(struct work *work)
+static void work_free(struct work *work)
 {
     arena_free(&work->arena);
     char error[RECORDS_ERROR];
@@ -125,12 +119,15 @@ void work_free(struct work *work)
         (void)records_close(&work->records, error);
     vectors_free(&work->vectors);
     work_free_models(work);
-    free(work->timing_places);
-    free(work->kept);
-    unfit_free(&work->unfit);
     json_decref(work->noise);
     json_decref(work->compare);
     *work = (struct work){ 0 };
+}
+
+void work_give_up(struct work *work)
+{
+    outputs_discard(&work->outputs);
+    work_free(work);
 }
 
 int work_end(struct work *work, bool complete)
@@ -162,6 +159,6 @@ void work_end_if_interrupted(struct work *work)
         if (!work->cli->tune) /* posenc tune writes nothing then */
             fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);
-        apart_exit(EXIT_SIGNAL + number);
+        worker_exit(EXIT_SIGNAL + number);
     }
 }

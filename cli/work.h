@@ -16,7 +16,6 @@
 #include "problem.h"
 #include "select.h"
 #include "shard.h"
-#include "unfit.h"
 
 struct work {
     struct cli *cli;
@@ -25,6 +24,7 @@ struct work {
     const struct format *formats; /* of --out; NULL: record_formats */
     struct records records;
     struct shard shard;       /* the share that is this run's */
+    bool elsewhere;           /* something is another shard's */
     struct problem_line line; /* of --problem */
     struct arena arena;
     struct vectors vectors;
@@ -32,26 +32,7 @@ struct work {
     struct model *models;
     struct noise_watch watch, timing; /* since the run began; since its timings did */
     json_t *noise;                    /* of the timings, once they have ended */
-    json_t *compare;     /* the two builds that are compared, for the header; or NULL */
-    char selection[512]; /* --plugin and --model as given, for lines that rerun a case */
-
-    size_t n_judged, n_failed, n_skipped; /* conformance results so far */
-    size_t n_timed;                       /* or refused */
-    struct progress progress;             /* of a timing: these shapes */
-    const struct bench_case *timing_cases;
-    size_t *timing_places;                 /* of these among the cases of all shards */
-    size_t n_contenders, progress_results; /* backends timed on each; results so far */
-    char doing[160], notes[64];            /* in the progress of checks */
-    bool timed;                            /* at least one */
-    struct unfit unfit;                    /* what is not: it crashed, or was wrong */
-    enum bench_outcome worst;
-    size_t n_kept;
-    struct conf_result *kept; /* verify --update-budgets needs them all */
-    uint64_t place;           /* of the last check among all those of all shards */
-    bool elsewhere;           /* some are another shard's */
-    struct list globs;        /* the patterns of --case, or of --dtype where there is none */
-    char dtype_glob[N_DTYPES][16];
-    size_t glob;            /* which of them is running */
+    json_t *compare;        /* the two builds that are compared, for the header; or NULL */
     bool matched[LIST_MAX]; /* patterns of --case that an id matched */
 };
 
@@ -69,9 +50,6 @@ int work_open(struct work *work, unsigned command, bool with_vectors);
 int work_models(struct work *work, const char *const *names, size_t n);
 void work_free_models(struct work *work);
 
-/* Runs the engine; EXIT_FINE also when something failed: see n_failed. */
-int work_verify(struct work *work, const struct conf_options *options);
-
 /* Refuses a kernel that was named and that no model named beside it calls, or no backend has; and
  * backends that have none of what a problem or models call. */
 int work_check_kernels(const struct work *work);
@@ -80,29 +58,19 @@ int work_check_kernels(const struct work *work);
  * others, and a kernel that they lack says nothing about them. */
 void work_keep_to_plugins(struct work *work);
 
-/* Whether --case asks for the case of that id, and for how many of these. */
+/* Whether --case asks for the case of that id. */
 bool work_wants(struct work *work, const char *id);
-size_t work_count_wanted(struct work *work, const struct bench_case *cases, size_t n);
 
 /* Refuses --case where no pattern matched anything that was selected, and says which one did not
  * where others did; at the end, since only the engine knows its ids.  EXIT_FINE or EXIT_USAGE. */
 int work_check_patterns(const struct work *work);
 
-/* Times `n` cases on the backends that run here, those that match --case; told, EXIT_NOTHING
- * where nothing is timed. */
-int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s);
-/* Times what a call costs before its kernel, where that kernel and the backend that serves it are
- * selected. */
-void work_overhead(struct work *work);
 /* The problem of --problem; malloc'ed. */
 size_t work_problem_case(const struct work *work, struct bench_case **cases);
 /* The cases of the models; malloc'ed. */
 size_t work_model_cases(const struct work *work, struct bench_case **cases);
 /* One shape in each level of memory; malloc'ed. */
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases);
-/* The cases of --tune; malloc'ed. */
-size_t work_tuning_cases(const struct work *work, struct bench_case **cases);
-
 /* A result into the records, by its place among those of all shards. */
 void work_append(struct work *work, json_t *record, uint64_t place);
 
@@ -114,9 +82,15 @@ void work_end_if_interrupted(struct work *work);
 int work_refuse_memory(const struct work *work);
 /* Ends without a result: what was begun is removed, everything freed. */
 void work_give_up(struct work *work);
-void work_free(struct work *work);
+
+/* posenc verify -v: prints the parameters of one case or problem, each backend's numbers beside
+ * the reference, and the verdicts. EXIT_FINE, EXIT_CONFORMANCE if a verdict is a failure, or
+ * EXIT_USAGE after a message. */
+int verify_in_depth(struct cli *cli);
 
 /* NULL, or why nothing is timed here: it was not built in, or the CPU is emulated. */
 const char *work_no_timing(void);
+/* Reports that; returns EXIT_NOTHING. */
+int work_refuse_timing(const struct cli *cli);
 
 #endif

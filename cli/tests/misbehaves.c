@@ -19,6 +19,7 @@
 
 static void ends(void) { exit(0); }
 static void ends_at_once(void) { _exit(0); }
+static void ends_as_if_done(void) { exit(42); } /* the status of a worker that finished */
 static void aborts(void) { abort(); }
 static void ends_its_thread(void) { pthread_exit(NULL); }
 static void stops(void) { raise(SIGSTOP); }
@@ -77,6 +78,22 @@ static void closes_all_files(void)
         close(file);
 }
 
+static void goes_deaf(void)
+{
+    closes_all_files();
+    runs_on();
+}
+
+static void kills_its_group(void) { kill(0, SIGKILL); }
+
+/* Writes lines that are no messages where results go. */
+static void scribbles(void)
+{
+    static const char lines[] = "no result\n{\"t\":\"check\",\"status\":\"fail\"}\n[1]\n";
+    for (int file = 3; file < 64; file++)
+        (void)!write(file, lines, sizeof lines - 1);
+}
+
 static void writes_to_null(void)
 {
     volatile int *volatile nowhere = NULL;
@@ -89,6 +106,7 @@ static const struct misdeed {
 } misdeeds[] = {
     { "exit", ends },
     { "quick_exit", ends_at_once },
+    { "done", ends_as_if_done },
     { "abort", aborts },
     { "thread_exit", ends_its_thread },
     { "stop", stops },
@@ -102,6 +120,9 @@ static const struct misdeed {
     { "close", closes_all_files },
     { "fault", writes_to_null },
     { "sigpipe", breaks_a_pipe },
+    { "deaf", goes_deaf },
+    { "group", kills_its_group },
+    { "scribble", scribbles },
 };
 
 /* The name of this file, as it was opened. */
