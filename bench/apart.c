@@ -1,11 +1,11 @@
 /*
  * The steps of kernels that do two things in one pass.
  *
- *   rope_qk_norm   RMS norm of each head, written here for vectors of 64 bytes, of which the
- *                  compiler makes what the CPU has; then rope_half of the backend, in place
+ *   rope_qk_norm   RMS norm of each head, written here for vectors of 64 bytes, of which the compiler makes
+ *                  what the CPU has; then rope_half of the backend, in place
  *
- * The norm is what an engine would have beside a library of rotations: sixteen sums a vector, four
- * vectors at a time, one pass to sum and one to scale a head that is in the nearest cache by then.
+ * The norm is that of an engine beside a library of rotations: sixteen sums a vector, four vectors at a
+ * time, one pass to sum and one to scale a head that is in the nearest cache by then.
  */
 #include "apart.h"
 
@@ -47,7 +47,7 @@ INLINE float sum_of(const float *x, int64_t n)
     return sum + all[0];
 }
 
-/* One head to the channels of another, or its own. */
+/* Scales one head into the channels of another, or its own. */
 INLINE void scale_head(const float *x, float *out, const float *weight, float offset, float r,
                        int64_t n)
 {
@@ -93,7 +93,7 @@ FOR_AVX2 static void norm_avx2(const struct posenc_rope_qk_norm_args *a) { norm(
 FOR_AVX512 static void norm_avx512(const struct posenc_rope_qk_norm_args *a) { norm(a); }
 #endif
 
-/* The norm for this CPU. */
+/* Runs the norm for this CPU. */
 static void run_norm(const struct posenc_rope_qk_norm_args *a)
 {
 #if defined(__x86_64__)

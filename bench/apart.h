@@ -1,5 +1,5 @@
 /*
- * What a kernel that does two things in one pass is compared with: one after the other.
+ * Kernels that do two things in one pass are compared with the steps, one after the other.
  */
 #ifndef POSENC_APART_H
 #define POSENC_APART_H
@@ -10,7 +10,7 @@
 typedef enum posenc_status apart_steps(const union arguments *args,
                                        const struct posenc_backend *backend);
 
-/* Those of a problem; NULL: its kernel does one thing, or is not stored as f32. */
+/* Returns the steps of a problem; NULL: its kernel does one thing, or is not stored as f32. */
 apart_steps *apart_of(const struct problem *problem);
 
 #endif

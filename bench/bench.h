@@ -1,6 +1,5 @@
 /*
- * The timing harness: cases x backends -> results, with the rooflines and an A/A control in the same
- * rounds.
+ * The timing harness: cases x backends -> results, with rooflines and an A/A control in the same rounds.
  */
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
@@ -10,12 +9,11 @@
 
 struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
-    const char *footprint; /* bench_footprint(problem_working_set(&problem)):
-                              "L1", ... "DRAM" */
+    const char
+        *footprint; /* bench_footprint(problem_working_set(&problem)): "L1", ... "DRAM" */
     struct problem problem;
-    /* Of a tuning: bytes up to which a call counts as one of that place, UINT64_MAX for the last;
-     * else 0. */
-    uint64_t most;
+    uint64_t
+        most; /* of a tuning: bytes up to which a call counts as one of that place; else 0 */
 };
 
 /* What became of a backend on a case; the later the worse. */
@@ -32,8 +30,8 @@ struct bench_result {
     const struct bench_case *bench_case;
     const struct posenc_backend *backend;
     enum bench_outcome outcome;
-    const char *refused; /* why there is no number (failed its check, not provided); else NULL.
-                            Lives as long as the call of the sink */
+    const char
+        *refused; /* why there is no number, or NULL; lives as long as the call of the sink */
     int threads, rounds;
     double median_ns, min_ns, ci_level, ci_low, ci_high; /* of one call */
     size_t bytes;                                        /* useful bytes of one call */
@@ -43,13 +41,12 @@ struct bench_result {
         *roofline_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
     double roofline_gbps, roofline_ratio;
     /* What binds: "memory", "conversion", "ports", "latency" or "calls"; NULL: unknown.  The kind of
-     * that roofline, of that loop ("f64 to f32", "table"), or "call". */
-    const char *limit_resource, *limit_kind;
-    const char *limit_variant; /* "avx512"; a backend of a call */
+     * that roofline or loop ("f64 to f32", "table"), or "call"; "avx512", or the backend of a call. */
+    const char *limit_resource, *limit_kind, *limit_variant;
     double limit_gbps, limit_ratio;
-    double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0 unknown */
+    double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0: unknown */
     double vs_apart;     /* and to the steps that its kernel does in one pass; 0: one step */
-    const char *autovec; /* the faster member of that family, vs_autovec is about; or NULL */
+    const char *autovec; /* the faster member of that family, which vs_autovec is about */
     double control_pct;  /* distance of a copy of one backend from itself */
     /* In a contest: posenc_footprint() of the call, and the time of a call in each round. */
     uint64_t footprint;
@@ -59,47 +56,43 @@ typedef void bench_sink(void *user, const struct bench_result *result);
 
 struct bench_options {
     bool full; /* more rounds, all footprints */
-    /* Find the fastest backend of each case and time nothing beside it: a backend that cannot be
-     * the fastest is rejected after a few calls. Outputs are checked in the first two cases of each
-     * kernel and type; later ones are of more bytes. */
+    /* Find the fastest backend of each case and time nothing beside it (contest.c). */
     bool contest;
     int threads;
-    double budget_s; /* stop adding rounds after this; 0: the default of the mode */
+    double budget_s; /* adds no more rounds after this; 0: the default of the mode */
     uint64_t seed;
-    /* NULL, or asked between rounds with the sink's `user`: true ends the run.  The case that
-     * is being timed is then left out. */
+    /* NULL, or asked between rounds with the sink's `user`: true ends the run without the present case. */
     bool (*stop)(void *user);
-    /* Likewise: NULL, or told before calls of a backend on a case, and, with no backend, after them;
-     * and NULL, or asked why a backend that has the kernel is not to be called, as one that is
-     * wrong: NULL, it is. */
+    /* NULL, or is told which backend is called on a case, and NULL after the calls. */
     void (*watch)(void *user, const struct bench_case *bench_case,
                   const struct posenc_backend *backend);
+    /* NULL, or returns why a backend that has the kernel is not to be called; NULL: it is. */
     const char *(*unfit)(void *user, const struct bench_case *bench_case,
                          const struct posenc_backend *backend);
 };
+
 enum { BENCH_DTYPES = POSENC_BF16 + 1 };
-/* The footprint cases of the kernels that are set (none: all), stored as the types that are set
- * (none: f32), L1 16 KiB, L2 512 KiB (less where the cache is smaller), L3 16 MiB, DRAM 256
- * MiB; not full: L2 and DRAM, profile hf_f32 in L2 only.  Returns how many; *cases is
- * malloc'ed. */
+
+/* Makes the footprint cases of the kernels that are set (none: all), in the dtypes that are set (none:
+ * f32): L1 16 KiB, L2 512 KiB (less if the cache is smaller), L3 16 MiB, DRAM 256 MiB; not full: L2 and
+ * DRAM, profile hf_f32 in L2 only.  Returns how many; *cases is malloc'ed. */
 size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
 const char *bench_footprint(size_t bytes);
 bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
-/* The cases of a tuning: of each kernel and type that is set (none: all) one in each level of
- * memory, nearest first. Memory is taken at twice the last cache, 64 to 128 MiB, which is enough to
- * be beyond it and is made in a fraction of a second; where the cache is larger than that there is
- * no such level. Returns how many; *cases is malloc'ed. */
+/* Makes the cases of a tuning: for each kernel and dtype that is set (none: all) one in each level of
+ * memory, nearest first.  Memory is taken at twice the last cache, 64 to 128 MiB, which is made in a
+ * fraction of a second; a larger cache has no such level.  Returns how many; *cases is malloc'ed. */
 size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
                           const bool dtypes[BENCH_DTYPES], struct bench_case **cases);
 
-/* Seconds after which a run adds no more rounds: those of the options, or of the mode. */
+/* Returns the seconds after which a run adds no more rounds: those of the options, or of the mode. */
 double bench_budget(const struct bench_options *options);
 
-/* 0, or -1 with a reason in `error` (256 bytes).  Nothing is timed under an emulator
- * (emulation.h): that is a reason, too. */
+/* Times all cases.  Returns 0, or -1 with a reason in `error` (256 bytes), such as an emulator, under
+ * which nothing is timed. */
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);

@@ -19,13 +19,13 @@ struct check {
     double *want[OUTPUTS], *mass[OUTPUTS]; /* [n_rows, width] */
 };
 
-/* The first row, the last one, and random ones between. */
+/* Chooses the first row, the last one, and random ones between. */
 static void choose_rows(struct check *check, int o, uint64_t seed)
 {
-    int64_t total = check->call->outputs[o].rows;
+    const int64_t total = check->call->outputs[o].rows;
     check->n_rows[o] = total < ORACLE_ROWS ? (int)total : ORACLE_ROWS;
     for (int i = 0; i < check->n_rows[o]; i++) {
-        uint64_t any = mix64(seed + (uint64_t)o, (uint64_t)i) % (uint64_t)total;
+        const uint64_t any = mix64(seed + (uint64_t)o, (uint64_t)i) % (uint64_t)total;
         check->rows[o][i] = total <= ORACLE_ROWS ? i : (int64_t)any;
     }
     if (total > ORACLE_ROWS) {
@@ -34,37 +34,41 @@ static void choose_rows(struct check *check, int o, uint64_t seed)
     }
 }
 
+/* Asks the oracle for the chosen rows of an output.  Returns false when memory runs out. */
+static bool fill_rows(struct check *check, struct oracle *oracle, int o, uint64_t seed)
+{
+    choose_rows(check, o, seed);
+    const size_t width = (size_t)check->call->outputs[o].width,
+                 n = (size_t)check->n_rows[o] * width;
+    check->want[o] = malloc((n + 1) * sizeof(double));
+    check->mass[o] = malloc((n + 1) * sizeof(double));
+    if (!check->want[o] || !check->mass[o])
+        return false;
+    for (size_t i = 0; i < (size_t)check->n_rows[o]; i++)
+        oracle_row(oracle, o, check->rows[o][i], check->want[o] + i * width,
+                   check->mass[o] + i * width);
+    return true;
+}
+
 struct check *check_create(const struct call *call, uint64_t seed)
 {
     struct check *check = calloc(1, sizeof *check);
     struct oracle *oracle = oracle_create(call);
-    if (!check || !oracle)
-        goto fail;
-    check->call = call;
-    for (int o = 0; o < call->n_outputs; o++) {
-        choose_rows(check, o, seed);
-        size_t width = (size_t)call->outputs[o].width, n = (size_t)check->n_rows[o] * width;
-        check->want[o] = malloc((n + 1) * sizeof(double));
-        check->mass[o] = malloc((n + 1) * sizeof(double));
-        if (!check->want[o] || !check->mass[o])
-            goto fail;
-        for (size_t i = 0; i < (size_t)check->n_rows[o]; i++)
-            oracle_row(oracle, o, check->rows[o][i], check->want[o] + i * width,
-                       check->mass[o] + i * width);
-    }
+    bool fine = check && oracle;
+    if (check)
+        check->call = call;
+    for (int o = 0; fine && o < call->n_outputs; o++)
+        fine = fill_rows(check, oracle, o, seed);
     oracle_destroy(oracle);
-    return check;
-fail:
-    oracle_destroy(oracle);
+    if (fine)
+        return check;
     check_destroy(check);
     return NULL;
 }
 
 void check_destroy(struct check *check)
 {
-    if (!check)
-        return;
-    for (int o = 0; o < OUTPUTS; o++) {
+    for (int o = 0; check && o < OUTPUTS; o++) {
         free(check->reference[o]);
         free(check->want[o]);
         free(check->mass[o]);
@@ -78,7 +82,7 @@ static struct tally tally_of(const struct call *call)
                                        .profile = profile_name(&call->problem) } };
 }
 
-/* The verdict on a comparison, and its reason. */
+/* Ends a comparison.  Returns its verdict, and the reason if it failed. */
 static bool is_right(struct comparison *c, const char *beside, char *reason, size_t size)
 {
     compare_end(c);
@@ -96,32 +100,12 @@ bool check_rows(const struct check *check, const struct posenc_backend *backend,
     compare_begin(&c, &t);
     compare_next(&c, check->call, backend, -1);
     for (int o = 0; o < check->call->n_outputs; o++) {
-        int64_t width = check->call->outputs[o].width;
+        const int64_t width = check->call->outputs[o].width;
         for (int k = 0; k < check->n_rows[o]; k++)
             compare_values(&c, o, check->rows[o][k], 0, width, check->want[o] + k * width,
                            check->mass[o] + k * width);
     }
     return is_right(&c, "", reason, size);
-}
-
-static bool full_check(const struct check *check, const struct posenc_backend *backend,
-                       char *reason, size_t size)
-{
-    struct comparison c, scalar;
-    struct tally t = tally_of(check->call);
-    compare_begin(&c, &t);
-    compare_begin(&scalar, &t);
-    compare_peer_next(&c, &scalar, check->call, backend, check->scalar);
-    for (int o = 0; o < check->call->n_outputs; o++) {
-        const struct output *out = &check->call->outputs[o];
-        for (int64_t r = 0; r < out->rows; r++)
-            compare_peer_row(&c, &scalar, o, r, check->reference[o] + r * out->width);
-    }
-    bool family = strcmp(backend->family, check->scalar->family) == 0;
-    return is_right(&c,
-                    family ? "; wanted is what scalar, of its family, has"
-                           : "; wanted is what scalar has",
-                    reason, size);
 }
 
 bool check_reference(struct check *check, const struct posenc_backend *scalar, char *reason,
@@ -132,7 +116,7 @@ bool check_reference(struct check *check, const struct posenc_backend *scalar, c
         return false;
     for (int o = 0; o < check->call->n_outputs; o++) {
         const struct output *out = &check->call->outputs[o];
-        size_t row = (size_t)out->width * sizeof(float);
+        const size_t row = (size_t)out->width * sizeof(float);
         free(check->reference[o]);
         check->reference[o] = malloc((size_t)out->rows * row + 1);
         if (!check->reference[o]) {
@@ -148,5 +132,21 @@ bool check_reference(struct check *check, const struct posenc_backend *scalar, c
 bool check_output(const struct check *check, const struct posenc_backend *backend, char *reason,
                   size_t size)
 {
-    return check_rows(check, backend, reason, size) && full_check(check, backend, reason, size);
+    struct comparison c, scalar;
+    struct tally t = tally_of(check->call);
+    if (!check_rows(check, backend, reason, size))
+        return false;
+    compare_begin(&c, &t);
+    compare_begin(&scalar, &t);
+    compare_peer_next(&c, &scalar, check->call, backend, check->scalar);
+    for (int o = 0; o < check->call->n_outputs; o++) {
+        const struct output *out = &check->call->outputs[o];
+        for (int64_t r = 0; r < out->rows; r++)
+            compare_peer_row(&c, &scalar, o, r, check->reference[o] + r * out->width);
+    }
+    const bool family = strcmp(backend->family, check->scalar->family) == 0;
+    return is_right(&c,
+                    family ? "; wanted is what scalar, of its family, has"
+                           : "; wanted is what scalar has",
+                    reason, size);
 }

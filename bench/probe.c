@@ -1,10 +1,10 @@
 /*
- * Loops that show what a core does; see probe.h.
+ * Loops that show what a core does.
  *
  * The chain adds a register to another one.  Adding a constant would not do: newer Intel cores do that
- * where registers are renamed, in no cycle (Fog, The microarchitecture of Intel, AMD and VIA CPUs,
- * Golden Cove).  The 512-bit loop is of multiply-adds on zeros: a core lowers its frequency for the kind of
- * instruction, not for its numbers (Intel 64 and IA-32 Architectures Optimization Reference Manual, 2.6.3).
+ * where registers are renamed, in no cycle (Fog, The microarchitecture of Intel, AMD and VIA CPUs, Golden
+ * Cove).  The 512-bit loop multiplies and adds zeros: a core lowers its frequency for the kind of
+ * instruction, not for its numbers (Intel Optimization Reference Manual, 2.6.3).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "probe.h"
@@ -25,9 +25,7 @@ enum { SLICES = 150, ADDITIONS = 64, DENORMALS = 2048 };
 
 #if defined(__x86_64__)
 #define CHAIN ".rept 64\n\tadd %1, %0\n\t.endr"
-#elif defined(__aarch64__)
-#define CHAIN ".rept 64\n\tadd %0, %0, %1\n\t.endr"
-#elif defined(__riscv) && __riscv_xlen == 64
+#elif defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64)
 #define CHAIN ".rept 64\n\tadd %0, %0, %1\n\t.endr"
 #endif
 
@@ -36,7 +34,7 @@ enum { SLICES = 150, ADDITIONS = 64, DENORMALS = 2048 };
 static double chain_seconds(long times)
 {
     uint64_t sum = 1, step = 3;
-    double begin = clock_now();
+    const double begin = clock_now();
     for (long i = 0; i < times; i++)
         __asm__ volatile(CHAIN : "+r"(sum) : "r"(step) : "cc");
     return clock_now() - begin;
@@ -47,8 +45,8 @@ double probe_ghz(double seconds)
     long times = 16;
     double took;
     while ((took = chain_seconds(times)) < 0.5 * seconds) {
-        double more = took > 0.0 ? seconds / took : 16.0;
-        times = (long)((double)times * (more < 2.0 ? 2.0 : more > 16.0 ? 16.0 : more));
+        const double more = took > 0.0 ? seconds / took : 16.0;
+        times = (long)((double)times * fmin(fmax(more, 2.0), 16.0));
     }
     return 1e-9 * ADDITIONS * (double)times / took;
 }
@@ -63,11 +61,10 @@ double probe_ghz(double seconds)
 
 #endif
 
-#if defined(__x86_64__)
-
-/* False where there are no such instructions. */
+/* Runs 512-bit arithmetic.  Returns false if there are no such instructions. */
 static bool run_vectors(double seconds)
 {
+#if defined(__x86_64__)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx512f"))
         return false;
@@ -82,29 +79,17 @@ static bool run_vectors(double seconds)
                                  : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
                                    "xmm7", "xmm8");
     return true;
-}
-
 #else
-
-static bool run_vectors(double seconds)
-{
     (void)seconds;
     return false;
-}
-
 #endif
-
-static void rest(double seconds)
-{
-    struct timespec t = { 0, (long)(1e9 * seconds) };
-    nanosleep(&t, NULL);
 }
 
-/* The first slices after a sleep: their shares of the median of the last third. */
+/* Times the first slices after a sleep, as shares of the median of the last third. */
 static void watch_waking(double *first, double *settled_s)
 {
     double ghz[SLICES], at[SLICES];
-    rest(sleep_s);
+    nanosleep(&(struct timespec){ 0, (long)(1e9 * sleep_s) }, NULL);
     double begin = clock_now();
     size_t n = 0;
     for (; n < SLICES && clock_now() - begin < watch_s; n++) {
@@ -180,7 +165,8 @@ void probe_gaps(double seconds, struct probe_gaps *gaps)
 
 /* ---- Denormals ---- */
 
-/* The result is written, so that it is not left out; volatile, so that it is not done at once. */
+/* Times multiplications.  Results are written, so that they are not left out; the factor is volatile, so
+ * that they are not done at compile time. */
 static double multiply_seconds(float factor, float *numbers)
 {
     for (int i = 0; i < DENORMALS; i++)
@@ -193,18 +179,19 @@ static double multiply_seconds(float factor, float *numbers)
     return clock_now() - begin;
 }
 
-static void flushing(struct probe_denormals *d)
+/* Reads the register that decides whether denormals are replaced by zero: FTZ and DAZ, or FZ. */
+static void read_flushing(struct probe_denormals *d)
 {
 #if defined(__x86_64__)
     d->told = true;
-    d->flushed = (_mm_getcsr() & 0x8040) != 0; /* FTZ, DAZ */
+    d->flushed = (_mm_getcsr() & 0x8040) != 0;
 #elif defined(__aarch64__)
     uint64_t fpcr;
     __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
     d->told = true;
-    d->flushed = (fpcr >> 24 & 1) != 0; /* FZ */
+    d->flushed = (fpcr >> 24 & 1) != 0;
 #else
-    d->told = d->flushed = false;
+    (void)d;
 #endif
 }
 
@@ -214,7 +201,7 @@ struct probe_denormals probe_denormals(void)
     static float numbers[DENORMALS];
     struct probe_denormals d = { false, false, 0.0 };
     double normal[TIMES], denormal[TIMES];
-    flushing(&d);
+    read_flushing(&d);
     for (int i = 0; i < TIMES; i++) {
         normal[i] = multiply_seconds(0x1p-20f, numbers);
         denormal[i] = multiply_seconds(0x1p-40f, numbers);

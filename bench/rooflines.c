@@ -1,8 +1,7 @@
 /*
- * The rooflines of memory; conversions and lower-bound loops are those of bench/loops.  Variants of a roofline: plain
- * loops, software prefetch 4 KiB ahead, non-temporal stores; by the compiler, with AVX2, AVX-512, NEON,
- * SVE or RVV; and libc's memset and memcpy.  Which one is best differs by footprint and by CPU, so all
- * are timed and the best counts.
+ * Rooflines of memory, in variants: plain loops, software prefetch 4 KiB ahead, non-temporal stores; by the
+ * compiler, with AVX2, AVX-512, NEON, SVE or RVV; and libc's memset and memcpy.  Footprint and CPU decide
+ * which one is best, so all are timed and the best counts.
  */
 #include "rooflines.h"
 #include <posenc.h>
@@ -64,7 +63,7 @@ enum resource roofline_resource(enum roofline_kind kind)
     return kind == BOUND_chain ? RESOURCE_LATENCY : RESOURCE_PORTS;
 }
 
-/* What the store roofline writes.  Its four bytes are equal, so memset writes the same number. */
+/* The store roofline writes this number, whose four bytes are equal, so that memset writes it, too. */
 static const float ROOFLINE_CONSTANT = 0x1.7e7e7ep-1f; /* bits 0x3f3f3f3f */
 enum { ROOFLINE_BYTE = 0x3f };
 
@@ -85,7 +84,7 @@ static inline float element(enum roofline_kind kind, const float *src, const flo
 
 /* ---- In plain C, whatever the compiler makes of it ---- */
 
-/* Of one pointer only: with two the compiler must expect an overlap and keeps to scalars. */
+/* Takes one pointer only: with two the compiler must expect an overlap and keeps to scalars. */
 static void c_in_place(float *dst, const float *src, const float *add, size_t n)
 {
     (void)src;
@@ -125,8 +124,7 @@ static void libc_copy(float *dst, const float *src, const float *add, size_t n)
 enum access { PLAIN, PREFETCHED, NON_TEMPORAL };
 enum { AHEAD_BYTES = 4096 };
 
-/* A prefetch may name any address; arithmetic on integers, as no pointer may leave
- * its array. */
+/* Prefetches any address, by arithmetic on integers, for no pointer may leave its array. */
 static inline __attribute__((always_inline)) void prefetch_ahead(const float *p, bool write)
 {
     const void *ahead = (const void *)((uintptr_t)p + AHEAD_BYTES); /* NOLINT */

@@ -1,10 +1,7 @@
 /*
- * Rooflines: the best this machine does with the same bytes and the same access pattern as a
- * kernel, doing next to no arithmetic.  They run over the tensors of the very call they are the
- * roofline of, in the same rounds, so that pages, caches and clock are the same.
- *
- * And loops that are limits where memory is not: over the same tensors, or a block that stays in the nearest
- * cache, they do what a kernel cannot avoid.
+ * Rooflines: the best this machine does with the same bytes and the same access pattern as a kernel, doing
+ * next to no arithmetic.  They run over the tensors of the very call they belong to, in the same rounds, so
+ * that pages, caches and clock are the same.  Lower-bound loops are listed with them.
  */
 #ifndef POSENC_ROOFLINES_H
 #define POSENC_ROOFLINES_H
@@ -27,7 +24,7 @@ enum roofline_kind {
 };
 extern const char *const roofline_kind_name[ROOFLINE_KIND_COUNT];
 
-/* What binds. */
+/* Resources that bind a row. */
 enum resource {
     RESOURCE_MEMORY,
     RESOURCE_CONVERSION, /* between types of storage and of arithmetic */
@@ -39,9 +36,8 @@ enum resource {
 extern const char *const resource_name[RESOURCE_COUNT];
 enum resource roofline_resource(enum roofline_kind kind);
 
-/* n floats from dst; src and add are read where the kind reads them (in place: src = dst).
- * Only normal, non-zero numbers are written when only such are read: lines of zeros are faster
- * than real ones on some CPUs, and denormals slower. */
+/* Writes n floats from dst; reads src and add if the kind does (in place: src = dst).  Normal, non-zero
+ * numbers give such numbers: lines of zeros are faster than real ones on some CPUs, denormals slower. */
 typedef void roofline_function(float *dst, const float *src, const float *add, size_t n);
 
 struct roofline_variant {
@@ -51,7 +47,7 @@ struct roofline_variant {
     bool (*runs)(void); /* whether this CPU can; NULL: always */
 };
 
-/* All variants of all kinds; NULL past the end. */
+/* Lists all variants of all kinds; NULL past the end. */
 const struct roofline_variant *roofline_variant_at(size_t index);
 
 #endif

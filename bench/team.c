@@ -1,6 +1,6 @@
 /*
- * A team of POSIX threads: a counter says that there is work; members wait for it spinning at
- * first, then asleep (see team.h).
+ * A team of POSIX threads.  A counter says that there is work; members wait for it spinning at first,
+ * then asleep.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "team.h"
@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 enum { SPINS = 20000 };
@@ -22,7 +21,7 @@ struct member {
 struct team {
     int n, started;
     struct member *members;
-    team_work *work; /* NULL: go home */
+    team_work *work; /* NULL: end */
     void *user;
     atomic_uint generation; /* counts pieces of work */
     atomic_int busy;        /* members still at the present one */
@@ -86,8 +85,7 @@ struct team *team_create(int n)
     team->members = calloc((size_t)n, sizeof *team->members);
     for (int i = 1; team->members && i < n; i++) {
         struct member *m = &team->members[i];
-        m->team = team;
-        m->index = i;
+        *m = (struct member){ .team = team, .index = i };
         if (pthread_create(&m->thread, NULL, member_main, m) != 0)
             break;
         team->started++;

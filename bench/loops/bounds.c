@@ -27,7 +27,7 @@ LOOP(f16) { convert(POSENC_F16, dst, src, third, 2 * (int64_t)n); }
 
 LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (int64_t)n); }
 
-/* One that adds to src where there is something: a loop for either. */
+/* Defines a loop that adds to src, if there is src: code for either. */
 #define EITHER(kind, call)                                                                     \
     LOOP(kind)                                                                                 \
     {                                                                                          \
@@ -40,19 +40,18 @@ LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (in
         call;                                                                                  \
     }
 
-/* Four vectors, all read before one is written. */
-SIMD_INLINE void put_with(float *dst, const float *src, int64_t i, vf a, vf b, vf c, vf d)
+/* Writes four vectors that lie `step` floats apart, all read before one is written. */
+SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
+                           vf c, vf d)
 {
-    const int64_t w = vf_lanes();
-
     a = vf_keep(with(src, i, a));
-    b = vf_keep(with(src, i + w, b));
-    c = vf_keep(with(src, i + 2 * w, c));
-    d = vf_keep(with(src, i + 3 * w, d));
+    b = vf_keep(with(src, i + step, b));
+    c = vf_keep(with(src, i + 2 * step, c));
+    d = vf_keep(with(src, i + 3 * step, d));
     vf_store(dst + i, a);
-    vf_store(dst + i + w, b);
-    vf_store(dst + i + 2 * w, c);
-    vf_store(dst + i + 3 * w, d);
+    vf_store(dst + i + step, b);
+    vf_store(dst + i + 2 * step, c);
+    vf_store(dst + i + 3 * step, d);
 }
 
 /* ---- Tables ---- */
@@ -94,7 +93,6 @@ LOOP(angles)
 
 /* ---- Rotations ---- */
 
-/* They have nothing but src.  n floats are as many elements of f32, and two each of 16 bits. */
 #define ONTO(kind, call)                                                                       \
     LOOP(kind)                                                                                 \
     {                                                                                          \
@@ -112,7 +110,7 @@ ONTO(norm, norm(dst, src, (int64_t)n))
 
 /* ---- Biases ---- */
 
-/* The end of a row that does not fill vectors: its last one, some of it once more, or what there is. */
+/* Writes the end of a row that does not fill vectors: its last one, some of it once more, or all. */
 SIMD_INLINE void put_end(float *dst, const float *src, int64_t row, vf last)
 {
     const int64_t w = vf_lanes();
@@ -136,8 +134,8 @@ SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
 
-        put_with(dst, src, i, along_slope(slopes, a), along_slope(slopes, b),
-                 along_slope(slopes, c), along_slope(slopes, d));
+        put_apart(dst, src, i, w, along_slope(slopes, a), along_slope(slopes, b),
+                  along_slope(slopes, c), along_slope(slopes, d));
     }
     for (; i + w <= row; i += w, a = vf_add(a, width))
         vf_store(dst + i, with(src, i, along_slope(slopes, a)));
@@ -155,8 +153,7 @@ static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 #undef EIGHT
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
 
-/* Of a row, as kernels put it, for a slower form would be no limit: those from key j on, bias being that of
- * key j, or all `value`. */
+/* Writes n keys of a row from j on as kernels do: biases from that of key j on, or all `value`. */
 SIMD_INLINE void put_row(enum biases biases, float *dst, const float *src, const float *bias,
                          vf value, int64_t j, int64_t n)
 {
@@ -170,7 +167,7 @@ SIMD_INLINE void put_row(enum biases biases, float *dst, const float *src, const
                        j, n);
 }
 
-/* At the end of a row a line of some hundred, from where a vector begins. */
+/* Writes a line of some hundred at the end of a row, from where a vector begins. */
 enum { RUN_LINE = 112 };
 SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64_t row)
 {
@@ -182,8 +179,8 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
     put_row(ALONG, dst, src, from, value, before, row - before);
 }
 
-/* Rows of either, all of them, from a start that moves on by one.  The compiler is told no more of their
- * number and length than it knows of a kernel's. */
+/* Writes rows from a start that moves on by one.  The asm hides their number and length, as a kernel's are
+ * hidden from the compiler. */
 enum rows { SLOPES, LINES, RUNS };
 SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
 {
@@ -203,8 +200,7 @@ SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row,
     }
 }
 
-/* The least distances of T5's 32 buckets up to 128, and a table of four heads' columns: row r has 4 r + 1 and
- * what follows. */
+/* The least distances of T5's 32 buckets up to 128, and four heads' columns: row r has 4 r + 1 to 4 r + 4. */
 enum { BUCKETS = 32, FARTHEST = 113, HEADS = 4 };
 static const int32_t nearest[BUCKETS + 1] = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,  15,     16,
@@ -257,21 +253,7 @@ SIMD_INLINE void take_columns(struct columns *columns, const float *table, const
     }
 }
 
-/* A vector of each of four rows. */
-SIMD_INLINE void put_heads(float *dst, const float *src, int64_t row, int64_t j, vf a, vf b,
-                           vf c, vf d)
-{
-    a = vf_keep(with(src, j, a));
-    b = vf_keep(with(src, row + j, b));
-    c = vf_keep(with(src, 2 * row + j, c));
-    d = vf_keep(with(src, 3 * row + j, d));
-    vf_store(dst + j, a);
-    vf_store(dst + row + j, b);
-    vf_store(dst + 2 * row + j, c);
-    vf_store(dst + 3 * row + j, d);
-}
-
-/* Rows of four heads, whole vectors of keys.  Two vectors hold a column, or each key's row is fetched. */
+/* Writes rows of four heads in whole vectors of keys.  Two vectors hold a column, or rows are fetched. */
 SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const float *table,
                             const struct columns *columns, const struct bucket_line *line)
 {
@@ -281,7 +263,7 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
     int64_t j = 0;
 
     for (; j < all; j += w)
-        put_heads(dst, src, row, j, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
+        put_apart(dst, src, j, row, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
                   vf_set1(alike[3]));
     for (; j + w <= row; j += w) {
         const int32_t *index = line->row + (POSENC_PLAN_PAD + FARTHEST - row + j);
@@ -295,7 +277,7 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
             c = vf_lookup2(vf_load(r), vf_load(r + w), index);
             d = vf_lookup2(vf_load(s), vf_load(s + w), index);
         }
-        put_heads(dst, src, row, j, a, b, c, d);
+        put_apart(dst, src, j, row, a, b, c, d);
     }
 }
 
@@ -369,14 +351,14 @@ static const int32_t some_columns[160] = { TEN(0),  TEN(10), TEN(20), TEN(30),
 /* Queries of a block, and keys; from one turned row to the next. */
 enum { TERM_QUERIES = 16, TERM_KEYS = 64, TERM_PITCH = TERM_KEYS + 16 };
 
-/* Elements of a row, one for each of the columns that follow. */
+/* Reads elements of a row, one for each of the columns that follow. */
 SIMD_INLINE vf pick(const int32_t *columns)
 {
     return vf_lookup(vf_load(short_line + *columns), columns, *columns);
 }
 
-/* Read key by key as vectors of queries, and from there as vectors of keys. */
-SIMD_INLINE void turn_terms(float *turned)
+/* Reads key by key as vectors of queries, and from there as vectors of keys. */
+SIMD_INLINE void transpose_terms(float *turned)
 {
     const int64_t w = vf_lanes();
     _Alignas(64) float keys[TERM_KEYS * TERM_QUERIES + TERM_KEYS];
@@ -400,7 +382,7 @@ SIMD_INLINE void turn_terms(float *turned)
     }
 }
 
-/* Those of a vector of keys, as i counts them query by query. */
+/* Returns the terms of a vector of keys; i counts query by query. */
 SIMD_INLINE vf term(bool c2p, bool p2c, const float *turned, int64_t i)
 {
     const int64_t r = i / TERM_KEYS, k = i % TERM_KEYS;
@@ -423,11 +405,11 @@ SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t
 
     for (int64_t block = 0; block + BOUND_STEP <= n; block += BOUND_STEP) {
         if (p2c)
-            turn_terms(turned);
+            transpose_terms(turned);
         for (int64_t i = 0; i < BOUND_STEP; i += 4 * w)
-            put_with(dst + block, src ? src + block : NULL, i, term(c2p, p2c, turned, i),
-                     term(c2p, p2c, turned, i + w), term(c2p, p2c, turned, i + 2 * w),
-                     term(c2p, p2c, turned, i + 3 * w));
+            put_apart(dst + block, src ? src + block : NULL, i, w, term(c2p, p2c, turned, i),
+                      term(c2p, p2c, turned, i + w), term(c2p, p2c, turned, i + 2 * w),
+                      term(c2p, p2c, turned, i + 3 * w));
     }
 }
 
@@ -435,7 +417,7 @@ EITHER(c2p, terms(true, false, dst, src, (int64_t)n))
 EITHER(p2c, terms(false, true, dst, src, (int64_t)n))
 EITHER(both, terms(true, true, dst, src, (int64_t)n))
 
-/* Row r of src has n / rows floats. */
+/* Adds up rows of n / rows floats. */
 SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
 {
     enum { MOST_ROWS = 16 };
@@ -449,7 +431,7 @@ SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
         dst[r] = sum[r];
 }
 
-/* Whole vectors of rows, four of each row's elements at a time: together first, then turned. */
+/* Adds up whole vectors of rows, four elements of each row at a time: together first, then transposed. */
 SIMD_INLINE void sums_turned(int64_t rows, float *dst, const float *src, int64_t n)
 {
     enum { STEPS = 4 };

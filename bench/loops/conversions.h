@@ -1,10 +1,7 @@
 /*
- * Lower-bound loops of conversions: tables are made in f64 and rounded to f32; elements of 16 bits are
+ * Lower-bound loops of conversions, a part of bounds.c: tables are made in f64 and rounded to f32; elements of 16 bits are
  * widened and rounded.
  */
-#ifndef POSENC_BENCH_LOOPS_CONVERSIONS_H
-#define POSENC_BENCH_LOOPS_CONVERSIONS_H
-
 #include "impl/kernels/storage.h"
 
 /* Numbers of a table before they are rounded: eight again and again, for vectors of any length. */
@@ -67,5 +64,3 @@ SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *w
     }
     convert(POSENC_BF16, dst + i, src ? src + i : NULL, wide, n - i);
 }
-
-#endif

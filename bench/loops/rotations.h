@@ -1,15 +1,11 @@
 /*
- * The lower-bound loops of rotations (bounds.h): angles that stay in registers, and nothing to look up.
+ * Lower-bound loops of rotations, a part of bounds.c: angles stay in registers, nothing is looked up.
  */
-#ifndef POSENC_LOOPS_ROTATIONS_H
-#define POSENC_LOOPS_ROTATIONS_H
-
-#include "bounds.h"
 #include "impl/kernels/kernel.h"
 
 enum { TURN_HEAD = 128 };
 
-/* Vectors of the first and of the second elements of pairs. */
+/* Rotates vectors of the first and of the second elements of pairs. */
 SIMD_INLINE void turn_both(vf a, vf b, vf *first, vf *second)
 {
     const vf c = vf_set1(0.8f), s = vf_set1(0.6f);
@@ -18,8 +14,7 @@ SIMD_INLINE void turn_both(vf a, vf b, vf *first, vf *second)
     *second = vf_fma(b, c, vf_mul(a, s));
 }
 
-/* The pairs of elements i and j and of those that follow them, times a factor and a weight where they are
- * `normed`. */
+/* Rotates pairs of elements from i and j on, times a factor and a weight if they are `normed`. */
 SIMD_INLINE void turn_pair(enum posenc_dtype type, bool normed, void *dst, const void *src,
                            int64_t i, int64_t j, vf factor)
 {
@@ -36,7 +31,7 @@ SIMD_INLINE void turn_pair(enum posenc_dtype type, bool normed, void *dst, const
     store_as(type, dst, j, b, w);
 }
 
-/* Two vectors of each half of bf16, as even and odd elements come. */
+/* Rotates two vectors of each half of bf16, as even and odd elements come. */
 SIMD_INLINE void turn_split(uint16_t *dst, const uint16_t *src, int64_t half)
 {
     vf a, b, even, odd;
@@ -49,7 +44,7 @@ SIMD_INLINE void turn_split(uint16_t *dst, const uint16_t *src, int64_t half)
     vf_store_bf16_pairs(dst + half, b, odd);
 }
 
-/* Of heads of 128: halves that lie 4 KiB apart look alike to a load that follows a store. */
+/* Heads have 128 channels: halves 4 KiB apart would look alike to a load that follows a store. */
 SIMD_INLINE void turn_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
 {
     const int64_t w = vf_lanes(), half = TURN_HEAD / 2;
@@ -63,7 +58,7 @@ SIMD_INLINE void turn_as(enum posenc_dtype type, void *dst, const void *src, int
     }
 }
 
-/* A vector of interleaved pairs, from element i on. */
+/* Rotates a vector of interleaved pairs, from element i on. */
 SIMD_INLINE vf turned_pairs(enum posenc_dtype type, const void *src, int64_t i)
 {
     const vf c = vf_set1(0.8f), s = vf_zip_lo(vf_set1(-0.6f), vf_set1(0.6f));
@@ -72,7 +67,7 @@ SIMD_INLINE vf turned_pairs(enum posenc_dtype type, const void *src, int64_t i)
     return vf_fma(both, c, vf_mul(vf_swap_pairs(both), s));
 }
 
-/* Two vectors of them; of bf16 as they come, which swaps nothing. */
+/* Rotates two vectors of them; bf16 as they come, which swaps nothing. */
 SIMD_INLINE void turn_two_vectors(enum posenc_dtype type, void *dst, const void *src, int64_t i)
 {
     const int64_t w = vf_lanes();
@@ -100,7 +95,7 @@ SIMD_INLINE void pairs_as(enum posenc_dtype type, void *dst, const void *src, in
         turn_two_vectors(type, dst, src, i);
 }
 
-/* Squares are added in as many sums as a head of 128 has, and heads are as long as steps. */
+/* Adds squares in as many sums as a head of 128 has; heads are as long as steps. */
 SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
 {
     const int64_t w = vf_lanes(), half = BOUND_STEP / 2;
@@ -122,5 +117,3 @@ SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
             turn_pair(POSENC_F32, true, dst, src, h + i, h + half + i, factor);
     }
 }
-
-#endif

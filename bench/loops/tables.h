@@ -1,13 +1,10 @@
 /*
- * What bare tables are made of: groups of eight rows, as the kernels of profile exact make them, whose anchors,
- * angles and positions are always the same ones.
+ * Lower-bound loops of tables, a part of bounds.c: groups of eight rows, made as the kernels of profile
+ * exact make them, with anchors, angles and positions that are always the same.
  */
-#ifndef POSENC_LOOPS_TABLES_H
-#define POSENC_LOOPS_TABLES_H
-
 #include "impl/kernels/sincos.h"
 
-/* Onto what lies at src + i, where there is something. */
+/* Adds what lies at src + i, if there is src. */
 SIMD_INLINE vf with(const float *src, int64_t i, vf value)
 {
     return src ? vf_add(vf_load(src + i), value) : value;
@@ -20,9 +17,9 @@ SIMD_INLINE vf with(const float *src, int64_t i, vf value)
     {                                                                                          \
         EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x))             \
     }
-/* An anchor of an angle of 0.725, its angle, and what turns it to the middle rows of a group, of 0.7 and
- * 0.75: of each of the eight groups that share an anchor, of as many pairs as a row has, since a plan does not
- * stay in the nearest cache. */
+/* An anchor of an angle of 0.725, its angle, and the rotation to the middle rows of a group, of 0.7 and
+ * 0.75.  There is one for each of the eight groups that share an anchor and each pair of a row, since
+ * frequencies do not stay in the nearest cache. */
 enum { ANGLES = 2048 };
 static const double anchor_angle[128] = { HUNDRED(0.725), HUNDRED(0.725) };
 static const double anchor_cosine[128] = { HUNDRED(0.74849942196616515),
@@ -36,7 +33,7 @@ static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
 #undef HUNDRED
 #undef EIGHT
 
-/* An anchor serves eight groups: that of one vector of pairs is evaluated once in so many. */
+/* Evaluates an anchor, of one vector of pairs.  It serves eight groups. */
 SIMD_INLINE void evaluate_anchor(int64_t k)
 {
     double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
@@ -48,8 +45,8 @@ SIMD_INLINE void evaluate_anchor(int64_t k)
     __asm__ volatile("" : : "m"(cosine), "m"(sine));
 }
 
-/* The anchor from pair k on, turned by an angle; a sine has the sign of the positions. */
-SIMD_INLINE void turn_anchor(int64_t k, const double *by, vd sign, vd *c, vd *s)
+/* Rotates the anchor from pair k on by an angle; a sine has the sign of the positions. */
+SIMD_INLINE void rotate_anchor(int64_t k, const double *by, vd sign, vd *c, vd *s)
 {
     vd from_c = vd_load(anchor_cosine + k), from_s = vd_load(anchor_sine + k);
     vd by_c = vd_load(by), by_s = vd_load(by + ANGLES);
@@ -68,14 +65,14 @@ SIMD_INLINE void storage_round_row(bool by_turns, vd cosine, vd sine, vf *a, vf 
     *b = vf_from_vd(sine);
 }
 
-/* Where a row's two vectors go, `second` floats apart, and the next row's, `row` floats on. */
+/* A row's two vectors lie `second` floats apart, and the next row's `row` floats on. */
 struct table_spot {
     float *dst;
     const float *src;
     int64_t second, row;
 };
 
-/* Two rows, all that is read before anything is written; false: something is small. */
+/* Writes two rows, after all is read.  Returns false if something is small. */
 SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd other_c,
                           vd other_s)
 {
@@ -101,7 +98,7 @@ SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd
     return true;
 }
 
-/* Four rows from the middle of a group outward. */
+/* Writes four rows from the middle of a group outward. */
 SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd c_before,
                           vd s_before)
 {
@@ -117,20 +114,20 @@ SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd
     return put_rows(by_turns, spot, c, s, c_next, s_next);
 }
 
-/* A vector of each half of eight rows, or two neighbours: of the anchor of pair k, turned by angles.  False:
- * something is small. */
+/* Writes two vectors of each of eight rows, from the anchor of pair k.  Returns false if something is
+ * small. */
 SIMD_INLINE bool put_group(bool by_turns, struct table_spot spot, int64_t k, const double *by,
                            vd sign)
 {
     vd lower_c, lower_s, upper_c, upper_s;
 
-    turn_anchor(k, by, sign, &lower_c, &lower_s);
-    turn_anchor(k, by + 2 * (int64_t)ANGLES, sign, &upper_c, &upper_s);
+    rotate_anchor(k, by, sign, &lower_c, &lower_s);
+    rotate_anchor(k, by + 2 * (int64_t)ANGLES, sign, &upper_c, &upper_s);
     return put_half(by_turns, &spot, lower_c, lower_s, upper_c, upper_s) &&
            put_half(by_turns, &spot, upper_c, upper_s, lower_c, lower_s);
 }
 
-/* Eight rows side by side, a vector of pairs at a time. */
+/* Writes eight rows side by side, a vector of pairs at a time. */
 SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row, int64_t n)
 {
     const int64_t w = vf_lanes(), second = by_turns ? w : row / 2, step = by_turns ? 2 * w : w;
@@ -157,5 +154,3 @@ SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row,
     }
     (void)mend_small;
 }
-
-#endif

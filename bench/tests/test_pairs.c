@@ -160,7 +160,8 @@ static void judges(void)
         require(seen.results[2].outcome == BENCH_REFUSED && seen.results[2].who == PAIR_HEAD,
                 "and one that rejects its call");
     }
-    c.problem.rows = 1;
+    c = small_case(POSENC_KERNEL_sinusoidal);
+    c.problem.freqs.rope_theta = -1.0;
     require(run(&c, pairs, 1, false).results[0].outcome == BENCH_REFUSED,
             "a problem that no build takes is not timed");
 }

@@ -58,7 +58,7 @@ for plugins in none some; do
         # shellcheck disable=SC2086  # a list of words
         gone verify $few --out $format
     done
-    gone count --kernel alibi --backend scalar --dtype f32
+    gone bench --instructions --kernel alibi --backend scalar --dtype f32
     gone bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --budget 0.01
     gone report a.jsonl
     gone compare a.jsonl b.jsonl
