@@ -72,13 +72,15 @@ count_tests() {
 }
 
 # meson_tests FOLDER ARGUMENTS...: no test run, or a failure that the file does not show, is one failure.  Meson's time
-# limits are for a machine that does nothing else: ten times as much ends only what hangs.
+# limits are for a machine that does nothing else: ten times as much ends only what hangs. Some tests wait for time limits,
+# so that twice as many run as there are CPUs.
 meson_tests() {
     folder=$1
     shift
     log=$folder/meson-logs/testlog
     rm -f "$log.json" "$log.junit.xml"
-    "$meson" test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 10 "$@"
+    "$meson" test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 10 \
+        --num-processes $((2 * $(getconf _NPROCESSORS_ONLN))) "$@"
     status=$?
     counts='0 0 0'
     [ ! -f "$log.junit.xml" ] || counts=$(count_tests "$log")

@@ -1,7 +1,12 @@
 # shellcheck shell=sh
-# ./run test: every test of what this machine can run; ./run test-faults: the tests of the tests; ./run test-certify: what
-# the tests rely on, by MPFR, and the reports of old runs; ./run test-sanitizers: the same suites again under
-# AddressSanitizer and UndefinedBehaviorSanitizer, which takes a build of its own.  Sourced by run.
+# Tests on this machine. Sourced by run.
+#
+#     ./run test              library, suites and command line
+#     ./run test-reports      what is written in Python, comparisons of builds, documentation, calls of presets
+#     ./run test-faults       the tests of the tests
+#     ./run test-certify      what the tests rely on, by MPFR, and the reports of old runs
+#     ./run test-sanitizers   the same suites again under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of
+#                             their own
 
 # Meson's tests, and beside them, so that no core waits, what is counted line by line.
 test_native() {
@@ -9,7 +14,7 @@ test_native() {
     meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
     # Every suite runs on every backend once: by Criterion, or by the runner where there is none.
     case "$missing " in *' criterion '*) twice=criterion ;; *) twice=runner ;; esac
-    meson_tests build --no-suite $twice --no-suite certify --no-suite faults
+    meson_tests build --no-suite $twice --no-suite certify --no-suite faults --no-suite reports
     # shellcheck disable=SC2086  # a list of processes; ./run stress has others
     wait $beside
     tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
@@ -35,6 +40,11 @@ test_faults() {
         return
     }
     meson_tests build --suite faults
+}
+
+# The Python part, comparisons of builds, the documentation, and the calls of presets at their real sizes.
+test_reports() {
+    meson_tests build --suite reports --no-suite certify
 }
 
 test_certify() {
