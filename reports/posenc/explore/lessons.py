@@ -29,7 +29,7 @@ READING = "**How to read this.**"
 PICTURE = re.compile(r"^!\[[^]]+\]\(\.\./[\w-]+\.svg\)\n\n" + re.escape(READING), re.M)
 PICTURES = f"one picture in all: a picture, ![what it shows](../NAME.svg), and '{READING}' after the picture"
 STATEMENT = (
-    r"`result` equals\s`(posenc\stable [^`]+)`\s" r"(?:(bit for bit)|within\s(\d+)\sulp|within\s2\^-(\d+))\.\n(?=\n)"
+    r"`result` equals\s`(posenc\stable [^`]+)`\s" r"(?:(bit\sfor\sbit)|within\s(\d+)\sulp|within\s2\^-(\d+))\.\n(?=\n)"
 )
 FORM_OF_STATEMENT = "`result` equals `posenc table ...` bit for bit. (or: within N ulp. or: within 2^-N.)"
 
