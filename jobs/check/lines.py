@@ -24,7 +24,7 @@ def source_files():
     for folder, folders, names in os.walk(ROOT):
         inside = Path(folder).relative_to(ROOT)
         top = inside == Path()
-        folders[:] = [f for f in folders if f != '.git' and not f.endswith('cache') and f != '__pycache__'
+        folders[:] = [f for f in folders if (not f.startswith('.') or f in ('.ci', '.github')) and f != '__pycache__'
                       and not (top and f.startswith(('build', 'posenc-report')))]
         yield from (inside / name for name in names if not top or name == 'run')
 
