@@ -27,7 +27,7 @@ struct change {
     enum change_kind what;
     enum change_direction way;
     /* The case on either side. For bits, `max` is the worst error of a value that moved, on either
-     * side: at head's `witness`, with result `got` and expected value `want`. */
+     * side: at head's `worst_at`, with result `got` and expected value `want`. */
     struct conf_result base, head;
     /* For bits: values that moved; all values; those compared with the oracle, a sample of many
      * rows; those that came nearer or went farther. Then the first that moved. */

@@ -121,7 +121,7 @@ static void two_copies(const char *path)
                 (one->text_end <= two->text_begin || two->text_end <= one->text_begin),
             "each time as a copy of its own, data and code");
     require(has_own_functions(one, a) && has_own_functions(two, b),
-            "each implementation has the functions of its copy, plans' among them");
+            "each has the functions of its copy, those of frequencies among them");
     has_own_list(one, two);
     runs_its_front_end(one);
     runs_its_front_end(two);
@@ -131,7 +131,7 @@ static void two_copies(const char *path)
                 implementation_provides(a, POSENC_KERNEL_alibi) &&
                 !implementation_provides(a, POSENC_KERNEL_COUNT) &&
                 !implementation_provides(NULL, POSENC_KERNEL_alibi),
-            "what is not there is told so");
+            "missing backends and kernels are reported");
     library_close(one);
     struct library *three = library_open(path, error);
     require(three && library_implementation(three, "scalar") && same_results(&mine, b),
@@ -176,7 +176,7 @@ static void cut_short(const char *path)
     if (part)
         fclose(part);
     require(cut, "a file can be written");
-    refuse("./cut-short.so", "cut short", "one that was cut short is refused");
+    refuse("./cut-short.so", "cut short", "a truncated file is rejected");
     unlink("cut-short.so");
 }
 
@@ -193,8 +193,8 @@ int main(int argc, char **argv)
     library_close(other);
     if (argc > 3)
         plugin(argv[3]);
-    refuse("/nowhere/libposenc.so", "No such file", "one that is not there is refused");
-    refuse(argv[0], "expected a build of libposenc", "a program is refused");
+    refuse("/nowhere/libposenc.so", "No such file", "a missing file is rejected");
+    refuse(argv[0], "expected a build of libposenc", "a program is rejected");
     cut_short(argv[1]);
     return tap_end();
 }
