@@ -43,7 +43,7 @@ enum { OWN_FIRST = 0 };
 
 /* ---- A copy of a file ---- */
 
-/* Creates a file without a name and writes a path to open it by; returns -1 on failure. */
+/* Creates a file without a name, or one to unlink, and writes its path; returns -1 on failure. */
 static int create_nameless(char path[PATH_MAX], bool *has_name)
 {
     int file = -1;

@@ -85,7 +85,7 @@ enum woven { WOVEN_NONE, WOVEN_ROWS, WOVEN_ROWS_SWAPPED, WOVEN_BLOCKS, WOVEN_TEN
 /* Memory layout of one tensor of a problem. */
 enum { LAYOUTS = 6, MOST_STRIDES = 3 };
 struct tensor_layout {
-    int64_t pad, offset_bytes; /* pad is added to the problem's; replaces its offset */
+    int64_t pad, offset_bytes; /* added to the problem's pad; replaces its offset unless 0 */
     /* In elements: for each dimension but the last of a tensor; for batch, token and axis of
      * positions. A stride of 0 makes an input repeat the row that was stored last. Without strides,
      * rows are dense as pad and token_major say. */
@@ -173,7 +173,7 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
 bool kernel_takes_x(enum posenc_kernel kernel);   /* reads activations or scores */
 bool kernel_in_place(enum posenc_kernel kernel);  /* x may be out itself */
 bool kernel_on_scores(enum posenc_kernel kernel); /* rows are queries, not tokens */
-bool kernel_has_freqs(enum posenc_kernel kernel); /* has frequencies */
+bool kernel_has_freqs(enum posenc_kernel kernel); /* computes angles of positions */
 
 /* Returns true if the kernel rotates pairs of channels by the cos and sin that it is given. */
 bool kernel_rotates(enum posenc_kernel kernel);
