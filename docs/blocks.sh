@@ -4,6 +4,7 @@
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
 # - A ```c block compiles without a warning; it is a program that runs and returns 0.
+# - A block that begins with a line /* from FILE */ is an excerpt: its other lines stand in that file.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
 # - A ```python block of a lesson is run by reports/tests/test_course.py. Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
@@ -38,6 +39,12 @@ lines() { # NAME BLOCK FILE
 }
 
 block() { # NAME LANGUAGE FILE
+    source=$(sed -n '1s,^/[*] from \(.*\) [*]/$,\1,p' "$3")
+    if [ -n "$source" ]; then
+        sed 1d "$3" >excerpt
+        lines "$1, an excerpt" excerpt "$root/$source"
+        return
+    fi
     case $2 in
     c) c_block "$1" "$3" ;;
     text) ;;
@@ -102,7 +109,7 @@ link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
 }
 
 named=0
-for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md \
+for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/architecture.md docs/one-test.md docs/adding.md docs/accuracy.md docs/encodings.md \
     docs/exports.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md docs/course/*.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
