@@ -27,7 +27,6 @@ methods ^deberta
 types ^mamba +rejected +it encodes no positions
 models ^llama-3.1-8b 
 cases ^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}
-roofs in place
 profiles ^ggml_f32 
 scalings ^longrope 
 KINDS
