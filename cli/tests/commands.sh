@@ -7,7 +7,7 @@ for version in --version -V 'verify -V'; do
     # shellcheck disable=SC2086  # a list of words
     succeeds "$version" '^posenc [0-9]+\.[0-9]+\.[0-9]+$' $version
 done
-for command in list verify bench count pair table vectors; do
+for command in list verify bench pair table vectors; do
     succeeds "help of $command" "usage: posenc $command" $command --help
     same 'its width' "$(sed -n '/^Options/,$p' stdout | awk 'length > 80' | wc -l | tr -d ' ') $(grep -c '^Examples' stdout)" '0 1'
     cp stdout "help.$command"
