@@ -6,7 +6,6 @@
 #include "base/records.h"
 #include "base/text/text.h"
 #include "data.h"
-#include "topics.h"
 
 #include <errno.h>
 #include <getopt.h>

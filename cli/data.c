@@ -6,6 +6,10 @@
 #include "data.h"
 #include "plugins.h"
 
+#include "commit.h"
+
+#include <posenc.h>
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +17,10 @@
 #include <unistd.h>
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
+#endif
+#ifdef __linux__
+#include <elf.h>
+#include <link.h>
 #endif
 
 bool data_program(char path[DATA_PATH])
@@ -120,4 +128,115 @@ void data_plugins(void)
     else if (data_beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
                          path))
         plugins_add_by(meet_usable, path, tell_plugin);
+}
+
+/* ---- Which build this is ---- */
+
+#ifdef __linux__
+/* The linker's note of what it linked (-Wl,--build-id): type 3 of GNU. */
+static uint64_t add_note(uint64_t hash, const char *note, size_t size)
+{
+    const size_t word = 4, head = 3 * word;
+    while (size >= head) {
+        uint32_t field[3]; /* bytes of the name, bytes of the note, its type */
+        memcpy(field, note, head);
+        const size_t name = (field[0] + word - 1) / word * word,
+                     body = (field[1] + word - 1) / word * word;
+        if (head + name + body > size)
+            break;
+        for (size_t i = 0; field[2] == NT_GNU_BUILD_ID && i < field[1]; i++)
+            hash = (hash ^ (unsigned char)note[head + name + i]) * 0x100000001b3u;
+        note += head + name + body;
+        size -= head + name + body;
+    }
+    return hash;
+}
+
+/* Of each object of this process but the kernel's own, which has no path. */
+static int add_object(struct dl_phdr_info *object, size_t size, void *user)
+{
+    uint64_t *hash = user;
+    (void)size;
+    if (object->dlpi_name[0] != '\0' && !strchr(object->dlpi_name, '/'))
+        return 0;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type == PT_NOTE)
+            *hash = add_note(*hash, (const char *)(object->dlpi_addr + part->p_vaddr),
+                             part->p_memsz);
+    }
+    return 0;
+}
+
+static uint64_t code_of_process(void)
+{
+    const uint64_t nothing = 0xcbf29ce484222325u;
+    uint64_t hash = nothing;
+    dl_iterate_phdr(add_object, &hash);
+    return hash == nothing ? 0 : hash;
+}
+#else
+static uint64_t code_of_process(void) { return 0; }
+#endif
+
+json_t *tool_record(void)
+{
+    static const char mark[] = "-dirty";
+    char commit[96] = POSENC_COMMIT, code[24];
+    const size_t n = strlen(commit);
+    const bool dirty = n > strlen(mark) && strcmp(commit + n - strlen(mark), mark) == 0;
+    const uint64_t number = code_of_process();
+    json_t *tool = json_pack("{s:s}", "version", posenc_version());
+    if (dirty)
+        commit[n - strlen(mark)] = '\0';
+    if (tool && n > 0) {
+        json_object_set_new(tool, "commit", json_string(commit));
+        json_object_set_new(tool, "dirty", json_boolean(dirty));
+    }
+    snprintf(code, sizeof code, "%016llx", (unsigned long long)number);
+    if (tool && number != 0)
+        json_object_set_new(tool, "code", json_string(code));
+    return tool;
+}
+
+/* ---- Summaries of encodings ---- */
+
+static const struct topic topics[] = {
+#include "topics.inc"
+};
+enum { N_TOPICS = sizeof topics / sizeof *topics };
+
+const struct topic *topic_at(size_t i) { return i < N_TOPICS ? &topics[i] : NULL; }
+
+const char *topic_what(const char *kind, const char *name)
+{
+    for (const struct topic *t = topics; t < topics + N_TOPICS; t++)
+        if (strcmp(t->kind, kind) == 0 && strcmp(t->name, name) == 0)
+            return t->what;
+    return "";
+}
+
+void topic_print_words(const char *text, int column, int to)
+{
+    int at = column;
+    for (bool first = true; *text != '\0'; first = false) {
+        int length = (int)strcspn(text, " ");
+        if (!first && at + 1 + length > to) {
+            printf("\n%*s", column, "");
+            at = column;
+        } else if (!first) {
+            at += printf(" ");
+        }
+        at += printf("%.*s", length, text);
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
+}
+
+const char *topic_piece(const char *list, char *piece, size_t size)
+{
+    size_t length = strcspn(list, ",");
+    snprintf(piece, size, "%.*s", (int)length, list);
+    list += length;
+    return *list == '\0' ? NULL : list + strspn(list, ", ");
 }

@@ -8,6 +8,9 @@
 #include "conformance/readers/vectors.h"
 #include "args.h"
 
+#include <jansson.h>
+#include <stddef.h>
+
 enum { DATA_PATH = 4096 }; /* bytes of a path */
 
 /* The path of the running program; false where the system does not report it. */
@@ -24,5 +27,25 @@ int data_vectors(const struct cli *cli, struct vectors *vectors);
 /* Adds to the library's list the backends of all plug-ins in POSENC_PLUGINS or, where that is
  * not set, in the folder beside the program; says on stderr which could not be loaded. */
 void data_plugins(void);
+
+/* {version, commit, dirty, code}: code is a number of the machine code of this program and of the
+ * libraries and plug-ins it has loaded; commit and code are left out where they are not known. */
+json_t *tool_record(void);
+
+struct topic {
+    const char *kind, *name; /* "scaling", "yarn" */
+    const char
+        *what; /* what it is; of a kernel the encodings that it serves, with commas between */
+};
+/* The i-th topic; NULL past the end. */
+const struct topic *topic_at(size_t i);
+/* What the topic is; "" where there is none. */
+const char *topic_what(const char *kind, const char *name);
+
+/* Prints words up to column `to` of each line, the cursor being at `column` already. */
+void topic_print_words(const char *text, int column, int to);
+
+/* Splits "a, b, c" off at the first comma: the piece, and where the next begins, or NULL. */
+const char *topic_piece(const char *list, char *piece, size_t size);
 
 #endif

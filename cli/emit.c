@@ -9,8 +9,7 @@
 #include "bench/emulation.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
-#include "tool.h"
-#include "topics.h"
+#include "data.h"
 
 #include <math.h>
 #include <stdlib.h>

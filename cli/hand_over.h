@@ -8,6 +8,7 @@
 #include "data.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Replaces this process by posenc-NAME with the arguments argv[2], ...: from the folder beside this program,
  * else from PATH.  It finds this program in POSENC_PROGRAM.  Returns EXIT_USAGE after a message where
@@ -27,5 +28,12 @@ char *hand_over_read(const struct cli *cli, const char *option, const char *name
 
 /* Writes the path of posenc-NAME, which it finds in the same way; and tells it where this program is. */
 bool hand_over_find(const char *name, char path[DATA_PATH]);
+
+/* Starts the program of a format, and prints a message if that fails: before a run that takes minutes.
+ * Returns EXIT_FINE or EXIT_USAGE. */
+int exported_check(const struct cli *cli, const struct format *format);
+/* Writes records in a format to a stream.  Returns the exit code of the program, which printed why. */
+int exported_write(const struct cli *cli, const struct format *format, const json_t *records,
+                   FILE *to);
 
 #endif

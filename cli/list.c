@@ -9,7 +9,6 @@
 #include "hand_over.h"
 #include "plugins.h"
 #include "select.h"
-#include "topics.h"
 #include "tuned.h"
 
 #include <stdio.h>
@@ -158,57 +157,6 @@ static int list_cases(struct cli *cli)
     return EXIT_FINE;
 }
 
-static int list_roofs(struct cli *cli)
-{
-    (void)cli;
-    fputs(
-        "The best this machine does with the same bytes and access pattern, measured in the "
-        "same rounds as the\n"
-        "kernels; of the variants (plain, prefetch, non-temporal) the fastest counts and is "
-        "named.\n\n"
-        "store      a constant written to every output         kernels without a tensor of "
-        "activations\n"
-        "in place   every element read, changed and written    activations in place: "
-        "rope_half, ..._add\n"
-        "copy       read from one place, written to another    activations out of place\n"
-        "\nWhere one of these takes longer than the roof, it is what binds (the column `bound "
-        "by`):\n\n"
-        "conversion, as many elements as the call has:\n"
-        "  f64 to f32        numbers rounded                         tables, stored in f32\n"
-        "  f16, bf16         widened and rounded, from f64 in        storage in 16 bits\n"
-        "                    tables\n"
-        "ports, by a lower-bound loop of what cannot be avoided:\n"
-        "  table             anchors, turned, recurrence, rounded    tables, profile exact\n"
-        "  table by turns    the same, cosines and sines by turns    sinusoidal, interleaved\n"
-        "  angles            cos and sin of f32 angles               the f32 profiles\n"
-        "  turn              two products and a sum                  rope_half\n"
-        "  turn of pairs     the same of neighbours, and their swap  rope_interleaved\n"
-        "  turn in f16, ...  the same, widened before and rounded    rotations in f16, bf16\n"
-        "                    after it\n"
-        "  norm and turn     a square before them, two factors       rope_qk_norm\n"
-        "  slope             a product of each distance              alibi\n"
-        "  line              a line read backwards                   distance_bias\n"
-        "  runs              one value on and on, then a line        t5_bias\n"
-        "  heads             the same of one query: line, columns    t5_bias\n"
-        "  fetch             four heads' elements by an index        window_bias\n"
-        "  c2p               a permutation of a row's elements       relative_bias, queries' "
-        "terms\n"
-        "  p2c               a permutation of each key's, turned     relative_bias, keys' "
-        "terms\n"
-        "  sums              sixteen rows, each in its order         relative_sum\n"
-        "latency:\n"
-        "  chain             a row in its order                      relative_sum of a few "
-        "rows\n"
-        "calls:\n"
-        "  call              what is left without rows, computed     calls below 5 us\n"
-        "                    from the whole and a part of its rows\n"
-        "Loops go over the tensors of a call that stay in a cache, else over a block in L1.\n"
-        "Of calls below 5 us, of one thread, each of the others is timed after the call's "
-        "checks.\n",
-        stdout);
-    return EXIT_FINE;
-}
-
 /* Profiles, scalings or methods. */
 static int list_topics(const char *kind, const char *what)
 {
@@ -246,8 +194,8 @@ int command_list(struct cli *cli)
     } kinds[] = { { "backends", list_backends }, { "kernels", list_kernels },
                   { "models", list_models },     { "profiles", list_profiles },
                   { "scalings", list_scalings }, { "methods", list_methods },
-                  { "cases", list_cases },       { "roofs", list_roofs },
-                  { "types", list_types },       { "tuning", tuned_list } };
+                  { "cases", list_cases },       { "types", list_types },
+                  { "tuning", tuned_list } };
     enum { N = sizeof kinds / sizeof *kinds };
     if (cli->n_operands == 0) {
         if (cli->dtype.n > 0)
@@ -258,7 +206,7 @@ int command_list(struct cli *cli)
                 return status;
             puts("");
         }
-        fputs("More: posenc list types, profiles, scalings, methods, cases, roofs, tuning; "
+        fputs("More: posenc list types, profiles, scalings, methods, cases, tuning; "
               "posenc explain NAME\n",
               stdout);
         return EXIT_FINE;

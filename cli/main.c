@@ -22,7 +22,7 @@
 
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
-      "[backends|kernels|models|types|profiles|scalings|methods|cases|roofs|tuning]",
+      "[backends|kernels|models|types|profiles|scalings|methods|cases|tuning]",
       "Prints what there is, what runs here, and why not",
       "Without an argument: backends, kernels and models. `types` are those of models that\n"
       "--config reads, and those it rejects.\n"

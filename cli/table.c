@@ -70,15 +70,20 @@ static bool is_set(const struct problem *problem, const char *name)
     return kernel_field_find(problem->kernel, name, &field) && !field_is_blank(&field, problem);
 }
 
-/* Returns true if a field is a parameter of some scaling, and not of this one. */
+/* Returns true if a field is a parameter of some scaling, and not of this one. Lengths describe a model with any. */
 static bool is_foreign(const char *name, enum posenc_scaling scaling)
 {
+    static const char *const of_any[] = { "attention_factor", "seq_len",
+                                          "max_position_embeddings",
+                                          "original_max_position_embeddings" };
     const size_t length = strlen(name);
     bool taken = false;
+    for (size_t i = 0; i < sizeof of_any / sizeof *of_any; i++)
+        if (strcmp(name, of_any[i]) == 0)
+            return false;
     for (int i = 0; scaling_names[i]; i++)
         taken |= scaling_takes((enum posenc_scaling)i, name, length);
-    return taken && strcmp(name, "attention_factor") != 0 &&
-           !scaling_takes(scaling, name, length);
+    return taken && !scaling_takes(scaling, name, length);
 }
 
 /* Rejects what would be ignored: options, and fields of a problem that no model completes. */

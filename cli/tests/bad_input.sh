@@ -45,7 +45,6 @@ refuses 'a config of a hub that is not in its cache' 'nobody/nothing: there is n
     bench --config nobody/nothing --out md:x.md
 echo '{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"max_position_embeddings":64,"rope_scaling":{"rope_type":"twisted","factor":2}}' >c.json
 refuses 'unknown key in a config' 'twisted' table rope_table --config "$scratch/c.json" -o x.csv
-refuses 'a topic of many' 'Did you mean [^?]*[?]' explain sinus
 
 # ---- Tables ----
 

@@ -7,7 +7,7 @@ for version in --version -V 'verify -V'; do
     # shellcheck disable=SC2086  # a list of words
     succeeds "$version" '^posenc [0-9]+\.[0-9]+\.[0-9]+$' $version
 done
-for command in list verify bench count pair table vectors; do
+for command in list verify bench pair table vectors; do
     succeeds "help of $command" "usage: posenc $command" $command --help
     same 'its width' "$(sed -n '/^Options/,$p' stdout | awk 'length > 80' | wc -l | tr -d ' ') $(grep -c '^Examples' stdout)" '0 1'
     cp stdout "help.$command"
@@ -27,7 +27,6 @@ methods ^deberta
 types ^mamba +rejected +it encodes no positions
 models ^llama-3.1-8b 
 cases ^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}
-roofs in place
 profiles ^ggml_f32 
 scalings ^longrope 
 KINDS
