@@ -101,7 +101,7 @@ ROOFLINE_FUNCTION(add_stream, ROOFLINE_ADD, NON_TEMPORAL)
 #endif
 
 #undef ROOFLINE_FUNCTION
-#undef ROOF
+#undef ROOFLINE
 #undef TARGET
 #undef VECTOR
 #undef LANES

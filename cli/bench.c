@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
+#include "base/machine/quality.h"
 #include "base/text/text.h"
 #include "bench/emulation.h"
 #include "emit.h"
@@ -139,7 +140,7 @@ static int time_cases(struct bench *bench)
                                      .user = bench };
     char error[TIMINGS_ERROR], words[96];
     bool crashed;
-    if (noise_of_others(json_array_get(work->records.list, 1), NULL, words, sizeof words))
+    if (env_is_busy(json_array_get(work->records.list, 1), words, sizeof words))
         text_print(
             stderr,
             "The machine is busy: %s.  End other work, or the timings will tell little.\n",

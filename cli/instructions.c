@@ -6,6 +6,7 @@
 #include "worker.h"
 #include "emit.h"
 #include "plugins.h"
+#include "base/clock.h"
 #include "base/text/text.h"
 #include "work.h"
 
@@ -64,8 +65,7 @@ struct counting {
 
 static bool time_is_up(const struct counting *counting)
 {
-    return counting->most_s > 0.0 &&
-           noise_watch_start().wall_s - counting->begun > counting->most_s;
+    return counting->most_s > 0.0 && clock_now() - counting->begun > counting->most_s;
 }
 
 static void show_progress(const struct counting *counting, const char *id, const char *backend)
@@ -147,7 +147,7 @@ int instructions_command(struct cli *cli)
     work_keep_to_plugins(&work);
     struct counting counting = { .work = &work,
                                  .most_s = isnan(cli->budget) ? 0.0 : cli->budget,
-                                 .begun = noise_watch_start().wall_s };
+                                 .begun = clock_now() };
     for (int only_add_up = 1; only_add_up >= 0; only_add_up--)
         for (int dtype = 0; dtype < N_DTYPES; dtype++)
             if (times_dtype(&work.selected, NULL, (enum posenc_dtype)dtype))

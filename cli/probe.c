@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench/doctor.h"
 #include "bench/emulation.h"
+#include "base/clock.h"
 #include "base/machine/neighbours.h"
 #include "base/machine/sysfs.h"
 #include "emit.h"
@@ -184,11 +185,11 @@ static const char *examine(struct work *work)
     struct neighbours *seen = calloc(2, sizeof *seen);
     const char *obstacle = "no memory";
     if (doctor && seen) {
-        neighbours_look("", noise_watch_start().wall_s, &seen[0]);
+        neighbours_look("", clock_now(), &seen[0]);
         work->timing = noise_watch_start();
         obstacle = doctor_measure(&options, doctor);
         work->noise = noise_watch_stop(&work->timing);
-        neighbours_look("", noise_watch_start().wall_s, &seen[1]);
+        neighbours_look("", clock_now(), &seen[1]);
         if (!obstacle)
             records_append(&work->records,
                            probe_record(&options, doctor,

@@ -8,7 +8,7 @@
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
-#include "base/machine/noise.h"
+#include "base/machine/watch.h"
 #include "base/records.h"
 #include "formats.h"
 #include "outputs.h"

@@ -7,7 +7,7 @@
 #include "env_cpu.h"
 #include "env_host.h"
 #include "sysfs.h"
-#include "trust.h"
+#include "quality.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +124,6 @@ json_t *env_record(const struct env_library *library, const char *root)
         host_limits(root), "os", system_facts(root), "build", build(library), "timer",
         timer(root), "noise", "load1", load[0]);
     if (env)
-        json_object_set_new(env, "quality", env_trust(env, NULL, -1.0));
+        json_object_set_new(env, "quality", env_quality(env));
     return env;
 }

@@ -12,7 +12,7 @@ struct env_library {
     const char *version, *cpu_key, *cpu_features, *emulator, *build; /* build: posenc_build() */
 };
 
-/* The "env" record; its trust (trust.h) is what the facts alone allow.  `root`: where /proc and /sys
+/* The "env" record; its quality (quality.h) is what the facts alone allow.  `root`: where /proc and /sys
  * are, "" for this machine (sysfs.h). */
 json_t *env_record(const struct env_library *library, const char *root);
 

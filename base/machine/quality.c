@@ -1,8 +1,7 @@
 /*
- * Grades a machine; see trust.h.
+ * Grades a machine by facts.
  */
-#include "trust.h"
-#include "noise.h"
+#include "quality.h"
 #include "base/records.h"
 #include "sysfs.h"
 
@@ -26,14 +25,6 @@ static void lower(struct grading *g, char grade, const char *format, ...)
         g->grade = grade;
     json_array_append_new(g->reasons, json_string(reason));
 }
-
-static json_t *graded(struct grading *g)
-{
-    char grade[2] = { g->grade, 0 };
-    return json_pack("{s:s,s:o}", "grade", grade, "reasons", g->reasons);
-}
-
-/* ---- Facts ---- */
 
 static void grade_build(struct grading *g, const json_t *env)
 {
@@ -69,39 +60,22 @@ static void grade_host(struct grading *g, const json_t *env)
         lower(g, 'B', "the clock source is %.40s", source);
 }
 
-/* ---- What a run saw ---- */
-
-/* How far a kernel was from its own copy, in the median over cases. */
-static void grade_copies(struct grading *g, double null_pct)
+bool env_is_busy(const json_t *env, char *words, size_t bytes)
 {
-    if (null_pct > 0.5)
-        lower(g,
-              null_pct > 3.0   ? 'D'
-              : null_pct > 1.5 ? 'C'
-                               : 'B',
-              "a backend differs from its own copy by %.1f %% (median over cases)", null_pct);
+    const double cpus = record_value(env, "cpus.online", 1.0),
+                 load = record_value(env, "noise.load1", -1.0);
+    snprintf(words, bytes, "the load average was %.1f on %.0f CPUs", load, cpus);
+    return load > cpus;
 }
 
-static void grade_noise(struct grading *g, const json_t *env, const json_t *noise)
-{
-    char others[96];
-    double steal = record_value(noise, "steal_pct", 0.0),
-           throttled = record_value(noise, "throttled_pct", 0.0);
-    if (steal > 0.1)
-        lower(g, steal > stolen_pct ? 'D' : 'C',
-              "%.1f %% of CPU time was stolen by the hypervisor", steal);
-    if (throttled > 0.1)
-        lower(g, 'D', "a quota of CPU time made it wait for %.1f %% of the time", throttled);
-    if (noise_of_others(env, noise, others, sizeof others))
-        lower(g, 'D', "%s", others);
-}
-
-json_t *env_trust(const json_t *env, const json_t *noise, double null_pct)
+json_t *env_quality(const json_t *env)
 {
     struct grading g = { 'A', json_array() };
+    char words[96];
     grade_build(&g, env);
     grade_host(&g, env);
-    grade_copies(&g, null_pct);
-    grade_noise(&g, env, noise);
-    return graded(&g);
+    if (env_is_busy(env, words, sizeof words))
+        lower(&g, 'D', "%s", words);
+    const char grade[2] = { g.grade, 0 };
+    return json_pack("{s:s,s:o}", "grade", grade, "reasons", g.reasons);
 }
