@@ -1,14 +1,11 @@
 """The page of posenc explore in a browser: Chromium without a window, through Selenium."""
 
-import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
 import pytest
-from test_page import Browser, axe, driver, key  # noqa: F401 (a fixture)
+from test_page import Browser, axe, driver, key, untidy  # noqa: F401 (a fixture)
 
 from posenc.command import CommandError
 from posenc.explore import main as explore
@@ -89,15 +86,10 @@ def test_page_is_small_and_loads_nothing(browser: Browser, page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < MOST
     assert not re.search(r"""\bsrc\s*=\s*["']?(https?:)?//|<link\b|@import|url\(\s*["']?https?:""", text)
-    for name in ("browser", "performance"):
-        browser.driver.get_log(name)
+    browser.logged()
     for view in VIEWS:
         opened(browser, view)
-    assert [entry["message"] for entry in browser.driver.get_log("browser")] == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
-    asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    own = {one["request"]["url"] for one in asked if one["documentURL"].startswith(page.as_uri())}
-    assert {url for url in own if not url.startswith(("data:", "blob:"))} == {page.as_uri()}
+    assert browser.logged() == ([], {page.as_uri()})
 
 
 @pytest.mark.parametrize("lesson", [1, 8])
@@ -256,16 +248,12 @@ def test_axe_finds_nothing_serious(browser: Browser, scheme: str) -> None:
     browser.js(axe())
     for view in VIEWS:
         shown(browser, view)
-        report = browser.driver.execute_async_script("axe.run({ resultTypes: ['violations'] }).then(arguments[0])")
-        serious = [(found["id"], found["impact"], [node["html"][:120] for node in found["nodes"][:3]])
-                   for found in report["violations"] if found["impact"] in ("serious", "critical")]  # fmt: skip
-        assert serious == [] and report["passes"], view
+        assert browser.violations() == [], view
 
 
-@pytest.mark.skipif(not shutil.which("tidy"), reason="tidy is missing")
 def test_tidy_finds_no_error(browser: Browser, tmp_path: Path) -> None:
     made = tmp_path / "made.html"  # as it is after the script made the view
-    younger = 'trimming empty|proprietary attribute "(aria-|inputmode)|nested emphasis'  # than this tidy
+    younger = 'trimming empty|proprietary attribute "(aria-|inputmode)|nested emphasis'
     opened(browser)
     for view in VIEWS:
         shown(browser, view)
@@ -273,8 +261,7 @@ def test_tidy_finds_no_error(browser: Browser, tmp_path: Path) -> None:
             for (const big of page.querySelectorAll('script')) big.remove();
             return page.outerHTML""")
         made.write_text("<!DOCTYPE html>" + page, encoding="utf-8")
-        done = subprocess.run(["tidy", "-e", "-q", str(made)], stderr=subprocess.PIPE, text=True, check=False)
-        assert [line for line in done.stderr.splitlines() if not re.search(younger, line)] == [], view
+        assert untidy(made, younger) == [], view
 
 
 # ---- without a browser ----

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import pytest
 
@@ -215,6 +215,23 @@ class Browser:
         """Presses keys where the focus is."""
         self.driver.switch_to.active_element.send_keys(*keys)
 
+    def logged(self) -> Tuple[List[str], Set[str]]:
+        """Returns the messages since it was asked before, and the addresses that pages of the folder loaded."""
+        messages = [entry["message"] for entry in self.driver.get_log("browser")]
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        urls = {one["request"]["url"] for one in asked if one["documentURL"].startswith(self.folder.as_uri())}
+        return messages, {url for url in urls if not url.startswith(("data:", "blob:"))}
+
+    def violations(self, part: str = "document", only: str = "") -> List[Any]:
+        """Returns what axe, which is loaded, finds serious."""
+        self.driver.set_script_timeout(SECONDS)
+        run = f"axe.run({part}, {{ resultTypes: ['violations']{only} }}).then(arguments[0])"
+        report = self.driver.execute_async_script(run)
+        assert report["passes"]
+        return [(found["id"], found["impact"], [node["html"][:120] for node in found["nodes"][:3]])
+                for found in report["violations"] if found["impact"] in ("serious", "critical")]  # fmt: skip
+
 
 @pytest.fixture()
 def browser(driver: Any, folder: Path) -> Browser:
@@ -416,16 +433,10 @@ def test_print(browser: Browser, name: str) -> None:
 
 
 def test_pages_are_silent_and_load_nothing(browser: Browser) -> None:
-    browser.driver.get_log("browser"), browser.driver.get_log("performance")
+    browser.logged()
     for name in PAGES:
         browser.open(name)
-    errors = [entry["message"] for entry in browser.driver.get_log("browser")]
-    assert errors == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
-    asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    own = {(browser.folder / f"{name}.html").as_uri() for name in PAGES}
-    urls = {one["request"]["url"] for one in asked if one["documentURL"] in own}
-    assert {url for url in urls if not url.startswith(("data:", "blob:"))} == own
+    assert browser.logged() == ([], {(browser.folder / f"{name}.html").as_uri() for name in PAGES})
 
 
 def axe() -> str:
@@ -447,24 +458,24 @@ def test_axe_finds_nothing_serious(browser: Browser, name: str, scheme: str) -> 
     browser.js(axe())
     browser.js("for (const details of document.querySelectorAll('details')) details.open = true")
     browser.js("for (const row of document.querySelectorAll('tbody tr:nth-child(n+9)')) row.remove()")  # all are alike
-    browser.driver.set_script_timeout(SECONDS)
     part = "'#fleet'" if name == "fleet" else "document"  # the rest is that of one machine
     only = ", runOnly: ['color-contrast']" if scheme == "dark" else ""  # what a colour scheme changes
-    run = f"axe.run({part}, {{ resultTypes: ['violations']{only} }}).then(arguments[0])"
-    report = browser.driver.execute_async_script(run)
-    serious = [(found["id"], found["impact"], [node["html"][:120] for node in found["nodes"][:3]])
-               for found in report["violations"] if found["impact"] in ("serious", "critical")]  # fmt: skip
-    assert serious == [] and report["passes"]
+    assert browser.violations(part, only) == []
+
+
+def untidy(path: Path, younger: str) -> List[str]:
+    """Returns what tidy finds in a page, besides a pattern of what is younger than tidy."""
+    if not shutil.which("tidy"):
+        pytest.skip("tidy is missing")
+    words = ["tidy", "-e", "-q", "--new-blocklevel-tags", "dialog", str(path)]
+    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+    return [line for line in done.stderr.splitlines() if not re.search(younger, line)]
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_tidy_finds_no_error(folder: Path, name: str) -> None:
-    if not shutil.which("tidy"):
-        pytest.skip("tidy is missing")
-    words = ["tidy", "-e", "-q", "--new-blocklevel-tags", "dialog", str(folder / f"{name}.html")]
-    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
-    younger = 'attribute "popover(target)?"|trimming empty <(i|tbody)>|invalid value "dialog"'  # than this tidy
-    assert [line for line in done.stderr.splitlines() if not re.search(younger, line)] == []
+    younger = 'attribute "popover(target)?"|trimming empty <(i|tbody)>|invalid value "dialog"'
+    assert untidy(folder / f"{name}.html", younger) == []
 
 
 # ---- without a browser ----

@@ -131,9 +131,7 @@ def test_what_the_program_writes_is_valid(command: str, tmp_path: Path) -> None:
     if "LIBRARY" in command and not library.exists():
         pytest.skip("no shared library beside the program")
     words = command.replace("LIBRARY", str(library)).split()
-    done = subprocess.run(
-        [program, *words, "--out", f"jsonl:{path}"], stderr=subprocess.PIPE, encoding="utf-8"
-    )
+    done = subprocess.run([program, *words, "--out", f"jsonl:{path}"], stderr=subprocess.PIPE, encoding="utf-8")
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -142,13 +140,16 @@ def test_what_the_program_writes_is_valid(command: str, tmp_path: Path) -> None:
     assert {"header", "env", "footer"} <= {record["t"] for record in records}
 
 
+HEAD = '{"t":"header","schema":"posenc.results/1"}\n'
 BROKEN = [
     ("", "holds no records"),
     ("{}\n", "line 1 is no record: it has no member t"),
     ('{"t":"header"}\n', "schema of the records is unknown (got 'None'"),
     ('{"t":"header","schema":"posenc.results/3"}\n', "unknown (got 'posenc.results/3'"),
-    ('{"t":"header","schema":"posenc.results/1"}\nnonsense\n', "line 2 is no record"),
-]
+    (f'{HEAD}{{"t":"header","schema":"3"}}\n', "unknown (got '3'"),
+    *((f"{HEAD}{line}\n", "line 2 is no record")
+      for line in ("nonsense", '{"t":"x","v":NaN}', "[" * 100_000, "[]", '{"t":1}')),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text, words", BROKEN)
@@ -160,7 +161,8 @@ def test_files_that_are_none(text: str, words: str, tmp_path: Path) -> None:
     assert words in str(error.value)
 
 
-def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("last, n", [('{"t":"x"}', 2), ('{"t":"x"', 1), ('{"t":"x"}\n', 2), ("\n", 1)])
+def test_the_last_line_may_be_cut(tmp_path: Path, last: str, n: int) -> None:
     path = tmp_path / "records.jsonl"
-    path.write_text('{"t":"header","schema":"posenc.results/2","mode":"quick"}\n{"t":"bench","kern')
-    assert [record["t"] for record in load(str(path))] == ["header"]
+    path.write_text(HEAD + last)
+    assert len(load(str(path))) == n

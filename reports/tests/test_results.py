@@ -345,21 +345,6 @@ def test_characters_that_a_terminal_obeys_are_escaped(tmp_path: Path) -> None:
     assert load(str(path))[0][escaped] == [escaped]
 
 
-@pytest.mark.parametrize("last, n", [('{"t":"x"}', 2), ('{"t":"x"', 1), ('{"t":"x"}\n', 2), ("\n", 1)])
-def test_the_last_line_may_be_cut(tmp_path: Path, last: str, n: int) -> None:
-    path = tmp_path / "records.jsonl"
-    path.write_text('{"t":"header","schema":"posenc.results/2"}\n' + last)
-    assert len(load(str(path))) == n
-
-
-@pytest.mark.parametrize("line", ['{"t":"x","v":NaN}', '{"t":"header","schema":"3"}', "[" * 100_000, "[]", '{"t":1}'])
-def test_lines_that_are_no_records_are_named(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "records.jsonl"
-    path.write_text(f'{{"t":"header","schema":"posenc.results/2"}}\n{line}\n')
-    with pytest.raises(CommandError, match="line 2 is no record|schema of the records is unknown"):
-        load(str(path))
-
-
 def test_export_to_files(tmp_path: Path, capsys: Any) -> None:
     source = str(FILES[0])
     assert main.main(["export", source, "-o", str(tmp_path / "x.csv")]) == 0

@@ -7,7 +7,7 @@ checked: the same shapes with few tokens, at the first and at the last positions
 import math
 import struct
 from dataclasses import dataclass, fields, replace
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .part import Frequencies, Part
 
@@ -122,6 +122,19 @@ def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
 # ---- positions added to embeddings ----
 
 
+def _added(part: Part, length: int, call: Callable[..., Problem], place: str, width: str) -> Iterator[Line]:
+    """The addition of rows: to a prompt, to few tokens at both ends, to many, and to the last one."""
+    n, few, first = min(length, PROMPT), min(length, FEW), part.first
+    start = f" from {place} {first}" if first else ""
+    yield Line(call(n, first), "prefill", f"prefill, {n} tokens{start}, {width}", 1)
+    yield Line(call(few, first, first + few))
+    yield Line(call(few, first + length - few, first + length))
+    yield Line(call(min(length, TABLE), first, first + length))
+    if part.decodes:
+        last = first + length - 1
+        yield Line(call(1, last), "decode", f"decode, {place} {last}, {width}", 1)
+
+
 def sinusoidal(part: Part, length: int) -> Iterator[Line]:
     """Sinusoids as they are added, and as a table in both profiles."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
@@ -139,14 +152,7 @@ def sinusoidal(part: Part, length: int) -> Iterator[Line]:
                        position_offset=offset)  # fmt: skip
 
     width = f"d_model {part.width}"
-    start = f" from position {first}" if first else ""
-    yield Line(added(n, first), "prefill", f"prefill, {n} tokens{start}, {width}", 1)
-    yield Line(added(few, first, first + few))
-    yield Line(added(few, first + length - few, first + length))
-    yield Line(added(min(length, TABLE), first, first + length))
-    if part.decodes:
-        last = first + length - 1
-        yield Line(added(1, last), "decode", f"decode, position {last}, {width}", 1)
+    yield from _added(part, length, added, "position", width)
     for profile in ("exact", "hf_f32"):
         yield Line(table(profile, n, first), "table", f"table, {n} tokens, {width}")
     for profile in ("exact", "hf_f32"):
@@ -178,20 +184,12 @@ def cosines_first(part: Part, length: int) -> Iterator[Line]:
 
 def learned(part: Part, length: int) -> Iterator[Line]:
     """Rows of a learned table."""
-    n, few, first = min(length, PROMPT), min(length, FEW), part.first
     shape = {"dim": part.width, "rows": part.rows, "x_scale": _x_scale(part), "in_place": True}
 
-    def rows(tokens: int, offset: int) -> Problem:
+    def rows(tokens: int, offset: int, _: int = 0) -> Problem:
         return Problem(kernel="learned_add", tokens=tokens, position_offset=offset, **shape)
 
-    start = f" from row {first}" if first else ""
-    yield Line(rows(n, first), "prefill", f"prefill, {n} tokens{start}, width {part.width}", 1)
-    yield Line(rows(few, first))
-    yield Line(rows(few, first + length - few))
-    yield Line(rows(min(length, TABLE), first))
-    if part.decodes:
-        last = first + length - 1
-        yield Line(rows(1, last), "decode", f"decode, row {last}, width {part.width}", 1)
+    return _added(part, length, rows, "row", f"width {part.width}")
 
 
 def _x_scale(part: Part) -> float:

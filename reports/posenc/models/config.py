@@ -74,14 +74,11 @@ def _of_type(members: Members, kind: ModelType, part: Part) -> None:
             part.encoding = "learned"
 
 
-def _take_encoding(members: Members, ours: Any, kind: Optional[ModelType], name: Optional[str], part: Part) -> None:
+def _take_encoding(members: Members, named: Any, kind: Optional[ModelType], name: Optional[str], part: Part) -> None:
     """Sets the encoding. "_posenc" of the file may name it, which goes before that of its model_type."""
-    named = ours.get("encoding") if isinstance(ours, dict) else None
     if isinstance(named, str):
         if named not in EMBEDDING_TYPES:
-            members.refuse(f"_posenc.encoding '{named[:60]}' is unknown; known: sinusoidal, learned, rope_half, "
-                           "rope_interleaved, alibi, t5, deberta, transformer_xl, shaw, decomposed, "
-                           "window")  # fmt: skip
+            members.refuse(f"_posenc.encoding '{named[:60]}' is unknown; known: {', '.join(EMBEDDING_TYPES)}")
         part.encoding = named
         return
     if not kind:
@@ -142,8 +139,8 @@ def _check_embedding_type(members: Members, encoding: str) -> None:
         members.refuse(f"position_embeddings_type is {word}: {wanted} is what is read of this model_type")
 
 
-def _tell_encoding(ours: Any, part: Part) -> None:
-    key = "_posenc.encoding" if isinstance(ours, dict) and "encoding" in ours else "model_type"
+def _tell_encoding(ours: Dict[str, Any], part: Part) -> None:
+    key = "_posenc.encoding" if "encoding" in ours else "model_type"
     for quantity in ("alibi", "adjacent", "relative"):
         origin = part.origins.get(quantity)
         if origin and origin.kind == "file":
@@ -367,20 +364,15 @@ def read_config(root: Any) -> Reading:
         )
     if "tower" not in members.flags:
         _per_layer(members)
-    ours = root.get("_posenc")
-    like = Part()
-    like.decodes = not (isinstance(ours, dict) and ours.get("decodes") is False)
-    _take_encoding(members, ours, kind, name, like)
+    ours = root["_posenc"] if isinstance(root.get("_posenc"), dict) else {}
+    like = Part(decodes=ours.get("decodes") is not False)
+    _take_encoding(members, ours.get("encoding"), kind, name, like)
     _refine(members, kind, like)
     _check_embedding_type(members, like.encoding)
     _tell_encoding(ours, like)
-    own = ours if isinstance(ours, dict) else {}
-    reading.facts = {
-        "title": _line(own.get("title"), _line(root.get("_name_or_path"), "")),
-        "source": _line(own.get("source"), "the configuration given"),
-        "checked": _line(own.get("checked"), ""),
-        "trained_profile": _line(own.get("trained_profile"), ""),
-    }
+    usual = {"title": _line(root.get("_name_or_path"), ""), "source": "the configuration given", "checked": "",
+             "trained_profile": ""}  # fmt: skip
+    reading.facts = {name: _line(ours.get(name), otherwise) for name, otherwise in usual.items()}
     if kind and kind.note:
         members.note(kind.note)
     reading.parts = _parts(members, like)

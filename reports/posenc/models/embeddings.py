@@ -253,7 +253,6 @@ def stage_table(members: Members, part: Part, stage: int) -> None:
     members.whole(part, "length", "", otherwise=Otherwise(part.side * part.side, "side * side"))
     if stage == 3:
         part.set("length", part.length + 1, "length + 1")
-    part.set("rows", part.length, "length")
 
 
 def own_table(members: Members, part: Part, stack: str) -> None:
@@ -267,23 +266,21 @@ def own_table(members: Members, part: Part, stack: str) -> None:
         axis = int(stack == "columns")
         members.whole(part, "width", f"axial_pos_embds_dim.{axis}")
         members.whole(part, "length", f"axial_pos_shape.{axis}")
-        part.set("rows", part.length, "length")
     elif stack == "seen":
         _across(members, part, "vision_config.image_size", "vision_config.patch_size", "side")
         members.whole(part, "width", "vision_config.hidden_size")
         part.set("length", part.side * part.side + 1, "side * side + 1")
-        part.set("rows", part.length, "length")
     elif stack == "spatial":
         _across(members, part, "image_size.0 / image_size", "tubelet_size.1", "side")
         members.whole(part, "image", "image_size.1 / image_size", 1, SIDE)
         members.whole(part, "patch", "tubelet_size.2", 1, SIDE)
         part.set("length", part.image // part.patch * part.side, "image / patch * side")
-        part.set("rows", part.length, "length")
     elif stack == "temporal":
         members.whole(part, "length", "num_frames", 1, SIDE)
-        part.set("rows", part.length, "length")
     elif stack == "image":
         patches(members, part, ["image_table"])
+    if stack not in ("encoder", "decoder", "text", "image"):
+        part.set("rows", part.length, "length")
 
 
 def hashed(members: Members, part: Part) -> None:

@@ -99,13 +99,8 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
         part.set("key_heads", twice, "2 * key_heads")
     else:
         own = "num_global_key_value_heads / " if full else "swa_num_key_value_heads / " if slides else ""
-        members.divisor(
-            part,
-            "key_heads",
-            own + (KEY_HEADS.split()[0] if full else KEY_HEADS),
-            "heads",
-            Otherwise(part.heads, "heads"),
-        )
+        names = own + (KEY_HEADS.split()[0] if full else KEY_HEADS)
+        members.divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
     members.truth(part, "single", "multi_query")
     members.truth(part, "grouped", "new_decoder_architecture")
     members.whole(part, "latent", "qk_rope_head_dim", otherwise=0)

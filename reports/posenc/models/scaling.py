@@ -25,31 +25,19 @@ RULES: Dict[str, List[str]] = {
     "yarn": [*YARN],
     "dynamic": ["factor", "max_position_embeddings"],
     "ntk": ["alpha"],
-    "longrope": [
-        "factor",
-        "original_max_position_embeddings",
-        "attention_factor",
-        "short_factor",
-        "long_factor",
-        "short_mscale",
-        "long_mscale",
-    ],
+    "longrope": ["factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor",
+                 "short_mscale", "long_mscale"],
     "proportional": ["factor", "partial_rotary_factor"],
     "resonance_yarn": [*YARN],
-}
-NAMES = {
-    "default": "none",
-    "su": "longrope",
-    "mrope": "none",
-    **{rule: rule for rule in RULES if rule not in ("none", "ntk")},
-}
-KNOWN = "default, linear, llama3, yarn, dynamic, longrope, proportional, resonance_yarn, su, mrope"
+}  # fmt: skip
+# The rules by what files call them.
+OWN_NAMES = {rule: rule for rule in RULES if rule not in ("none", "ntk")}
+NAMES = {"default": "none", **OWN_NAMES, "su": "longrope", "mrope": "none"}
+KNOWN = ", ".join(NAMES)
 ANY_RULE = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
-BY_RULE = (
-    "factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor", "attention_factor",
-    "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate", "short_factor", "long_factor",
-    "short_mscale", "long_mscale",
-)  # fmt: skip
+BY_RULE = {name for members in RULES.values() for name in members} - {
+    "alpha", "partial_rotary_factor", "max_position_embeddings"
+}  # fmt: skip
 NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
 # Types whose dynamic scaling with an alpha is a larger base at any length: theta alpha^(d / (d - 2)).
 ALPHA = ("hunyuan_v1_dense", "hunyuan", "hunyuan_v1_moe")
