@@ -23,10 +23,9 @@ test_aarch64() {
     emulated_count
 }
 
-bring_aarch64() {
-    bring aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
-        qemu-aarch64:qemu-user /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
-}
+debian_keys=/usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+aarch64_tools="aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu
+    qemu-aarch64:qemu-user $debian_keys"
 
 build_aarch64() {
     # The release whose C++ library is that of the compiler.
@@ -59,10 +58,7 @@ test_riscv64() {
     emulated_count
 }
 
-bring_riscv64() {
-    bring clang-19:clang-19 ld.lld-19:lld-19 llvm-ar-19:llvm-19 qemu-riscv64:qemu-user \
-        /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
-}
+riscv64_tools="clang-19:clang-19 ld.lld-19:lld-19 llvm-ar-19:llvm-19 qemu-riscv64:qemu-user $debian_keys"
 
 # Debian 13 is the first release for RISC-V. Its Criterion is not used: the runner has every suite.
 build_riscv64() {
@@ -82,7 +78,9 @@ emulated_ready() {
         return 1
         ;;
     esac
-    "bring_$1" || {
+    case $1 in aarch64) words=$aarch64_tools ;; *) words=$riscv64_tools ;; esac
+    # shellcheck disable=SC2086  # a list of words
+    bring $words || {
         cannot "$job: cross build"
         return 1
     }

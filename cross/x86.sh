@@ -72,12 +72,15 @@ avx512_here() {
     done
 }
 
-# Bochs, what makes a disc to boot from, and a kernel.
+# Bochs, and what makes a disc to boot from.
+bochs_tools="bochs:bochs /usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so:bochs-term
+    /usr/share/bochs/BIOS-bochs-latest:bochsbios /usr/share/bochs/VGABIOS-lgpl-latest:vgabios
+    /usr/lib/ISOLINUX/isolinux.bin:isolinux /usr/lib/syslinux/modules/bios/ldlinux.c32:syslinux-common
+    xorriso:xorriso cpio:cpio"
+
 bochs_ready() {
-    bring bochs:bochs /usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so:bochs-term \
-        /usr/share/bochs/BIOS-bochs-latest:bochsbios /usr/share/bochs/VGABIOS-lgpl-latest:vgabios \
-        /usr/lib/ISOLINUX/isolinux.bin:isolinux /usr/lib/syslinux/modules/bios/ldlinux.c32:syslinux-common \
-        xorriso:xorriso cpio:cpio || return 1
+    # shellcheck disable=SC2086  # a list of words
+    bring $bochs_tools || return 1
     sh cross/bochs/kernel.sh "$bochs" && return 0
     [ "$install" = yes ] || return 1
     say 'once more with new lists of packages'

@@ -18,9 +18,28 @@ check_parts=$all_parts
 
 check() {
     mkdir -p build-check
+    checkers='' words=''
+    for part in $check_parts; do
+        words="$words $(check_tools "$part")"
+    done
+    # shellcheck disable=SC2086  # a list of words
+    bring $words || :
+    for part in $check_parts; do # what compiles nothing: all at once
+        rm -f "build-check/$part.status"
+        case $part in
+        gcc | clang | tidy) ;;
+        *)
+            check_run "$part" &
+            checkers="$checkers $!"
+            ;;
+        esac
+    done
+    # shellcheck disable=SC2086  # a list of processes
+    [ -z "$checkers" ] || wait $checkers
     for part in $check_parts; do
         if command -v "check_$part" >/dev/null; then
-            check_one "$part"
+            [ -f "build-check/$part.status" ] || check_run "$part"
+            check_count "$part"
         else
             say "check has no part $part; its parts: $all_parts"
             tally "check: $part" 0 1 0
@@ -28,25 +47,43 @@ check() {
     done
 }
 
-check_one() {
-    part_begun=$(date +%s)
-    log=$PWD/build-check/$1.log
-    "check_$1" >"$log" 2>&1
-    status=$?
-    took="$(($(date +%s) - part_begun)) s"
+# check_run PART: what it prints goes to build-check/PART.log, how it ended and the seconds it took to PART.status.
+check_run() {
+    part_begun=$(date +%s) status=0
+    "check_$1" >"build-check/$1.log" 2>&1 || status=$?
+    echo "$status $(($(date +%s) - part_begun))" >"build-check/$1.status"
+}
+
+check_count() { # PART
+    read -r status took <"build-check/$1.status"
+    words="$(tail -n 1 "build-check/$1.log")"
     case $status in
-    0) tally "check: $1, $took: $(tail -n 1 "$log")" 1 0 0 ;;
-    77) cannot "check: $1: $(tail -n 1 "$log")" ;;
+    0) tally "check: $1, $took s: $words" 1 0 0 ;;
+    77) cannot "check: $1: $words" ;;
     *)
-        cat "$log"
-        tally "check: $1, $took" 0 1 0
+        cat "build-check/$1.log"
+        tally "check: $1, $took s" 0 1 0
         ;;
     esac
 }
 
-# need COMMAND:PACKAGE...: 77 where a part's tool is missing and cannot be brought.
+# check_tools PART: the tools that it takes, each COMMAND:PACKAGE.
+check_tools() {
+    case $1 in
+    format) echo clang-format:clang-format ;;
+    spelling) echo codespell:codespell ;;
+    shell) echo shellcheck:shellcheck ;;
+    python) echo flake8:flake8 mypy:mypy /usr/lib/python3/dist-packages/pytest:python3-pytest ;;
+    gcc) echo gcc:gcc g++:g++ ;;
+    clang) echo clang:clang clang++:clang ;;
+    tidy) echo clang-tidy:clang-tidy clang:clang clang++:clang ;;
+    esac
+}
+
+# need PART: 77 where one of its tools is missing.
 need() {
-    bring "$@" && return 0
+    # shellcheck disable=SC2046  # a list of words
+    absent $(check_tools "$1") || return 0
     echo "missing:$missing"
     return 77
 }
@@ -59,7 +96,7 @@ sources() {
 c_files='[.](c|h|cc)$'
 
 check_format() {
-    need clang-format:clang-format || return
+    need format || return
     case $(version_of clang-format) in
     14.*) ;;
     *) echo 'clang-format 14 is needed: others lay some lines out differently'; return 77 ;;
@@ -90,7 +127,7 @@ check_lines() {
 }
 
 check_spelling() {
-    need codespell:codespell || return
+    need spelling || return
     # Texts of our own: no numbers, pictures or configurations of other people's models.
     sources . | grep -Ev '[.](svg|safetensors|json|jsonl|npy)$|digests[.]txt$' >build-check/spelling.list
     xargs codespell --ignore-words jobs/check/words.txt <build-check/spelling.list || return 1
@@ -98,7 +135,7 @@ check_spelling() {
 }
 
 check_shell() {
-    need shellcheck:shellcheck || return
+    need shell || return
     sources '[.]sh$|(^|/)run$' >build-check/shell.list
     # SC1090, SC1091, SC2034, SC2154: what a script sources is not followed; SC2258: a comma at the end is meant.
     xargs shellcheck --severity warning --exclude SC1090,SC1091,SC2034,SC2154,SC2258 <build-check/shell.list || return 1
@@ -106,7 +143,7 @@ check_shell() {
 }
 
 check_python() {
-    need flake8:flake8 mypy:mypy /usr/lib/python3/dist-packages/pytest:python3-pytest || return
+    need python || return
     flake8 reports conformance/golden &&
         mypy --config-file pyproject.toml --cache-dir build-check/mypy reports conformance/golden || return 1
 }
@@ -124,7 +161,7 @@ strict() {
 
 # Where a build for the tests comes next, and is the first in this tree, it is this one.
 check_gcc() {
-    need gcc:gcc g++:g++ || return
+    need gcc || return
     if [ "${tests_follow:-}" = yes ] && [ ! -f build/build.ninja ] && is_gcc; then
         configure build --werror && compile build || return
         echo "$(cc --version | head -n 1), warnings are errors, the build of the tests"
@@ -138,12 +175,12 @@ is_gcc() {
 }
 
 check_clang() {
-    need clang:clang clang++:clang || return
+    need clang || return
     strict clang clang++ 0
 }
 
 check_tidy() {
-    need clang-tidy:clang-tidy clang:clang clang++:clang || return
+    need tidy || return
     # Headers made by the build, and errors of their own.
     check_clang >build-check/tidy.build || {
         status=$?

@@ -5,9 +5,7 @@
 
 course_torch=2.13.0 course_axe=0.1.8
 
-bring_course() {
-    bring /usr/share/doc/python3-venv:python3-venv
-}
+course_tools='/usr/share/doc/python3-venv:python3-venv'
 
 course_environment() {
     venv=$PWD/build-torch
@@ -20,7 +18,7 @@ course_environment() {
 
 test_course() {
     await_early
-    bring_course && course_environment || {
+    bring $course_tools && course_environment || {
         cannot "$job: PyTorch $course_torch and axe from PyPI"
         return
     }

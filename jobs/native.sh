@@ -85,3 +85,33 @@ test_races() {
     meson_tests build-tsan --suite threads
     unset TSAN_OPTIONS
 }
+
+# test-all installs the tools of all jobs at once. What else they download comes while the first ones compile.
+download_early() {
+    words="$course_tools" sysroots=''
+    case $(uname -s)-$(uname -m) in
+    Linux-x86_64)
+        words="$words $aarch64_tools $riscv64_tools $bochs_tools objdump:binutils qemu-x86_64:qemu-user"
+        sysroots='build_aarch64 build_riscv64'
+        ;;
+    esac
+    for part in $all_parts; do
+        words="$words $(check_tools "$part")"
+    done
+    # shellcheck disable=SC2086  # a list of words
+    bring $words || return 0
+    (
+        emulated_build() {
+            sysroot_of "$@"
+        }
+        for part in $sysroots course_environment; do
+            $part
+        done
+    ) >build-early.log 2>&1 &
+    early=$!
+}
+
+await_early() {
+    [ -z "$early" ] || wait "$early"
+    early=''
+}
