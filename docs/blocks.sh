@@ -90,7 +90,7 @@ typed() { # NAME COMMAND
     posenc\ * | build/posenc\ *) tried "$1" "${2#build/}" ;;
     ./run\ [a-z]*) job "$1" "$(echo "$2" | awk '{ print $2 }')" ;;
     *\ *) ;;
-    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | jobs/* | cross/* | examples/*) path "$1" "$2" ;;
+    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | tools/* | examples/*) path "$1" "$2" ;;
     esac
 }
 

@@ -1,0 +1,64 @@
+# shellcheck shell=sh disable=SC2154
+# ./run bare [SUITE [COMMAND...]]: this tree on a Debian release (bookworm where none is named) that has nothing but
+# what debootstrap calls minbase.  Sourced by run.
+#
+# Without a COMMAND: types the commands of docs/install.md, as root and as a user who may not install anything, each on a
+# root of its own (bare/typed.sh).  With one: that, as root, in the tree, with its exit status.
+#
+# The release is made once, by debootstrap, in build-bare/SUITE (DEBIAN_MIRROR=URI names a mirror other than
+# debootstrap's own); BARE_ROOTS=FOLDER has such a root as FOLDER/SUITE already.  What runs, runs in a copy that goes.
+
+bare() {
+    bare_ready || {
+        cannot "$job: a root of $bare_suite"
+        return
+    }
+    for who in root user; do
+        log=build-bare/$bare_suite-$who.log
+        bare_in "$bare_suite-$who" sh tools/bare/typed.sh $who >"$log" 2>&1
+        status=$? right=$(grep -c '^ok ' "$log") wrong=$(grep -c '^not ok ' "$log")
+        grep -q "^1[.][.]$((right + wrong))\$" "$log" && [ $status = 0 ] || wrong=$((wrong + 1))
+        tally "$job: $bare_suite, docs/install.md typed by $who" "$right" "$wrong" 0
+        [ "$wrong" = 0 ] || cat "$log"
+    done
+}
+
+# Sets $bare_root, the folder that is copied.
+bare_ready() {
+    [ "$(id -u)" = 0 ] || {
+        say "$job: it takes root (debootstrap, chroot)"
+        return 1
+    }
+    mkdir -p build-bare
+    bare_root=${BARE_ROOTS:-build-bare}/$bare_suite
+    [ ! -d "$bare_root" ] || return 0
+    bring debootstrap:debootstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring || return 1
+    say "$job: making a root of $bare_suite in $bare_root"
+    # shellcheck disable=SC2086  # a mirror or nothing
+    debootstrap --variant=minbase "$bare_suite" "$bare_root.new" ${DEBIAN_MIRROR:-} >build-bare/debootstrap.log 2>&1 || {
+        tail -n 20 build-bare/debootstrap.log >&2
+        rm -rf "$bare_root.new"
+        return 1
+    }
+    mv "$bare_root.new" "$bare_root"
+}
+
+# bare_in NAME COMMAND...: in a fresh copy, in the tree, as root.
+bare_in() {
+    copy=$PWD/build-bare/$1.copy
+    shift
+    rm -rf "$copy"
+    cp -a "$bare_root" "$copy" && cp -L /etc/resolv.conf "$copy/etc/" && mkdir "$copy/root/posenc" &&
+        tar -cf - --exclude='./build*' --exclude=./.git --exclude=./posenc-report . |
+        tar -xf - --no-same-owner -C "$copy/root/posenc" || return 1
+    # In a namespace of mounts that ends with the command.
+    # shellcheck disable=SC2016  # for the inner shell
+    unshare --mount sh -c '
+        copy=$1 && shift && mount -t proc proc "$copy/proc" && mount --rbind /dev "$copy/dev" &&
+            exec chroot "$copy" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+                ${http_proxy:+"http_proxy=$http_proxy"} sh -c "cd /root/posenc && exec \"\$@\"" sh "$@"' \
+        sh "$copy" "$@"
+    status=$?
+    rm -rf "$copy"
+    return $status
+}

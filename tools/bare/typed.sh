@@ -1,0 +1,78 @@
+#!/bin/sh
+# typed.sh root|user: types the commands of docs/install.md on a machine that has nothing, and builds the examples of use;
+# run as root, in the tree, for ./run bare.  TAP.
+#
+# The commands stand in docs/install.md below a line <!-- typed by root --> or <!-- typed by a user -->, up to the next heading,
+# block or such line.  A user who may not install anything is given a compiler, Meson, Ninja and pkg-config, and no library.
+who=$1 tools='gcc libc6-dev ninja-build meson pkgconf cmake'
+tree=$(cd "$(dirname "$0")/../.." && pwd)
+if [ "$who" = user ]; then
+    useradd -m guest && cp -a "$tree" /home/guest/posenc && chown -R guest: /home/guest/posenc || exit 1
+    # Of everything that is missing the user is told what it takes.
+    su guest -c 'cd ~/posenc && ./run build' >/tmp/nothing 2>&1
+    echo $? >>/tmp/nothing
+    # shellcheck disable=SC2086  # a list of words
+    if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends $tools; } >/tmp/tools 2>&1; then
+        cat /tmp/tools
+    fi
+    exec su guest -c 'cd ~/posenc && HOME=/home/guest exec sh tools/bare/typed.sh guest'
+fi
+# shellcheck source=cli/tests/tap.sh
+. "$tree/cli/tests/tap.sh"
+
+# typed COMMAND: by this very shell, which keeps what it exports.
+typed() {
+    eval "$1" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null
+    status=$?
+    if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
+}
+
+commands() { # BY WHOM: the commands below the line that says so
+    awk -v line="<!-- typed by $1 -->" '
+        $0 == line { on = 1; next }
+        /^(#|<!--|```)/ { on = 0 }
+        on && /^    [^ ]/ { sub(/  +#.*/, ""); print substr($0, 5) }' "$tree/docs/install.md"
+}
+
+if [ "$who" = guest ]; then
+    if grep -q gcc /tmp/nothing && [ "$(tail -n 1 /tmp/nothing)" = 2 ]; then
+        pass 'without a compiler and rights the user is told'
+    else
+        fail 'without a compiler and rights the user is told' "$(cat /tmp/nothing)"
+    fi
+fi
+
+# The program of README, and the commands of docs/install.md.
+mkdir work/blocks
+awk -v out="$scratch/work/blocks" -f "$tree/docs/blocks.awk" "$tree/README.md" >blocks
+cat "$(ls work/blocks/*.c)" >"$tree/main.c"
+if [ "$who" = root ]; then commands root; else commands 'a user'; fi >commands
+[ -s "$scratch/commands" ] || fail 'docs/install.md has commands' 'none was found'
+cd "$tree" || exit 1
+while read -r command; do
+    typed "$command"
+    case $command in
+    './run report')
+        page=posenc-report/report.html
+        if grep -q 'version: *"3[.]5' $page && ! grep -q 'D3 is missing' "$scratch/stderr"; then pass 'its page has charts'; else fail 'its page has charts' "$(ls -l $page 2>&1)"; fi
+        ;;
+    *-o\ *) ;;
+    cc\ *) typed ./a.out ;;
+    esac
+done <"$scratch/commands"
+cd "$scratch" || exit 1
+
+# The examples of use: what is installed, by Meson and CMake; the tree as a subproject; the program.
+[ "$who" != root ] || apt-get install -y -qq --no-install-recommends cmake >stdout 2>stderr || fail 'cmake comes' ''
+cp -r "$tree/cli/tests/consumer" work/by
+cd work/by || exit 1
+typed "meson setup by-meson && ninja -C by-meson && by-meson/consumer"
+home=$([ "$who" = root ] || echo "-DCMAKE_PREFIX_PATH=$HOME/.local")
+typed "cmake -G Ninja $home -S . -B by-cmake && cmake --build by-cmake && by-cmake/consumer && by-cmake/consumer_static"
+mkdir subprojects && ln -s "$tree" subprojects/posenc
+typed "meson setup --wrap-mode=forcefallback within && ninja -C within && within/consumer"
+if [ "$who" = root ]; then
+    typed 'posenc verify --backend scalar --suite vectors'
+    typed 'posenc verify --backend sleef --kernel rope_table'
+fi
+finish

@@ -1,0 +1,165 @@
+# shellcheck shell=sh disable=SC2154
+# ./run bundle [FILE]: the program and all it needs in one folder that runs from anywhere.  Sourced by run.
+#
+# FILE is NAME.tar.gz, or a folder that is not there yet; build-bundle/posenc-VERSION-linux-MACHINE.tar.gz where none is
+# named.  Inside are the program, the library, the plug-ins, the golden vectors, the header, the Python part with the
+# modules that it imports, the scripts of examples/fleet and examples/ci, and licences.
+#
+# The compiler is this system's.  The libraries are those of an older Debian (BUNDLE_SUITE=bullseye: 11), so that systems of
+# that age run the result; all but glibc's are inside.  The modules are Debian 12's and pure Python: every Python from 3.9 on
+# runs them.  Before the archive is packed, the oldest glibc that will do is determined, and paths of this machine are
+# searched for.  The same commit gives the same bytes: files are sorted, and as old as the commit (SOURCE_DATE_EPOCH: as
+# that).
+#
+# It takes Linux and Debian's packages (apt-get, dpkg-deb); DEBIAN_MIRROR=URI names a mirror that has both releases.
+
+bundle() { # FILE
+    bundle_folders "$1" && bundle_ready && bundle_build && bundle_fill && bundle_check && bundle_write
+}
+
+# What was asked for: sets $bundle_file, $bundle_runtime, and what is named by version and machine.
+bundle_folders() {
+    # Each with the release of gcc whose libraries it has.
+    case ${BUNDLE_SUITE:=bullseye} in
+    bullseye) bundle_runtime=10 ;;
+    bookworm) bundle_runtime=12 ;;
+    trixie) bundle_runtime=14 ;;
+    *)
+        say "bundle: BUNDLE_SUITE: $BUNDLE_SUITE: expected bullseye, bookworm or trixie"
+        return 1
+        ;;
+    esac
+    bundle_version=$(sed -n "s/^ *version: '\([0-9.]*\)',\$/\1/p" meson.build)
+    bundle_name=posenc-$bundle_version-linux-$(uname -m)
+    bundle_file=${1:-build-bundle/$bundle_name.tar.gz}
+    bundle_stage=build-bundle/stage
+    case $bundle_file in
+    *.tar.gz) ;;
+    *.tar.* | *.tgz | *.zip)
+        say "bundle: $bundle_file: expected NAME.tar.gz, or a folder"
+        return 1
+        ;;
+    *) [ ! -e "$bundle_file" ] || {
+        say "bundle: $bundle_file is there: expected NAME.tar.gz, or a folder that is not there yet"
+        return 1
+    } ;;
+    esac
+    [ -d "$(dirname "$bundle_file")" ] || mkdir build-bundle
+}
+
+# The compiler, and the sysroots: sets $bundle_sysroot, $bundle_modules and $bundle_tuple.
+bundle_ready() {
+    [ "$(uname -s)" = Linux ] || {
+        say "bundle: it takes Linux, this is $(uname -s)"
+        return 1
+    }
+    bring apt-get:apt dpkg-deb:dpkg gcc:gcc g++:g++ objdump:binutils readelf:binutils \
+        /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring || return 1
+    bundle_tuple=$(gcc -dumpmachine) bundle_arch=$(dpkg --print-architecture)
+    bundle_sysroot=$PWD/build-sysroot/$BUNDLE_SUITE-$bundle_arch
+    sh tools/sysroot.sh "$bundle_arch" "$BUNDLE_SUITE" "$bundle_sysroot" libc6-dev "libstdc++-$bundle_runtime-dev" \
+        libjansson-dev libbenchmark-dev libsleef-dev || return 1
+    bundle_modules=$PWD/build-sysroot/python-$bundle_arch
+    sh tools/sysroot.sh "$bundle_arch" bookworm "$bundle_modules" python3-jinja2 python3-rich libjs-d3
+}
+
+bundle_build() {
+    description=build-bundle/older-glibc.ini
+    [ -d build-bundle ] || mkdir build-bundle || return 1
+    sed "s,@SYSROOT@,$bundle_sysroot,; s,@TREE@,$PWD,; s,@TUPLE@,$bundle_tuple,; s,@RUNTIME@,$bundle_runtime,; s,@CC@,gcc,
+        s,@CXX@,g++,; s,@MACHINE@,$(uname -m)," tools/bundle/older-glibc.ini.in >$description
+    # Meson reads the description once.
+    wanted=$(cksum <$description)
+    [ "$(cat build-bundle/cross-stamp 2>/dev/null)" = "$wanted" ] || rm -rf build-bundle/build
+    configure build-bundle/build --cross-file $description -Dprogram=enabled -Dbench=enabled -Dtests=disabled \
+        -Dgolden=disabled || return 1
+    echo "$wanted" >build-bundle/cross-stamp
+    compile_program build-bundle/build
+}
+
+bundle_fill() {
+    top=$bundle_stage/$bundle_name
+    rm -rf $bundle_stage && mkdir -p "$top/licences" &&
+        DESTDIR=$PWD/$bundle_stage/installed "$meson" install -C build-bundle/build --no-rebuild --quiet --tags runtime &&
+        mv $bundle_stage/installed/usr/local/* "$top" && rm -r $bundle_stage/installed || return 1
+    bundle_libraries && bundle_python || return 1
+    mkdir "$top/fleet" "$top/ci" "$top/include" && cp examples/fleet/*.sh "$top/fleet" && cp examples/ci/compare.sh "$top/ci" &&
+        cp impl/include/posenc.h "$top/include" && cp LICENSE "$top" || return 1
+    for package in libjansson4 libbenchmark1 libsleef3 gcc-$bundle_runtime-base; do
+        cp -L "$bundle_sysroot/usr/share/doc/$package/copyright" "$top/licences/$package" || return 1
+    done
+    for package in python3-jinja2 python3-markupsafe python3-rich libjs-d3; do
+        cp -L "$bundle_modules/usr/share/doc/$package/copyright" "$top/licences/$package" || return 1
+    done
+    find "$top" -type f -exec chmod u=rw,go=r {} + &&
+        chmod 755 "$top"/bin/* "$top"/libexec/posenc/posenc-* "$top"/fleet/*.sh "$top"/ci/*.sh
+}
+
+# What the program and the plug-ins need is copied, and what that needs, but for glibc.
+bundle_libraries() {
+    while missing=$(bundle_needs | grep -v "$bundle_glibc_names") && [ -n "$missing" ]; do
+        for library in $missing; do
+            cp "$bundle_sysroot/usr/lib/$bundle_tuple/$library" "$top/lib" || {
+                say "bundle: $library is needed, and not in $bundle_sysroot"
+                return 1
+            }
+        done
+    done
+}
+
+# The modules that the report imports, beside its package.  Those that rich has for code and Markdown are left out: they
+# are four times as large as all of the rest, and nothing here prints either.
+bundle_python() {
+    python=$top/libexec/posenc/python
+    for module in jinja2 markupsafe rich; do
+        cp -RL "$bundle_modules/usr/lib/python3/dist-packages/$module" "$python" || return 1
+    done
+    cp -L "$bundle_modules/usr/share/javascript/d3/d3.min.js" "$python/posenc/report" &&
+        find "$python" -name '_speedups.*' -exec rm {} +
+}
+
+# The names of libraries that are needed and not inside.
+bundle_needs() {
+    find "$top/bin" "$top/lib" -type f -exec readelf -d {} + | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u |
+        while read -r needed; do [ -e "$top/lib/$needed" ] || echo "$needed"; done
+}
+bundle_glibc_names='^\(lib\(c\|m\|dl\|pthread\|rt\)[.]so[.][0-9]\|ld-linux.*\)$'
+
+# Sets $bundle_glibc, the oldest that has every symbol.
+bundle_check() {
+    top=$bundle_stage/$bundle_name
+    bundle_objects=$(find "$top/bin" "$top/lib" -type f)
+    # shellcheck disable=SC2086  # a list of words
+    bundle_glibc=$(objdump -T $bundle_objects | sed -n 's/.*[ (]GLIBC_\([0-9][0-9.]*\)[) ].*/\1/p' | sort -uV | tail -n 1)
+    if grep -rlF -e "$PWD" "$top" >&2; then
+        say "bundle: these files name $PWD"
+        return 1
+    fi
+    if find "$top/libexec" -type f ! -name '*.py' ! -name 'posenc-*' ! -name '*.j2' ! -name '*.css' ! -name '*.js' \
+        ! -name '*.json' ! -name '*.md' ! -name '*.txt' ! -name '*.svg' ! -name '*.wasm' ! -name py.typed | grep . >&2; then
+        say 'bundle: these files are no part of the Python that was meant'
+        return 1
+    fi
+}
+
+bundle_write() {
+    top=$bundle_stage/$bundle_name
+    commit=$(sh cli/commit.sh .) when=$(date -r CHANGELOG.md +%s)
+    if [ "$commit" ]; then
+        when=$(git log -1 --format=%ct)
+        [ -z "$(git status --porcelain)" ] || commit="${commit%-dirty}, with changes"
+    fi
+    sed "s/@VERSION@/$bundle_version/g; s/@COMMIT@/${commit:-no commit}/g; s/@MACHINE@/$(uname -m)/g; s/@GLIBC@/$bundle_glibc/g
+        s/@COMPILER@/$(gcc --version | sed -n '1s,[/&],\\&,g;1p')/g" tools/bundle/README.in >"$top/README" || return 1
+    chmod 644 "$top/README"
+    find "$top" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-$when}" {} +
+    case $bundle_file in
+    *.tar.gz)
+        tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --format=ustar -C $bundle_stage "$bundle_name" |
+            gzip -9n >"$bundle_file.partial" && mv "$bundle_file.partial" "$bundle_file" || return 1
+        say "bundle: $bundle_file, $(wc -c <"$bundle_file") bytes, SHA-256 $(sha256sum <"$bundle_file" | cut -c 1-16)"
+        ;;
+    *) cp -a "$top" "$bundle_file" && say "bundle: $bundle_file" || return 1 ;;
+    esac
+    say "bundle: glibc $bundle_glibc or newer, $(uname -m); Python 3.9 or newer for the report"
+}

@@ -1,0 +1,191 @@
+# shellcheck shell=sh
+# ./run check [PART...]: what can be said of the source without running it.  Sourced by run.
+#
+#     format       clang-format 14 has nothing to change
+#     rooms        no include runs back (tools/check/rooms.txt says which room may know which)
+#     signatures   no switch over the signature outside the table of signatures
+#     lengths      no file and no function is longer than tools/check/lengths.awk says
+#     lines        no folder has more lines or files than tools/check/lines.csv allows
+#     spelling     codespell finds nothing
+#     shell        shellcheck finds nothing
+#     python       flake8 and mypy --strict find nothing, for Python 3.9
+#     gcc, clang   a build of everything where each warning is an error
+#     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
+#
+# Each part prints one line, and what it found before it.  tools/check/test.sh sees each of them fail.
+all_parts='format rooms signatures lengths lines spelling shell python gcc clang tidy'
+check_parts=$all_parts
+
+check() {
+    mkdir -p build-check
+    checkers='' words=''
+    for part in $check_parts; do
+        words="$words $(check_tools "$part")"
+    done
+    # shellcheck disable=SC2086  # a list of words
+    bring $words || :
+    for part in $check_parts; do # what compiles nothing: all at once
+        rm -f "build-check/$part.status"
+        case $part in
+        gcc | clang | tidy) ;;
+        *)
+            check_run "$part" &
+            checkers="$checkers $!"
+            ;;
+        esac
+    done
+    # shellcheck disable=SC2086  # a list of processes
+    [ -z "$checkers" ] || wait $checkers
+    for part in $check_parts; do
+        if command -v "check_$part" >/dev/null; then
+            [ -f "build-check/$part.status" ] || check_run "$part"
+            check_count "$part"
+        else
+            say "check has no part $part; its parts: $all_parts"
+            tally "check: $part" 0 1 0
+        fi
+    done
+}
+
+# check_run PART: what it prints goes to build-check/PART.log, how it ended and the seconds it took to PART.status.
+check_run() {
+    part_begun=$(date +%s) status=0
+    "check_$1" >"build-check/$1.log" 2>&1 || status=$?
+    echo "$status $(($(date +%s) - part_begun))" >"build-check/$1.status"
+}
+
+check_count() { # PART
+    read -r status took <"build-check/$1.status"
+    words="$(tail -n 1 "build-check/$1.log")"
+    case $status in
+    0) tally "check: $1, $took s: $words" 1 0 0 ;;
+    77) cannot "check: $1: $words" ;;
+    *)
+        cat "build-check/$1.log"
+        tally "check: $1, $took s" 0 1 0
+        ;;
+    esac
+}
+
+# check_tools PART: the tools that it takes, each COMMAND:PACKAGE.
+check_tools() {
+    case $1 in
+    format) echo clang-format:clang-format ;;
+    spelling) echo codespell:codespell ;;
+    shell) echo shellcheck:shellcheck ;;
+    python) echo flake8:flake8 mypy:mypy /usr/lib/python3/dist-packages/pytest:python3-pytest ;;
+    gcc) echo gcc:gcc g++:g++ ;;
+    clang) echo clang:clang clang++:clang ;;
+    tidy) echo clang-tidy:clang-tidy clang:clang clang++:clang ;;
+    esac
+}
+
+# need PART: 77 where one of its tools is missing.
+need() {
+    # shellcheck disable=SC2046  # a list of words
+    absent $(check_tools "$1") || return 0
+    echo "missing:$missing"
+    return 77
+}
+
+# sources REGEX: the files of the repository whose path it matches; what builds and reports leave lies elsewhere.
+sources() {
+    find . \( -path './build*' -o -path './posenc-report*' -o -path ./.git \) -prune -o -type f -print |
+        sed 's,^[.]/,,' | grep -E "$1" | sort
+}
+c_files='[.](c|h|cc)$'
+
+check_format() {
+    need format || return
+    case $(version_of clang-format) in
+    14.*) ;;
+    *) echo 'clang-format 14 is needed: others lay some lines out differently'; return 77 ;;
+    esac
+    sources "$c_files" >build-check/format.list
+    xargs clang-format --dry-run -Werror <build-check/format.list || return 1
+    echo "$(wc -l <build-check/format.list) files"
+}
+
+check_rooms() {
+    python3 tools/check/rooms.py
+}
+
+check_signatures() {
+    ! sources "$c_files" | xargs grep -n 'case SIGNATURE_' || {
+        echo 'A switch over the signature: put what it decides into the table of signatures.'
+        return 1
+    }
+    echo 'no switch over the signature'
+}
+
+check_lengths() {
+    sources "$c_files" | xargs awk -f tools/check/lengths.awk
+}
+
+check_lines() {
+    python3 tools/check/lines.py
+}
+
+check_spelling() {
+    need spelling || return
+    # Texts of our own: no numbers, pictures or configurations of other people's models.
+    sources . | grep -Ev '[.](svg|safetensors|json|jsonl|npy)$|digests[.]txt$' >build-check/spelling.list
+    xargs codespell --ignore-words tools/check/words.txt <build-check/spelling.list || return 1
+    echo "$(wc -l <build-check/spelling.list) files"
+}
+
+check_shell() {
+    need shell || return
+    sources '[.]sh$|(^|/)run$' >build-check/shell.list
+    # SC1090, SC1091, SC2034, SC2154: what a script sources is not followed; SC2258: a comma at the end is meant.
+    xargs shellcheck --severity warning --exclude SC1090,SC1091,SC2034,SC2154,SC2258 <build-check/shell.list || return 1
+    echo "$(wc -l <build-check/shell.list) scripts"
+}
+
+check_python() {
+    need python || return
+    flake8 reports conformance/golden &&
+        mypy --config-file pyproject.toml --cache-dir build-check/mypy reports conformance/golden || return 1
+}
+
+# strict COMPILER C++-COMPILER OPTIMIZATION: builds everything in build-check/COMPILER.  Some of gcc's warnings come from
+# its optimizer, none of clang's.
+strict() {
+    CC=$1 CXX=$2 configure "build-check/$1" --werror -Dexplore=disabled -Doptimization="$3" -Ddebug=false || return
+    "$meson" compile -C "build-check/$1" --ninja-args=-k0 >"build-check/$1.build" 2>&1 || {
+        grep -a -A 3 -E '(error|warning): |FAILED' "build-check/$1.build" | sed 's/^FAILED: /failed: /'
+        return 1
+    }
+    echo "$("$1" --version | head -n 1), warnings are errors"
+}
+
+# Where a build for the tests comes next, and is the first in this tree, it is this one.
+check_gcc() {
+    need gcc || return
+    if [ "${tests_follow:-}" = yes ] && [ ! -f build/build.ninja ] && is_gcc; then
+        configure build --werror && compile build || return
+        echo "$(cc --version | head -n 1), warnings are errors, the build of the tests"
+    else
+        strict gcc g++ 1
+    fi
+}
+
+is_gcc() {
+    [ -z "${CC:-}${CXX:-}" ] && cc --version 2>/dev/null | grep -q 'Free Software Foundation'
+}
+
+check_clang() {
+    need clang || return
+    strict clang clang++ 0
+}
+
+check_tidy() {
+    need tidy || return
+    # Headers made by the build, and errors of their own.
+    check_clang >build-check/tidy.build || {
+        status=$?
+        cat build-check/tidy.build
+        return $status
+    }
+    sh tools/check/tidy.sh build-check/clang
+}

@@ -1,0 +1,134 @@
+#!/bin/sh
+# Sees ./run check fail: one offence after the other is put into a copy of the tree, and the part that is there for it
+# has to fail and to name the place.  TAP.
+#
+#     sh tools/check/test.sh [PART...]      all parts, unless some are named; gcc, clang and tidy build and take minutes
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+parts=${*:-format rooms signatures lengths lines spelling shell python gcc clang tidy}
+copy=$(mktemp -d) || exit 2
+trap 'rm -rf "$copy"' EXIT
+tar -c --exclude='./build*' --exclude=./.git --exclude='./posenc-report*' . | tar -x -C "$copy" || exit 2
+cd "$copy" || exit 2
+: >verdicts
+
+# verdict SENTENCE: of the command before.
+verdict() {
+    if [ $? = 0 ]; then
+        echo "ok - $1" | tee -a verdicts
+    else
+        echo "not ok - $1" | tee -a verdicts
+        sed 's/^/# /; 20q' log
+    fi
+}
+
+asked() { # PART: whether it is to be tested
+    case " $parts " in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+check() { # PART
+    ./run --no-install check "$1" >log 2>&1
+}
+
+# clean PART: without an offence it passes, so that what fails below is the offence.
+clean() {
+    asked "$1" || return 1
+    check "$1"
+    verdict "$1 passes without an offence"
+}
+
+# caught PART WORDS SENTENCE: it fails, and says so in these words.
+caught() {
+    ! check "$1" && grep -q -e "$2" log
+    verdict "$1: $3"
+}
+
+# put FILE: the offence, on stdin, at the file's end (a new file is one, too); back FILE takes it out.
+put() {
+    mkdir -p "$(dirname "$1")"
+    [ ! -e "$1" ] || cp "$1" kept
+    cat >>"$1"
+}
+back() {
+    if [ -e kept ]; then mv kept "$1"; else rm -r "$1"; fi
+}
+
+# offence PART FILE WORDS SENTENCE: put, caught, back.
+offence() {
+    put "$2"
+    caught "$1" "$3" "$4"
+    back "$2"
+}
+
+if clean format; then
+    echo 'int  two_spaces;' | offence format impl/cpu.c 'impl/cpu.c:.*clang-format' 'a second space'
+fi
+
+if clean rooms; then
+    echo '#include "conformance/problem/problem.h"' |
+        offence rooms impl/cpu.c 'impl/cpu.c:[0-9]*: .*impl may not know conformance/problem; it may know impl/include' \
+            'the library includes a file of the tests'
+    echo '#include "bench/bench.h"' |
+        offence rooms base/records.c 'base may not know bench; it may know base/text' 'records know results'
+    echo '#include "registry.h"' |
+        offence rooms impl/include/posenc.h 'impl and impl/include include each other' 'two folders include each other'
+    echo '#include <posenc.h>' | offence rooms attic/old.c 'attic/old.c: its folder has no line' 'a folder without a line'
+    echo 'attic' | offence rooms tools/check/rooms.txt 'attic is a room without a source' 'a room that is gone'
+    echo 'impl/include impl' | offence rooms tools/check/rooms.txt 'a circle: ' 'the list itself goes round'
+    echo 'tolerated impl/cpu.c -> bench' |
+        offence rooms tools/check/rooms.txt 'impl/cpu.c no longer names bench' 'a tolerated violation that is none'
+    printf "executable('x', '../base/records.c')\n" |
+        offence rooms impl/meson.build 'impl/meson.build:.*impl may not know base' 'a source compiled across folders'
+fi
+
+if clean python; then
+    echo 'import json' | offence python reports/posenc/engine.py 'engine.py:.*F401' 'an import that nothing needs'
+    printf '\n\nx: int = "text"\n' | offence python reports/posenc/records.py 'records.py:.*Incompatible types' 'a type that is not kept'
+    printf '\n\ndef f(x):\n    return x\n' | offence python reports/tests/test_pictures.py 'test_pictures.py:.*annotation' 'a function without types'
+    printf '\n\ndef f(x: int) -> None:\n    match x:\n        case 1:\n            pass\n' |
+        offence python reports/posenc/records.py 'records.py' 'a word that Python 3.9 does not know'
+fi
+
+if clean signatures; then
+    echo 'int f(int x) { switch (x) { case SIGNATURE_rope: return 1; } }' |
+        offence signatures bench/check.c 'bench/check.c:.*case SIGNATURE_rope' 'a switch over the signature'
+fi
+
+if clean lengths; then
+    awk 'BEGIN { print "int f(void)\n{"; for (i = 0; i < 100; i++) print "    f();"; print "}" }' |
+        offence lengths impl/cpu.c 'impl/cpu.c:.*a function of 102 lines' 'a function that never ends'
+    awk 'BEGIN { for (i = 0; i < 600; i++) print "int x" i ";" }' |
+        offence lengths impl/new.c 'impl/new.c: 600 lines; at most' 'a file that never ends'
+fi
+
+if clean lines; then
+    awk 'BEGIN { for (i = 0; i < 300; i++) print "int x" i ";" }' |
+        offence lines impl/new.c 'impl: [0-9]* lines of c; lines.csv allows' 'a folder that grows'
+    echo 'echo one' | offence lines attic/one.sh 'attic: 1 lines of shell; lines.csv allows 0' 'a folder without a row'
+fi
+
+if clean spelling; then
+    # In two halves, so that it is not found here.
+    echo "/* rec""ieve */" | offence spelling impl/cpu.c 'impl/cpu.c:.*rec''ieve' 'a misspelt word'
+fi
+
+if clean shell; then
+    # shellcheck disable=SC2016
+    echo 'for x in $(ls); do cd $x' | offence shell docs/check.sh 'docs/check.sh' 'a script that does not parse'
+    printf '#!/bin/sh\nread x\n[ $x == 1 ]\n' | offence shell tools/new.sh 'tools/new.sh.*' 'an operator that sh lacks'
+fi
+
+for compiler in gcc clang; do
+    if clean $compiler; then
+        printf '#include <stdint.h>\nint narrowed(int64_t x) { return x; }\n' |
+            offence $compiler impl/freqs/alibi.c 'alibi.c:.*error: .*-Werror' 'a warning'
+    fi
+done
+
+if clean tidy; then
+    echo 'int posenc_twice(int x); int posenc_twice(int x) { return x + 1 || x + 1; }' |
+        offence tidy impl/freqs/alibi.c 'alibi.c:.*misc-redundant-expression' 'an expression with two equal sides'
+fi
+
+echo "1..$(wc -l <verdicts)"
+! grep -q '^not' verdicts

@@ -1,0 +1,204 @@
+# shellcheck shell=sh
+# Jobs for those who work on the code. Sourced by run.
+
+# ---- ./run quick [KERNEL...] ----
+#
+# Builds the program and nothing else, without sanitizers. Holds the kernels (all, if none is named) to golden vectors,
+# digests, memory and properties on every backend that runs here. Then runs the parts of check that take no time.
+
+quick_build() {
+    configure build || return
+    set -- posenc conformance/golden/vectors.pack
+    # Without jansson there is no program; the engine's own runner then.
+    pkg-config --exists jansson ||
+        set -- conformance/criterion/runner conformance/golden/vectors.pack
+    ninja -C build "$@" >build/run-build.log 2>&1 && return
+    # The compiler's words, without the progress of the build.
+    grep -v '^\[[0-9]*/[0-9]*\]' build/run-build.log >&2
+    return 1
+}
+
+# Of $quick_kernels.
+quick() {
+    # shellcheck disable=SC2086  # a list of words
+    set -- $quick_kernels
+    quick_build || { tally 'quick: build' 0 1 0; return; }
+    if [ -x build/posenc ]; then
+        for kernel in "$@"; do
+            set -- "$@" --kernel "$kernel"
+            shift
+        done
+        build/posenc verify --quick "$@" >build/quick.log 2>&1
+        tally_verify "$job $quick_kernels" build/quick.log
+    else
+        [ $# = 0 ] || say 'no program without jansson: every kernel is checked'
+        build/conformance/criterion/runner build/conformance/golden/vectors.pack >build/quick.log 2>&1
+        tally_runner "$job" build/quick.log
+    fi
+    check_parts='format rooms lengths'
+    check
+}
+
+# ---- ./run coverage ----
+#
+# Prints how many lines and branches of each folder the tests reach natively. Nothing is optimised, so that a line is a
+# line. Tests and generators are not counted. (lcov, since gcovr 5.2 ends at functions of one name that the templates make
+# in several files.)
+
+coverage() {
+    bring lcov:lcov gcov:gcc || return 2
+    CC=gcc CXX=g++ configure build-coverage --buildtype=debug -Db_coverage=true -Ddefault_library=static \
+        -Dc_args=-fprofile-update=atomic || return 1
+    compile build-coverage || return 1
+    find build-coverage -name '*.gcda' -exec rm {} +
+    "$meson" test -C build-coverage --no-rebuild --timeout-multiplier 10 --no-suite criterion >build-coverage/tests.log 2>&1 ||
+        say "not every test passed, see build-coverage/tests.log: the numbers are of those that ran"
+    lcov --capture --directory build-coverage --base-directory build-coverage --rc lcov_branch_coverage=1 \
+        --output-file build-coverage/coverage.info >build-coverage/lcov.log 2>&1 || return 1
+    python3 tools/coverage.py build-coverage/coverage.info "$PWD" build-coverage/files.txt || return 1
+    say 'file by file: build-coverage/files.txt'
+}
+
+# ---- ./run call [SETS] [--only KERNEL] [--seed N] ----
+#
+# Random calls of every kernel, right and wrong; conformance/caller/caller.h says what is checked.
+
+call() {
+    configure build && ninja -C build conformance/caller/call >build/run-build.log || return 1
+    build/conformance/caller/call "$@"
+}
+
+# ---- ./run mutate [N | all] [FILE...] ----
+#
+# Makes mistakes in the kernels, one at a time, and lists those that no suite detects. --right: is there an alarm where
+# there is no mistake? tools/mutate/mutate.py says what else it takes, docs/trust.md what came of it.
+
+mutate() {
+    build || return 1
+    python3 tools/mutate/mutate.py build "$@"
+}
+
+# ---- ./run survey [--write] ----
+#
+# Asks two releases of transformers how their model types encode positions, compares that with what --config reads, and
+# writes docs/models.md. --write first writes the table of types, of the newer release, until it stays as it is.
+# conformance/models/survey.py says how. It takes packages of PyPI into build-survey, and then half an hour.
+
+survey_torch=2.13.0 survey_newer=5.23.0 survey_older=4.57.6
+
+survey() {
+    case $* in
+    '' | --write) ;;
+    *)
+        say "survey takes --write, or nothing; there are: $*"
+        return 2
+        ;;
+    esac
+    survey_build || return 1
+    for release in $survey_newer $survey_older; do
+        survey_environment $release || return 1
+    done
+    [ $# = 0 ] || survey_write || return 1
+    for release in $survey_newer $survey_older; do
+        survey_of $release || {
+            say "survey: files are read wrongly: build-survey/$release.log"
+            return 1
+        }
+    done
+    build-survey/$survey_newer/bin/python conformance/models/survey/page.py build-survey/$survey_newer.json \
+        build-survey/$survey_older.json >build-survey/models.md && cp build-survey/models.md docs/models.md
+}
+
+survey_build() {
+    configure build && ninja -C build posenc >build/run-build.log
+}
+
+survey_environment() { # RELEASE
+    [ ! -f "build-survey/$1/complete" ] || return 0
+    bring /usr/share/doc/python3-venv:python3-venv || return 1
+    say "survey: transformers $1 comes into build-survey/$1"
+    python3 -m venv "build-survey/$1" && build-survey/"$1"/bin/pip install -q "torch==$survey_torch" "transformers==$1" \
+        pillow scipy >&2 && touch "build-survey/$1/complete"
+}
+
+# survey_of RELEASE ARGUMENTS...: what a model has is asked once.
+survey_of() {
+    release=$1
+    shift
+    OMP_NUM_THREADS=1 build-survey/"$release"/bin/python conformance/models/survey.py --seen "build-survey/$release.jsonl" \
+        --published reports/tests/published.jsonl.gz --figures "build-survey/$release.json" "$@" 2>"build-survey/$release.log"
+}
+
+survey_write() {
+    rm -f "build-survey/$survey_newer.jsonl"
+    for round in 1 2 3 4 5; do
+        cp reports/posenc/models/types.txt build-survey/types.txt
+        survey_of $survey_newer --write
+        cmp -s reports/posenc/models/types.txt build-survey/types.txt && return 0
+        say "survey: the table of types is another after round $round"
+        survey_build || return 1
+    done
+    say 'survey: the table of types changes in each round'
+    return 1
+}
+
+# ---- ./run stress [N [M]] ----
+#
+# N whole runs of ./run test (3 unless named), and M runs (10) of the tests that start processes, wait or limit time,
+# beside two busy loops and a build that repeats. No test may depend on what else the machine does: all have to pass.
+
+# Suites with a test that starts processes, waits or limits time.
+stress_suites='--suite cli --suite bench --suite fuzz --suite conformance --suite threads --suite criterion'
+
+stress_test() {
+    # shellcheck disable=SC2086  # a list of words
+    meson_tests build $stress_suites --no-suite runner
+}
+
+# The build of everything, without ccache, again and again, until this process is told to end.
+stress_builds() {
+    trap 'kill $! 2>/dev/null; exit' TERM
+    while :; do
+        ninja -C build-stress -t clean
+        CCACHE_DISABLE=1 ninja -C build-stress &
+        wait $!
+    done >build-stress/stress.log 2>&1
+}
+
+# Runs in a session of its own: Linux may divide CPU time among sessions first, and each test has one.
+stress_loop() {
+    exec setsid sh -c 'while :; do :; done'
+}
+
+stress_rest() {
+    # shellcheck disable=SC2086  # a list of processes
+    kill $load 2>/dev/null
+}
+
+# stress_runs KIND TIMES COMMAND: a run that fails leaves the log of Meson as build/stress-KIND-NUMBER.txt.
+stress_runs() {
+    number=0
+    while [ $number -lt "$2" ]; do
+        number=$((number + 1)) failed_before=$failed
+        say "stress: $1, run $number of $2"
+        $3
+        [ $failed = $failed_before ] || cp build/meson-logs/testlog.txt "build/stress-$1-$number.txt"
+    done
+}
+
+stress() {
+    build && configure build-stress -Dtests=disabled -Dexplore=disabled || {
+        tally 'stress: build' 0 1 0
+        return
+    }
+    load=''
+    for part in stress_loop stress_loop stress_builds; do
+        $part &
+        load="$load $!"
+    done
+    trap stress_rest EXIT
+    trap 'exit 1' HUP INT TERM
+    stress_runs whole "${1:-3}" test_native
+    stress_runs part "${2:-10}" stress_test
+    stress_rest
+}

@@ -1,0 +1,74 @@
+# shellcheck shell=sh disable=SC2154
+# ./run fleet [PART...]: the bundle and the scripts of examples/fleet, run for real on what this machine can be made to be.
+# Sourced by run.
+#
+#     bundle      is the same bytes twice, runs from a folder with a space, moved, in a root that has glibc and nothing else,
+#                 and on Debian 11, 12 and 13, and opens nothing outside
+#     parallel    this machine twice under two names: an sshd on loopback, with keys of its own
+#     slurm       a cluster of one node on loopback: slurmctld, slurmd and munged with a configuration of their own
+#     matrix      the workflow for GitHub: read as YAML, its shell parts run, its artefacts handed on
+#     container   the recipe, by buildah, on a Debian made by debootstrap in place of the image that is pulled elsewhere
+#
+# Each part is a script of tools/fleet that prints TAP.  What they start listens on loopback alone and ends with them; keys
+# and configurations lie in a temporary folder.  parallel, slurm and container take root; packages with services are named
+# where they are missing, and not installed.  What cannot run is skipped by name.
+all_fleet='bundle parallel slurm matrix container'
+
+fleet() {
+    bundle '' || {
+        cannot "$job: the bundle"
+        return
+    }
+    bundle_made=$PWD/$bundle_file
+    for part in $fleet_parts; do
+        case " $all_fleet " in *" $part "*) ;; *)
+            say "fleet has no part $part; its parts: $all_fleet"
+            tally "$job: $part" 0 1 0
+            continue
+            ;;
+        esac
+        fleet_ready "$part" || {
+            tally "$job: $part: what it takes is missing" 0 0 1
+            continue
+        }
+        log=build-bundle/fleet-$part.log status=0
+        # shellcheck disable=SC2086  # a list of words
+        "$fleet_shell" tools/fleet/$part.* "$bundle_made" $fleet_words >"$log" 2>&1 || status=$?
+        tally_tap "$part" "$log" "$status"
+    done
+}
+
+# What a part takes: sets $fleet_words, arguments of its script.
+fleet_ready() {
+    fleet_words='' fleet_shell=sh
+    case $1 in
+    bundle) fleet_roots bullseye bookworm trixie && bring strace:strace ;;
+    parallel) fleet_root "$1" && fleet_services parallel:parallel /usr/sbin/sshd:openssh-server ssh:openssh-client ;;
+    slurm) fleet_root "$1" && fleet_services slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client munged:munge ;;
+    matrix) fleet_shell=/usr/bin/python3 && bring /usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml ;;
+    container) fleet_root "$1" && bring buildah:buildah && fleet_roots bookworm ;;
+    esac
+}
+
+fleet_root() {
+    [ "$(id -u)" = 0 ] || {
+        say "$job: $1: it takes root"
+        return 1
+    }
+}
+
+# fleet_services COMMAND:PACKAGE...: as bring, but these are for a person to install: some of them start services.
+fleet_services() {
+    absent "$@" || return 0
+    say "missing for $job:$missing"
+    # shellcheck disable=SC2086  # a list of words
+    say "to install them: $(install_line $packages); that starts services on this machine, which the tests do not use"
+    return 1
+}
+
+# fleet_roots SUITE...: of those that can be had; without root of none, which is no failure of the bundle.
+fleet_roots() {
+    for bare_suite in "$@"; do
+        ! bare_ready || fleet_words="$fleet_words $(cd "$bare_root" && pwd -P)"
+    done
+}

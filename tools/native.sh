@@ -1,0 +1,156 @@
+# shellcheck shell=sh
+# Tests on this machine. Sourced by run.
+#
+#     ./run test              library, suites and command line
+#     ./run test-reports      what is written in Python, comparisons of builds, documentation, calls of presets
+#     ./run test-course       what takes packages of PyPI, in a virtual environment in build-torch: the blocks of PyTorch
+#                             in docs/course, and axe, which looks for faults of accessibility in the pages
+#     ./run test-faults       the tests of the tests
+#     ./run test-certify      what the tests rely on, by MPFR, and the reports of old runs
+#     ./run test-sanitizers   the same suites again under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of
+#                             their own
+
+# Meson's tests, and beside them, so that no core waits, what is counted line by line.
+test_native() {
+    beside=''
+    meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
+    # Every suite runs on every backend once: by Criterion, or by the runner where there is none.
+    case "$missing " in *' criterion '*) twice=criterion ;; *) twice=runner ;; esac
+    meson_tests build --no-suite $twice --no-suite certify --no-suite faults --no-suite reports
+    # shellcheck disable=SC2086  # a list of processes; ./run stress has others
+    wait $beside
+    tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
+}
+
+# meanwhile NAME COMMAND...: what it says goes to build/NAME.log, how it ends to build/NAME.status.
+meanwhile() {
+    rm -f "build/$1.status"
+    {
+        name=$1
+        shift
+        status=0
+        "$@" >"build/$name.log" 2>&1 || status=$?
+        echo $status >"build/$name.status"
+    } &
+    beside="$beside $!"
+}
+
+# Every fault and every mistake must be detected by the suite that is meant for it.
+test_faults() {
+    compile build faulty || {
+        tally "$job: build of faulty kernels" 0 1 0
+        return
+    }
+    meson_tests build --suite faults
+}
+
+# The Python part, comparisons of builds, the documentation, and the calls of presets at their real sizes.
+test_reports() {
+    meson_tests build --suite reports --no-suite certify
+}
+
+test_certify() {
+    case "$missing " in
+    *' gmpy2 '*) cannot "$job: Python with gmpy2" ;;
+    *) meson_tests build --suite certify ;;
+    esac
+}
+
+# By the runner, which sees leaks where Criterion does not, and without the tests that would only repeat, at length,
+# what these say of the same functions.  Criterion's programs are not even built.
+# Calls take the compiler less time than inline checks; AddressSanitizer finds null pointers and accesses past the end of
+# an object by itself.
+test_sanitizers() {
+    cheap='--param=asan-instrumentation-with-call-threshold=0 -fno-sanitize=null,object-size'
+    configure build-asan -Doptimization=1 -Ddebug=false "-Dc_args=-g1 $cheap" -Db_sanitize=address,undefined \
+        -Ddefault_library=static -Dtests=disabled && compile build-asan || {
+        tally "$job: build with sanitizers" 0 1 0
+        return
+    }
+    # Meson 1.0 sets neither: without them UndefinedBehaviorSanitizer's findings pass unseen.
+    export ASAN_OPTIONS=halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1
+    export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
+    meson_tests build-asan --no-suite once
+    unset ASAN_OPTIONS UBSAN_OPTIONS
+    test_races
+}
+
+# Kernels on several threads, and who serves them, under ThreadSanitizer: of a build what that takes.
+test_races() {
+    configure build-tsan -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Db_sanitize=thread -Ddefault_library=static \
+        -Dtests=disabled -Dbench=disabled -Dgolden=disabled -Dsleef=disabled &&
+        compile build-tsan conformance/test_threads impl/test_rotary || {
+        tally "$job: build with ThreadSanitizer" 0 1 0
+        return
+    }
+    export TSAN_OPTIONS=halt_on_error=1
+    meson_tests build-tsan --suite threads
+    unset TSAN_OPTIONS
+}
+
+# test-all installs the tools of all jobs at once. What else they download comes while the first ones compile.
+download_early() {
+    words="$course_tools" sysroots=''
+    case $(uname -s)-$(uname -m) in
+    Linux-x86_64)
+        words="$words $aarch64_tools $riscv64_tools $bochs_tools objdump:binutils qemu-x86_64:qemu-user"
+        sysroots='build_aarch64 build_riscv64'
+        ;;
+    esac
+    for part in $all_parts; do
+        words="$words $(check_tools "$part")"
+    done
+    # shellcheck disable=SC2086  # a list of words
+    bring $words || return 0
+    (
+        emulated_build() {
+            sysroot_of "$@"
+        }
+        for part in $sysroots course_environment; do
+            $part
+        done
+    ) >build-early.log 2>&1 &
+    early=$!
+}
+
+await_early() {
+    [ -z "$early" ] || wait "$early"
+    early=''
+}
+
+# ---- PyTorch and axe ----
+
+course_torch=2.13.0 course_axe=0.1.8
+
+course_tools='/usr/share/doc/python3-venv:python3-venv'
+
+course_environment() {
+    venv=$PWD/build-torch
+    [ ! -f "$venv/complete" ] || return 0
+    python3 -m venv "$venv" &&
+        "$venv/bin/pip" install -q "torch==$course_torch" numpy pytest >&2 &&
+        "$venv/bin/pip" install -q --no-deps --target "$venv/axe" "axe-playwright-python==$course_axe" >&2 &&
+        touch "$venv/complete"
+}
+
+test_course() {
+    await_early
+    bring $course_tools && course_environment || {
+        cannot "$job: PyTorch $course_torch and axe from PyPI"
+        return
+    }
+    pages="reports/tests/test_explore.py reports/tests/test_page.py"
+    course_tests 'lessons, with PyTorch' "$venv/bin/python3" reports/tests/test_course.py
+    python_with jinja2 rich matplotlib pytest jsonschema
+    # shellcheck disable=SC2086  # a list of files
+    PYTHONPATH=$venv/axe course_tests 'pages, with axe' "$python" -k axe $pages
+}
+
+course_tests() { # NAME PYTHON ARGUMENTS...
+    name=$1 python=$2
+    shift 2
+    status=0
+    POSENC_PROGRAM=$PWD/build/posenc "$python" -m pytest -p no:terminal -p no:cacheprovider "$@" >build/course.log 2>&1 ||
+        status=$?
+    tally_tap "$name" build/course.log $status
+}

@@ -1,0 +1,319 @@
+#!/bin/sh
+# ./run on machines that lack something: a copy of its scripts, with a PATH of stubs for whatever installs or builds, so
+# that nothing is installed or built.  TAP.
+#
+#     sh tools/test.sh [BUILD]      BUILD, where one is named, is installed and used without pkg-config
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${1:+$(cd "$1" && pwd)}
+. "$root/cli/tests/tap.sh"
+mkdir -p work/cli bin
+cp -R "$root/run" "$root/tools" work
+cp "$root/cli/main.c" work/cli
+cp "$root/pyproject.toml" work
+# The system's Python and D3 are stubs as well.
+sed "s,/usr/bin/python3,$scratch/bin/python3-of-system,; s,/usr/share/javascript,$scratch/share," "$root/tools/packages.sh" >work/tools/packages.sh
+mkdir -p share/d3 && touch share/d3/d3.min.js
+
+# What a shell script takes, and nothing else of this machine.
+for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sleep sort tail \
+    touch tr uname wc xargs; do
+    path=$(command -v $tool) && ln -s "$path" "bin/$tool"
+done
+stub() { # NAME: its script is on stdin; what it was called with goes to the file calls
+    { printf '#!/bin/sh\necho "${0##*/} $*" >>"%s/calls"\n' "$scratch" && cat; } >"bin/$1"
+    chmod +x "bin/$1"
+}
+stub meson <<'STUB'
+case $1 in
+--version) echo 1.0.1 ;;
+setup)
+    for folder; do :; done
+    [ "$2" != --wipe ] || rm -rf "$folder"
+    mkdir -p "$folder/meson-info"
+    touch "$folder/build.ninja"
+    printf '"c": {\n"full_version": "%s",\n"build": {\n' "$(${CC:-cc} --version)" >"$folder/meson-info/intro-compilers.json"
+    for file in lib/libposenc.a posenc.pc posenc plugins/one.so; do echo "  \"$PWD/build/$file\": \"/usr/local/$file\","; done \
+        >"$folder/meson-info/intro-installed.json" ;;
+compile)
+    [ -z "$SLOW" ] || { echo '[0/40] Regenerating' && echo '[10/40] Compiling x.c' && sh -c "$SLOW"; }
+    [ -z "$MAKES" ] || { printf '#!/bin/sh\necho "the program: $*"\n' >build/posenc && chmod +x build/posenc; } ;;
+esac
+STUB
+for compiler in cc c++ gcc clang; do
+    case $compiler in clang) words='Debian clang version 14.0.6' ;; *) words="$compiler (Debian) 12.2.0" ;; esac
+    echo "[ \"\$1\" = -E ] || echo '$words'" | stub $compiler
+done
+echo 'echo 1.11' | stub ninja
+echo 'case " $HAS " in *" $2 "*) ;; *) exit 1 ;; esac' >packages # --exists NAME
+{ echo '[ "$1" != --version ] || { echo 1.8; exit; }' && cat packages; } | stub pkg-config
+echo 'exit 0' | stub true
+echo 'exit 0' | stub apt-get
+echo 'exit 0' | stub apt-cache
+echo 'echo ${WHO:-1000}' | stub id
+
+# A Python has the modules in MODULES.  One in a virtual environment has all when pip did its work, which it does unless OFFLINE.
+stub python3 <<'STUB'
+case $1 in
+-c)
+    shift 2
+    for module; do
+        case " $MODULES " in *" $module "*) ;; *) exit 1 ;; esac
+    done ;;
+-m)
+    for folder; do :; done
+    mkdir -p "$folder/bin"
+    cat >"$folder/bin/python3" <<'END'
+#!/bin/sh
+[ "$1" != -m ] || echo "venv: $*" >>"$HOME/calls"
+[ "$1" != -m ] || [ -n "$OFFLINE" ] || touch "$0-installed"
+[ -e "$0-installed" ]
+END
+    chmod +x "$folder/bin/python3" ;;
+esac
+STUB
+
+echo 'MODULES=$SYSTEM_MODULES exec python3 "$@"' | stub python3-of-system
+
+everything='jansson criterion benchmark sleef'
+modules='venv jinja2 rich matplotlib pytest jsonschema gmpy2'
+# at NAME=VALUE... ARGUMENTS: ./run there; WHO is its user, HAS its libraries, MAKES: building brings the program.
+at() {
+    : >calls
+    run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MODULES="$modules" MAKES=yes "$@"
+}
+
+# says NAME STATUS WORDS...: how the last one ended, and what a person saw of it.
+says() {
+    name=$1
+    if [ $status != "$2" ]; then
+        fail "$name" "exit $status instead of $2"
+        return
+    fi
+    shift 2
+    for words; do
+        if ! grep -qF -e "$words" stderr stdout; then
+            fail "$name" "not said: $words"
+            return
+        fi
+    done
+    pass "$name"
+}
+
+called() { # NAME PATTERN: by the last run
+    if grep -q -e "$2" calls; then pass "$1"; else fail "$1" "not called: $2; called: $(cat calls)"; fi
+}
+uncalled() {
+    if grep -q -e "$2" calls; then fail "$1" "called: $(grep -e "$2" calls)"; else pass "$1"; fi
+}
+bare() {
+    rm -rf work/build
+}
+
+# ---- Words that are no job ----
+
+at ./run nonsense
+says 'a word that is no job is refused, with those that are' 2 "no job and no command 'nonsense'" test-sanitizers verify
+uncalled 'at once' 'meson\|apt-get'
+at ./run --no-install nonsense
+says 'also after --no-install' 2 "'nonsense'"
+for word in test test-all test-aarch64 build coverage; do
+    at ./run $word nonsense
+    says "$word takes no words" 2 "$word takes no words; there are: nonsense"
+    uncalled 'at once' 'meson\|apt-get'
+done
+for word in $(sed -n 's/^    { "\([a-z]*\)", .*/\1/p' work/cli/main.c); do
+    bare
+    at ./run "$word" --help
+    says "$word goes to the program" 0 "the program: $word --help"
+done
+for word in $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
+    at ./run nonsense
+    says "$word is named where a job is not known" 2 " $word"
+done
+
+at ./run bundle one.tar.gz two.tar.gz
+says 'a bundle has one name' 2 'bundle takes one file; there are: two.tar.gz'
+for name in x.zip x.tgz x.tar.xz; do
+    at ./run bundle $name
+    says "which is not $name" 1 "bundle: $name: expected NAME.tar.gz, or a folder"
+done
+at ./run bundle cli
+says 'nor a folder that is there' 1 'bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet'
+at BUNDLE_SUITE=buster ./run bundle
+says 'nor built on a release that nobody tried' 1 'BUNDLE_SUITE'
+
+# ---- The workflow ----
+
+for word in $(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run"); do
+    grep -q "run: ./run ${word}\$\|command: .*[[ ]${word}[],]" "$root/.github/workflows/ci.yml"
+    same "continuous integration runs $word" $? 0
+done
+for release in 12 13; do
+    grep -q "system: 'debian:$release'" "$root/.github/workflows/ci.yml"
+    same "and tests on a bare Debian $release" $? 0
+done
+
+# ---- Without jansson ----
+
+for word in report bench; do
+    bare
+    at HAS='criterion benchmark' ./run $word
+    says "$word without jansson is refused" 2 "$word: it takes the program, and that takes jansson" \
+        "to install it: su -c 'apt-get install libjansson-dev'"
+    uncalled 'before anything is built' '^meson [a-z]'
+done
+at HAS='criterion benchmark' MAKES= ./run build
+says 'the library is built without it' 0 'the program is not'
+
+# ---- Without rights ----
+
+line='apt-get install libjansson-dev libcriterion-dev libsleef-dev'
+at HAS=benchmark ./run build
+says 'without rights: why, and the line to copy' 0 'not installed, that takes root, or sudo' "to install them: su -c '$line'"
+uncalled 'and nothing is installed' '^apt-get install'
+at HAS=benchmark WHO=0 ./run --no-install build
+says 'with --no-install, too' 0 'not installed, --no-install' "to install them: $line"
+at HAS=benchmark WHO=0 ./run build
+called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev'
+at HAS= WHO=0 ./run report
+called 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
+at HAS= WHO=0 MODULES= ./run test
+called 'and tests are built with everything' '^meson compile -C build$'
+called 'and take what they need as well' '^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2'
+at HAS=jansson WHO=0 MODULES= ./run plot
+called 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
+echo 'echo "sudo: a password is required" >&2; exit 1' | stub sudo
+at HAS=benchmark ./run build
+says 'a sudo that wants a password is said to want one' 0 'sudo wants a password' "to install them: sudo $line"
+uncalled 'and nothing is asked' '^sudo [^-]\|^apt-get'
+echo '[ "$1" = -n ] && shift && exec "$@"' | stub sudo
+at HAS=benchmark ./run build
+called 'a sudo that wants none installs' '^apt-get install .* libjansson-dev'
+rm bin/sudo
+mv bin/ninja ninja
+at ./run build
+says 'without ninja there is no build' 2 'missing: ninja' "to install them: su -c 'apt-get install ninja-build'"
+mv ninja bin
+
+# ---- Without the packages of the page ----
+
+rm share/d3/d3.min.js
+venv='^python3 -m venv --system-site-packages build/venv$' pip='^venv: -m pip install .* jinja2>=[0-9.]* rich>=[0-9.]* XStatic-D3$'
+bare
+at MODULES=venv ./run --no-install report
+says 'with --no-install the packages of the page are named' 0 'python3-jinja2 python3-rich libjs-d3' 'the program: report'
+uncalled 'and pip is not called' "$venv"
+touch share/d3/d3.min.js
+for modules_here in 'jinja2:rich' 'rich:jinja2'; do
+    bare
+    at MODULES="venv ${modules_here%:*}" SYSTEM_MODULES=${modules_here#*:} ./run report
+    called "two Pythons with a module each ($modules_here) are not enough" "$venv"
+done
+bare
+at MODULES=venv SYSTEM_MODULES='jinja2 rich' ./run report
+uncalled 'one with both is' "$venv"
+rm share/d3/d3.min.js
+bare
+at MODULES=venv ./run report
+says 'without rights pip brings them' 0 'installing jinja2 rich d3 by pip, in build/venv' 'the program: report'
+called 'in a virtual environment' "$venv"
+called 'as many as pyproject.toml names' "$pip"
+at MODULES=venv ./run report
+uncalled 'once' "$venv\|$pip"
+at MODULES=venv CC=clang ./run build
+called 'another compiler' '^meson setup --wipe build$'
+same 'keeps the virtual environment' "$(ls work/build/venv/bin)" "$(printf 'python3\npython3-installed')"
+bare
+mv bin/apt-get bin/apt-cache .
+echo 'exit 0' | stub dnf
+at WHO=0 MODULES='venv jinja2 rich' ./run report
+says 'Fedora has no D3' 0 'no package here brings d3' 'installing d3 by pip'
+called 'which pip brings' "$pip"
+bare
+at WHO=0 MODULES=venv ./run report
+called 'Fedora has the rest' '^dnf install .*python3-jinja2 python3-rich'
+rm bin/dnf
+echo 'exit 0' | stub brew
+bare
+at MODULES=venv OFFLINE=yes ./run report
+says 'where pip cannot either, the rest is built' 0 'no package here brings jinja2' 'posenc report lacks jinja2 rich d3' 'the program: report'
+if [ -e work/build/venv ]; then fail 'and nothing half-made stays' "$(ls work/build/venv)"; else pass 'and nothing half-made stays'; fi
+at MODULES=venv ./run report
+called 'it is tried again' "$pip"
+bare
+at MODULES= ./run report
+says 'without Python the rest is built' 0 'posenc report lacks Python 3.9 or later' 'the program: report'
+bare
+at MODULES=venv HAS=criterion MAKES= ./run build
+uncalled 'without a program there is no page' "$venv"
+rm bin/brew
+mv apt-get apt-cache bin
+touch share/d3/d3.min.js
+
+# ---- A build that takes long ----
+
+# It takes until ./run has said that it does: a file tells so, or the screen.
+until='i=0; until %s; do i=$((i + 1)); [ $i -lt 6000 ] || exit 1; sleep 0.1; done'
+at SLOW="$(printf "$until" '[ -s build/run-told ]')" ./run build
+says 'a long build says what it does' 0 './run: compiling build: 40 steps, written to build/run-build.log' './run: compiled build in '
+same 'once each' "$(cat stdout stderr | grep -c compil)" 2
+at ./run build
+if grep -q compil stderr stdout; then fail 'and a short one nothing' 'it does'; else pass 'and a short one nothing'; fi
+reason=$(no_terminal)
+if [ -n "$reason" ]; then
+    skip 'on a terminal, how much, and how long' "$reason"
+else
+    printf "$until" "grep -q 'compiling 10 of 40' '$scratch/screen'" >until-shown
+    cat >on-terminal <<END
+cd '$scratch/work' && exec env -i PATH='$scratch/bin' HOME='$scratch' MESON=meson HAS='$everything' MODULES='$modules' MAKES=yes \
+    SLOW="sh '$scratch/until-shown'" ./run build
+END
+    terminal 80 xterm screen "sh '$scratch/on-terminal'"
+    wait $shown
+    if tr '\r' '\n' <screen | grep -Eq 'compiling 10 of 40, about [0-9]+ s left$' &&
+        tr '\r' '\n' <screen | grep "^$(printf '\033')" | tail -n 1 | grep -Eq 'ready|K$'; then
+        pass 'on a terminal, how much, and how long'
+    else
+        fail 'on a terminal, how much, and how long' "$(tail -n 5 screen)"
+    fi
+fi
+
+# ---- Another compiler ----
+
+bare
+at ./run report
+called 'a command takes what is installed' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
+bare
+at ./run build
+called 'a build is set up' '^meson setup build$'
+called 'and has no tests' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
+at ./run build
+uncalled 'once' '^meson setup'
+at CC=gcc ./run build
+uncalled 'the same compiler by another name changes nothing' '^meson setup'
+at CC=clang ./run build
+says 'another compiler is said' 0 'was made with cc (Debian) 12.2.0; all of it is made again with clang'
+called 'and makes everything again' '^meson setup --wipe build$'
+at ./run build
+says 'afterwards, without CC, it stays' 0 'build is made with Debian clang version 14.0.6, and stays so until CC'
+uncalled 'as it is' '^meson setup'
+
+# ---- Without pkg-config ----
+
+bare
+mv bin/pkg-config .
+at ./run build
+says 'pkg-config is named where it is missing' 0 'pkgconf'
+bare
+at ./run report
+says 'what takes it is refused' 2 "to install it: su -c 'apt-get install pkgconf libjansson-dev'"
+if [ -n "$build" ]; then
+    printf '#!/bin/sh\nexit 127\n' >pkg-config
+    run env PATH="$scratch:$PATH" sh "$root/cli/tests/consumer.sh" "$build"
+    if [ $status = 0 ] && grep -q '^ok .* # SKIP no pkg-config' stdout && ! grep -q '^not ok' stdout; then
+        pass 'what an installed library is found by is skipped by name'
+    else
+        fail 'what an installed library is found by is skipped by name' "exit $status"
+    fi
+fi
+finish
