@@ -37,7 +37,7 @@ struct list {
     const char *item[LIST_MAX];
 };
 
-/* What was asked for.  Integers that were not given are INT64_MIN, reals NaN. */
+/* Options and operands as given. Integers that were not given are INT64_MIN, reals NaN. */
 struct cli {
     const char *command;
     unsigned bit; /* its own, of those of an option */

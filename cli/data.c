@@ -97,7 +97,7 @@ static void tell_plugin(const char *path, const char *error)
     text_print(stderr, "posenc: left out: %s: %s\n", path, error);
 }
 
-/* One that cannot even be loaded is no backend of the library's list. */
+/* Loads a plug-in, unless it is broken: that is no backend of the library's list. */
 static const struct posenc_backend *meet_usable(const char *path, char error[PLUGIN_ERROR])
 {
     const struct posenc_backend *backend = plugins_meet(path, error);
@@ -152,7 +152,7 @@ static uint64_t add_note(uint64_t hash, const char *note, size_t size)
     return hash;
 }
 
-/* Of each object of this process but the kernel's own, which has no path. */
+/* Adds the notes of an object of this process. The kernel's own has no path, and does not count. */
 static int add_object(struct dl_phdr_info *object, size_t size, void *user)
 {
     uint64_t *hash = user;

@@ -1,6 +1,6 @@
 /*
- * Where the program's data is: --vectors, the environment, beside the program (build tree,
- * installed), then the places known when it was built.
+ * Data of the program: golden vectors, plug-ins and programs beside it, the build, and summaries of encodings. Data lies
+ * where an option or the environment says, beside the program (build tree, then installed), or where the build put it.
  */
 #ifndef POSENC_CLI_DATA_H
 #define POSENC_CLI_DATA_H
@@ -13,15 +13,14 @@
 
 enum { DATA_PATH = 4096 }; /* bytes of a path */
 
-/* The path of the running program; false where the system does not report it. */
+/* Stores the path of the running program; false if the system does not report it. */
 bool data_program(char path[DATA_PATH]);
 /* Finds what lies beside the program: in the build tree, else where it was installed, both relative to the
  * program's folder, else at `path`.  False where there is nothing. */
 bool data_beside(const char *in_build, const char *installed, const char *path,
                  char found[DATA_PATH]);
 
-/* Loads the golden vectors and says on stderr which.  EXIT_FINE, or EXIT_USAGE after a
- * message. */
+/* Loads the golden vectors, with a note on stderr. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int data_vectors(const struct cli *cli, struct vectors *vectors);
 
 /* Adds to the library's list the backends of all plug-ins in POSENC_PLUGINS or, where that is
@@ -37,9 +36,9 @@ struct topic {
     const char
         *what; /* what it is; of a kernel the encodings that it serves, with commas between */
 };
-/* The i-th topic; NULL past the end. */
+/* Returns the i-th topic, NULL past the end. */
 const struct topic *topic_at(size_t i);
-/* What the topic is; "" where there is none. */
+/* Returns the summary of a topic, "" if there is none. */
 const char *topic_what(const char *kind, const char *name);
 
 /* Prints words up to column `to` of each line, the cursor being at `column` already. */

@@ -21,12 +21,12 @@ enum { HAND_OVER_NONE = -1 };
 int hand_over_run(const char *const *argv, int in, int out);
 enum { HAND_OVER_NOT_RUN = 127, HAND_OVER_SIGNAL = 128 };
 
-/* Runs posenc-NAME with arguments, argv[1], ..., and returns what it prints, to be freed.  NULL after a message, its own
- * where it was run and refused them; what is said where it is not there or lacks Python begins with `option`. */
+/* Runs posenc-NAME with arguments, argv[1], ..., and returns its output, to be freed. Returns NULL after a message: its
+ * own, or one about `option` if it is not there or lacks Python. */
 char *hand_over_read(const struct cli *cli, const char *option, const char *name,
                      const char **argv);
 
-/* Writes the path of posenc-NAME, which it finds in the same way; and tells it where this program is. */
+/* Stores the path of posenc-NAME, found in the same way, and sets POSENC_PROGRAM for it. */
 bool hand_over_find(const char *name, char path[DATA_PATH]);
 
 /* Starts the program of a format, and prints a message if that fails: before a run that takes minutes.

@@ -76,7 +76,7 @@ static int list_backends(struct cli *cli)
     return EXIT_FINE;
 }
 
-/* Who provides a kernel: "all", or names. */
+/* Prints the backends that provide a kernel: "all", or names. */
 static void print_providers(const struct selection *all, enum posenc_kernel kernel)
 {
     size_t n = 0;

@@ -157,7 +157,7 @@ static bool same_file(const struct out_file *a, const struct out_file *b)
             one.st_ino == two.st_ino);
 }
 
-/* Says no to what would be lost: another output of this run, or a file that is none of ours. */
+/* Rejects a target that would lose another output of this run, or a file that posenc did not write. */
 static int check_target(const struct cli *cli, const struct outputs *outputs,
                         struct out_file *output, const struct stat *old)
 {

@@ -29,7 +29,7 @@ static size_t place(const struct candidates *all, const struct posenc_backend *b
     return i;
 }
 
-/* Whether what a plug-in does to its process is a result of the command's. */
+/* Returns true if a plug-in that crashes is a result of the command, and no error. */
 static bool has_results(const struct cli *cli)
 {
     return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0;
@@ -317,7 +317,7 @@ static bool is_provided(const struct work *work, enum posenc_kernel kernel)
     return false;
 }
 
-/* Of a problem its own, of models theirs, of those that were named none but these. */
+/* Returns true for the kernel of --problem, else for selected kernels that the models call. */
 static bool is_wanted(const struct work *work, enum posenc_kernel kernel)
 {
     if (work->cli->problem)
@@ -338,7 +338,7 @@ static void list_kernels(const struct work *work,
                                    posenc_kernel_name((enum posenc_kernel)k));
 }
 
-/* Refuses a kernel that was named and for which the test does not hold. */
+/* Rejects a selected kernel for which the test does not hold. */
 static int check_named(const struct work *work,
                        bool (*holds)(const struct work *, enum posenc_kernel), const char *why)
 {
@@ -354,7 +354,7 @@ static int check_named(const struct work *work,
     return EXIT_FINE;
 }
 
-/* Refuses backends of which none has any kernel that is wanted. */
+/* Rejects backends of which none has a selected kernel. */
 static int check_backends(const struct work *work)
 {
     const struct cli *cli = work->cli;

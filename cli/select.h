@@ -1,5 +1,5 @@
 /*
- * What the command line selects by name: backends, plug-ins among them, kernels and types.
+ * Backends (plug-ins among them), kernels and element types that the command line selects by name.
  */
 #ifndef POSENC_CLI_SELECT_H
 #define POSENC_CLI_SELECT_H
@@ -20,37 +20,36 @@ struct selection {
     bool dtypes[N_DTYPES];
 };
 
-/* Whether the id of a case, kernel/dtype/..., is of a type that was named. */
+/* Returns true if the id of a case, kernel/dtype/..., has a selected type. */
 bool selects_dtype(const struct selection *selection, const char *id);
-/* Whether a type is timed: those that were named are; where none was, that of the model, or f32 of
- * no model (NULL). */
+/* Returns true if a type is timed: a selected one, or without a selection that of the model, f32 without a model
+ * (NULL). */
 bool times_dtype(const struct selection *selection, const struct model *model,
                  enum posenc_dtype dtype);
-/* The shape of a model's call, stored as that type, to be timed. */
+/* Returns the shape of a model's call with another element type. */
 struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype);
-/* The type that the id of a case names; f32 where it names none. */
+/* Returns the type in the id of a case, f32 if there is none. */
 enum posenc_dtype case_dtype(const char *id);
 
-/* What --plugin, --backend, --kernel and --dtype name; all backends when none is named, those
- * that cannot run here included, so that they are seen to be skipped.  `plugins_alone`: without
- * --backend, plug-ins are the selection.  EXIT_FINE, or EXIT_USAGE after a message: unknown, or
- * named alone and not able to run here. */
+/* Resolves --plugin, --backend, --kernel and --dtype. Without --backend all backends are selected, also those that
+ * cannot run here: results list them as skipped. With `plugins_alone`, plug-ins are then the whole selection. Returns
+ * EXIT_FINE, or EXIT_USAGE after a message. */
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
 int select_shapes(const struct cli *cli, struct selection *selection); /* --kernel, --dtype */
 int select_dtypes(const struct cli *cli, struct selection *selection); /* --dtype alone */
-/* Refuses backends of which none that runs here has the kernel. */
+/* Rejects a selection if none of its backends runs here and has the kernel. */
 int select_require(const struct cli *cli, const struct selection *selection,
                    enum posenc_kernel kernel);
-/* The kernel of that name; `what` gave it, an option or operand, for the message. */
+/* Finds a kernel by name; `what` is the option or operand that named it. */
 int select_kernel(const struct cli *cli, const char *what, const char *name,
                   enum posenc_kernel *kernel);
 
-/* The one backend of --backend or --plugin (of a family, the first that runs here and provides
- * `kernel`), or NULL, for the default, when neither is given.  It must provide `kernel`. */
+/* Finds the one backend of --backend or --plugin that provides the kernel, of a family the first that runs here. It is
+ * NULL, for the default, without these options. */
 int select_one(struct cli *cli, enum posenc_kernel kernel,
                const struct posenc_backend **backend);
 
-/* Refuses what POSENC_BACKEND or POSENC_MAX_ISA ask for where it is not here: EXIT_USAGE. */
+/* Rejects a POSENC_BACKEND or POSENC_MAX_ISA that is unknown or cannot run here. */
 int select_environment(const struct cli *cli);
 
 #endif

@@ -27,7 +27,7 @@ static void path_of(const struct exported *folder, const char *name, char path[P
     snprintf(path, PATH_BYTES, "%.3000s/%.200s", folder->path, name);
 }
 
-/* A file whole or not at all; the folder was found to be ours. */
+/* Writes a file whole or not at all, into a folder that was found to be ours. */
 static bool write_file(const char *name, const void *data, size_t bytes, void *user)
 {
     static const struct format any = { .name = "vectors", .begins = "*" };
@@ -47,7 +47,7 @@ static bool write_file(const char *name, const void *data, size_t bytes, void *u
     return good;
 }
 
-/* Says how a file differs from what the export would write; goes on with the others. */
+/* Prints how a file differs from what the export would write, and goes on with the others. */
 static bool compare_file(const char *name, const void *data, size_t bytes, void *user)
 {
     struct exported *folder = user;
