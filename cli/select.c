@@ -317,7 +317,7 @@ static bool is_provided(const struct work *work, enum posenc_kernel kernel)
     return false;
 }
 
-/* Of a problem its own, of models theirs, of those that were named none but these. */
+/* Returns true for the kernel of --problem, those that models call, or those that are named. */
 static bool is_wanted(const struct work *work, enum posenc_kernel kernel)
 {
     if (work->cli->problem)
