@@ -97,7 +97,7 @@ static void compare_suites(struct run *run)
 
 /* ---- A kernel ---- */
 
-/* Where one side has the kernel, or one of its types, and the other has not. */
+/* Reports a kernel, or one of its types, that only one side has. */
 static void compare_support(struct run *run, enum posenc_dtype dtype, bool had, bool has)
 {
     struct conf_result base = { .kernel = run->kernel, .suite = "all", .profile = "given" };

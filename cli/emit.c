@@ -35,7 +35,7 @@ static void run_id(char id[33])
              (unsigned long long)mix64((uint64_t)getpid(), when));
 }
 
-/* Which golden vectors a run had, and whether these are the program's own. */
+/* Names the golden vectors of a run, and says whether they are the program's own. */
 static json_t *vectors_record(const struct vectors *vectors)
 {
     return vectors ? json_pack("{s:s,s:b}", "sha256", vectors->sha256, "official",
@@ -103,7 +103,7 @@ static json_t *emit_backend(const struct posenc_backend *backend)
                      "kernels", kernels, "default_for", serves);
 }
 
-/* What a kernel does, and whose encodings it serves. */
+/* Makes the record of a kernel, with the encodings that use it. */
 static json_t *emit_kernel(enum posenc_kernel kernel)
 {
     json_t *encodings = json_array();
@@ -150,7 +150,6 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
                      (json_int_t)model->max_position_embeddings, "cases", cases);
 }
 
-/* What every result carries. */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *profile, const char *id, const struct posenc_backend *backend)
 {
@@ -161,18 +160,35 @@ json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dty
                      backend ? backend->family : "none");
 }
 
-/* What multiplies a table, where it is not 1: then an error in ulp is that of the product, too. */
+/* Sets what multiplies a table, unless it is 1: an error in ulp is then that of the product. */
 static void set_scale(json_t *record, double scale)
 {
     if (scale != 0.0 && scale != 1.0)
         json_object_set_new(record, "scale", record_number(scale));
 }
 
-/* Whether a result is of the process that checked a kernel, and of no case that could be asked for. */
+/* Returns true for a result of the worker that checked a kernel, which --case cannot select. */
 static bool is_of_process(const char *id)
 {
     const char *name = strrchr(id, '/');
     return name && (strcmp(name, "/ended") == 0 || strcmp(name, "/loaded") == 0);
+}
+
+/* Makes the command that runs a check again. A property holds between calls, so that the problem of
+ * one call alone would not show it. */
+static json_t *rerun_command(const struct conf_result *r, const char *selection)
+{
+    const char *backend = r->backend ? r->backend->name : "none";
+    const bool has_case = !is_of_process(r->id);
+    char text[2048];
+    if (r->problem[0] && strcmp(r->suite, "properties") != 0)
+        snprintf(text, sizeof text, "posenc verify%s --backend %s --problem '%s'", selection,
+                 backend, r->problem);
+    else
+        snprintf(text, sizeof text, "posenc verify --full%s --backend %s --kernel %s%s%s",
+                 selection, backend, posenc_kernel_name(r->kernel), has_case ? " --case " : "",
+                 has_case ? r->id : "");
+    return json_string(text);
 }
 
 json_t *emit_conf(const struct conf_result *r, const char *selection)
@@ -201,22 +217,8 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
             "misrounded", (json_int_t)r->misrounded);
         json_object_set_new(record, "error", err);
     }
-    if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK) {
-        /* A law holds between calls: of one alone its problem would not tell. */
-        const bool alone = r->problem[0] && strcmp(r->suite, "properties") != 0;
-        char repro[2048];
-        snprintf(repro, sizeof repro, "posenc verify%s%s --backend %s%s%s%s%s%s",
-                 alone ? "" : " --full", selection, r->backend ? r->backend->name : "none",
-                 alone ? "" : " --kernel ", alone ? "" : posenc_kernel_name(r->kernel),
-                 alone                  ? " --problem '"
-                 : is_of_process(r->id) ? ""
-                                        : " --case ",
-                 alone                  ? r->problem
-                 : is_of_process(r->id) ? ""
-                                        : r->id,
-                 alone ? "'" : "");
-        json_object_set_new(record, "command", json_string(repro));
-    }
+    if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK)
+        json_object_set_new(record, "command", rerun_command(r, selection));
     return record;
 }
 
@@ -231,7 +233,7 @@ static json_t *change_side(const struct change *c, const struct conf_result *r)
                      record_hex((double)r->got));
 }
 
-/* Of a status, what went wrong; else the value that is worst. */
+/* Sets what went wrong of a change of status; of others the worst value. */
 static void set_value(json_t *record, const struct change *c)
 {
     const char *wrong = c->head.reason[0] ? c->head.reason : c->base.reason;
@@ -245,7 +247,7 @@ static void set_value(json_t *record, const struct change *c)
     json_object_set_new(record, "want", record_hex(c->head.want));
 }
 
-/* How many moved, what came of them, the first. */
+/* Sets how many values moved, how many of them came nearer to the truth, and the first. */
 static void set_moved(json_t *record, const struct change *c)
 {
     json_object_set_new(record, "moved", json_integer((json_int_t)c->moved));

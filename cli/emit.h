@@ -23,30 +23,32 @@ struct emit_run {
     struct shard shard;
 };
 
-/* One record each; NULL when memory runs out (records_append then fails). */
+/* Each makes one record, or returns NULL if memory runs out; records_append() then fails. */
 json_t *emit_header(const struct emit_run *run);
 json_t *emit_env(void);
-/* With the cases of the types of storage that are selected. */
+/* Makes the record of a model, with its cases of the dtypes that are selected. */
 json_t *emit_model(const struct model *model, const struct selection *selection);
-/* `selection`: options that the line to rerun it needs besides, e.g. " --plugin mine.so". */
+/* Makes the record of a check. `selection` has options that its command needs, such as
+ * " --plugin mine.so". */
 json_t *emit_conf(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
-/* Of two builds: what differs in results; what of a kernel was compared, and how many of those. */
+/* The records of two builds: a difference in results, and the numbers of a kernel's comparison. */
 json_t *emit_change(const struct change *change);
 json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *head,
                        const struct accuracy *found);
 json_t *emit_overhead(const struct overhead *overhead);
-/* What every result carries; the profile of a case that is timed, of its frequencies or "given". */
+/* Makes a record with the members of every result. The profile of a case that is timed is that of
+ * its frequencies, or "given". */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *profile, const char *id, const struct posenc_backend *backend);
 const char *emit_profile(const struct problem *problem);
-/* The id of its record, by the heads of a call. */
+/* Writes the id of the record of an overhead, by the heads of a call. */
 enum { EMIT_ID = 96 };
 void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);
-/* Counts what `records` holds; `noise` from noise_watch_stop (taken; may be NULL). */
+/* Counts the records; `noise` is from noise_watch_stop(), is taken, and may be NULL. */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
 
-/* Header, env, kernels, and the backends given, into the list of `records`.  0 or -1. */
+/* Adds header, env, kernels and backends to the list of `records`. Returns 0, or -1. */
 int emit_start(struct records *records, const struct emit_run *run,
                const struct posenc_backend *const *backends, size_t n);
 

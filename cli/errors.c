@@ -163,8 +163,8 @@ static uint32_t family_of(const struct selection *selected, size_t i)
     return family;
 }
 
-/* Whether a profile has this curve alone: it says more of the profile than of a backend, unless exact of
- * one. */
+/* Returns true if a profile has this curve alone. It then describes the profile rather than a
+ * backend, unless it is that of one backend in profile exact. */
 static bool all_share(const struct errors *errors, const struct error_curve *curve)
 {
     bool alone =

@@ -175,7 +175,7 @@ struct verdicts {
     size_t n, bad;
 };
 
-/* That a backend does not run here is said once a kernel, of no case. */
+/* Prints a verdict. An unsupported backend has a result for each kernel, of no case. */
 static void print_verdict(void *user, const struct conf_result *r)
 {
     struct verdicts *verdicts = user;
@@ -259,7 +259,7 @@ static bool fill_case(const struct call *call, struct vector_case *c, struct are
     return good;
 }
 
-/* What --problem states, held against the oracle. */
+/* Compares the problem of --problem with the oracle. */
 static int show_problem(struct cli *cli)
 {
     struct selection selected;

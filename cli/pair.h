@@ -39,10 +39,10 @@ enum pairing_kind { PAIRING_NONE, PAIRING_BOTH, PAIRING_NEW, PAIRING_REMOVED };
 int pairing_open(struct pairing *pairing, struct work *work, struct cli *cli, bool with_null);
 void pairing_close(struct pairing *pairing);
 
-/* Of the file that a build was loaded from, in hexadecimal. */
+/* Hashes the file that a build was loaded from, in hexadecimal. */
 void pairing_sha256(const struct library *library, char hex[65]);
 
-/* Whether a backend (by its index) is compared on a case. */
+/* Returns which builds have a backend (by its index) for a case; PAIRING_NONE: it is not compared. */
 enum pairing_kind pairing_kind(const struct pairing *pairing, size_t at_case, size_t name);
 
 /* ---- The command ---- */

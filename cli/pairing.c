@@ -79,7 +79,7 @@ static void add_names(struct pairing *p, const struct library *library)
     }
 }
 
-/* What is known of a backend, usable or not. */
+/* Returns the description of a backend, usable or not. */
 static const struct posenc_backend *backend_of(const struct pairing *p, size_t name)
 {
     const struct implementation *implementation =
@@ -132,7 +132,7 @@ static int choose_names(struct pairing *p, const struct cli *cli)
 
 /* ---- Pairs ---- */
 
-/* Which of the two have a backend's kernel. */
+/* Returns which of the builds have a backend's kernel. */
 static enum pairing_kind kind_of(const struct pairing_name *name, enum posenc_kernel kernel)
 {
     const bool base = implementation_provides(name->base, kernel);

@@ -1,39 +1,38 @@
 /*
- * Plug-ins, met before they are loaded: a process of its own loads one and tells what it exports.
- * What this process has then is a stand-in, a backend of the same name that lacks nothing but
- * code, at an address that processes started later share; there the code comes into it
- * (plugins_use()).
+ * Plug-ins. This process never loads one: a worker loads it first and reports what it exports.
+ * A stand-in takes its place here, a backend of the same name whose kernels have no code. Workers
+ * that start later load the code into the stand-in, at the same address (plugins_use()).
  */
 #ifndef POSENC_CLI_PLUGINS_H
 #define POSENC_CLI_PLUGINS_H
 
 #include "conformance/engine/plugin.h"
 
-/* The work of a process in which a plug-in is loaded (worker_doing()). */
+/* The phrase that worker_doing() has while a plug-in is loaded. */
 #define PLUGINS_LOADING "while it was loaded"
 
-/* The stand-in of a plug-in, the same one for the same file; NULL, and why not, where it
- * cannot be used. What ends the process that loads it is met all the same: plugins_broken()
- * says how. */
+/* Returns the stand-in of a plug-in, the same one for the same file; or NULL with a reason if it
+ * cannot be used. A plug-in that ends the worker that loads it has a stand-in, too. */
 const struct posenc_backend *plugins_meet(const char *path, char error[PLUGIN_ERROR]);
-/* What --limit says, for those met from now on; NaN: the usual. */
+/* Sets --limit for plug-ins that are met from now on; NaN: the default. */
 void plugins_limit(double seconds);
+/* Returns true if any was met. */
+bool plugins_any(void);
 
-/* Of any backend.  Whether it is a stand-in; how its loading ended, of which it has no kernel
- * that could run, though it claims all; what is wrong with its lanes().  NULL: nothing. */
+/* The following take any backend. Returns true for a stand-in. */
 bool plugins_has(const struct posenc_backend *backend);
+/* Says how loading a plug-in ended; NULL: as it should. Such a one claims all kernels and has none. */
 const char *plugins_broken(const struct posenc_backend *backend);
+/* Says what is wrong with lanes(); NULL: nothing. */
 const char *plugins_lie(const struct posenc_backend *backend);
-/* Its lanes; 0: not told. */
+/* Returns the vector width, or 0 if it is unknown. */
 int plugins_lanes(const struct posenc_backend *backend);
 
-/* Whether any was met. */
-bool plugins_any(void);
-/* Loads it into this process; of those that are here, and of other backends, nothing. */
+/* Loads a plug-in into this process. Does nothing if it is loaded, or for another backend. */
 void plugins_use(const struct posenc_backend *backend);
-/* And those of its family that are on the library's list, since a suite compares them in bits. */
+/* Loads the listed plug-ins of its family as well, since a suite compares their bits. */
 void plugins_use_family(const struct posenc_backend *backend);
-/* The same of all that were met, and of those that will be. */
+/* Loads all plug-ins that were met, and those that will be. */
 void plugins_use_all(void);
 
 #endif

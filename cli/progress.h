@@ -1,7 +1,7 @@
 /*
- * One line on stderr that says what is going on, how much of it is done and how long the rest may
- * take.  It is never wider than the terminal and leaves nothing behind; where stderr is no
- * terminal, or one that cannot erase (TERM=dumb), there is none.
+ * A line of progress on stderr: the work, the part that is done, and the time that the rest may
+ * take. It is never wider than the terminal and leaves nothing behind. There is none if stderr is no
+ * terminal, or one that cannot erase (TERM=dumb).
  */
 #ifndef POSENC_CLI_PROGRESS_H
 #define POSENC_CLI_PROGRESS_H
@@ -15,14 +15,14 @@ struct progress {
     size_t total;
     double most_s;     /* seconds that it may take in all; 0: not known */
     const char *notes; /* ", 2 FAILED"; or "" */
-    const char *where; /* what is being done; its middle is left out where it is too long */
+    const char *where; /* the case at hand; its middle is left out if it is too long */
 };
 
 /* Draws the line, ten times a second at most; the time begins with the first of `what`. */
 void progress(const struct progress *now);
-/* Erases it. */
+/* Erases the line. */
 void progress_clear(void);
-/* The same in a handler of signals. */
+/* Erases the line, in a handler of signals. */
 void progress_abandon(void);
 
 #endif

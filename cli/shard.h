@@ -14,7 +14,7 @@ struct shard {
     int i, n; /* n 0: all of it */
 };
 
-/* Of --shard, where it is given.  EXIT_FINE, or EXIT_USAGE after a message. */
+/* Reads --shard if it is given. Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int shard_read(const struct cli *cli, struct shard *shard);
 bool shard_has(const struct shard *shard, const char *id);
 

@@ -25,7 +25,7 @@ int work_refuse_memory(const struct work *work)
 
 /* ---- records ---- */
 
-/* Whether records are lost, rather than that nobody reads them any more. */
+/* Returns true if records are lost; that nobody reads them any more is no loss. */
 static bool has_lost_records(const struct work *work)
 {
     return work->records.failed != 0 && work->records.failed != EPIPE;
@@ -49,7 +49,7 @@ void work_append(struct work *work, json_t *record, uint64_t place)
     records_append(&work->records, record);
 }
 
-/* Where an output is jsonl, records go there line by line as they come. */
+/* Streams records, line by line as they come, to an output that takes lines. */
 static void open_stream(struct work *work)
 {
     for (size_t i = 0; i < work->outputs.n; i++)

@@ -1,6 +1,6 @@
 /*
- * What verify, bench and report share: a selection, models, vectors, records that grow as
- * results come in, and outputs rendered from them at the end.
+ * The run of a command that makes records (verify, bench, pair): a selection, models, vectors,
+ * records that grow as results come in, and outputs that are written from them at the end.
  */
 #ifndef POSENC_CLI_WORK_H
 #define POSENC_CLI_WORK_H
@@ -36,59 +36,54 @@ struct work {
     bool matched[LIST_MAX]; /* patterns of --case that an id matched */
 };
 
-/* Resolves everything the command line names and opens its outputs, in formats that `command`
- * (BY_VERIFY, ...) may write; then the records begin.  EXIT_FINE, or EXIT_USAGE after a
+/* Resolves everything that the command line names, opens its outputs, in formats that `command`
+ * (BY_VERIFY, ...) may write, and begins the records. Returns EXIT_FINE, or EXIT_USAGE after a
  * message. */
 int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_vectors,
                bool plugins_alone);
-
-/* The second half of it, for who has resolved by other means: outputs, vectors, records.  EXIT_FINE;
- * EXIT_USAGE after a message: to be given up. */
+/* Opens outputs and begins the records, for a caller that has resolved the rest. Returns EXIT_FINE;
+ * or EXIT_USAGE after a message, and then the work is to be given up. */
 int work_open(struct work *work, unsigned command, bool with_vectors);
 
-/* Models by name, in place of those of --model. */
+/* Reads models by name, in place of those of --model. */
 int work_models(struct work *work, const char *const *names, size_t n);
 void work_free_models(struct work *work);
 
-/* Refuses a kernel that was named and that no model named beside it calls, or no backend has; and
- * backends that have none of what a problem or models call. */
+/* Rejects a named kernel that no named model calls or no backend has, and backends without any
+ * kernel that a problem or models call. */
 int work_check_kernels(const struct work *work);
-
-/* Where nothing says which kernels, those of the plug-ins: a backend of theirs is timed with all
- * others, and a kernel that they lack says nothing about them. */
+/* Narrows the kernels to those of the plug-ins if the command line names none: other kernels would
+ * say nothing about the plug-ins. */
 void work_keep_to_plugins(struct work *work);
-
-/* Whether --case asks for the case of that id. */
+/* Returns true if --case asks for the case of that id. */
 bool work_wants(struct work *work, const char *id);
-
-/* Refuses --case where no pattern matched anything that was selected, and says which one did not
- * where others did; at the end, since only the engine knows its ids.  EXIT_FINE or EXIT_USAGE. */
+/* Rejects --case if no pattern matched anything that was selected, and names a pattern that did not
+ * beside others that did. Call it at the end, since only the engine knows its ids. Returns EXIT_FINE
+ * or EXIT_USAGE. */
 int work_check_patterns(const struct work *work);
 
-/* The problem of --problem; malloc'ed. */
+/* Each makes cases, which the caller frees, and returns how many: that of --problem, those of the
+ * models, one shape in each level of memory. */
 size_t work_problem_case(const struct work *work, struct bench_case **cases);
-/* The cases of the models; malloc'ed. */
 size_t work_model_cases(const struct work *work, struct bench_case **cases);
-/* One shape in each level of memory; malloc'ed. */
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases);
-/* A result into the records, by its place among those of all shards. */
+
+/* Adds a result to the records, by its place among those of all shards. */
 void work_append(struct work *work, json_t *record, uint64_t place);
-
-/* Footer, rendering, renaming; frees everything.  A report that is not complete takes no other's
- * place. */
+/* Adds the footer, writes the outputs and frees everything. Returns the exit code. */
 int work_end(struct work *work, bool complete);
-/* After a signal: work_end(), and the program ends. */
+/* After a signal: ends the work, which is then incomplete, and the program. */
 void work_end_if_interrupted(struct work *work);
-int work_refuse_memory(const struct work *work);
-/* Ends without a result: what was begun is removed, everything freed. */
+/* Removes what was begun and frees everything. */
 void work_give_up(struct work *work);
+int work_refuse_memory(const struct work *work);
 
-/* posenc verify -v: prints the parameters of one case or problem, each backend's numbers beside
- * the reference, and the verdicts. EXIT_FINE, EXIT_CONFORMANCE if a verdict is a failure, or
+/* Prints, for posenc verify -v, the parameters of one case or problem, each backend's numbers beside
+ * the reference, and the verdicts. Returns EXIT_FINE, EXIT_CONFORMANCE if a verdict is a failure, or
  * EXIT_USAGE after a message. */
 int verify_in_depth(struct cli *cli);
 
-/* NULL, or why nothing is timed here: it was not built in, or the CPU is emulated. */
+/* Returns why nothing is timed here, or NULL: it was not built in, or the CPU is emulated. */
 const char *work_no_timing(void);
 /* Reports that; returns EXIT_NOTHING. */
 int work_refuse_timing(const struct cli *cli);

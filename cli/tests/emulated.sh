@@ -1,44 +1,32 @@
 #!/bin/sh
-# Nothing is timed where something emulates the CPU: bench and doctor say so, with the emulator's name, and exit 77;
-# report has everything but times.
+# Nothing is timed where something emulates the CPU: bench and doctor say so, with the emulator's name, and exit 77.
 . "$(dirname "$0")/tap.sh"
 
-# untimed EMULATOR AND ITS OPTIONS: of a cross build, POSENC runs in one already.
+# untimed COMMAND EMULATOR AND ITS OPTIONS: of a cross build, POSENC runs in one already.
 untimed() {
-    name=${1:-the emulator of a cross build}
+    command=$1
+    shift
+    name="${command%% *} under ${1:-the emulator of a cross build}"
     if [ $# != 0 ] && ! command -v "$1" >found; then
-        skip "bench under $name" "no $1"
+        skip "$name" "no $1"
         return
     fi
-    run "$@" "$POSENC" bench --kernel alibi --backend scalar --out jsonl:r.jsonl
-    if [ $status = 77 ] && grep -q "nothing is timed here: .*${1:-qemu}" stderr && [ ! -s stdout ] && [ -z "$(ls work)" ]; then
-        pass "bench under $name"
-    else
-        fail "bench under $name" "exit $status, files: $(ls work)"
-    fi
-    rm -rf work/*
-}
-
-undoctored() {
-    name=${1:-the emulator of a cross build}
-    if [ $# != 0 ] && ! command -v "$1" >found; then
-        skip "doctor under $name" "no $1"
-        return
-    fi
-    run "$@" "$POSENC" doctor --quick -o r.jsonl
+    # shellcheck disable=SC2086  # a list of words
+    run "$@" "$POSENC" $command
     if grep -q -e 'lacks the module' -e 'not installed' stderr; then
-        skip "doctor under $name" 'the Python part is missing'
-    elif [ $status = 77 ] && grep -q "nothing is measured here: .*${1:-qemu}" stderr && [ ! -s stdout ] && [ -z "$(ls work)" ]; then
-        pass "doctor under $name"
+        skip "$name" 'the Python part is missing'
+    elif [ $status = 77 ] && grep -q "nothing is [a-z]* here: .*${1:-qemu}" stderr && [ ! -s stdout ] && [ -z "$(ls work)" ]; then
+        pass "$name"
     else
-        fail "doctor under $name" "exit $status, files: $(ls work)"
+        fail "$name" "exit $status, files: $(ls work)"
     fi
     rm -rf work/*
 }
+bench='bench --kernel alibi --backend scalar --out jsonl:r.jsonl' doctor='doctor --quick -o r.jsonl'
 
 if [ -n "${MESON_EXE_WRAPPER:-}" ]; then
-    untimed
-    undoctored
+    untimed "$bench"
+    untimed "$doctor"
 else
     case $(uname -sm) in
     'Linux x86_64') emulator='qemu-x86_64 -cpu max' ;;
@@ -47,9 +35,9 @@ else
     esac
     # shellcheck disable=SC2086  # a list of words
     {
-        untimed $emulator
-        undoctored $emulator
+        untimed "$bench" $emulator
+        untimed "$doctor" $emulator
     }
-    untimed valgrind
+    untimed "$bench" valgrind
 fi
 finish

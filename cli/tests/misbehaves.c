@@ -228,6 +228,8 @@ __attribute__((constructor)) static void when_loaded(void)
     const char *name = file_name();
     calls = calloc(1, sizeof *calls);
     misbehave("_when_loaded");
+    if (strncmp(name, "second.", 7) == 0)
+        posenc_plugin.name = "second";
     if (strncmp(name, "escapes.", 8) == 0)
         posenc_plugin.description = "red \033[31m, \xff\xfe and \xc2\x9b";
     if (strncmp(name, "strange_name.", 13) == 0)
