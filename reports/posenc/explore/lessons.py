@@ -137,8 +137,7 @@ def _sections(text: _Text) -> Dict[str, str]:
         for picture in re.finditer(r"^!\[", found[heading], re.M):
             pictures += 1
             if pictures > 1 or not PICTURE.match(found[heading], picture.start()):
-                at = text.text.index("![", begin)
-                raise text.error(PICTURES, at)
+                raise text.error(PICTURES, text.text.index("![", begin))
     if not 2 <= len(found) <= 4:
         raise text.error(form, start)
     if not pictures:
