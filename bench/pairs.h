@@ -11,8 +11,6 @@
 enum pair_side { PAIR_BASE, PAIR_HEAD, PAIR_NULL, PAIR_SIDES };
 extern const char *const pair_side_name[PAIR_SIDES]; /* "base", "head", "control" */
 
-enum { PAIR_REASON = 288 };
-
 /* A backend in both builds. */
 struct bench_pair {
     const struct implementation *side[PAIR_SIDES];

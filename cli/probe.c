@@ -35,7 +35,7 @@ static void add_floor(json_t *list, const char *place, size_t bytes, bool pinned
     set_number(floor, "call_ns", f->call_ns);
     set_number(floor, "typical_pct", 100.0 * expm1(f->floor.median));
     set_number(floor, "largest_pct", 100.0 * expm1(f->floor.largest));
-    set_number(floor, "process_pct", 100.0 * expm1(f->floor.launch));
+    set_number(floor, "process_pct", 100.0 * expm1(f->floor.process));
     set_number(floor, "detectable_pct", 100.0 * f->floor.apart);
     json_array_append_new(list, floor);
 }
@@ -134,8 +134,8 @@ static json_t *probe_record(const struct doctor_options *options, const struct d
     if (cache->call_ns > 0.0)
         set_number(machine, "control_pct",
                    100.0 * expm1(dram->call_ns > 0.0
-                                     ? fmax(cache->floor.launch, dram->floor.launch)
-                                     : cache->floor.launch));
+                                     ? fmax(cache->floor.process, dram->floor.process)
+                                     : cache->floor.process));
     return machine;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Takes rounds of identical code as comparisons; see floor.h.
+ * Takes rounds of identical code as comparisons.
  */
 #include "floor.h"
 #include "stats.h"
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { COMPARISON = FLOOR_LAUNCHES * FLOOR_ROUNDS };
+enum { COMPARISON = FLOOR_PROCESSES * FLOOR_ROUNDS };
 static const double found = 0.99, level = 0.99;
 
-/* The value that a share of them does not exceed; NaN sorts nowhere and is not among them. */
+/* Returns the value that a share of them does not exceed.  There is no NaN among them. */
 static double quantile(double *values, size_t n, double share)
 {
     if (n == 0)
@@ -21,16 +21,16 @@ static double quantile(double *values, size_t n, double share)
     return values[rank > 0 ? rank - 1 : 0];
 }
 
-/* What the processes of a comparison say: y and z of the rule (reports/posenc/verdict.py). */
+/* The processes of a comparison: y and z of the rule (reports/posenc/verdict.py). */
 struct processes {
-    double y[FLOOR_LAUNCHES], z[FLOOR_LAUNCHES];
+    double y[FLOOR_PROCESSES], z[FLOOR_PROCESSES];
 };
 
 static bool read_processes(const double *head, const double *null, size_t each,
                            struct processes *p)
 {
     double *between = malloc(each * sizeof *between);
-    for (size_t l = 0; between && l < FLOOR_LAUNCHES; l++, head += each, null += each) {
+    for (size_t l = 0; between && l < FLOOR_PROCESSES; l++, head += each, null += each) {
         for (size_t i = 0; i < each; i++)
             between[i] = head[i] - null[i];
         p->y[l] = 0.5 * (stats_median(head, each) + stats_median(between, each));
@@ -40,38 +40,38 @@ static bool read_processes(const double *head, const double *null, size_t each,
     return between != NULL;
 }
 
-/* Half of Student's interval of the mean of y. */
+/* Returns half of Student's interval of the mean of y. */
 static double half_width(const struct processes *p, double mean)
 {
     static const double y_units = 1.5, z_units = 2.0;
     double sum = 0.0;
-    for (size_t l = 0; l < FLOOR_LAUNCHES; l++)
+    for (size_t l = 0; l < FLOOR_PROCESSES; l++)
         sum += (p->y[l] - mean) * (p->y[l] - mean) / y_units + p->z[l] * p->z[l] / z_units;
-    const int degrees = 2 * FLOOR_LAUNCHES - 1;
-    return stats_student(level, degrees) * sqrt(y_units * sum / degrees / FLOOR_LAUNCHES);
+    const int degrees = 2 * FLOOR_PROCESSES - 1;
+    return stats_student(level, degrees) * sqrt(y_units * sum / degrees / FLOOR_PROCESSES);
 }
 
-/* The logarithm of the noise threshold. */
+/* Returns the logarithm of the noise threshold. */
 static double noise_of(const struct processes *p)
 {
-    double largest = fmax(log1p(0.01), 2.0 * fabs(stats_median(p->z, FLOOR_LAUNCHES)));
-    for (size_t l = 0; l < FLOOR_LAUNCHES; l++)
+    double largest = fmax(log1p(0.01), 2.0 * fabs(stats_median(p->z, FLOOR_PROCESSES)));
+    for (size_t l = 0; l < FLOOR_PROCESSES; l++)
         largest = fmax(largest, fabs(p->z[l]));
     return largest;
 }
 
-/* What one comparison of n rounds tells apart; NaN where they are too few for a verdict. */
+/* Returns the difference that one comparison of n rounds detects; NaN: too few for a verdict. */
 static double apart_in(const double *head, const double *null, size_t n)
 {
-    const size_t each = n / FLOOR_LAUNCHES;
+    const size_t each = n / FLOOR_PROCESSES;
     struct processes p;
     double mean = 0.0;
     if (each == 0 || !read_processes(head, null, each, &p))
         return (double)NAN;
-    for (size_t l = 0; l < FLOOR_LAUNCHES; l++)
-        mean += p.y[l] / FLOOR_LAUNCHES;
+    for (size_t l = 0; l < FLOOR_PROCESSES; l++)
+        mean += p.y[l] / FLOOR_PROCESSES;
     const double half = half_width(&p, mean);
-    const struct stats_interval all = stats_interval(head, FLOOR_LAUNCHES * each, level);
+    const struct stats_interval all = stats_interval(head, FLOOR_PROCESSES * each, level);
     const double side = fmax(fmax(mean + half, all.high), -fmin(mean - half, all.low));
     return expm1(noise_of(&p) + fmax(side, 0.0));
 }
@@ -84,15 +84,15 @@ struct taken {
 
 static void sum_up(const struct taken *t, struct floor_summary *floor)
 {
-    const size_t n = t->n, launch = n < COMPARISON ? n : FLOOR_ROUNDS;
+    const size_t n = t->n, process = n < COMPARISON ? n : FLOOR_ROUNDS;
     floor->rounds = n;
     for (size_t i = 0; i < n; i++)
         t->list[i] = fabs(t->head[i]);
     floor->median = quantile(t->list, n, 0.5);
     floor->largest = t->list[n - 1];
-    for (size_t i = 0; i < n / launch; i++)
-        t->list[i] = fabs(stats_median(t->head + i * launch, launch));
-    floor->launch = stats_median(t->list, n / launch);
+    for (size_t i = 0; i < n / process; i++)
+        t->list[i] = fabs(stats_median(t->head + i * process, process));
+    floor->process = stats_median(t->list, n / process);
     floor->comparisons = n / COMPARISON;
     for (size_t i = 0; i < floor->comparisons; i++)
         t->list[i] = apart_in(t->head + i * COMPARISON, t->null + i * COMPARISON, COMPARISON);

@@ -115,7 +115,7 @@ static void floors(void)
     for (int i = 0; i < N; i++) /* of each pair of rounds one is 3 % more, one 3 % less */
         head[i] = i % 2 ? -0.03 : 0.03;
     f = floor_summarise(head, null, N);
-    require(near(f.median, 0.03) && near(f.launch, 0.03) && f.apart > 0.03,
+    require(near(f.median, 0.03) && near(f.process, 0.03) && f.apart > 0.03,
             "even noise is not told apart");
     for (int i = 0; i < N; i++) /* two comparisons in 200 are off by 20 % */
         head[i] = i / 93 % 100 == 7 ? 0.2 : 0.0;
@@ -128,11 +128,11 @@ static void floors(void)
     for (int i = 0; i < N; i++)
         head[i] = i / 93 % 33 == 7 ? -0.2 : 0.0;
     require(near(floor_summarise(head, null, N).apart, f.apart), "to either side alike");
-    for (int i = 0; i < N; i++) /* one launch of each comparison */
+    for (int i = 0; i < N; i++) /* one process of each comparison */
         head[i] = i / 31 % 3 == 1 ? 0.05 : 0.0;
     f = floor_summarise(head, null, N);
-    require(f.apart > 0.05 && f.launch == 0.0,
-            "a launch that is off counts, though the median of all is not");
+    require(f.apart > 0.05 && f.process == 0.0,
+            "a process that is off counts, though the median of all is not");
     for (int i = 0; i < N; i++) { /* the third copy alone tells that the machine is unsteady */
         head[i] = 0.0;
         null[i] = i / 31 % 2 ? 0.08 : -0.08;
