@@ -59,15 +59,6 @@ coverage() {
     say 'file by file: build-coverage/files.txt'
 }
 
-# ---- ./run call [SETS] [--only KERNEL] [--seed N] ----
-#
-# Random calls of every kernel, right and wrong; conformance/caller/caller.h says what is checked.
-
-call() {
-    configure build && ninja -C build conformance/caller/call >build/run-build.log || return 1
-    build/conformance/caller/call "$@"
-}
-
 # ---- ./run mutate [N | all] [FILE...] ----
 #
 # Makes mistakes in the kernels, one at a time, and lists those that no suite detects. --right: is there an alarm where

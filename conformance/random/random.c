@@ -1,56 +1,67 @@
 /*
- * Problems drawn from all that the front-end accepts, each judged by the oracle in guarded memory,
- * flush to either end by turns:
+ * The suite of random tests.  It runs a kernel in guarded memory, flush to either end by turns:
  *
- *   pairs   each class of each field (classes.txt) with each of every other; that a class never
- *           occurred is a failure, too
- *   draws   any others: a few, or as many as options->budget_s has time for
+ *   pairs   a set of problems in which classes of values meet, each judged by the oracle
+ *   draws   other problems: a few, or as many as options->budget_s has time for
+ *   calls   calls of the set's problems with changed arguments, judged by the rules of posenc.h, and
+ *           what cases/refused.txt lists
  *
- * The first that fails is made as small as it can be and still fail in the same way.
+ * The first failure is made as small as it can be and still fail in the same way.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "random.h"
 
+#include "calls.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/cost.h"
-#include "plan.h"
-#include "shrink.h"
+#include "problems.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
-/* Of what has so many bytes one end of a page is tried. */
-enum { QUICK_DRAWS = 8, FULL_DRAWS = 200, SHRINK_SECONDS = 2, LARGE_BYTES = 1 << 20 };
+/* A problem with so many bytes is tried at one end of a page; calls are changed of small ones. */
+enum { LARGE_BYTES = 1 << 20, SMALL_BYTES = 1 << 17, SHRINK_SECONDS = 2 };
+enum { QUICK_DRAWS = 8, FULL_DRAWS = 200, QUICK_CALLS = 120, FULL_CALLS = 4000 };
+/* Changed calls that share a problem, whose inputs take longer to make than a call. */
+enum { CALLS_OF_A_PROBLEM = 4 };
 
 struct random {
     struct suite_run *run;
     struct guard *guard;
+    struct problem_set *set;
     struct tally tally;
-    struct arena arena; /* of lists that are drawn or made shorter */
+    struct arena arena; /* of lists that are drawn */
     bool failed;
 };
 
 /* ---- One problem ---- */
 
-enum way { RIGHT, WRONG_VALUES, WROTE_INPUT, WROTE_OUTSIDE, LEFT_CONTROL, CRASHED, REFUSED };
+enum outcome {
+    RIGHT,
+    WRONG_VALUES,
+    WROTE_INPUT,
+    WROTE_OUTSIDE,
+    LEFT_CONTROL,
+    CRASHED,
+    WAS_REJECTED
+};
 
-/* A problem at one end of its pages; what came of it. */
+/* A problem at one end of its pages. */
 struct trial {
     struct random *random;
     enum guard_mode mode;
-    enum way way;
+    enum outcome outcome;
     struct conf_result result; /* of the values; the reason of any failure */
 };
 
-static enum way way_of(const struct guarded *g)
+static enum outcome outcome_of(const struct guarded *g)
 {
     return g->input_written         ? WROTE_INPUT
            : g->crashed             ? CRASHED
            : g->overwritten         ? WROTE_OUTSIDE
            : g->control_left        ? LEFT_CONTROL
-           : g->status != POSENC_OK ? REFUSED
+           : g->status != POSENC_OK ? WAS_REJECTED
                                     : RIGHT;
 }
 
@@ -62,7 +73,7 @@ static bool has_values(const struct call *call)
     return has;
 }
 
-/* The least factor of longrope, by which frequencies are divided; 1 where none is less. */
+/* The least factor of LongRoPE, which divides frequencies; at most 1. */
 static double least_factor(const struct problem *p)
 {
     const struct posenc_freqs_spec *f = &p->freqs;
@@ -80,9 +91,9 @@ static double least_factor(const struct problem *p)
     return least;
 }
 
-/* How much farther off than its budget a backend may be whose arithmetic is not of our templates:
- * budgets were measured at a radian a position and without xPos.  An angle that is k times as
- * large is k times as far off in f64; the scale of xPos is one more factor, rounded as well. */
+/* How much farther off than its error limit a backend may be that is none of ours.  Limits were
+ * measured at a radian a position and without xPos: an angle k times as large is k times as far off
+ * in f64, and the scale of xPos is one more factor, rounded as well. */
 static double slack_of(const struct posenc_backend *backend, const struct problem *p)
 {
     const double theta = p->freqs.rope_theta;
@@ -95,8 +106,8 @@ static double slack_of(const struct posenc_backend *backend, const struct proble
     return p->freqs.xpos_scale_base != 0.0 ? 2.0 * fastest : fastest;
 }
 
-/* By a tally of its own, so that each problem is judged alone. */
-static void judge(struct trial *trial, const struct call *call)
+/* Judges each problem by a tally of its own. */
+static void judge_values(struct trial *trial, const struct call *call)
 {
     struct tally t = { .run = trial->random->run };
     struct comparison c;
@@ -113,7 +124,7 @@ static void judge(struct trial *trial, const struct call *call)
     compare_call(&c, NULL);
     compare_end(&c);
     trial->result = t.result;
-    trial->way = t.result.status == CONF_PASS ? RIGHT : WRONG_VALUES;
+    trial->outcome = t.result.status == CONF_PASS ? RIGHT : WRONG_VALUES;
 }
 
 static void try_problem(struct trial *trial, const struct problem *problem)
@@ -121,19 +132,19 @@ static void try_problem(struct trial *trial, const struct problem *problem)
     struct suite_run *run = trial->random->run;
     const struct memory memory = guard_memory(trial->random->guard, trial->mode);
     struct call call;
-    trial->way = REFUSED;
+    trial->outcome = WAS_REJECTED;
     trial->result = (struct conf_result){ .status = CONF_FAIL };
     if (call_create_by(run->implementation, &call, problem, &memory) != POSENC_OK) {
         posenc_error_text(&call.error, trial->result.reason, sizeof trial->result.reason);
         return;
     }
     const struct guarded g = guarded_run(&call, run->backend, trial->random->guard);
-    trial->way = way_of(&g);
+    trial->outcome = outcome_of(&g);
     snprintf(trial->result.reason, sizeof trial->result.reason, "%s", g.reason);
-    if (trial->way == REFUSED)
+    if (trial->outcome == WAS_REJECTED)
         posenc_error_text(&call.error, trial->result.reason, sizeof trial->result.reason);
-    if (trial->way == RIGHT && has_values(&call))
-        judge(trial, &call);
+    if (trial->outcome == RIGHT && has_values(&call))
+        judge_values(trial, &call);
     call_destroy(&call);
 }
 
@@ -143,17 +154,17 @@ static bool fails_alike(void *user, const struct problem *problem)
 {
     struct trial *first = user, again = *first;
     try_problem(&again, problem);
-    return again.way == first->way;
+    return again.outcome == first->outcome;
 }
 
-/* The tally's, with the smallest problem that does. */
-static void report(struct random *r, struct trial *trial, const struct problem *problem)
+/* Reports the smallest problem that fails alike; one that fails only now and then stays as it was. */
+static void report_problem(struct random *r, struct trial *trial, const struct problem *problem)
 {
     struct problem least = *problem;
-    shrink(&least, &r->arena, SHRINK_SECONDS, fails_alike, trial);
+    problem_shrink(&least, SHRINK_SECONDS, fails_alike, trial);
     struct trial last = *trial;
     try_problem(&last, &least);
-    if (last.way != trial->way) { /* what does not fail each time */
+    if (last.outcome != trial->outcome) {
         last = *trial;
         least = *problem;
     }
@@ -161,12 +172,12 @@ static void report(struct random *r, struct trial *trial, const struct problem *
     require(&r->tally, false, "%s", last.result.reason);
     r->tally.problem = NULL;
     r->failed = true;
-    if (trial->way == CRASHED)
+    if (trial->outcome == CRASHED)
         r->tally.result.status = CONF_CRASH;
 }
 
-/* False when it failed, and no other is to be tried. */
-static bool check(struct random *r, const struct problem *problem, uint64_t turn)
+/* Returns false after a failure, when no other problem is to be tried. */
+static bool check_problem(struct random *r, const struct problem *problem, uint64_t turn)
 {
     struct trial trial = { .random = r, .mode = turn % 2 ? GUARD_START : GUARD_END };
     const bool large = problem_memory_estimate(problem) > LARGE_BYTES;
@@ -174,8 +185,8 @@ static bool check(struct random *r, const struct problem *problem, uint64_t turn
     for (int i = 0; i < modes; i++) {
         try_problem(&trial, problem);
         r->tally.result.checked += trial.result.checked;
-        if (trial.way != RIGHT) {
-            report(r, &trial, problem);
+        if (trial.outcome != RIGHT) {
+            report_problem(r, &trial, problem);
             return false;
         }
         trial.mode = trial.mode == GUARD_END ? GUARD_START : GUARD_END;
@@ -183,36 +194,30 @@ static bool check(struct random *r, const struct problem *problem, uint64_t turn
     return require(&r->tally, true, "checked");
 }
 
-/* ---- The suite ---- */
+/* ---- pairs, draws ---- */
 
-static void check_coverage(struct tally *t, const struct plan *plan)
+/* Records which classes occurred; one that never did is a failure, as are two large sizes that never
+ * met. */
+static void check_coverage(struct tally *t, const struct problem_set *set)
 {
-    char name[FIELD_TEXT + CLASS_NAME], other[FIELD_TEXT + CLASS_NAME];
-    int c = 0, a, b;
+    char name[CLASS_TEXT], other[CLASS_TEXT] = "";
+    int a, b;
     t->result.classes =
-        (struct conf_classes){ plan->classes, plan->space.n_classes, plan->pairs };
-    t->problem = plan->wrong[0] ? &plan->wrong_problem : NULL;
-    require(t, !plan->wrong[0], "%s", plan->wrong);
-    t->problem = NULL;
-    while (c < plan->space.n_classes && plan->has[c])
-        c++;
-    if (c < plan->space.n_classes)
-        class_name(&plan->space, c, name);
-    require(t, c == plan->space.n_classes, "no problem had %s", name);
-    if (plan_lacks_large(plan, &a, &b)) {
-        class_name(&plan->space, a, name);
-        class_name(&plan->space, b, other);
-        require(t, false, "no problem had %s and %s", name, other);
-    }
+        (struct conf_classes){ set->n_met, set->factors.n_classes, set->n_pairs };
+    if (!problem_set_lacks(set, &a, &b))
+        return;
+    factors_print_class(&set->factors, a, name);
+    if (b >= 0)
+        factors_print_class(&set->factors, b, other);
+    require(t, false, "no problem had %s%s%s", name, b < 0 ? "" : " and ", other);
 }
 
-static void check_pairs(struct random *r, const struct plan *plan)
+static void check_pairs(struct random *r)
 {
     bool right = true;
-    for (size_t i = 0; i < plan->n && right; i++)
-        right = check(r, &plan->problems[i], i);
-    if (right)
-        check_coverage(&r->tally, plan);
+    for (size_t i = 0; i < r->set->n && right; i++)
+        right = check_problem(r, &r->set->problems[i], i);
+    check_coverage(&r->tally, r->set);
 }
 
 static double now(void)
@@ -222,50 +227,121 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void check_draws(struct random *r, struct plan *plan)
+static void check_draws(struct random *r)
 {
     const uint64_t least = r->run->options->full ? FULL_DRAWS : QUICK_DRAWS;
     const double until = now() + r->run->options->budget_s;
     bool right = true;
     for (uint64_t i = 0; right && (i < least || now() < until); i++) {
         struct problem problem;
-        const bool drawn = plan_draw(plan, i, &r->arena, &problem);
-        right = drawn ? check(r, &problem, i)
-                      : require(&r->tally, false, "no problem was accepted at draw %llu",
-                                (unsigned long long)i);
+        right = problem_set_draw(r->set, i, &r->arena, &problem)
+                    ? check_problem(r, &problem, i)
+                    : require(&r->tally, false, "no problem was accepted at draw %llu",
+                              (unsigned long long)i);
         arena_free(&r->arena);
     }
 }
 
+/* ---- calls ---- */
+
+/* Gaps between rows hold zeros, so that a call is the same each time it is made. */
+static void *get_zeroed(void *user, size_t bytes, int64_t offset_bytes, char role)
+{
+    void *data = memory_plain.get(user, bytes, offset_bytes, role);
+    return data ? memset(data, 0, bytes) : NULL;
+}
+
+/* Reports the call with those changes alone that it takes to fail. */
+static void report_call(struct random *r, struct call_test *test)
+{
+    char complaint[CALL_TEXT], words[CALL_TEXT];
+    int status;
+    for (int i = 0; i < MOST_CHANGES; i++) {
+        struct call_test fewer = *test;
+        fewer.kept &= ~(1u << i);
+        if (!call_test_run(&fewer, &status, complaint, words))
+            *test = fewer;
+    }
+    call_test_run(test, &status, complaint, words);
+    r->tally.problem = &test->base->problem;
+    require(&r->tally, false, "%s: %s", words, complaint);
+    r->tally.problem = NULL;
+}
+
+/* Checks a few changed calls of a problem; returns false after a failure. */
+static bool check_calls_of(struct random *r, const struct problem *problem, uint64_t first)
+{
+    const struct memory memory = { .get = get_zeroed, .free = memory_plain.free };
+    uint64_t seed = mix64(r->run->options->seed, problem->kernel);
+    for (const char *name = r->run->backend->name; *name; name++) /* others for each backend */
+        seed = mix64(seed, (uint64_t)*name);
+    char complaint[CALL_TEXT], words[CALL_TEXT];
+    struct call base;
+    bool right = call_create_by(r->run->implementation, &base, problem, &memory) == POSENC_OK;
+    if (!require(&r->tally, right, "a problem of the set was rejected"))
+        return false;
+    for (uint64_t i = first; right && i < first + CALLS_OF_A_PROBLEM; i++) {
+        struct call_test test = { .implementation = r->run->implementation,
+                                  .backend = r->run->backend,
+                                  .guard = r->guard,
+                                  .base = &base,
+                                  .seed = mix64(seed, i),
+                                  .kept = ~0u };
+        int status;
+        right = call_test_run(&test, &status, complaint, words);
+        if (!right)
+            report_call(r, &test);
+        r->tally.result.checked += right;
+    }
+    call_destroy(&base);
+    return right;
+}
+
+static void check_calls(struct random *r)
+{
+    const uint64_t least = r->run->options->full ? FULL_CALLS : QUICK_CALLS;
+    const double until = now() + r->run->options->budget_s;
+    size_t next = 0;
+    random_check_rejected(&r->tally, r->set->ask.kernel);
+    bool right = r->tally.result.status == CONF_PASS;
+    for (uint64_t i = 0; right && (i < least || now() < until); i += CALLS_OF_A_PROBLEM) {
+        const struct problem *problem = &r->set->problems[next++ % r->set->n];
+        if (problem_memory_estimate(problem) <= SMALL_BYTES)
+            right = check_calls_of(r, problem, i);
+    }
+}
+
+/* ---- The suite ---- */
+
 void suite_random(struct suite_run *run, enum posenc_kernel kernel)
 {
-    struct random r = { .run = run, .guard = guard_create() };
-    struct plan_ask ask;
-    memset(&ask, 0, sizeof ask); /* compared by its bytes */
+    static const struct {
+        const char *name;
+        void (*check)(struct random *r);
+    } parts[] = { { "pairs", check_pairs },
+                  { "draws", check_draws },
+                  { "calls", check_calls } };
+    struct random r = { .run = run };
+    struct problem_set_ask ask;
+    memset(&ask, 0, sizeof ask); /* asks are compared by their bytes */
     ask.kernel = kernel;
     ask.seed = run->options->seed;
     ask.full = run->options->full;
     ask.narrow = run->backend->f16_bf16;
-    for (int draws = 0; draws < 2 && r.guard; draws++) {
-        if (!tally_begin(&r.tally, run, kernel, POSENC_F32, "random", NULL,
-                         draws ? "draws" : "pairs"))
+    for (int i = 0; i < 3; i++) {
+        if (!tally_begin(&r.tally, run, kernel, POSENC_F32, "random", NULL, "%s",
+                         parts[i].name))
             continue;
-        struct plan *plan = plan_take(&ask);
-        if (draws && r.failed) {
+        r.set = problem_set_take(&ask);
+        r.guard = guard_create(); /* buffers that grew in another part take longer to protect */
+        if (!r.guard)
+            tally_skip(&r.tally, "this system protects no memory");
+        else if (i == 1 && r.failed)
             tally_skip(&r.tally, "a problem of the pairs has failed");
-            tally_end(&r.tally);
-            continue;
-        }
-        if (!require(&r.tally, plan != NULL, "out of memory"))
-            ;
-        else if (plan->wrong[0] && !plan->doubt)
-            require(&r.tally, false, "%s", plan->wrong);
-        else if (draws)
-            check_draws(&r, plan);
-        else
-            check_pairs(&r, plan);
+        else if (require(&r.tally, r.set && r.set->n > 0, "no problem was accepted"))
+            parts[i].check(&r);
         tally_end(&r.tally);
         arena_free(&r.arena);
+        guard_destroy(r.guard);
     }
-    guard_destroy(r.guard);
 }

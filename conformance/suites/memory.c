@@ -19,7 +19,7 @@
  *   gaps                                                                  gaps.c
  *   subnormals                                                            subnormals.c
  *   sizes, far-strides, many-rows                                         sizes.c
- *   lane-independence, overlap-refused, errors-leave-outputs-untouched    lanes.c, refusals.c
+ *   lane-independence                                                     lanes.c
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -355,5 +355,4 @@ void suite_memory(struct suite_run *run, enum posenc_kernel kernel)
     check_gaps(run, kernel);
     check_subnormals(run, kernel);
     check_lanes(run, kernel);
-    check_refusals(run, kernel);
 }

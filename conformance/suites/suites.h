@@ -13,14 +13,14 @@ run_suite suite_accuracy;   /* scans by the oracle, budgets with witnesses */
 run_suite suite_end_to_end; /* a backend's tables through its rotations */
 run_suite suite_model;      /* options->problem, options->presets: calls of models */
 run_suite suite_digests;    /* family native: committed SHA-256 of outputs */
-run_suite suite_memory;     /* guard pages, canaries, lengths, strides, refusals */
+run_suite suite_memory;     /* guard pages, canaries, lengths, strides */
 run_suite suite_properties; /* laws that need no golden data */
 run_suite suite_conduct;    /* what kernels may not do besides; threads */
 run_suite suite_problem;    /* options->only: its values, its memory, its conduct */
 
 /* The parts of the memory suite that have a file of their own; one problem at every place of a
  * page, in memory that is guarded. */
-run_suite check_lanes, check_refusals, check_sizes, check_gaps, check_subnormals;
+run_suite check_lanes, check_sizes, check_gaps, check_subnormals;
 /* The part of the conduct suite that has one. */
 run_suite check_kept_state;
 void memory_sweep(struct suite_run *run, const struct problem *problem);
