@@ -202,7 +202,7 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
         json_object_set_new(record, "error", err);
     }
     if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK) {
-        /* A law holds between calls: of one alone its problem would not tell. */
+        /* A property holds between calls: the problem of one call would not show it. */
         const bool alone = r->problem[0] && strcmp(r->suite, "properties") != 0;
         char repro[2048];
         snprintf(repro, sizeof repro, "posenc verify%s%s --backend %s%s%s%s%s%s",
