@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const suites[] = { "vectors",    "accuracy", "digests", "memory",
-                                      "properties", "conduct",  "random" };
+static const char *const suites[] = { "vectors",    "accuracy",     "digests", "memory",
+                                      "properties", "side-effects", "random" };
 enum { N_SUITES = sizeof suites / sizeof *suites };
 
 struct verify {

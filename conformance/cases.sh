@@ -13,7 +13,7 @@ file() {
 
 awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)(default|realistic|length[0-3]|random) /' "$cases"/golden/*.txt |
     file CASES_SHAPES cases/golden
-for name in VARIANTS LAWS SIZES REFUSED SCANS; do
+for name in VARIANTS PROPERTIES SIZES REFUSED SCANS; do
     text=$(printf %s.txt "$name" | tr '[:upper:]' '[:lower:]')
     file CASES_$name "$text" <"$cases/$text"
 done

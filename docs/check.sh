@@ -32,7 +32,7 @@ awk '{
         for (k = 2; k <= m; k += 2)
             print word[k]
     }
-}' "$work/line" | grep -vx -e law -e accuracy > "$work/named"
+}' "$work/line" | grep -vx -e accuracy > "$work/named"
 
 # Entries of misconceptions.md, one a line: statement, number, what shows it.
 awk '
@@ -66,17 +66,18 @@ printed() # NUMBER: "$work/printed" has a field that rounds to it; the first of 
 
 while IFS='	' read -r statement number shown; do
     [ "$number" != - ] || complain "$statement: no number" misconceptions.md
-    case $shown in *'`posenc '* | *'Proof: '*) ;; *) complain "$statement: no command shows it" misconceptions.md ;; esac
+    case $shown in *'`posenc '* | *'`docs/claims.py '* | *'Proof: '*) ;; *) complain "$statement: no command shows it" misconceptions.md ;; esac
     : > "$work/printed"
     quoted "$shown" > "$work/commands"
     while read -r command; do
         case $command in
         'posenc verify --case '*) echo "${command#posenc verify --case }" | sed "s/^'//; s/'\$//; s,^[*]/properties/,," >> "$work/named" ;;
+        'docs/claims.py '*) echo "${command#docs/claims.py }" >> "$work/named" ;;
         'posenc table '*)
             eval "\"\$posenc\" ${command#posenc }" >> "$work/printed" 2> "$work/result" < /dev/null ||
                 complain "$command fails: $(head -n 1 "$work/result")" misconceptions.md
             ;;
-        *) complain "$statement: '$command' is neither posenc table nor posenc verify --case" misconceptions.md ;;
+        *) complain "$statement: '$command' is neither posenc table, posenc verify --case nor docs/claims.py" misconceptions.md ;;
         esac
     done < "$work/commands"
     quoted "$number" > "$work/numbers"
@@ -90,6 +91,7 @@ sort -u "$work/named" > "$work/names"
 # All in one run, which costs less than a run for each: ids of cases, and how they ended.
 "$posenc" verify --backend scalar --out "csv:$work/all" > "$work/result" 2>&1 < /dev/null || true
 awk -F, '{ print $7, $11 }' "$work/all" > "$work/ended"
+POSENC=$posenc python3 "$docs/claims.py" >> "$work/ended" || true
 while read -r name; do
     awk -v name="$name" '
         $1 == name || substr($1, length($1) - length("/properties/" name) + 1) == "/properties/" name {

@@ -61,12 +61,18 @@ coverage() {
 
 # ---- ./run mutate [N | all] [FILE...] ----
 #
-# Makes mistakes in the kernels, one at a time, and lists those that no suite detects. --right: is there an alarm where
-# there is no mistake? tools/mutate/mutate.py says what else it takes, docs/trust.md what came of it.
+# Makes mutants of the kernels, one at a time, and lists those that no suite detects. --right compiles right kernels in
+# many ways, each of which has to pass. --faults [NAME...] tries the injected faults of conformance/cases/faults.txt.
+# tools/mutate/mutate.py says what else it takes, docs/trust.md what came of it.
 
 mutate() {
     build || return 1
-    python3 tools/mutate/mutate.py build "$@"
+    if [ "${1:-}" = --faults ]; then
+        shift
+        python3 tools/mutate/faults.py build "$@"
+    else
+        python3 tools/mutate/mutate.py build "$@"
+    fi
 }
 
 # ---- ./run survey [--write] ----

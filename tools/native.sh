@@ -35,7 +35,7 @@ meanwhile() {
     beside="$beside $!"
 }
 
-# Every fault and every mistake must be detected by the suite that is meant for it.
+# Every injected fault must be detected by the suite that is meant for it.
 test_faults() {
     compile build faulty || {
         tally "$job: build of faulty kernels" 0 1 0

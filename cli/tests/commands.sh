@@ -58,9 +58,9 @@ succeeds 'verify a problem of far rows' "$of_a_problem" verify --backend scalar 
 succeeds 'verify a problem of many rows' "$of_a_problem" verify --backend scalar --problem \
     'learned_add x dim=5 rows=20000003 table.stride=128 tokens=3 position_kind=i64 positions=19999999,65537,16777219'
 # A call that stops at each page of a large tensor would take minutes.
-succeeds 'verify a problem of many pages' 'conduct/together",.*"status":"pass"' verify --backend scalar --limit 20 --out jsonl --problem \
+succeeds 'verify a problem of many pages' 'side-effects/together",.*"status":"pass"' verify --backend scalar --limit 20 --out jsonl --problem \
     'rope_half heads=40 head_dim=128 rotary_dim=128 tokens=1024 rows=1024'
-succeeds 'verify a problem of many scores' 'conduct/together",.*"status":"pass"' verify --backend scalar --limit 20 --out jsonl --problem \
+succeeds 'verify a problem of many scores' 'side-effects/together",.*"status":"pass"' verify --backend scalar --limit 20 --out jsonl --problem \
     'alibi_add heads=32 queries=512 keys=512'
 succeeds 'verify a gradient of many rows' '"complete":true' verify --backend scalar --limit 20 --out jsonl --problem \
     'learned_grad dim=1 rows=1000000 tokens=1000000'

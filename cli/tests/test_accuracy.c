@@ -1,11 +1,11 @@
 /*
- * What differs between two builds is told, and nothing else is: right kernels against those of
- * conformance/broken, and against some that differ in one respect alone.
+ * Reports what differs between two builds, and nothing else: right kernels against those of
+ * conformance/faults, and against some that differ in one respect alone.
  *
  *     test_accuracy [PACK OF VECTORS]
  */
 #include "cli/accuracy.h"
-#include "conformance/broken/mistake.h"
+#include "conformance/faults/faulty.h"
 #include "conformance/problem/storage.h"
 #include "conformance/readers/vectors.h"
 #include "conformance/tap/tap.h"
@@ -60,47 +60,37 @@ static struct told compare_all(const struct implementation *base,
     return told;
 }
 
-/* ---- Broken kernels ---- */
+/* ---- Faulty kernels ---- */
 
-static const char *const broken[] = {
-    "sinusoidal_next_position",   "sinusoidal_add_rounded_twice",
-    "rope_table_last_bit",        "learned_add_previous_row",
-    "rope_half_bf16_cos",         "rope_interleaved_other_way",
-    "rope_qk_norm_ascending",     "learned_grad_pairwise",
-    "relative_sum_descending",    "alibi_first_slope",
-    "alibi_add_mask_finite",      "t5_bias_next_head",
-    "t5_bias_add_halves_swapped", "distance_bias_turned",
-    "window_bias_by_key",         "relative_bias_rounded_twice",
-    "plan_ggml_powers",           "slopes_from_zero", /* what builders make */
-    "sinusoidal_axes_swapped",                        /* the front-end */
-};
+static const struct posenc_backend *original;
 
-static void check_broken(const struct posenc_backend *backend)
+static void check_faulty(const struct posenc_backend *backend)
 {
-    const struct implementation right = implementation_of(backend);
-    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    const struct implementation right = implementation_of(backend),
+                                wrong = implementation_of(
+                                    faulty_backend(LAST_ROW_DIFFERS, backend));
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         char sentence[128];
-        const struct mistake *m = mistake_find(broken[i]);
-        const struct implementation *wrong = m ? mistaken(m, backend) : &right;
-        const enum posenc_kernel kernel = m ? m->kernel : POSENC_KERNEL_alibi;
-        const struct told there = compare_bits(&right, wrong, kernel);
-        snprintf(sentence, sizeof sentence, "%s is told with kernel, place and bits, as worse",
-                 broken[i]);
+        const enum posenc_kernel kernel = (enum posenc_kernel)k;
+        const struct told there = compare_bits(&right, &wrong, kernel);
+        snprintf(sentence, sizeof sentence,
+                 "a wrong last bit of %s is reported with kernel, place and bits, as worse",
+                 posenc_kernel_name(kernel));
         require(there.of_kind[CHANGE_BITS] > 0 && there.bits_told && there.repeated &&
                     there.kernel == kernel && there.way[CHANGE_WORSE] > 0,
                 sentence);
         if (kernel_has_freqs(kernel)) /* whose truth takes long */
             continue;
-        const struct told back = compare_bits(wrong, &right, kernel);
-        snprintf(sentence, sizeof sentence, "%s mended is the same, as better", broken[i]);
+        const struct told back = compare_bits(&wrong, &right, kernel);
+        snprintf(sentence, sizeof sentence, "and %s mended is the same, as better",
+                 posenc_kernel_name(kernel));
         require(back.n == there.n && back.way[CHANGE_BETTER] == there.way[CHANGE_WORSE] &&
                     back.way[CHANGE_WORSE] == there.way[CHANGE_BETTER],
                 sentence);
     }
-    const struct implementation *wrong = mistaken(mistake_find("rope_table_last_bit"), backend);
-    const struct change c = compare_bits(&right, wrong, POSENC_KERNEL_rope_table).last;
-    require(c.base.max <= 0.5 && c.head.max > 0.5 && c.head.max <= 1.0 && c.farther == c.judged,
-            "one rounding the other way: 0.5 ulp at most before, up to 1 after");
+    const struct change c = compare_bits(&right, &wrong, POSENC_KERNEL_learned_add).last;
+    require(c.base.max <= 0.5 && c.head.max > 0.5 && c.head.max <= 1.5 && c.farther == c.judged,
+            "one rounding the other way: 0.5 ulp at most before, up to 1.5 after");
 }
 
 static void check_equal(const struct posenc_backend *backend)
@@ -122,27 +112,41 @@ static void check_equal(const struct posenc_backend *backend)
             "nor by the suites of a kernel");
 }
 
+static enum posenc_status trapping_rope(const struct posenc_rope_args *args)
+{
+    (void)args;
+    __builtin_trap();
+}
+
+static enum posenc_status least_epsilon(const struct posenc_rope_qk_norm_args *args)
+{
+    struct posenc_rope_qk_norm_args changed = *args;
+    changed.epsilon = fmaxf(args->epsilon, 1e-6f);
+    return original->rope_qk_norm(&changed);
+}
+
 static void check_crash(const struct posenc_backend *backend)
 {
-    const struct implementation right = implementation_of(backend);
-    const struct implementation *wrong =
-        mistaken(mistake_find("rope_interleaved_traps"), backend);
-    const struct told told = compare_all(&right, wrong, POSENC_KERNEL_rope_interleaved);
+    struct posenc_backend other = *backend;
+    other.rope_interleaved = trapping_rope;
+    other.rope_qk_norm = least_epsilon;
+    original = backend;
+    const struct implementation right = implementation_of(backend),
+                                wrong = implementation_of(&other);
+    const struct told told = compare_all(&right, &wrong, POSENC_KERNEL_rope_interleaved);
     require(told.of_kind[CHANGE_STATUS] > 0 && told.way[CHANGE_WORSE] == told.n &&
                 told.last.base.status == CONF_PASS,
             "a kernel that faults has changed its status, and the comparison goes on");
-    const struct told back = compare_all(wrong, &right, POSENC_KERNEL_rope_interleaved);
+    const struct told back = compare_all(&wrong, &right, POSENC_KERNEL_rope_interleaved);
     require(back.n == told.n && back.way[CHANGE_BETTER] == back.n,
             "and one that no longer does, the other way");
-    wrong = mistaken(mistake_find("rope_qk_norm_least_epsilon"), backend);
-    const struct told law = compare_all(&right, wrong, POSENC_KERNEL_rope_qk_norm);
-    require(law.properties > 0 && law.of_kind[CHANGE_STATUS] == law.n,
-            "what no problem shows is told by the law that it breaks");
+    const struct told property = compare_all(&right, &wrong, POSENC_KERNEL_rope_qk_norm);
+    require(property.properties > 0 && property.of_kind[CHANGE_STATUS] == property.n,
+            "a fault that no problem shows is reported by the property that it breaks");
 }
 
 /* ---- A right kernel that differs in one respect ---- */
 
-static const struct posenc_backend *original;
 static enum { NAN_PAYLOAD, ZERO_SIGN, BF16_BIT } respect;
 
 static float edited(enum posenc_dtype dtype, float value, int64_t column)
@@ -221,9 +225,8 @@ static void check_missing(const struct posenc_backend *backend)
     require(won.n == 1 && won.way[CHANGE_BETTER] == 1, "one that is new is one for the better");
     require(types.n == 2 && types.way[CHANGE_WORSE] == 2, "types that are gone are told");
     struct told told = { .bits_told = true };
-    struct mistake m = *mistake_find("alibi_first_slope");
-    const struct implementation *wrong = mistaken(&m, backend);
-    told = compare_all(&lacks, wrong, POSENC_KERNEL_alibi);
+    const struct implementation wrong = implementation_of(faulty_backend(FORGET, backend));
+    told = compare_all(&lacks, &wrong, POSENC_KERNEL_alibi);
     require(told.way[CHANGE_WORSE] > 1 && told.last.base.status == CONF_UNSUPPORTED,
             "cases that a new kernel fails are told");
 }
@@ -260,7 +263,7 @@ int main(int argc, char **argv)
     options.vectors = argc > 1 ? &vectors : NULL;
     check_cases();
     check_equal(backend);
-    check_broken(backend);
+    check_faulty(backend);
     check_crash(backend);
     check_respects(backend);
     check_missing(backend);

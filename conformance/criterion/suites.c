@@ -34,14 +34,14 @@ static void on_result(void *user, const struct conf_result *r)
                  r->problem);
 }
 
-#ifdef WITH_BROKEN_KERNEL /* the test of this runner: it must fail */
-#include "conformance/broken/mistake.h"
+#ifdef WITH_FAULTY_KERNEL /* the test of this runner: it must fail */
+#include "conformance/faults/faulty.h"
 
 static void run(const struct conf_options *options, struct failures *failures)
 {
-    const struct implementation broken =
-        *mistaken(mistake_find("rope_half_clobber"), posenc_backend_find("scalar"));
-    conf_run_implementation(&broken, options, on_result, failures);
+    const struct implementation faulty =
+        implementation_of(faulty_backend(DIFFER_IN_PLACE, posenc_backend_find("scalar")));
+    conf_run_implementation(&faulty, options, on_result, failures);
 }
 #else
 static void run(const struct conf_options *options, struct failures *failures)

@@ -28,7 +28,7 @@
 enum cases_file {
     CASES_SHAPES,
     CASES_VARIANTS,
-    CASES_LAWS,
+    CASES_PROPERTIES,
     CASES_SIZES,
     CASES_REFUSED,
     CASES_SCANS,

@@ -108,7 +108,7 @@ void guard_install(void)
     static atomic_bool done;
     if (atomic_load(&done) || atomic_exchange(&done, true))
         return;
-    /* Allocated, because static memory is write-protected at times (conduct/statics.c). */
+    /* Allocated, because static memory is write-protected at times (side_effects/statics.c). */
     static char *stack;
     enum { STACK = 1 << 16 };
     stack_t now;
@@ -221,16 +221,10 @@ static unsigned flags_all(void)
 
 /* Clears the direction flag and frees the registers that MMX shares with x87. Code here would fail
  * if a kernel left them set. */
-static void restore_registers(struct guarded *result)
+static void restore_registers(void)
 {
 #if defined(__x86_64__)
-    enum { DIRECTION_FLAG = 0x400, TAGS = 4, ALL_EMPTY = 0xffff };
-    uint16_t x87[14];
-    result->direction_left = __readeflags() & DIRECTION_FLAG;
-    __asm__ volatile("cld\n\tfnstenv %0\n\tfldcw %0\n\temms" : "=m"(x87));
-    result->mmx_left = x87[TAGS] != ALL_EMPTY;
-#else
-    (void)result;
+    __asm__ volatile("cld\n\temms");
 #endif
 }
 
@@ -412,7 +406,7 @@ static struct guarded run_guarded(struct call *call, const struct posenc_backend
     const struct fp_state before = fp_state_get();
     note_begin(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
-    restore_registers(&result);
+    restore_registers();
     note_inside(false);
     const struct fp_state after = fp_state_get();
     control_set(own.control);

@@ -3,7 +3,7 @@
  *
  * Each buffer of a call lies between two inaccessible guard pages. It ends flush with the page
  * behind it, so that a read or write one byte past the end faults; or it starts flush with the page
- * before it, for one byte before the start. The broken kernels over_write, over_write_before and
+ * before it, for one byte before the start. The faulty kernels over_write, over_write_before and
  * over_read check that both placements are needed.
  *
  * The rest of its pages and the gaps between the rows of a strided tensor hold a pattern, which is
@@ -34,8 +34,6 @@ struct guarded {
     bool input_written;  /* the fault was a write to a read-only input */
     bool overwritten;    /* the pattern around or between the rows of a tensor changed */
     bool control_left;   /* rounding mode, flush-to-zero or trap bits changed */
-    bool direction_left; /* x86-64: the direction flag is set */
-    bool mmx_left;       /* x86-64: registers that MMX shares with x87 are in use */
     const void *address; /* of the fault */
     char reason[200];    /* for the first of these: signal, tensor, side and distance */
 };

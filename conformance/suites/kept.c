@@ -103,7 +103,7 @@ static void change_integers(struct call *call, const struct tensor_row *row)
     }
 }
 
-/* That of a token amid the others becomes that of its neighbour. */
+/* Gives a token amid the others the position of its neighbour. */
 static void change_positions(struct call *call)
 {
     const struct posenc_positions *p = call_positions(call);
@@ -308,7 +308,7 @@ void check_kept_state(struct suite_run *run, enum posenc_kernel kernel)
     static const size_t bytes[] = { 12 << 10, 300 << 10 };
     const int64_t lanes = backend_vector_lanes(run->backend);
     struct tally t;
-    if (!tally_begin(&t, run, kernel, POSENC_F32, "conduct", NULL, "kept-state"))
+    if (!tally_begin(&t, run, kernel, POSENC_F32, "side-effects", NULL, "kept-state"))
         return;
     for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++) {
         if (dtype != POSENC_F32 && !run->backend->f16_bf16)

@@ -56,7 +56,7 @@ struct sweep {
     int turn; /* of ways to weave two tensors into each other */
 };
 
-/* Whether there is an element, and there may be refusals for want of one. */
+/* Returns true if the problem has no element. */
 static bool is_empty(const struct problem *p)
 {
     if (kernel_on_scores(p->kernel))
@@ -214,7 +214,7 @@ static void sweep_typed(struct sweep *s, struct problem p, int at)
 
 /* ---- Lengths and counts of rows ---- */
 
-/* Where a quick run puts a problem: at each length one of the variants in three places, up to
+/* Returns the places of a problem in a quick run: at each length one of the variants in three places, up to
  * two vectors the others at one end of a page by turns.  16 bits in the one alone, past a
  * vector each type at every other length. */
 static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v)

@@ -18,7 +18,7 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
-    conduct_sweep(run, p); /* before any other call */
+    side_effects_sweep(run, p); /* before any other call */
     if (tally_begin_problem(&t, run, p, "accuracy", "problem")) {
         compare_begin(&c, &t);
         compare_problem(&c, p, -1);

@@ -81,7 +81,7 @@ static bool check_ways(struct tally *t, struct guard *guard, const struct proble
     return *line->flags || !kernel_woven_row(p->kernel) || check_line(t, guard, &other, mode);
 }
 
-/* Those of one name and one type. */
+/* Checks the problems of one name and one type. */
 static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
                         enum posenc_dtype dtype, const char *name)
 {

@@ -7,11 +7,11 @@
 #include <string.h>
 
 static const struct suite suites[] = {
-    { "conduct", suite_conduct }, /* has the first call of each kernel */
-    { "vectors", suite_vectors },       { "accuracy", suite_accuracy },
-    { "accuracy", suite_end_to_end },   { "accuracy", suite_model },
-    { "digests", suite_digests },       { "memory", suite_memory },
-    { "properties", suite_properties }, { "random", suite_random },
+    { "side-effects", suite_side_effects }, /* makes the first call of each kernel */
+    { "vectors", suite_vectors },           { "accuracy", suite_accuracy },
+    { "accuracy", suite_end_to_end },       { "accuracy", suite_model },
+    { "digests", suite_digests },           { "memory", suite_memory },
+    { "properties", suite_properties },     { "random", suite_random },
     { "problem", suite_problem },
 };
 

@@ -8,20 +8,20 @@
 
 /* The suites, in the order in which they run. */
 typedef void run_suite(struct suite_run *run, enum posenc_kernel kernel);
-run_suite suite_vectors;    /* golden vectors */
-run_suite suite_accuracy;   /* scans by the oracle, budgets with witnesses */
-run_suite suite_end_to_end; /* a backend's tables through its rotations */
-run_suite suite_model;      /* options->problem, options->presets: calls of models */
-run_suite suite_digests;    /* family native: committed SHA-256 of outputs */
-run_suite suite_memory;     /* guard pages, canaries, lengths, strides */
-run_suite suite_properties; /* laws that need no golden data */
-run_suite suite_conduct;    /* what kernels may not do besides; threads */
-run_suite suite_problem;    /* options->only: its values, its memory, its conduct */
+run_suite suite_vectors;      /* golden vectors */
+run_suite suite_accuracy;     /* scans by the oracle, budgets with witnesses */
+run_suite suite_end_to_end;   /* a backend's tables through its rotations */
+run_suite suite_model;        /* options->problem, options->presets: calls of models */
+run_suite suite_digests;      /* family native: committed SHA-256 of outputs */
+run_suite suite_memory;       /* guard pages, canaries, lengths, strides */
+run_suite suite_properties;   /* relations between calls, without golden data */
+run_suite suite_side_effects; /* allocations, static memory, errno, threads */
+run_suite suite_problem;      /* options->only: its values, its memory, its side effects */
 
 /* The parts of the memory suite that have a file of their own; one problem at every place of a
  * page, in memory that is guarded. */
 run_suite check_lanes, check_sizes, check_gaps, check_subnormals;
-/* The part of the conduct suite that has one. */
+/* The part of the suite of side effects that has one. */
 run_suite check_kept_state;
 void memory_sweep(struct suite_run *run, const struct problem *problem);
 
@@ -30,8 +30,8 @@ struct tally;
 struct guard;
 void require_modes(struct tally *t, struct call *call, struct guard *guard);
 
-/* What a call of one problem does that kernels may not do. */
-void conduct_sweep(struct suite_run *run, const struct problem *problem);
+/* Reports the side effects of calls of one problem. */
+void side_effects_sweep(struct suite_run *run, const struct problem *problem);
 
 /* Runs them on one implementation; for one kernel of a backend with the library's functions; for each
  * kernel that the options ask for, on n such backends one after the other, for whom the oracle

@@ -3,10 +3,12 @@
 import csv
 import importlib
 import math
+import os
 import re
 import shutil
 import struct
 import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
@@ -143,6 +145,13 @@ def test_claims_are_measured(lesson: Lesson) -> None:
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
             )  # fmt: skip
             assert done.returncode == 0, f"{lesson.path.name}: footnote {label}: {case}\n{done.stdout}"
+        for claim in re.findall(r"`docs/claims.py ([a-z0-9-]+)`", note):
+            done = subprocess.run(
+                [sys.executable, str(COURSE.parent / "claims.py"), claim], stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
+                env={**os.environ, "POSENC": str(Engine().program)},
+            )  # fmt: skip
+            assert done.returncode == 0, f"{lesson.path.name}: footnote {label}: {claim}\n{done.stdout}"
 
 
 def test_lessons_are_listed_and_lead_to_the_next() -> None:

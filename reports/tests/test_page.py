@@ -87,7 +87,7 @@ def comparison() -> List[Record]:
     ]
     change: Record = {
         "t": "change", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
-        "case": "rope_half/f32/given/hd128-t7", "backend": "avx2", "suite": "conduct", "what": "error",
+        "case": "rope_half/f32/given/hd128-t7", "backend": "avx2", "suite": "side-effects", "what": "error",
         "metric": "pair_ulp", "base": {"max": 0.9}, "head": {"max": 1.4}, "worse": True,
         "worst_at": "token 3 head 0 pair 17",
     }  # fmt: skip

@@ -87,8 +87,12 @@ class Build:
 
     def flags(self, unit, tree, level):
         """Those of the build; what it includes from impl/ comes from the copy."""
+        return self.flags_of(self.entry(unit), tree, level)
+
+    def flags_of(self, entry, tree, level):
+        """The same, of any entry of the compile commands."""
         found = []
-        for word in words_of(self.entry(unit)['command']):
+        for word in words_of(entry['command']):
             if word.startswith('-I'):
                 path = os.path.normpath(os.path.join(self.folder, word[2:]))
                 inside = os.path.relpath(path, self.root)

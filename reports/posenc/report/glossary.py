@@ -67,7 +67,7 @@ TERMS: Dict[str, Term] = {
     "suite-digests": Term("digests", "Native backends return the same bits as on every other machine."),
     "suite-memory": Term("memory", "Tensors end at guard pages: no byte outside the arguments is touched."),
     "suite-properties": Term("properties", "Relations between calls that need no reference."),
-    "suite-conduct": Term("side effects", "The floating-point environment, errno, allocations and static data stay."),
+    "suite-side-effects": Term("side effects", "Nothing is allocated, static data and errno stay, threads may share."),
     "suite-random": Term("random", "Random problems, judged by the oracle."),
     "verdict-slower": Term("SLOWER", "The whole interval lies beyond the noise threshold, and it was confirmed."),
     "verdict-faster": Term("FASTER", "The mirror image of SLOWER."),

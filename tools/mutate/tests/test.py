@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 # pylint: disable=wrong-import-position
 import campaign  # noqa: E402
+import faults  # noqa: E402
 import report  # noqa: E402
 from build import run  # noqa: E402
 from mutants import Equivalents, Unit, all_mutants  # noqa: E402
@@ -166,6 +167,43 @@ def test_report(tap, folder, mutants, chosen, results):
     tap.is_so((round(low, 3), round(high, 3)) == (0.888, 0.978), 'the interval of 95 of 100 is Wilson\'s')
 
 
+# Lists of faults that cannot be read, and where.
+MALFORMED = {
+    'a | alibi | memory\n': '1:12: expected NAME',
+    'a | alibi | Memory | text\n': '1:12: expected NAME',
+    'a | alibi | memory | text\nno/such.h\n': '2:1: expected a fault, a file',
+    'a | alibi | memory | text\n- x\n': '2:1: expected the name of a file',
+    'a | alibi | memory | text\nrun\n- x\n\nb | alibi | memory | text\nrun\n- x\n+ y\n':
+        '8:1: expected a file, "- text" and "+ text" for a',
+    'a | alibi | memory | text\nrun\n- x\n+ y\na | alibi | memory | text\n': '5:1: expected another name than a',
+}
+
+
+def test_faults(tap, folder):
+    """The list can be read, each edit has its place, and each part of a row is used; errors name line and column."""
+    listed, texts, wrong = faults.parse(faults.LIST), {}, []
+    for fault in listed:
+        changed = {}
+        for edit in fault.edits:
+            text = texts.setdefault(edit.path, campaign.contents(os.path.join(faults.ROOT, edit.path)).decode())
+            try:
+                changed[edit.path] = edit.apply(changed.get(edit.path, text), faults.LIST)
+            except faults.Malformed as error:
+                wrong.append(f'{fault.name}: {error}')
+        if any(texts[path] == text for path, text in changed.items()):
+            wrong.append(f'{fault.name}: an edit changes nothing')
+    tap.is_so(len(listed) > 200 and not wrong, 'each fault edits texts that the library has once', *wrong)
+    path = os.path.join(folder, 'faults.txt')
+    for text, expected in MALFORMED.items():
+        campaign.put(path, text.encode())
+        try:
+            faults.parse(path)
+            told = 'it is read'
+        except faults.Malformed as error:
+            told = str(error)
+        tap.is_so(f'faults.txt:{expected}' in told, f'a malformed fault: {expected}', told)
+
+
 def main():
     tap = Tap()
     mutants = all_mutants(HERE, [UNIT])
@@ -173,6 +211,7 @@ def main():
         test_list(tap, folder, mutants)
         test_samples(tap, mutants)
         test_report(tap, folder, mutants, *test_runs(tap, folder, mutants))
+        test_faults(tap, folder)
     print(f'1..{tap.n}')
     return int(tap.failed > 0)
 

@@ -1,0 +1,117 @@
+/*
+ * Properties of every kernel: a row's value depends on its own position and parameters, not on how
+ * the call was placed or numbered.
+ *
+ *   in-place    the same bits with the output on top of the input
+ *   numbering   so do positions as offset, i32, i64 and f32 arrays, in any order
+ *   batches     every batch of a call with an offset has the encoding of the first: the
+ *               position is the token's, never the batch's index
+ *   add         x + encoding equals building the encoding, then one fma per element
+ */
+#include "properties.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Numbering ---- */
+
+/* Every row of x as its first, so that a row of the output is a function of position alone. */
+static void edit_same_rows(struct call *call, const void *user)
+{
+    (void)user;
+    repeat_rows(call_x(call), 1);
+}
+
+/* Does the same for problems whose positions are in no order. */
+static void edit_numbered(struct call *call, const void *user)
+{
+    if (call->problem.positions)
+        edit_same_rows(call, user);
+}
+
+/* Each row against that of its position in a call whose tokens are in order; sums are by position
+ * already. */
+static void compare_numbering(struct tally *t, const struct call *out, const struct call *order)
+{
+    const struct problem *p = &out->problem;
+    const int64_t heads = kernel_counts(p->kernel, DIM_HEAD) ? p->heads : 1;
+    for (EACH_ELEMENT(at, out)) {
+        const int64_t token = at.row / heads % p->tokens, batch = at.row / heads / p->tokens;
+        const int64_t place = batch * p->tokens + problem_position(p, 0, token) - p->first;
+        const int64_t row = encodes(p->kernel) ? place * heads + at.row % heads : at.row;
+        require_element(t, &at, call_row(order, at.output, row)[at.column],
+                        "of positions from an offset");
+    }
+}
+
+/* ---- Batches ---- */
+
+static bool encodes_positions(enum posenc_kernel kernel)
+{
+    return has_positions(kernel) && encodes(kernel);
+}
+
+static void holds_batches(struct tally *t, const struct call *out)
+{
+    const int64_t rows = out->outputs[0].rows / out->problem.batch;
+    require(t,
+            memcmp(call_row(out, 0, 0), call_row(out, 0, rows - 1),
+                   (size_t)out->outputs[0].width * sizeof(float)) != 0,
+            "first and last token have the same encoding");
+    for (EACH_ELEMENT(at, out))
+        require_element(t, &at, call_row(out, at.output, at.row % rows)[at.column],
+                        "of the same token of the first batch");
+}
+
+/* ---- Adds ---- */
+
+/* The kernel of the same signature that builds what this one adds; itself where there is none. */
+static enum posenc_kernel builder_of(enum posenc_kernel kernel)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        if (kernel_signature((enum posenc_kernel)k) == kernel_signature(kernel) &&
+            !kernel_takes_x((enum posenc_kernel)k))
+            return (enum posenc_kernel)k;
+    return kernel;
+}
+
+static bool adds_what_another_builds(enum posenc_kernel kernel)
+{
+    return builder_of(kernel) != kernel;
+}
+
+/* Biases that are alike for all batches are built once. */
+static bool reads_batches(const struct problem *p)
+{
+    for (EACH_TENSOR(row, signature_of(p->kernel)))
+        if (row->role == ROLE_INPUT && row->dims[0] == DIM_BATCH && tensor_present(p, row) &&
+            !(row->shared && row->shared(p)))
+            return true;
+    return !kernel_on_scores(p->kernel);
+}
+
+static void property_add(struct tally *t, const struct problem *p)
+{
+    struct problem table = *p;
+    table.kernel = builder_of(p->kernel);
+    table.batch = reads_batches(&table) ? p->batch : 1;
+    if (!property_needs(t, table.kernel))
+        return;
+    const struct call *built = tally_run(t, &table, NULL, NULL),
+                      *got = built ? tally_run(t, p, NULL, NULL) : NULL;
+    for (EACH_ELEMENT(at, got)) {
+        const float term = call_row(built, 0, at.row % built->outputs[0].rows)[at.column];
+        require_element(t, &at, fmaf(x_of(&at), p->x_scale, term), "built, then added,");
+    }
+}
+
+const struct property properties_call[] = {
+    { "in-place", .twin = "in_place=true", .concerns = kernel_in_place, .problems = "parts" },
+    { "numbering", .compares = compare_numbering, .concerns = has_positions,
+      .edit = edit_numbered, .twin = "position_kind=offset" },
+    { "batches", .holds = holds_batches, .concerns = encodes_positions,
+      .edit = edit_same_rows },
+    { "add-is-build-then-add", .check = property_add, .concerns = adds_what_another_builds,
+      .problems = "parts" },
+    { 0 },
+};

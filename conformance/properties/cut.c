@@ -1,0 +1,155 @@
+/*
+ * Properties of parts: a row's value does not depend on how the call was cut.
+ *
+ *   slices      parts of the tensors, by batch, token or query, head, key and channel, give the
+ *               same bits
+ *   wide        so do parts of rows of more keys, or into more columns, than tiles have
+ *   large       so do parts of what exceeds the caches: kernels may take another way for it
+ *   threads     so do parts computed by four threads at once into one output
+ *   split       so do those that posenc_split() makes, of any number of them, and each element is
+ *               written once: in place it would be turned, or added onto, twice
+ */
+#define _POSIX_C_SOURCE 200809L
+#define POSENC_EXPERIMENTAL
+#include "properties.h"
+#include "conformance/problem/signature.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* ---- Slices ---- */
+
+/* Parts of 1 to `most` along one dimension. */
+static void check_cut(struct tally *t, struct call *call, enum dim dim, int64_t most,
+                      const struct call *want)
+{
+    const int last = call_from_last(call, dim);
+    const int64_t n = call_extent(call, dim);
+    char what[64];
+    call_reset(call);
+    for (int64_t from = 0, count; from < n; from += count) {
+        count = 1 + (from * 3 + last) % most;
+        count = from + count > n ? n - from : count;
+        struct call part = call_cut(call, dim, from, count);
+        struct guarded g = guarded_run(&part, t->run->backend, NULL);
+        require_clean(t, &g);
+    }
+    snprintf(what, sizeof what, "cut along dimension %d from the last", last);
+    require_same_outputs(t, call, want, what);
+}
+
+/* Along each dimension in turn. */
+static void check_slices(struct tally *t, const struct problem *p, int64_t most)
+{
+    const enum dim *cuts = signature_of(p->kernel)->cuts;
+    const struct call *want = tally_run(t, p, NULL, NULL);
+    struct call *call = tally_call(t, t->run->implementation, p);
+    for (int i = 0; want && call && i < MOST_CUTS && cuts[i]; i++)
+        if (call_extent(call, cuts[i]) > 1)
+            check_cut(t, call, cuts[i], most, want);
+}
+
+static void property_slices(struct tally *t, const struct problem *p) { check_slices(t, p, 5); }
+
+static void property_large(struct tally *t, const struct problem *p)
+{
+    check_slices(t, p, kernel_counts(p->kernel, DIM_COLUMN) ? 13 : 1999);
+}
+
+/* ---- Threads ---- */
+
+enum { THREADS = 4, ROUNDS = 8 };
+
+struct worker {
+    pthread_t thread;
+    struct call part;
+    const struct posenc_backend *backend;
+    struct guarded result;
+};
+
+static void *work(void *user)
+{
+    struct worker *w = user;
+    w->result = guarded_run(&w->part, w->backend, NULL);
+    return NULL;
+}
+
+/* Four quarters of the tokens (queries) at once.  False when one did not go through. */
+static bool run_threads(struct tally *t, const struct call *whole, enum dim dim, int64_t n)
+{
+    struct worker workers[THREADS];
+    bool ok = true;
+    for (int i = 0; i < THREADS; i++) {
+        int64_t from = n * i / THREADS, to = n * (i + 1) / THREADS;
+        workers[i].part = call_cut(whole, dim, from, to - from);
+        workers[i].backend = t->run->backend;
+        workers[i].result = (struct guarded){ .status = POSENC_OK };
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            return require(t, false, "no thread could be started");
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        ok = require_clean(t, &workers[i].result) && ok;
+    }
+    return ok;
+}
+
+static void property_threads(struct tally *t, const struct problem *p)
+{
+    const enum dim dim =
+        kernel_on_scores(p->kernel) ? DIM_QUERY : signature_of(p->kernel)->shares[0];
+    const struct call *want = tally_run(t, p, NULL, NULL);
+    struct call *call = tally_call(t, t->run->implementation, p);
+    for (int round = 0; want && call && round < ROUNDS; round++) {
+        call_reset(call);
+        if (!run_threads(t, call, dim, call_extent(call, dim)))
+            break;
+        require_same_outputs(t, call, want, "four threads");
+    }
+}
+
+/* ---- Splits ---- */
+
+static void check_split(struct tally *t, const struct problem *p)
+{
+    static const int64_t numbers[] = { 1, 2, 3, 7, 64 };
+    const struct call *want = tally_run(t, p, NULL, NULL);
+    struct call *call = tally_call(t, t->run->implementation, p);
+    char what[64];
+    for (size_t i = 0; want && call && i < sizeof numbers / sizeof *numbers; i++) {
+        const int64_t n = numbers[i];
+        call_reset(call);
+        for (int64_t k = n; k-- > 0;) {
+            struct call part = *call;
+            if (!require(t, !posenc_split(p->kernel, &call->args, k, n, &part.args),
+                         "part %lld of %lld was refused", (long long)k, (long long)n))
+                return;
+            struct guarded g = guarded_run(&part, t->run->backend, NULL);
+            require_clean(t, &g);
+        }
+        snprintf(what, sizeof what, "%lld parts of posenc_split()", (long long)n);
+        require_same_outputs(t, call, want, what);
+    }
+}
+
+/* As it is, where batches or heads may be cut; and without them, so that tokens or queries are. */
+static void property_split(struct tally *t, const struct problem *p)
+{
+    struct problem single = *p;
+    check_split(t, p);
+    single.batch = 1;
+    if (kernel_counts(p->kernel, DIM_HEAD))
+        single.heads = 1;
+    check_split(t, &single);
+}
+
+const struct property properties_cut[] = {
+    { "slices", .check = property_slices, .concerns = any_kernel, .problems = "parts",
+      .in_place = true },
+    { "wide", .check = property_large, .concerns = any_kernel, .field = "keys" },
+    { "large", .check = property_large, .full = true },
+    { "threads", .check = property_threads, .concerns = any_kernel, .problems = "parts" },
+    { "split", .check = property_split, .concerns = any_kernel, .problems = "parts",
+      .in_place = true },
+    { 0 },
+};

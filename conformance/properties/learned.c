@@ -1,0 +1,116 @@
+/*
+ * Properties of learned tables.
+ *
+ *   adjoint            learned_grad is the transpose of learned_add: <row of each token, g>
+ *                      over the tokens is <table, gradient> over the rows.  Each element of the
+ *                      gradient is a sum of n terms in f32, within (n - 1) 2^-24 of the sum of
+ *                      magnitudes (and once more as much for what the next order adds)
+ *   batches, in-parts  the gradient of one batch, or one token, then onto it that of the next, is
+ *                      that of all, to the bit
+ *   padding-positions  positions where some tokens are padding, as fairseq, RoBERTa and OPT
+ *                      have them, written out
+ *
+ * fairseq utils.make_positions; Hugging Face modeling_roberta.py, modeling_opt.py.
+ */
+#include "properties.h"
+#include "conformance/problem/signature.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- The gradient ---- */
+
+static void compare_adjoint(struct tally *t, const struct call *gradient,
+                            const struct call *rows)
+{
+    const double tokens = (double)(rows->problem.batch * rows->problem.tokens);
+    double mass = 0.0, other = 0.0;
+    const double forward = product_of(rows, gradient->x, &mass);
+    require_within(t, product_of(gradient, rows->table, &other), forward,
+                   2.0 * tokens * 0x1p-24 * mass, "<table, gradient> and <rows, g>");
+}
+
+/* On -0, onto which a row is itself. */
+static void edit_onto_nothing(struct call *call, const void *user)
+{
+    (void)user;
+    edit_x(call, &nothing);
+}
+
+/* Part after part, each onto the gradient of those before it. */
+static void run_parts(struct call *call, enum dim dim, int64_t n)
+{
+    const struct call whole = *call;
+    for (int64_t i = 0; i < n; i++) {
+        *call = call_cut(&whole, dim, i, 1);
+        call->args.learned_grad.accumulate = i > 0;
+        if (i < n - 1) /* the last is run by who makes the edit */
+            guarded_run(call, call->implementation->backend, NULL);
+    }
+}
+
+static void edit_batches(struct call *call, const void *user)
+{
+    (void)user;
+    run_parts(call, DIM_BATCH, call->problem.batch);
+}
+
+static void edit_tokens(struct call *call, const void *user)
+{
+    (void)user;
+    run_parts(call, DIM_TOKEN, call->problem.tokens);
+}
+
+static void compare_parts(struct tally *t, const struct call *whole, const struct call *parts)
+{
+    bool alike = true;
+    for (EACH_ELEMENT(at, whole))
+        alike =
+            alike && float_to_bits(at.value) == float_to_bits(call_row(whole, 0, 0)[at.column]);
+    require(t, !alike, "rows with tokens are as those without");
+    require_same_outputs(t, parts, whole, "one part after the other");
+}
+
+static bool sums_positions(enum posenc_kernel kernel)
+{
+    return has_positions(kernel) && !encodes(kernel);
+}
+
+/* ---- Padding ---- */
+
+enum { BATCH = 4, TOKENS = 6 };
+static const uint8_t mask[BATCH * TOKENS] = {
+    1, 1, 0, 0, 0, 0, /* padding on the right */
+    0, 0, 0, 1, 1, 1, /* on the left */
+    1, 1, 1, 1, 1, 1, /* none */
+    1, 0, 7, 0, 1, 0, /* within: any byte but 0 is a token */
+};
+
+/* Positions with padding, where padding_idx is that: none where the library refuses. */
+static void edit_padding(struct call *call, const void *padding_idx)
+{
+    int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
+    if (call->implementation->padding_positions(
+            BATCH, TOKENS, mask, *(const int64_t *)padding_idx, positions) != POSENC_OK)
+        memset(positions, 0, BATCH * TOKENS * sizeof *positions);
+}
+
+/* With padding_idx 1: RoBERTa's, and OPT's (a table with an offset of 2, less 1). */
+static const int64_t published_idx = 1;
+static float published_row(const struct call *inputs, int64_t r, int64_t c)
+{
+    static const int64_t published[BATCH * TOKENS] = { 2, 3, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4,
+                                                       2, 3, 4, 5, 6, 7, 2, 1, 3, 1, 4, 1 };
+    return inputs->table[published[r] * inputs->problem.dim + c];
+}
+
+const struct property properties_learned[] = {
+    { "adjoint", .compares = compare_adjoint, .problems = "adjoint-of-add",
+      .twin = "learned_add", .twin_edit = edit_onto_nothing },
+    { "batches", .compares = compare_parts, .twin = "", .twin_edit = edit_batches,
+      .concerns = sums_positions },
+    { "in-parts", .compares = compare_parts, .twin = "", .twin_edit = edit_tokens },
+    { "padding-positions", .by_hand = published_row, .edit = edit_padding,
+      .user = &published_idx },
+    { 0 },
+};

@@ -1,0 +1,183 @@
+/*
+ * Properties of the rotations.  A rotation of a pair of norm |x| given cos and sin has components
+ * within
+ *
+ *     2 ulp of the larger product (pair_ulp 2, the unfused bound)    <= 2 2^-23 |x|
+ *     and, cos and sin being correctly rounded, 2^-25 (|x0| + |x1|)  <= 2^-24.5 |x|
+ *
+ * of the real rotation by the row's angle; their sum is below D |x|, D = 2^-21.5.  The vector
+ * of two components is then within sqrt(2) D |x|, which every bound below starts from.
+ *
+ * Of a head of which a part turns, to the bit:
+ *
+ *   partial-copies-tail   channels past rotary_dim are a copy of the input's bits, NaN and all
+ *
+ * Su et al. 2104.09864: q_m . k_n depends on m - n alone.
+ */
+#include "pairs.h"
+
+#include "conformance/problem/signature.h"
+
+#include <math.h>
+#include <string.h>
+
+#define D 0x1.6a09e667f3bcdp-22 /* 2^-21.5 */
+
+/* ---- q . k depends on m - n ---- */
+
+static double dot_pairs(const struct call *y, int64_t q, int64_t k, double *mass)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < n_pairs(&y->problem); i++) {
+        const double complex a = pair_of(y, q, i), b = pair_of(y, k, i);
+        sum += creal(a * conj(b));
+        *mass += cabs(a) * cabs(b);
+    }
+    return sum;
+}
+
+/* Every token as the first, head by head. */
+static void edit_same_tokens(struct call *call, const void *user)
+{
+    (void)user;
+    repeat_rows(call_x(call), call->problem.heads);
+}
+
+/* Head 0 is q, head 1 is k, the same at every token.  Each product of pairs is within
+ * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared:
+ * 6 D sum |q_i| |k_i|. */
+static void holds_relative(struct tally *t, const struct call *y)
+{
+    enum { COMPARED = 24 };
+    const int64_t heads = y->problem.heads;
+    for (int64_t m = 0; m < COMPARED; m++)
+        for (int64_t n = 0; n < COMPARED; n++) {
+            const int64_t m0 = m > n ? m - n : 0, n0 = m > n ? 0 : n - m;
+            double mass = 0.0, mass0 = 0.0;
+            const double got = dot_pairs(y, heads * m, heads * n + 1, &mass),
+                         want = dot_pairs(y, heads * m0, heads * n0 + 1, &mass0);
+            require_within(t, got, want, 6 * D * fmax(mass, mass0),
+                           "q(m) . k(n) and q(m-n) . k(0)");
+        }
+}
+
+/* ---- Composition ---- */
+
+/* Makes the output of another call the input of this one. */
+static void edit_take(struct call *call, const void *from)
+{
+    for (EACH_PLACE(at, call_x(call)))
+        place_put(at, call_row(from, 0, at.row)[at.column]);
+}
+
+/* Token t at position a + t is rotated again by position b + t, against once by a + b + 2t, the
+ * problem's.  Two rotations are within D + sqrt(2) D of the real one per component, the single one
+ * within D: 4 D. */
+static void compare_compose(struct tally *t, const struct call *once, const struct call *first)
+{
+    struct problem second = first->problem;
+    second.first = once->problem.positions[0] - second.first;
+    const struct call *twice = tally_run(t, &second, edit_take, first);
+    for (EACH_PAIR(at, twice)) {
+        const double complex want = pair_of(once, at.row, at.i);
+        require_pair(t, &at, want, 4 * D * cabs(want), "R(a) R(b) x");
+    }
+}
+
+/* ---- The gradient ---- */
+
+static uint64_t random_at(struct place at)
+{
+    return mix64((uint64_t)at.row, (uint64_t)at.column);
+}
+
+/* Cosines and sines of no angle, about 1 in magnitude: then the transpose is no inverse. */
+static void edit_any_angles(struct call *call, const void *user)
+{
+    (void)user;
+    for (EACH_PLACE(at, input_as_writable(&call->args.rope.cos)))
+        place_put(at, 0.5f + (float)(random_at(at) >> 40) * 0x1p-24f);
+    for (EACH_PLACE(at, input_as_writable(&call->args.rope.sin)))
+        place_put(at, (float)(random_at(at) & 0xffffff) * 0x1p-24f -
+                          (float)(random_at(at) >> 32 & 1));
+}
+
+static double magnitude(double complex z) { return fabs(creal(z)) + fabs(cimag(z)); }
+
+/* <R x, g> = <x, R^T g>: R is linear in x and the transpose its gradient.  A component of
+ * either side is within 2 ulp of the larger product, 2 2^-23 1.5 |x|; two of them meet each of
+ * g. */
+static void compare_gradient(struct tally *t, const struct call *y, const struct call *dx)
+{
+    double mass = 0.0, products = 0.0;
+    for (EACH_PAIR(at, y))
+        mass += magnitude(x_pair_of(y, at.row, at.i)) * magnitude(x_pair_of(dx, at.row, at.i));
+    require_within(t, product_of(dx, y->x, &products), product_of(y, dx->x, &products),
+                   6.0 * 0x1p-23 * mass, "<x, R^T g> and <R x, g>");
+}
+
+/* ---- Half and interleaved ---- */
+
+/* Channels in the other pairing's order. */
+static void edit_pairing(struct call *call, const void *other)
+{
+    for (EACH_PAIR(at, other)) {
+        const double complex x = x_pair_of(other, at.row, at.i);
+        const struct pair_columns to = pair_columns(&call->problem, at.i);
+        storage_row_f32(call_x(call), at.row)[to.real] = (float)creal(x);
+        storage_row_f32(call_x(call), at.row)[to.imaginary] = (float)cimag(x);
+    }
+}
+
+/* The two are one rotation of permuted channels.  The template is written once for both, so
+ * there the bits agree; a compiler that contracts each loop in its own way may differ by
+ * 2 D. */
+static void compare_pairings(struct tally *t, const struct call *inter, const struct call *half)
+{
+    const char *family = t->run->backend->family;
+    const bool bits = family && strcmp(family, "native") == 0;
+    for (EACH_PAIR(at, inter)) {
+        const double complex want = pair_of(half, at.row, at.i);
+        require_pair(t, &at, want, bits ? 0.0 : 2 * D * cabs(want), "interleaved, and by half");
+    }
+}
+
+/* ---- Channels past those that turn ---- */
+
+/* Quiet and signalling NaN with payloads, subnormals, negative zero: a copy keeps them. */
+static uint32_t tail_bits(int64_t r, int64_t c)
+{
+    static const uint32_t kinds[] = { 0x7fc12345u, 0xffa00001u, 0x80000000u,
+                                      0x00000001u, 0x7f812345u, 0xff800000u };
+    return kinds[(r + c) % 6];
+}
+
+static void edit_tail(struct call *call, const void *user)
+{
+    (void)user;
+    for (EACH_PLACE(at, call_x(call)))
+        if (at.column >= call->problem.rotary_dim)
+            memcpy(storage_row_f32(at.in, at.row) + at.column,
+                   &(uint32_t){ tail_bits(at.row, at.column) }, sizeof(float));
+}
+
+static void holds_partial(struct tally *t, const struct call *y)
+{
+    for (EACH_ELEMENT(at, y))
+        require(t,
+                at.column < y->problem.rotary_dim ||
+                    memcmp(&at.values[at.column], &(uint32_t){ tail_bits(at.row, at.column) },
+                           sizeof(float)) == 0,
+                "the channels past rotary_dim are not a copy of the input's bits");
+}
+
+const struct property properties_rope[] = {
+    { "relative", .holds = holds_relative, .problems = "rotations", .edit = edit_same_tokens },
+    { "compose", .compares = compare_compose, .twin = "position_kind=offset" },
+    { "transpose-is-gradient", .compares = compare_gradient, .problems = "gradients",
+      .edit = edit_any_angles, .twin = "transpose=true seed=77" },
+    { "pairings-agree", .compares = compare_pairings, .twin = "rope_half",
+      .twin_edit = edit_pairing },
+    { "partial-copies-tail", .holds = holds_partial, .edit = edit_tail },
+    { 0 },
+};

@@ -1,0 +1,209 @@
+/*
+ * Implements what the files of properties share: see properties.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "properties.h"
+#include "conformance/engine/judge.h"
+
+#include "conformance/problem/fields.h"
+#include "conformance/problem/storage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Which kernels ---- */
+
+bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
+bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
+
+bool kernel_counts(enum posenc_kernel kernel, enum dim dim)
+{
+    for (EACH_TENSOR(row, signature_of(kernel)))
+        for (int d = 0; d < MOST_DIMS && row->role == ROLE_OUTPUT; d++)
+            if (row->dims[d] == dim)
+                return true;
+    return false;
+}
+
+bool encodes(enum posenc_kernel kernel)
+{
+    return kernel_on_scores(kernel) || kernel_counts(kernel, DIM_TOKEN);
+}
+
+bool has_field(enum posenc_kernel kernel, const char *name)
+{
+    struct field field;
+    return kernel_field_find(kernel, name, &field);
+}
+
+bool property_needs(struct tally *t, enum posenc_kernel other)
+{
+    char reason[100];
+    if (posenc_provides(t->run->backend, other))
+        return true;
+    snprintf(reason, sizeof reason,
+             "the property needs %s too, which this backend does not provide",
+             posenc_kernel_name(other));
+    tally_skip(t, reason);
+    return false;
+}
+
+/* ---- One problem of a property ---- */
+
+/* Returns a problem with other fields, or of another kernel.  An error in the fields is a bug of this
+ * program, which ends with a message. */
+static struct problem with_fields(const struct property *property, struct problem p,
+                                  const char *fields)
+{
+    char text[200], error[NOTATION_ERROR] = "expected a kernel or field=value", *rest = text;
+    snprintf(text, sizeof text, "%s", fields ? fields : "");
+    for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
+        char *value = strchr(word, '=');
+        struct field field;
+        const enum posenc_kernel kernel = posenc_kernel_find(word);
+        if (kernel < POSENC_KERNEL_COUNT) {
+            p.kernel = kernel;
+            continue;
+        }
+        if (value)
+            *value++ = '\0';
+        if (value && kernel_field_find(p.kernel, word, &field) &&
+            field_read(&field, &p, value, NULL, error))
+            continue;
+        fprintf(stderr, "property %s: %s: %s\n", property->name, word, error);
+        abort();
+    }
+    problem_settle(&p);
+    return p;
+}
+
+static void require_by_hand(struct tally *t, by_hand *hand, const struct call *out)
+{
+    const struct call *inputs = tally_call(t, NULL, &out->problem);
+    for (EACH_ELEMENT(at, inputs ? out : NULL)) {
+        const float term = hand(inputs, at.row, at.column);
+        const float want = inputs->x ? fmaf(x_of(&at), out->problem.x_scale, term) : term;
+        require_element(t, &at, storage_round(output_dtype(&out->problem), want), "by hand");
+    }
+}
+
+static void check_calls(struct tally *t, const struct property *property,
+                        const struct problem *p)
+{
+    const struct problem other = with_fields(property, *p, property->twin);
+    if (!property_needs(t, other.kernel))
+        return;
+    const struct call *out = tally_run(t, p, property->edit, property->user), *twin = out;
+    if (out && property->twin)
+        twin = property->twin_edit ? tally_run(t, &other, property->twin_edit, out)
+                                   : tally_run(t, &other, property->edit, property->user);
+    if (!out || !twin)
+        return;
+    if (property->by_hand)
+        require_by_hand(t, property->by_hand, out);
+    else if (property->holds)
+        property->holds(t, out);
+    else if (property->compares)
+        property->compares(t, out, twin);
+    else
+        require_same_outputs(t, out, twin, property->name);
+}
+
+void property_check(struct tally *t, const struct property *property, const struct problem *of)
+{
+    const struct problem p = with_fields(property, *of, property->with);
+    if (property->check)
+        property->check(t, &p);
+    else
+        check_calls(t, property, &p);
+}
+
+/* ---- Elements ---- */
+
+struct element row_from(const struct call *call, int output, int64_t row)
+{
+    if (!call || output == call->n_outputs)
+        return (struct element){ .call = NULL };
+    if (row == call->outputs[output].rows)
+        return row_from(call, output + 1, 0);
+    const float *values = call_row(call, output, row);
+    const int64_t width = call->outputs[output].width;
+    return (struct element){ call, output, row, 0, width, values, *values };
+}
+
+float twin_of(const struct element *at, const struct call *twin)
+{
+    return call_row(twin, at->output, at->row)[at->column];
+}
+
+float x_of(const struct element *at)
+{
+    return at->call->x[at->row * at->call->outputs[at->output].width + at->column];
+}
+
+struct place place_from(const struct posenc_tensor *in, int64_t row, int64_t column)
+{
+    const bool next = in && in->data && column == in->shape[in->rank - 1];
+    if (next && row + 1 < storage_rows(in))
+        return (struct place){ in, row + 1, 0 };
+    return (struct place){ in && in->data && !next ? in : NULL, row, column };
+}
+
+void place_put(struct place at, float value)
+{
+    storage_put(at.in->dtype, storage_row(at.in, at.row), at.column, value);
+}
+
+float place_get(struct place at)
+{
+    return storage_get(at.in->dtype, storage_row(at.in, at.row), at.column);
+}
+
+/* ---- Edits ---- */
+
+const float one = 1.0f, nothing = -0.0f;
+
+void repeat_rows(const struct posenc_tensor *in, int64_t n)
+{
+    for (EACH_PLACE(at, in))
+        place_put(at, storage_row_f32(in, at.row % n)[at.column]);
+}
+
+void edit_x(struct call *call, const void *value)
+{
+    for (EACH_PLACE(at, call_x(call)))
+        place_put(at, *(const float *)value);
+}
+
+/* ---- Requirements of several files ---- */
+
+void require_element(struct tally *t, const struct element *at, float want, const char *what)
+{
+    require(
+        t, float_to_bits(at->value) == float_to_bits(want) || (isnan(at->value) && isnan(want)),
+        "row %lld element %lld is %.9g (%08x), %s %.9g (%08x)", (long long)at->row,
+        (long long)at->column, (double)at->value, float_to_bits(at->value), what, (double)want,
+        float_to_bits(want));
+}
+
+void holds_by_distance(struct tally *t, const struct call *out)
+{
+    for (EACH_ELEMENT(at, out))
+        if (at.row % out->problem.queries && at.column)
+            require_element(t, &at, call_row(out, 0, at.row - 1)[at.column - 1],
+                            "one query and one key before");
+}
+
+double product_of(const struct call *out, const float *by, double *mass)
+{
+    double sum = 0.0;
+    for (EACH_ELEMENT(at, out)) {
+        const double term =
+            (double)at.value * (double)by[at.row * out->outputs[0].width + at.column];
+        sum += term;
+        *mass += fabs(term);
+    }
+    return sum;
+}

@@ -1,0 +1,216 @@
+/*
+ * Properties of storage in 16 bits, to the bit (a NaN for a NaN) but for rotations of backends that
+ * say that their compiler contracts:
+ *
+ *   rounds-f32-result   what a call stores is what the same backend's f32 call on the same
+ *                       values gives, rounded once more to nearest even
+ *   every-value         every value of the type goes through loads and stores; every f32 half
+ *                       way between two of them, or next to that, is rounded to the right one
+ *                       (in quick runs one in sixteen is stored)
+ */
+#include "conformance/engine/judge.h"
+#include "properties.h"
+#include "conformance/problem/cases.h"
+#include "conformance/problem/storage.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- The f32 result, rounded ---- */
+
+/* Compilers choose which product of a rotation they contract, loop by loop: there the two calls
+ * are each within 2 pair ulp of the truth, so within 4 of the other.  The norm of a pair is
+ * at least its larger product. */
+static double apart_by_contraction(const struct problem *p, const float *row, int64_t column)
+{
+    const struct channel_rotation rotation = problem_rotation(p, column);
+    if (!rotation.rotates)
+        return 0.0;
+    return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[rotation.partner]));
+}
+
+/* Any NaN for a NaN, but for the one that says that nobody wrote. */
+static bool same_value(float got, float want)
+{
+    return float_to_bits(got) != CALL_CANARY &&
+           (float_to_bits(got) == float_to_bits(want) || (isnan(got) && isnan(want)));
+}
+
+/* Requires that a call stored what `f32` gave, rounded. */
+static void require_rounded(struct tally *t, const struct call *got, const struct call *f32,
+                            const char *what)
+{
+    const enum posenc_dtype type = output_dtype(&got->problem);
+    for (EACH_ELEMENT(at, got)) {
+        const float *row = call_row(f32, at.output, at.row), result = row[at.column],
+                    rounded = storage_round(type, result);
+        if (same_value(at.value, rounded))
+            continue;
+        const double within = apart_by_contraction(&got->problem, row, at.column);
+        const struct stored_error e = stored_error(type, at.value, (double)result, within);
+        const bool contracted = within > 0.0 && e.error <= e.limit;
+        if (!require(t, contracted && t->run->backend->contracts,
+                     "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g%s",
+                     what, (long long)at.row, (long long)at.column, (double)at.value,
+                     (double)result, (double)rounded,
+                     contracted ? " (a compiler that contracts may do so: a backend says it by "
+                                  ".contracts, or is built with -ffp-contract=off)"
+                                : ""))
+            return;
+    }
+    require(t, true, "%s", what);
+}
+
+static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype dtype,
+                          call_edit *edit, const char *what)
+{
+    struct problem twin = p;
+    p.dtype = p.values = twin.values = dtype;
+    twin.dtype = POSENC_F32;
+    p.offset_bytes = 2;
+    const struct call *want = tally_run(t, &twin, edit, &dtype),
+                      *got = tally_run(t, &p, edit, &dtype);
+    if (want && got)
+        require_rounded(t, got, want, what);
+    tally_forget(t);
+}
+
+/* Makes x of values at both ends of the type's range: multiplied and added they overflow,
+ * become subnormal and vanish. */
+static void edit_extremes(struct call *call, const void *user)
+{
+    static const float f16[] = { 65504.0f, 49152.0f,   0x1p-14f,    0x1.004p-14f,
+                                 0x1p-24f, 0x1.8p-22f, 0x1.ff8p-15f };
+    static const float bf16[] = { 0x1.fep127f, 0x1.8p127f,  0x1p-126f,   0x1.02p-126f,
+                                  0x1p-133f,   0x1.8p-131f, 0x1.fcp-127f };
+    const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
+    for (EACH_PLACE(at, call_x(call))) {
+        const uint64_t z = mix64((uint64_t)at.row, (uint64_t)at.column);
+        const float value = (dtype == POSENC_F16 ? f16 : bf16)[z % 7];
+        place_put(at, z >> 63 ? -value : value);
+    }
+}
+
+static void property_rounds(struct tally *t, const struct problem *p)
+{
+    struct problem extremes = *p;
+    extremes.x_scale = 1.5f;
+    if (!p->in_place)
+        check_rounded(t, *p, p->dtype, NULL, "stored in 16 bits");
+    if (kernel_takes_x(p->kernel) && /* in quick runs once, in place where that can be */
+        (p->in_place || !kernel_in_place(p->kernel) || t->run->options->full))
+        check_rounded(t, extremes, p->dtype, edit_extremes, "stored in 16 bits, near the ends");
+}
+
+/* ---- Every value ---- */
+
+/* Returns the value of 16 bits by the definition of the formats: (-1)^s 2^(e - bias) 1.f, and for e = 0
+ * (-1)^s 2^(1 - bias) 0.f; as if there were no infinities and NaN above the largest. */
+static double grid_of(enum posenc_dtype dtype, unsigned bits)
+{
+    const int fraction_bits = dtype == POSENC_F16 ? 10 : 7;
+    const int bias = dtype == POSENC_F16 ? 15 : 127;
+    const int exponent = (int)(bits >> fraction_bits) & (2 * bias + 1);
+    const int fraction = (int)(bits & ((1u << fraction_bits) - 1));
+    const int whole = exponent ? fraction + (1 << fraction_bits) : fraction;
+    return (bits & 0x8000u ? -1.0 : 1.0) *
+           ldexp((double)whole, (exponent ? exponent : 1) - bias - fraction_bits);
+}
+
+static double value_of(enum posenc_dtype dtype, unsigned bits)
+{
+    const unsigned infinity = dtype == POSENC_F16 ? 0x7c00u : 0x7f80u,
+                   magnitude = bits & 0x7fffu;
+    const double grid = grid_of(dtype, bits);
+    return magnitude > infinity    ? (double)NAN
+           : magnitude == infinity ? copysign((double)INFINITY, grid)
+                                   : grid;
+}
+
+/* Input i of INPUTS, and what should be stored of it: a value of the type, the f32 half way to
+ * the next one, or the f32 nearer to 0 or farther than that; or a NaN.  Any run of inputs is
+ * spread over all of them. */
+enum { INPUTS = 4 << 16 };
+struct input {
+    float value, want;
+};
+
+static struct input input_of(enum posenc_dtype dtype, int64_t i)
+{
+    const unsigned at = (unsigned)(i * 40503 % INPUTS), bits = at >> 2;
+    const float value = (float)value_of(dtype, bits), next = (float)value_of(dtype, bits + 1);
+    if (isnan(value)) { /* a payload that a carry, or a cut, would make something else of */
+        static const uint32_t nans[] = { 0x7f800001u, 0x7fffffffu, 0xff807fffu, 0xffffffffu };
+        return (struct input){ bits_to_float(nans[at % 4]), NAN };
+    }
+    if (isinf(value) || at % 4 == 0)
+        return (struct input){ value, value };
+    const float half = (float)((grid_of(dtype, bits) + grid_of(dtype, bits + 1)) / 2);
+    if (at % 4 == 1)
+        return (struct input){ nextafterf(half, 0.0f), value };
+    if (at % 4 == 2) /* a tie goes to the even one */
+        return (struct input){ half, bits % 2 ? next : value };
+    return (struct input){ nextafterf(half, copysignf(INFINITY, half)), next };
+}
+
+/* The f32 table that a kernel reads rows or columns of. */
+static struct posenc_tensor *table_of(struct call *call)
+{
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
+        if (row->pristine == PRISTINE(table))
+            return call_argument(call, row);
+    return NULL;
+}
+
+/* Returns true if the problem is about loads, of every pattern in x.  The others are about stores of
+ * a table: a learned one, or values by distance, the last key's first. */
+static bool is_about_loads(const struct problem *p) { return p->dim * p->tokens == 1 << 16; }
+
+/* Loads: every pattern in x, onto a table of -0, which changes none of them.  Stores: the
+ * inputs in the table, and x is -0. */
+static void edit_every(struct call *call, const void *user)
+{
+    const struct posenc_tensor *x = call_x(call), *table = table_of(call);
+    const bool patterns = is_about_loads(&call->problem), is_out = table == call_out(call);
+    (void)user;
+    for (EACH_PLACE(at, patterns && is_out ? NULL : table))
+        place_put(
+            at,
+            patterns
+                ? nothing
+                : input_of(call->problem.dtype, at.row * table->shape[1] + at.column).value);
+    if (!patterns)
+        edit_x(call, &nothing);
+    for (EACH_PLACE(at, patterns ? x : NULL))
+        ((uint16_t *)storage_row(x, at.row))[at.column] =
+            (uint16_t)(at.row * x->shape[x->rank - 1] + at.column);
+}
+
+/* Onto -0 a value stays what it is; into a gradient it goes as f32, onto +0. */
+static void holds_every(struct tally *t, const struct call *got)
+{
+    const struct problem *p = &got->problem;
+    const int64_t width = got->outputs[0].width;
+    for (EACH_ELEMENT(at, got)) {
+        const int64_t column = kernel_on_scores(p->kernel) ? width - 1 - at.column : at.column,
+                      i = at.row * width + column;
+        const double loaded = value_of(p->dtype, (unsigned)i);
+        const float plus = loaded == 0 && !encodes(p->kernel) ? 0.0f : (float)loaded;
+        const struct input input =
+            is_about_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
+        const bool loaded_nan = is_about_loads(p) && isnan(plus) && isnan(at.value);
+        require(t, loaded_nan || same_value(at.value, input.want),
+                "%a (%08x) became %a, not %a", (double)input.value, float_to_bits(input.value),
+                (double)at.value, (double)input.want);
+    }
+}
+
+#define IN_16_BITS(...)                                                                        \
+    { __VA_ARGS__, .dtype = POSENC_F16 }, { __VA_ARGS__, .dtype = POSENC_BF16 }
+
+const struct property properties_storage[] = {
+    IN_16_BITS("rounds-f32-result", .check = property_rounds, .concerns = any_kernel,
+               .problems = "parts", .in_place = true),
+    IN_16_BITS("every-value", .holds = holds_every, .edit = edit_every),
+    { 0 },
+};

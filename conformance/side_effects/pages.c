@@ -1,0 +1,62 @@
+/*
+ * Allocates memory of calls that can be closed.
+ */
+#define _GNU_SOURCE
+#include "side_effects.h"
+
+#include "conformance/problem/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void *get(void *user, size_t bytes, int64_t offset_bytes, char role)
+{
+    enum { ON_LAST_PAGE = 832 };
+    struct pages *pages = user;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (bytes + page - 1) / page + 1,
+                 part =
+                     pages->parts ? (n + (size_t)pages->parts - 1) / (size_t)pages->parts : 1;
+    (void)offset_bytes;
+    char *begin = pages->n < LAYOUTS ? pages_reserve(n * page) : NULL;
+    if (!begin)
+        return NULL;
+    pages->maps[pages->n++] = (struct closable){ begin, n * page, part * page, role != 'i' };
+    return begin + ((n - 1) * page + ON_LAST_PAGE - bytes) / 64 * 64;
+}
+
+static void leave(void *user, void *data) { (void)user, (void)data; }
+
+struct memory pages_memory(struct pages *pages)
+{
+    return (struct memory){ .get = get, .free = leave, .user = pages };
+}
+
+void pages_close(const struct pages *pages, bool inputs)
+{
+    for (int i = 0; i < pages->n; i++)
+        if (pages->maps[i].output || inputs)
+            mprotect(pages->maps[i].begin, pages->maps[i].bytes, PROT_NONE);
+}
+
+char *pages_open(const struct pages *pages, const char *address)
+{
+    for (int i = 0; i < pages->n; i++) {
+        const struct closable *map = &pages->maps[i];
+        if (address < map->begin || address >= map->begin + map->bytes)
+            continue;
+        const size_t at = (size_t)(address - map->begin) / map->part * map->part,
+                     left = map->bytes - at;
+        char *part = map->begin + at;
+        return mprotect(part, left < map->part ? left : map->part, PROT_READ | PROT_WRITE) == 0
+                   ? part
+                   : NULL;
+    }
+    return NULL;
+}
+
+void pages_free(struct pages *pages)
+{
+    for (int i = 0; i < pages->n; i++)
+        pages_release(pages->maps[i].begin, pages->maps[i].bytes);
+    pages->n = 0;
+}

@@ -1,0 +1,128 @@
+/*
+ * Finds writes to static variables by the faults that they cause.
+ *
+ * An object's writable segment begins with tables of addresses, which the dynamic linker writes
+ * and seals.  Addresses of functions are filled in when a program or a plug-in is loaded
+ * (conformance's meson.build, engine/plugin.c).  The rest of the segment belongs to the source.
+ */
+#define _GNU_SOURCE
+#include "side_effects.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct posenc_backend backend_copy(const struct posenc_backend *backend)
+{
+    struct posenc_backend copy = { 0 };
+    memcpy(&copy, backend, backend->size < sizeof copy ? backend->size : sizeof copy);
+    return copy;
+}
+
+#if !defined(__linux__) || defined(POSENC_SANITIZED) || defined(POSENC_COUNTS_LINES)
+
+const char *statics_unseen(void)
+{
+#if defined(__linux__)
+    return "the sanitizer or the counters of this build write to static memory";
+#else
+    return "the segments of a program are known on Linux alone";
+#endif
+}
+
+struct statics statics_of(void (*kernel)(void))
+{
+    (void)kernel;
+    return (struct statics){ .begin = NULL };
+}
+void statics_watch(struct statics *statics) { (void)statics; }
+void statics_leave(struct statics *statics) { (void)statics; }
+bool statics_mend(void *statics, const char *address)
+{
+    (void)statics, (void)address;
+    return false;
+}
+
+#else
+
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A program that is linked statically has no dynamic linker. */
+const char *statics_unseen(void)
+{
+    return getauxval(AT_BASE)
+               ? NULL
+               : "the C library's variables are among those of a program that is "
+                 "linked statically";
+}
+
+struct search {
+    uintptr_t kernel;
+    struct statics found;
+};
+
+// NOLINTBEGIN(performance-no-int-to-ptr)
+static int look(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    struct search *search = user;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t sealed = 0, first = 0, last = 0;
+    bool holds = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + part->p_vaddr, end = begin + part->p_memsz;
+        if (part->p_type == PT_GNU_RELRO)
+            sealed = end;
+        if (part->p_type != PT_LOAD)
+            continue;
+        holds = holds || (search->kernel >= begin && search->kernel < end);
+        if (part->p_flags & PF_W) {
+            first = begin;
+            last = end;
+        }
+    }
+    if (holds && last > 0)
+        search->found = (struct statics){
+            .begin = (char *)((sealed > first ? sealed : first) & -page),
+            .end = (char *)((last + page - 1) & -page),
+            .object = info->dlpi_name,
+            .base = (const char *)info->dlpi_addr,
+        };
+    return holds;
+}
+// NOLINTEND(performance-no-int-to-ptr)
+
+struct statics statics_of(void (*kernel)(void))
+{
+    struct search search = { .kernel = (uintptr_t)kernel };
+    if (!statics_unseen())
+        dl_iterate_phdr(look, &search);
+    return search.found;
+}
+
+static void protect(const struct statics *s, int access)
+{
+    if (s->begin < s->end)
+        mprotect(s->begin, (size_t)(s->end - s->begin), access);
+}
+
+void statics_watch(struct statics *s) { protect(s, PROT_READ); }
+void statics_leave(struct statics *s) { protect(s, PROT_READ | PROT_WRITE); }
+
+bool statics_mend(void *user, const char *address)
+{
+    struct statics *s = user;
+    const ptrdiff_t page = sysconf(_SC_PAGESIZE);
+    if (address < s->begin || address >= s->end)
+        return false;
+    if (!s->text[0])
+        snprintf(s->text, sizeof s->text, "wrote to a static variable, at %#tx of %.80s",
+                 address - s->base, *s->object ? s->object : "the program");
+    return mprotect(s->begin + (address - s->begin) / page * page, (size_t)page,
+                    PROT_READ | PROT_WRITE) == 0;
+}
+
+#endif

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Injected faults: each is an edit of a copy of the library, and the suite that it names has to detect it.
+conformance/cases/faults.txt lists them, and says how one is written.  Prints the kill matrix, as TAP.
+
+    faults.py BUILD [--jobs N] [--all] [NAME...]     these faults, or all
+        --jobs N      at a time (2)
+        --all         every suite instead of the one that is named: prints which cases fail
+
+An edit of a header is compiled into a plug-in, the plain loops with the one kernel; one of a source into the program.
+"""
+import argparse
+import json
+import os
+import queue
+import re
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+from build import LIBRARY, Build, run
+from campaign import contents, put
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+LIST = os.path.join(ROOT, 'conformance', 'cases', 'faults.txt')
+HEADER = re.compile(r'(\w+) \| ([\w ]+) \| ([a-z-]+)(/[a-z0-9*-]+)?( full)? \| (.+)')
+EXPECTED = 'NAME | KERNEL | SUITE[/CASE] [full] | SENTENCE'
+CPU = 300  # seconds that nothing takes
+# Kernels that the properties of another one call besides it, and a kernel that adds what another one builds.
+COMPANIONS = {'rope_interleaved': 'rope_half', 'rope_qk_norm': 'rope_half', 'learned_grad': 'learned_add',
+              'relative_sum': 'relative_bias'}
+SEEDS = {('random', '--full'): '01234'}  # the problems of a suite depend on the seed
+PLUGIN = '''#include <fenv.h>
+#include <math.h>
+#include "impl/internal.h"
+#include "impl/simd/half.h"
+static inline float narrowed(enum posenc_dtype type, float value)
+{
+    return type == POSENC_F16    ? f32_from_f16(f16_from_f32(value))
+           : type == POSENC_BF16 ? f32_from_bf16(bf16_from_f32(value))
+                                 : value;
+}
+#include "impl/backends/plain_scores.h"
+#include "impl/backends/plain_tokens.h"
+extern POSENC_API const struct posenc_backend posenc_plugin;
+const struct posenc_backend posenc_plugin = {
+    .size = sizeof(struct posenc_backend), .abi = POSENC_ABI, .name = "faulty", .family = "faulty",
+    .description = "the plain loops with a fault", .needs = "", .f16_bf16 = true, %s
+};
+'''
+
+
+class Malformed(Exception):
+    """A list of faults that cannot be read: file, line, column and what was expected."""
+
+    def __init__(self, path, line, column, expected):
+        super().__init__(f'{os.path.relpath(path)}:{line}:{column}: expected {expected}')
+
+
+class Untried(Exception):
+    """A fault that could not be built or verified, and why."""
+
+
+class Edit:
+    """A piece of a file and what replaces it; any white space matches any other."""
+
+    def __init__(self, path, line):
+        self.path, self.line, self.old, self.new = path, line, [], []
+
+    def apply(self, text, where):
+        """The changed text of the file."""
+        form = r'\s*'.join(map(re.escape, re.findall(r'\w+|[^\w\s]', ' '.join(self.old))))
+        found = list(re.finditer(form, text))
+        if len(found) != 1:
+            raise Malformed(where, self.line, 1, f'a text that {self.path} has once (it has it {len(found)} times)')
+        return text[:found[0].start()] + '\n'.join(self.new) + text[found[0].end():]
+
+
+class Fault:
+    """One fault: its name, the kernels that have it, the suite and cases that detect it, and its edits."""
+
+    def __init__(self, name, kernels, suite, case, depth, sentence):
+        self.name, self.kernels, self.suite, self.sentence = name, kernels.split(), suite, sentence
+        self.case, self.depth = case or '', '--full' if depth else '--quick'
+        self.edits = []
+
+    def words(self):
+        """The arguments of verify that choose what has to fail."""
+        return [self.depth, '--suite', self.suite, *(['--case', f'*/{self.suite}{self.case}'] if self.case else [])]
+
+
+def parse(path):
+    """All faults of a list."""
+    faults, names = [], set()
+    with open(path, encoding='utf-8') as file:
+        lines = [line.rstrip('\n') for line in file]
+    for number, line in enumerate(lines, 1):
+        last = faults[-1] if faults else None
+        edit = last.edits[-1] if last and last.edits else None
+        if not line or line.startswith('#'):
+            continue
+        if line[:2] in ('- ', '+ ', '+'):
+            if not edit or (line[0] == '-' and edit.new):
+                raise Malformed(path, number, 1, 'the name of a file before the texts')
+            (edit.old if line[0] == '-' else edit.new).append(line[2:])
+        elif '|' in line:
+            match = HEADER.fullmatch(line)
+            if not match:
+                raise Malformed(path, number, column_of(line), EXPECTED)
+            if match.group(1) in names:
+                raise Malformed(path, number, 1, f'another name than {match.group(1)}, which is taken')
+            names.add(match.group(1))
+            faults.append(Fault(*match.groups()))
+        elif not last or not os.path.exists(os.path.join(ROOT, line)):
+            raise Malformed(path, number, 1, 'a fault, a file of this repository, "- text" or "+ text"')
+        else:
+            last.edits.append(Edit(line, number))
+    for fault in faults:
+        if not fault.edits or not all(edit.old and edit.new for edit in fault.edits):
+            raise Malformed(path, len(lines), 1, f'a file, "- text" and "+ text" for {fault.name}')
+    return faults
+
+
+def column_of(line):
+    """Where a line is no longer what a fault begins with."""
+    fields = line.split('|')
+    forms = (r'\w+ ', r' [\w ]+ ', r' [a-z-]+(/[a-z0-9*-]+)?( full)? ', r' .+')
+    column = 1
+    for field, form in zip(fields, forms):
+        if not re.fullmatch(form, field):
+            break
+        column += len(field) + 1
+    return column
+
+
+class Faults:
+    """Faults that are built and tried, in copies of the library: one for each that is under way."""
+
+    def __init__(self, build, folder, jobs):
+        self.build, self.trees = build, queue.Queue()
+        for n in range(jobs):
+            tree = os.path.join(folder, f'tree{n}')
+            build.copy(tree)
+            self.trees.put(tree)
+
+    def plugin(self, tree, kernels):
+        """The options of verify for the plain loops of a tree, with these kernels."""
+        source, output = os.path.join(tree, 'plugin.c'), os.path.join(tree, 'faulty.so')
+        both = {*kernels, *(COMPANIONS.get(kernel, kernel) for kernel in kernels),
+                *(kernel[:-len('_add')] for kernel in kernels if kernel.endswith('_add') and kernel != 'learned_add')}
+        members = ', '.join(f'.{kernel} = plain_{kernel}' for kernel in sorted(both))
+        put(source, (PLUGIN % members).encode())
+        made = run(['cc', '-std=c11', '-O1', '-w', '-ffp-contract=off', '-shared', '-fPIC', '-I.', '-Iimpl/include',
+                    '-I' + os.path.join(self.build.folder, 'impl/include'), 'plugin.c',
+                    os.path.join(self.build.folder, LIBRARY), '-lm', '-o', output], tree, CPU)
+        if made.status != 0:
+            raise Untried(f'it does not compile:\n{made.said}')
+        return os.path.join(self.build.folder, 'posenc'), ['--plugin', output, '--backend', 'faulty']
+
+    def program(self, tree, paths):
+        """The program with the objects of these files compiled from a tree."""
+        objects = {}
+        for entry in self.build.commands:
+            source = os.path.relpath(os.path.join(self.build.folder, entry['file']), ROOT)
+            backend = '/kernels/' not in source or 'libbackend_scalar.a' in entry['output']
+            if source in paths and backend and entry['output'] in self.build.objects:
+                output = os.path.join(tree, os.path.basename(source) + '.o')
+                made = run([*self.build.flags_of(entry, tree, '-O1'), '-w', '-o', output, '-c', source], tree, CPU)
+                if made.status != 0:
+                    raise Untried(f'it does not compile:\n{made.said}')
+                objects[entry['output']] = output
+        program = os.path.join(tree, 'program')
+        self.build.link_replaced(objects, program)
+        return program, ['--backend', 'scalar']
+
+    def verify(self, program, options, kernel, words):
+        """The cases that fail, or how the program ended otherwise."""
+        ended = run([program, 'verify', '--kernel', kernel, '--jobs', '1', '--out', 'jsonl', '--vectors',
+                     self.build.pack, *options, *words], os.path.dirname(program), CPU)
+        records = [json.loads(line) for line in ended.said.splitlines() if line.startswith('{')]
+        failed = [record['case'] for record in records if record.get('status') in ('fail', 'crash')]
+        if ended.status > 1 or bool(ended.status) != bool(failed):
+            raise Untried(f'verify {" ".join(words)} ended with {ended.status}:\n{ended.said[-2000:]}')
+        return failed
+
+    def runs(self, fault, everything):
+        """The arguments of each run of verify that a fault takes."""
+        if everything:
+            return [['--quick']]
+        return [[*fault.words(), '--seed', seed] for seed in SEEDS.get((fault.suite, fault.depth), '0')]
+
+    def build_fault(self, fault, tree):
+        for edit in fault.edits:
+            path = os.path.join(tree, edit.path)
+            put(path, edit.apply(contents(path).decode(), LIST).encode())
+        paths = [edit.path for edit in fault.edits]
+        if all(path.endswith('.h') for path in paths):
+            return self.plugin(tree, fault.kernels)
+        return self.program(tree, paths)
+
+    def try_fault(self, fault, everything):
+        """(kernel, words, cases that failed) of each run."""
+        tree = self.trees.get()
+        try:
+            program, options = self.build_fault(fault, tree)
+            return [(kernel, words, self.verify(program, options, kernel, words))
+                    for kernel in fault.kernels for words in self.runs(fault, everything)]
+        finally:
+            for edit in fault.edits:
+                put(os.path.join(tree, edit.path), contents(os.path.join(ROOT, edit.path)))
+            self.trees.put(tree)
+
+    def try_right(self, kernel, words):
+        """What fails without a fault: nothing may."""
+        tree = self.trees.get()
+        try:
+            program, options = self.plugin(tree, [kernel])
+            return self.verify(program, options, kernel, words)
+        finally:
+            self.trees.put(tree)
+
+
+def main():
+    parser = argparse.ArgumentParser(description='tries injected faults', usage=__doc__)
+    parser.add_argument('build')
+    parser.add_argument('names', nargs='*')
+    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('--all', action='store_true')
+    options = parser.parse_args()
+    try:
+        faults = [fault for fault in parse(LIST) if not options.names or fault.name in options.names]
+    except Malformed as error:
+        sys.exit(str(error))
+    build = Build(ROOT, options.build)
+    with tempfile.TemporaryDirectory(dir=build.folder, prefix='faults-') as folder:
+        return try_all(Faults(build, folder, options.jobs), faults, options)
+
+
+def try_all(tried, faults, options):
+    """Prints the kill matrix of these faults; the exit status."""
+    bad = 0
+    with ThreadPoolExecutor(options.jobs) as pool:
+        results = [(fault, pool.submit(tried.try_fault, fault, options.all)) for fault in faults]
+        rights = {(kernel, *fault.words()) for fault in faults for kernel in fault.kernels
+                  if fault.edits[0].path.endswith('.h') and not options.all}
+        right = [(words, pool.submit(tried.try_right, words[0], words[1:])) for words in sorted(rights)]
+        print(f'1..{len(results) + len(right)}')
+        for n, (fault, result) in enumerate(results, 1):
+            bad += not report_fault(n, fault, result, options.all)
+        for n, (words, result) in enumerate(right, len(results) + 1):
+            bad += bool(result.result())
+            print(f'{"not ok" if result.result() else "ok"} {n} - {" ".join(words)} without a fault', flush=True)
+    return int(bad > 0)
+
+
+def report_fault(n, fault, result, everything):
+    """Prints a row of the kill matrix; whether each of its runs detected the fault."""
+    row = f'{n} - {fault.name} {",".join(fault.kernels)} {fault.suite}{fault.case}'
+    try:
+        runs = result.result()
+    except (Malformed, Untried) as error:
+        print(f'not ok {row}', *str(error).splitlines(), sep='\n# ', flush=True)
+        return False
+    missed = [f'# not detected: {kernel} {" ".join(words)}' for kernel, words, failed in runs if not failed]
+    counts = '/'.join(str(len(failed)) for _, _, failed in runs)
+    print(f'{"not ok" if missed else "ok"} {row}: {counts} failed cases', *missed, sep='\n', flush=True)
+    if everything:
+        print(*[f'#   {case}' for _, _, failed in runs for case in failed], sep='\n')
+    return not missed
+
+
+if __name__ == '__main__':
+    sys.exit(main())
