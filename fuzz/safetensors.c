@@ -1,6 +1,6 @@
 /*
  * A file of tensors.  An input that begins with { is a header without its length, which mutations would not find; the
- * data follow its first line end.
+ * data begin with the line end behind it.
  */
 #include "conformance/readers/safetensors.h"
 #include "conformance/readers/vectors.h"

@@ -85,7 +85,7 @@ bool plugin_is_whole(const char *path)
 {
     bool whole = true;
 #ifdef __ELF__
-    ElfW(Ehdr) header;
+    ElfW(Ehdr) header = { 0 }; /* a file may end within it */
     ElfW(Phdr) segment;
     FILE *file = fopen(path, "rb");
     if (!file || fread(&header, sizeof header, 1, file) != 1 ||

@@ -150,6 +150,8 @@ static void holds_sums(struct tally *t, const struct call *out)
 {
     enum { MOST_COLUMNS = 1024 };
     const struct problem *p = &out->problem;
+    if (!require(t, out->columns <= MOST_COLUMNS, "more than %d columns", MOST_COLUMNS))
+        return;
     for (int64_t r = 0; r < out->outputs[0].rows; r++) {
         const int32_t *index = out->args.relative_sum.index + r % p->queries + p->keys - 1;
         float sums[MOST_COLUMNS] = { 0.0f };

@@ -41,12 +41,12 @@ static int64_t unit_of(const struct problem *p, int64_t column)
 
 /* Rows are kept by parity of the row, or of the head where inputs belong to heads; the rows of
  * a gradient are sums over those of x. */
-static bool row_kept(const struct problem *p, int64_t row, int class)
+static bool row_kept(const struct problem *p, int64_t row, int kept_class)
 {
     if (signature_output(signature_of(p->kernel), 0)->dims[0] == DIM_ROW)
         return true;
     int64_t index = kernel_on_scores(p->kernel) ? row / p->queries % p->heads : row;
-    return index % 2 == class % 2;
+    return index % 2 == kept_class % 2;
 }
 
 /* The unit an element of x belongs to: the column of the output that it is for. */
@@ -80,59 +80,60 @@ static int64_t head_of(const struct problem *p, const struct tensor_row *row, in
 /* Of x rows and units are kept.  Of a tensor whose heads are its own those of the other parity are
  * poisoned, else every column of another class: of a row of channels, those of their units. */
 static bool element_kept(const struct call *call, const struct tensor_row *row, int64_t at,
-                         int64_t width, int class)
+                         int64_t width, int kept_class)
 {
     const struct problem *p = &call->problem;
     const int64_t r = at / width, column = at % width, head = head_of(p, row, at);
     if (row->role == ROLE_X)
-        return row_kept(p, r, class) && (signature_of(p->kernel)->gathers ||
-                                         unit_of_x(call, r, column) % CLASSES == class);
+        return row_kept(p, r, kept_class) &&
+               (signature_of(p->kernel)->gathers ||
+                unit_of_x(call, r, column) % CLASSES == kept_class);
     const bool channel = row->dims[tensor_dims(row) - 1] == DIM_CHANNEL;
     const int64_t unit = channel ? unit_of(p, column) : column;
-    return head < 0 ? unit % CLASSES == class : head % 2 == class % 2;
+    return head < 0 ? unit % CLASSES == kept_class : head % 2 == kept_class % 2;
 }
 
-static void poison_tensor(struct call *call, const struct tensor_row *row, int class)
+static void poison_tensor(struct call *call, const struct tensor_row *row, int kept_class)
 {
     const struct posenc_tensor *t = call_argument(call, row);
     const int64_t width = t->shape[t->rank - 1];
     for (int64_t r = 0, n = storage_rows(t); r < n; r++)
         for (int64_t c = 0; c < width; c++)
-            if (!element_kept(call, row, r * width + c, width, class))
+            if (!element_kept(call, row, r * width + c, width, kept_class))
                 storage_row_f32(t, r)[c] = poison(r + c);
 }
 
 /* Numbers must be finite: huge ones. */
-static void poison_floats(struct call *call, const struct tensor_row *row, int class)
+static void poison_floats(struct call *call, const struct tensor_row *row, int kept_class)
 {
     float *data = (float *)(uintptr_t)call_data(call, row);
     const int64_t n = tensor_elements(&call->problem, row);
     for (int64_t i = 0; i < n; i++)
-        if (!element_kept(call, row, i, n, class))
+        if (!element_kept(call, row, i, n, kept_class))
             data[i] = 3e38f;
 }
 
 static void edit_poison(struct call *call, const void *user)
 {
     const struct problem *p = &call->problem;
-    const int class = *(const int *)user;
+    const int kept_class = *(const int *)user;
     for (EACH_TENSOR(row, signature_of(p->kernel))) {
         const bool read = row->role != ROLE_OUTPUT || problem_accumulates(p);
         if (read && tensor_present(p, row) && row->form == FORM_TENSOR)
-            poison_tensor(call, row, class);
+            poison_tensor(call, row, kept_class);
         else if (read && row->form == FORM_FLOATS)
-            poison_floats(call, row, class);
+            poison_floats(call, row, kept_class);
     }
 }
 
 static void compare_kept(struct tally *t, const struct call *got, const struct call *want,
-                         int class)
+                         int kept_class)
 {
     const struct problem *p = &got->problem;
     for (int64_t r = 0; r < got->outputs[0].rows; r++) {
         const float *now = call_row(got, 0, r), *before = call_row(want, 0, r);
-        for (int64_t c = 0; row_kept(p, r, class) && c < got->outputs[0].width; c++)
-            if (unit_of(p, c) % CLASSES == class)
+        for (int64_t c = 0; row_kept(p, r, kept_class) && c < got->outputs[0].width; c++)
+            if (unit_of(p, c) % CLASSES == kept_class)
                 require(t, float_to_bits(now[c]) == float_to_bits(before[c]),
                         "row %lld element %lld moved from %.9g to %.9g when only its "
                         "neighbours changed",
@@ -145,9 +146,9 @@ static void check_activations(struct tally *t, struct problem p)
     p.in_place = false;
     p.special = false;
     const struct call *want = tally_run(t, &p, NULL, NULL), *got;
-    for (int class = 0; want && class < CLASSES; class ++)
-        if ((got = tally_run(t, &p, edit_poison, &class)) != NULL)
-            compare_kept(t, got, want, class);
+    for (int kept_class = 0; want && kept_class < CLASSES; kept_class++)
+        if ((got = tally_run(t, &p, edit_poison, &kept_class)) != NULL)
+            compare_kept(t, got, want, kept_class);
 }
 
 /* Other tokens of the call at the ends of the range: even tokens must not notice. */
@@ -183,10 +184,12 @@ static void check_frequencies(struct tally *t, struct problem p)
     int64_t n = (p.freqs.dim + 1) / 2;
     p.freqs.profile = POSENC_EXACT;
     p.first = 1000;
-    for (int class = 0; class < CLASSES && n <= MOST; class ++) {
+    if (!require(t, n <= MOST, "more than %d pairs", MOST))
+        return;
+    for (int kept_class = 0; kept_class < CLASSES; kept_class++) {
         for (int64_t i = 0; i < n; i++) {
             near[i] = 1.0 / (1.0 + 0.37 * (double)i);
-            far[i] = i % CLASSES == class ? near[i] : other[i % 4];
+            far[i] = i % CLASSES == kept_class ? near[i] : other[i % 4];
         }
         p.freqs.values = near;
         const struct call *want = tally_run(t, &p, NULL, NULL);
@@ -196,7 +199,7 @@ static void check_frequencies(struct tally *t, struct problem p)
             for (int64_t r = 0; r < got->outputs[o].rows; r++)
                 for (int64_t c = 0; c < got->outputs[o].width; c++)
                     require(t,
-                            unit_of(&p, c) % CLASSES != class ||
+                            unit_of(&p, c) % CLASSES != kept_class ||
                                 float_to_bits(call_row(got, o, r)[c]) ==
                                     float_to_bits(call_row(want, o, r)[c]),
                             "column %lld moved when only other pairs' frequencies changed",

@@ -100,7 +100,7 @@ def _check_latent(members: Members, part: Part) -> None:
     for where in (members.rope, members.file):
         share = member_of(where, "partial_rotary_factor").value
         if share is not None and math.floor(every * (share if is_number(share) else 0)) != part.latent:
-            members.refuse(f"partial_rotary_factor is {share:.9g}, where qk_rope_head_dim is {part.latent} of the "
+            members.refuse(f"partial_rotary_factor is {share!r:.60}, where qk_rope_head_dim is {part.latent} of the "
                            f"{every} channels of a head: they must agree")  # fmt: skip
 
 
