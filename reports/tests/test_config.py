@@ -198,6 +198,8 @@ REFUSED: List[Tuple[str, File, str]] = [
     *(("ChatGLM in another way", {**CHATGLM, **other}, next(iter(other))) for other in OTHER_CHATGLM),
     ("custom code that has no class to take it from",
      file("bailing_moe", hidden_size=64, max_position_embeddings=100), "num_attention_heads is missing"),
+    ("a share of another head that is no number", {**LATENT, "partial_rotary_factor": "half"},
+     "partial_rotary_factor is .half."),
     ("a share of another head that says otherwise", {**LATENT, "partial_rotary_factor": 0.25},
      "partial_rotary_factor is 0.25"),
     ("a base beside a text without it", file("fuyu", text_config={"model_type": "persimmon"}, rope_theta=25000),
