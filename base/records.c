@@ -39,7 +39,7 @@ static int make_name_plain(json_t *object, const char *name, json_t *value)
     return status == 0 ? json_object_del(object, name) : -1;
 }
 
-/* Makes plain what is not in the texts and names of a record (text.h). */
+/* Escapes control characters in every string and member name of a record (text.h). */
 static int make_plain(json_t *record)
 {
     const char *name;

@@ -1,5 +1,5 @@
 /*
- * Records are written as they were given, but for what a terminal would obey.
+ * Records are written unchanged, except that control characters are escaped.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/records.h"

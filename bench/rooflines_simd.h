@@ -28,7 +28,7 @@ ROOFLINE(value)(enum roofline_kind kind, const float *src, const float *add)
     }
 }
 
-/* Between barriers, or clang 14 makes two stores one, without the hint. */
+/* The barriers keep clang 14 from merging two streaming stores into one plain store. */
 TARGET static inline __attribute__((always_inline)) void ROOFLINE(put)(enum access access,
                                                                        float *dst, VECTOR v)
 {

@@ -27,7 +27,7 @@
 
 /* Exit status of a worker that finished. A plug-in's own exit() is not mistaken for success. */
 enum { ALL_DONE = 42 };
-enum { LINE = 1 << 16, LOOK_MS = 200, CLOSED_LOOK_MS = 2, MOST_OPEN = 256 };
+enum { LINE = 1 << 16, POLL_MS = 200, POLL_AFTER_CLOSE_MS = 2, MOST_OPEN = 256 };
 
 static struct worker_note *own; /* of this process, if it is a worker */
 static int own_pipe = -1;
@@ -241,7 +241,7 @@ static bool silence_lasts(struct silence *silence, pid_t pid, double most_s,
     static const double asleep = 0.01, look_s = 1.0;
     const double now = clock_now(), cpu_s = cpu_s_of(pid), step_s = now - silence->asked_s,
                  ran_s = cpu_s - silence->since_cpu_s;
-    if (step_s < 0.5e-3 * LOOK_MS)
+    if (step_s < 0.5e-3 * POLL_MS)
         return false;
     const bool slept = cpu_s - silence->asked_cpu_s < asleep * step_s && sleeps(pid);
     silence->slept_s = slept ? silence->slept_s + fmin(step_s, look_s) : 0.0;
@@ -438,11 +438,11 @@ static size_t worker_end(struct worker *worker, const char *how)
 static void wait_a_moment(const struct worker *workers, size_t n)
 {
     struct pollfd from[MOST_OPEN];
-    int most_ms = LOOK_MS;
+    int most_ms = POLL_MS;
     for (size_t i = 0; i < n; i++) {
         from[i] = (struct pollfd){ .fd = workers[i].from, .events = POLLIN };
         if (workers[i].from < 0)
-            most_ms = CLOSED_LOOK_MS; /* its end is near and wakes nobody */
+            most_ms = POLL_AFTER_CLOSE_MS; /* its end is near and wakes nobody */
     }
     poll(from, (nfds_t)n, most_ms);
 }

@@ -263,7 +263,7 @@ enum posenc_status posenc_check_index(const int32_t *index, int64_t n, int64_t e
         status = posenc_check_apart(span, out_span, "index (overlaps out)", error);
     if (status)
         return status;
-    /* The upper bit of i is set below 0, that of last - i above last: four at a time. */
+    /* Bit 31 of i is set if i < 0, that of last - i if i > last. Without a branch the loop is vectorised. */
     const uint32_t last = end - 1 < INT32_MAX ? (uint32_t)(end - 1) : (uint32_t)INT32_MAX;
     uint32_t outside = 0;
     for (int64_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # What a job needs and a machine may lack: finding it, and installing it with the system's package manager.
-# Sourced by run, which has say and sets $install.
+# Sourced by run, which has say and command_names and sets $install and $job.
 
 spare='' # what look passes over: things, or the first words of things
 

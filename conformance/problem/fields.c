@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* In the order of enum recipe, enum woven and enum posenc_position_kind. */
 static const char *const recipe_names[] = { "mix", "onnx",  "onnx_3d", "onnx_no_position_ids",
                                             "any", "edges", "index",   NULL };
 static const char *const woven_names[] = { "none",   "rows",    "rows_swapped",

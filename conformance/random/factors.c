@@ -20,13 +20,13 @@
 enum {
     GIVEN = 1,   /* positions are rows of a table */
     PLANNED = 2, /* positions are computed with */
-    APART = 4,   /* x is never out */
-    SINGLE = 8,  /* one batch only */
+    APART = 4,   /* kernels that cannot work in place */
+    SINGLE = 8,  /* kernels without a batch dimension */
     SIZE = 16,   /* flag of a row: halved in problems that cost too much */
     EVEN = 32    /* flag of a row: odd values are never drawn */
 };
 
-struct row {
+struct value_rule {
     const char *fields, *signatures; /* names with spaces between; NULL: any */
     unsigned flags;
     int n; /* of classes; none: the field keeps its default */
@@ -48,7 +48,7 @@ struct row {
     {                                                                                          \
         least, most, false, false                                                              \
     }
-#define ON(least, most)                                                                        \
+#define ABOVE_BOUND(least, most)                                                               \
     {                                                                                          \
         least, most, true, false                                                               \
     }
@@ -60,7 +60,7 @@ struct row {
 #define COUNTS     ONE(1), FROM(2, 8), VECTORS, FROM(10, 40)
 #define KINDS(...) 0, NULL, __VA_ARGS__
 
-static const struct row rows[] = {
+static const struct value_rule rules[] = {
     { "seed", NULL, 0, 0, NULL, 0 },
     { "recipe", "alibi", 0, KINDS(1u << RECIPE_MIX | 1u << RECIPE_EDGES) },
     { "recipe", "rope rope_qk_norm", 0, KINDS(1u << RECIPE_ANY | 1u << RECIPE_EDGES) },
@@ -99,7 +99,7 @@ static const struct row rows[] = {
     { "position_buckets", NULL, SIZE | EVEN, CLASSES(ONE(0), ONE(4), FROM(6, 16), FROM(18, 64)),
       0 },
     { "max_distance", "relative relative_sum", SIZE,
-      CLASSES(ONE(1), FROM(2, 8), FROM(9, 40), FROM(41, 130), ON(1, 4)), 0 },
+      CLASSES(ONE(1), FROM(2, 8), FROM(9, 40), FROM(41, 130), ABOVE_BOUND(1, 4)), 0 },
 
     /* Frequencies.  Parameters of a scaling are drawn where it takes them. */
     { "rope_theta", NULL, 0,
@@ -108,7 +108,7 @@ static const struct row rows[] = {
     { "original_max_position_embeddings", NULL, 0,
       CLASSES(FROM(2, 64), FROM(512, 8192), FROM(16384, 1e6)), 0 },
     { "low_freq_factor", NULL, 0, CLASSES(ONE(1), FROM(0.2, 0.9), FROM(1.5, 4)), 0 },
-    { "high_freq_factor", NULL, 0, CLASSES(ON(0, 0), ON(0.5, 8)), 0 },
+    { "high_freq_factor", NULL, 0, CLASSES(ABOVE_BOUND(0, 0), ABOVE_BOUND(0.5, 8)), 0 },
     { "beta_fast", NULL, 0, CLASSES(ONE(32), FROM(33, 100), FROM(8, 30)), 0 },
     { "beta_slow", NULL, 0, CLASSES(ONE(1), FROM(1.5, 6), FROM(0.2, 0.9)), 0 },
     { "attention_factor mscale mscale_all_dim", NULL, 0,
@@ -135,13 +135,18 @@ static const struct row rows[] = {
       CLASSES(ONE(0), FROM(0.01, 0.9), FROM(-0.9, -0.01), FROM(50.5, 900)), 0 },
     { "positions", NULL, 0, 0, NULL, 0 },
     { "query_offset", "alibi t5 distance", 0,
-      CLASSES(ONE(0), FROM(1, 100), FROM(-100, -1), FROM(1e5, 8e6), FROM(-8e6, -1e5), ON(0, 0)),
+      CLASSES(ONE(0), FROM(1, 100), FROM(-100, -1), FROM(1e5, 8e6), FROM(-8e6, -1e5),
+              ABOVE_BOUND(0, 0)),
       0 },
-    { "query_offset", NULL, 0, CLASSES(ONE(0), FROM(1, 100), FROM(-100, -1), ON(0, 0)), 0 },
-    { "max_distance", NULL, 0, CLASSES(ON(1, 4), ON(5, 24), ON(25, 600), FROM(1000, 1e6)), 0 },
-    { "distances", NULL, 0, CLASSES(ONE(0), ON(0, 0), ON(1, 41)), 0 },
-    { "rotary_dim", NULL, EVEN, CLASSES(ONE(2), ON(-1, 0), ON(-1200, -2)), 0 },
-    { "rotary_offset", NULL, 0, CLASSES(ONE(0), ON(0, 0), ON(-1200, -1)), 0 },
+    { "query_offset", NULL, 0, CLASSES(ONE(0), FROM(1, 100), FROM(-100, -1), ABOVE_BOUND(0, 0)),
+      0 },
+    { "max_distance", NULL, 0,
+      CLASSES(ABOVE_BOUND(1, 4), ABOVE_BOUND(5, 24), ABOVE_BOUND(25, 600), FROM(1000, 1e6)),
+      0 },
+    { "distances", NULL, 0, CLASSES(ONE(0), ABOVE_BOUND(0, 0), ABOVE_BOUND(1, 41)), 0 },
+    { "rotary_dim", NULL, EVEN, CLASSES(ONE(2), ABOVE_BOUND(-1, 0), ABOVE_BOUND(-1200, -2)),
+      0 },
+    { "rotary_offset", NULL, 0, CLASSES(ONE(0), ABOVE_BOUND(0, 0), ABOVE_BOUND(-1200, -1)), 0 },
 
     /* Factors of values. */
     { "alibi_bias_max", NULL, 0, CLASSES(ONE(8), FROM(0.1, 0.9), FROM(1.5, 7.5), FROM(16, 64)),
@@ -176,7 +181,7 @@ static bool has(const char *words, const char *word)
     return has_word(words, ' ', word, strlen(word));
 }
 
-static bool row_is_for(const struct row *row, enum posenc_kernel kernel)
+static bool rule_is_for(const struct value_rule *row, enum posenc_kernel kernel)
 {
     const bool planned = kernel_has_freqs(kernel);
     return (!row->signatures || has(row->signatures, signature_of(kernel)->name)) &&
@@ -186,14 +191,14 @@ static bool row_is_for(const struct row *row, enum posenc_kernel kernel)
 }
 
 /* The first row that names the field, or "*" for a number of a problem; -1: none. */
-static int find_row(const struct factor *f, enum posenc_kernel kernel)
+static int find_rule(const struct factor *f, enum posenc_kernel kernel)
 {
     char name[FIELD_TEXT];
     snprintf(name, sizeof name, "%s%s", f->row ? "*." : "", f->field.name);
     for (int i = 0; i < N_ROWS; i++)
         if ((has(rows[i].fields, name) ||
              (strcmp(rows[i].fields, "*") == 0 && f->kind == FACTOR_NUMBER)) &&
-            row_is_for(&rows[i], kernel))
+            rule_is_for(&rows[i], kernel))
             return i;
     return -1;
 }
@@ -218,7 +223,8 @@ static int count_members(const struct field *field)
 }
 
 /* The classes of numbers; large sizes, which stand last, are left out of quick runs. */
-static void take_classes(struct factor *f, const struct row *row, bool narrow, bool large)
+static void take_classes(struct factor *f, const struct value_rule *row, bool narrow,
+                         bool large)
 {
     const unsigned every = (1u << count_members(&f->field)) - 1;
     switch (f->kind) {
@@ -248,8 +254,8 @@ static struct factor make_factor(const struct field *field, enum posenc_kernel k
     for (EACH_TENSOR(row, signature_of(kernel)))
         if (field->tensor && strcmp(row->name, field->tensor) == 0)
             f.row = row;
-    f.order = find_row(&f, kernel);
-    const struct row *row = f.order < 0 ? NULL : &rows[f.order];
+    f.order = find_rule(&f, kernel);
+    const struct value_rule *row = f.order < 0 ? NULL : &rows[f.order];
     f.size = row && (row->flags & SIZE);
     f.even = row && (row->flags & EVEN);
     const bool unread = f.row && f.row->role == ROLE_X && !kernel_takes_x(kernel),
@@ -365,7 +371,8 @@ static bool find_ends(const struct factor *f, int c, const struct problem *p, do
     const double step = f->even ? 2.0 : 1.0;
     *least = class->relative ? base + class->least : class->least;
     *most = class->relative ? base + class->most : class->most;
-    if (class->relative && class->least < 0.0) /* parts of what bounds the field */
+    if (class->relative &&
+        class->least < 0.0) /* a class below its bound: never under the least size */
         *least = fmax(*least, f->even ? 2.0 : 1.0);
     if (!field_is_real(&f->field)) {
         *least = ceil(*least / step) * step;

@@ -5,13 +5,13 @@
 #include <string.h>
 
 enum { NONE = -1, QUICK_PROBLEMS = 32, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
-/* An order of pairs that jumps among them: a prime step reaches each. */
+/* Pairs of classes are visited STEP apart, so that a quick run, which stops early, sees pairs of all factors. */
 enum { STEP = 7919 };
-/* A pair of classes that the front-end may reject is tried so often; two large sizes meet so often,
- * less often where each value is dear. */
+/* Tries for a pair of classes that the front-end may reject; problems in which two large sizes meet, fewer for
+ * kernels with frequencies, whose oracle is slow. */
 enum { PAIR_TRIES = 12, LARGE_ROUNDS = 6, PLANNED_ROUNDS = 2 };
-/* The most work of a problem: elements, times what a value of the oracle takes; of large sizes
- * elements alone, of the first problem and of others. */
+/* Limits of the work of a problem: elements, those of outputs weighted by the time of the oracle. For large
+ * sizes elements alone count, in the first problem and in others. */
 enum { QUICK_COST = 8000, FULL_COST = 60000, LARGE_COST = 4000000, LARGE_AGAIN = 1000000 };
 
 /* ---- What the front-end accepts ---- */
@@ -159,12 +159,18 @@ static void choose_others(const struct problem_set *set, struct choice *choice, 
 
 /* ---- Costs ---- */
 
-/* Elements of all tensors, those of outputs weighted by what the oracle takes. */
+/* Times of a value of the oracle, in those of a plain one. */
+enum { FREQS_WEIGHT = 100, GATHER_WEIGHT = 60 };
+
+/* Returns the elements of all tensors, those of outputs weighted. */
 static int64_t cost_of(const struct choice *choice, const struct problem *problem)
 {
     struct problem p = *problem;
     const struct signature *s = signature_of(p.kernel);
-    const int64_t weight = choice->large ? 1 : s->freqs ? 100 : s->gathers ? 60 : 1;
+    const int64_t weight = choice->large ? 1
+                           : s->freqs    ? FREQS_WEIGHT
+                           : s->gathers  ? GATHER_WEIGHT
+                                         : 1;
     int64_t cost = 0;
     problem_settle(&p);
     p.rows = p.rows > p.tokens ? p.rows : p.tokens; /* where it has any */
@@ -256,15 +262,17 @@ static void reconcile(struct problem *p, struct draws *d)
 static bool draw_problem(const struct problem_set *set, const struct choice *choice,
                          struct draws *d, struct arena *arena, struct problem *p)
 {
-    bool sized = false;
+    bool sizes_done = false;
     *p = problem_blank(set->factors.kernel);
     p->seed = draw_bits(d) >> 48;
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
-        if (!sized && factor->order >= 0 && !factor->size && factor->kind == FACTOR_NUMBER) {
+        /* At the first number that is no size, all sizes are drawn: the rows of factors.c are in that order. */
+        if (!sizes_done && factor->order >= 0 && !factor->size &&
+            factor->kind == FACTOR_NUMBER) {
             problem_settle(p);
             reconcile(p, d);
-            sized = true;
+            sizes_done = true;
             if (!make_affordable(set, choice, p))
                 return false;
         }

@@ -50,11 +50,11 @@ static void shrink_number(struct shrinking *s, const struct field *field)
     for (int i = 0; field_is_real(field) && i < 5; i++)
         if (real == simple[i] || attempt_value(s, field, double_to_bits(simple[i])))
             return;
-    for (bool less = !field_is_real(field) && !field->names; less;) {
+    for (bool shrunk = !field_is_real(field) && !field->names; shrunk;) {
         const int64_t value = (int64_t)field_get(field, s->problem, 0),
                       near = value < 0 ? value + 1 : value - 1;
-        less = value != 0 && (attempt_value(s, field, (uint64_t)(value / 2)) ||
-                              (near != value / 2 && attempt_value(s, field, (uint64_t)near)));
+        shrunk = value != 0 && (attempt_value(s, field, (uint64_t)(value / 2)) ||
+                                (near != value / 2 && attempt_value(s, field, (uint64_t)near)));
     }
 }
 
@@ -70,21 +70,21 @@ static void shrink_list(struct shrinking *s, const struct field *field)
             break;
     }
     for (int64_t i = 0; field->list == LIST_STRIDES && i < field_length(field, s->problem); i++)
-        for (bool less = true; less;) {
+        for (bool shrunk = true; shrunk;) {
             const int64_t stride = (int64_t)field_get(field, s->problem, i);
             const int64_t others[] = { stride < 0 ? -stride : stride / 2,
                                        stride < 0 ? stride + 1 : stride - 1 };
-            less = false;
-            for (int k = 0; k < 2 && !less && stride != 0 && stride != 1; k++) {
+            shrunk = false;
+            for (int k = 0; k < 2 && !shrunk && stride != 0 && stride != 1; k++) {
                 other = *s->problem;
                 memcpy((char *)&other + field->offset + (size_t)(1 + i) * sizeof stride,
                        &others[k], sizeof stride);
-                less = attempt(s, &other);
+                shrunk = attempt(s, &other);
             }
         }
 }
 
-/* What is a list lies in the problem (sections, strides) or elsewhere. */
+/* Sections lie in the problem. Of strides the count goes back to 0, of other lists the pointer to NULL: 8 bytes each. */
 static bool attempt_default(struct shrinking *s, const struct field *field)
 {
     const struct problem blank = problem_blank(s->problem->kernel);

@@ -9,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void *get(void *user, size_t bytes, int64_t offset_bytes, char role)
+/* Ends a tensor ON_LAST_PAGE bytes into its last page, and rounds its start down to a boundary of 64 bytes. The last page
+ * then holds little, and no row ends with a page. Role 'i' is an input (struct memory). */
+static void *pages_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     enum { ON_LAST_PAGE = 832 };
     struct pages *pages = user;
@@ -24,11 +26,11 @@ static void *get(void *user, size_t bytes, int64_t offset_bytes, char role)
     return begin + ((n - 1) * page + ON_LAST_PAGE - bytes) / 64 * 64;
 }
 
-static void leave(void *user, void *data) { (void)user, (void)data; }
+static void pages_keep(void *user, void *data) { (void)user, (void)data; }
 
 struct memory pages_memory(struct pages *pages)
 {
-    return (struct memory){ .get = get, .free = leave, .user = pages };
+    return (struct memory){ .get = pages_get, .free = pages_keep, .user = pages };
 }
 
 void pages_close(const struct pages *pages, bool inputs)

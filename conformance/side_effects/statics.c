@@ -64,34 +64,34 @@ struct search {
 };
 
 // NOLINTBEGIN(performance-no-int-to-ptr)
-static int look(struct dl_phdr_info *info, size_t size, void *user)
+static int find_object(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;
     struct search *search = user;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t sealed = 0, first = 0, last = 0;
-    bool holds = false;
+    uintptr_t relro_end = 0, first = 0, last = 0;
+    bool has_kernel = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         const uintptr_t begin = info->dlpi_addr + part->p_vaddr, end = begin + part->p_memsz;
         if (part->p_type == PT_GNU_RELRO)
-            sealed = end;
+            relro_end = end;
         if (part->p_type != PT_LOAD)
             continue;
-        holds = holds || (search->kernel >= begin && search->kernel < end);
+        has_kernel = has_kernel || (search->kernel >= begin && search->kernel < end);
         if (part->p_flags & PF_W) {
             first = begin;
             last = end;
         }
     }
-    if (holds && last > 0)
+    if (has_kernel && last > 0)
         search->found = (struct statics){
-            .begin = (char *)((sealed > first ? sealed : first) & -page),
+            .begin = (char *)((relro_end > first ? relro_end : first) & -page),
             .end = (char *)((last + page - 1) & -page),
             .object = info->dlpi_name,
             .base = (const char *)info->dlpi_addr,
         };
-    return holds;
+    return has_kernel;
 }
 // NOLINTEND(performance-no-int-to-ptr)
 
@@ -99,7 +99,7 @@ struct statics statics_of(void (*kernel)(void))
 {
     struct search search = { .kernel = (uintptr_t)kernel };
     if (!statics_unseen())
-        dl_iterate_phdr(look, &search);
+        dl_iterate_phdr(find_object, &search);
     return search.found;
 }
 

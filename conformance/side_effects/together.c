@@ -15,9 +15,12 @@
 #include <string.h>
 #include <time.h>
 
-/* Calls of the others during a stop; moments to wait for them, after which the machine is too
- * busy for more; stops in each tensor. */
-enum { TOGETHER = 4, CALLS_DURING_STOP = TOGETHER, MOMENTS = 1000, STOPS = 4 };
+enum {
+    THREADS = 4,
+    CALLS_DURING_STOP = THREADS, /* by the other threads, while one is stopped */
+    MOMENTS = 1000, /* to wait for these calls; then the machine is too busy for more */
+    STOPS = 4       /* in each tensor */
+};
 
 struct player {
     struct shared *shared;
@@ -29,7 +32,7 @@ struct player {
 
 struct shared {
     struct posenc_backend backend;
-    struct player players[TOGETHER];
+    struct player players[THREADS];
     atomic_int ready;
     atomic_int due, done;    /* calls of the others during this stop: to begin; ended */
     atomic_bool over, wrong; /* wrong: a call failed, or gave other bits */
@@ -76,7 +79,7 @@ static bool stop_at_page(void *user, const char *address)
 static void line_up(struct shared *shared)
 {
     atomic_fetch_add(&shared->ready, 1);
-    while (atomic_load(&shared->ready) < TOGETHER)
+    while (atomic_load(&shared->ready) < THREADS)
         sched_yield();
 }
 
@@ -154,7 +157,7 @@ static bool make(struct shared *shared, const struct implementation *implementat
                  const struct problem *problem)
 {
     bool made = true;
-    for (int i = 0; i < TOGETHER && made; i++) {
+    for (int i = 0; i < THREADS && made; i++) {
         struct player *player = &shared->players[i];
         const struct problem p = other_data(*problem, i);
         player->shared = shared;
@@ -168,7 +171,7 @@ static bool make(struct shared *shared, const struct implementation *implementat
 
 static void run_alone(struct shared *shared, struct together *t)
 {
-    for (int i = 0; i < TOGETHER && !t->text[0]; i++) {
+    for (int i = 0; i < THREADS && !t->text[0]; i++) {
         const struct guarded g = guarded_run(&shared->players[i].alone, &shared->backend, NULL);
         fails_by(t, &g);
     }
@@ -179,19 +182,19 @@ static void run_alone(struct shared *shared, struct together *t)
 static void run_at_once(struct shared *shared, struct together *t)
 {
     int n = 1;
-    while (n < TOGETHER &&
+    while (n < THREADS &&
            pthread_create(&shared->players[n].thread, NULL, play, &shared->players[n]) == 0)
         n++;
-    if (n < TOGETHER) {
+    if (n < THREADS) {
         fails(t, "no thread could be started");
-        atomic_fetch_add(&shared->ready, TOGETHER);
+        atomic_fetch_add(&shared->ready, THREADS);
     } else {
         play(&shared->players[0]);
     }
     atomic_store(&shared->over, true);
     while (n-- > 1)
         pthread_join(shared->players[n].thread, NULL);
-    for (int i = 0; i < TOGETHER; i++)
+    for (int i = 0; i < THREADS; i++)
         fails_by(t, &shared->players[i].result);
 }
 
@@ -214,14 +217,14 @@ void together_run(const struct implementation *implementation, const struct prob
         return;
     }
     shared->backend = backend_copy(implementation->backend);
-    guard_note_threads(TOGETHER - 1);
+    guard_note_threads(THREADS - 1);
     if (make(shared, implementation, problem))
         run(shared, t);
     else
         t->nothing = "no call of this problem could be made for each thread";
     guard_note_threads(0);
     t->stops = shared->stops;
-    for (int i = 0; i < TOGETHER; i++) {
+    for (int i = 0; i < THREADS; i++) {
         struct player *player = &shared->players[i];
         if (player->call.implementation)
             call_destroy(&player->call);
