@@ -16,14 +16,14 @@
 
 /* ---- The table ---- */
 
-/* Kernels that a row is for. */
+/* Flags of a rule: the kernels that it is for, and how sizes are drawn. */
 enum {
     GIVEN = 1,   /* positions are rows of a table */
     PLANNED = 2, /* positions are computed with */
     APART = 4,   /* kernels that cannot work in place */
     SINGLE = 8,  /* kernels without a batch dimension */
-    SIZE = 16,   /* flag of a row: halved in problems that cost too much */
-    EVEN = 32    /* flag of a row: odd values are never drawn */
+    SIZE = 16,   /* halved in problems that cost too much */
+    EVEN = 32    /* odd values are never drawn */
 };
 
 struct value_rule {
@@ -174,31 +174,31 @@ static const struct value_rule rules[] = {
               FROM(1000, 1e30), FROM(1e-37, 1e-10), FROM(1e-43, 1e-39)),
       0 },
 };
-enum { N_ROWS = sizeof rows / sizeof *rows };
+enum { N_RULES = sizeof rules / sizeof *rules };
 
 static bool has(const char *words, const char *word)
 {
     return has_word(words, ' ', word, strlen(word));
 }
 
-static bool rule_is_for(const struct value_rule *row, enum posenc_kernel kernel)
+static bool rule_is_for(const struct value_rule *rule, enum posenc_kernel kernel)
 {
     const bool planned = kernel_has_freqs(kernel);
-    return (!row->signatures || has(row->signatures, signature_of(kernel)->name)) &&
-           !((row->flags & GIVEN) && planned) && !((row->flags & PLANNED) && !planned) &&
-           !((row->flags & APART) && kernel_in_place(kernel)) &&
-           !((row->flags & SINGLE) && kernel_has_batch(kernel));
+    return (!rule->signatures || has(rule->signatures, signature_of(kernel)->name)) &&
+           !((rule->flags & GIVEN) && planned) && !((rule->flags & PLANNED) && !planned) &&
+           !((rule->flags & APART) && kernel_in_place(kernel)) &&
+           !((rule->flags & SINGLE) && kernel_has_batch(kernel));
 }
 
-/* The first row that names the field, or "*" for a number of a problem; -1: none. */
+/* The first rule that names the field, or "*" for a number of a problem; -1: none. */
 static int find_rule(const struct factor *f, enum posenc_kernel kernel)
 {
     char name[FIELD_TEXT];
     snprintf(name, sizeof name, "%s%s", f->row ? "*." : "", f->field.name);
-    for (int i = 0; i < N_ROWS; i++)
-        if ((has(rows[i].fields, name) ||
-             (strcmp(rows[i].fields, "*") == 0 && f->kind == FACTOR_NUMBER)) &&
-            rule_is_for(&rows[i], kernel))
+    for (int i = 0; i < N_RULES; i++)
+        if ((has(rules[i].fields, name) ||
+             (strcmp(rules[i].fields, "*") == 0 && f->kind == FACTOR_NUMBER)) &&
+            rule_is_for(&rules[i], kernel))
             return i;
     return -1;
 }
@@ -223,19 +223,19 @@ static int count_members(const struct field *field)
 }
 
 /* The classes of numbers; large sizes, which stand last, are left out of quick runs. */
-static void take_classes(struct factor *f, const struct value_rule *row, bool narrow,
+static void take_classes(struct factor *f, const struct value_rule *rule, bool narrow,
                          bool large)
 {
     const unsigned every = (1u << count_members(&f->field)) - 1;
     switch (f->kind) {
     case FACTOR_NUMBER:
-        f->classes = row->classes;
-        f->n = row->n;
+        f->classes = rule->classes;
+        f->n = rule->n;
         while (f->n > 0 && f->classes[f->n - 1].large && !large)
             f->n--;
         break;
     case FACTOR_MEMBER:
-        f->members = row ? row->members : every;
+        f->members = rule ? rule->members : every;
         if (f->field.names == dtype_names && !narrow)
             f->members = 1u << POSENC_F32;
         f->n = __builtin_popcount(f->members);
@@ -255,14 +255,14 @@ static struct factor make_factor(const struct field *field, enum posenc_kernel k
         if (field->tensor && strcmp(row->name, field->tensor) == 0)
             f.row = row;
     f.order = find_rule(&f, kernel);
-    const struct value_rule *row = f.order < 0 ? NULL : &rows[f.order];
-    f.size = row && (row->flags & SIZE);
-    f.even = row && (row->flags & EVEN);
+    const struct value_rule *rule = f.order < 0 ? NULL : &rules[f.order];
+    f.size = rule && (rule->flags & SIZE);
+    f.even = rule && (rule->flags & EVEN);
     const bool unread = f.row && f.row->role == ROLE_X && !kernel_takes_x(kernel),
                padded = f.row && f.row->form == FORM_POSITIONS && f.kind == FACTOR_NUMBER &&
                         strcmp(field->name, "pad") == 0;
     if (!unread && !padded)
-        take_classes(&f, row, narrow, large);
+        take_classes(&f, rule, narrow, large);
     return f;
 }
 
