@@ -45,7 +45,9 @@ int64_t draw_whole(struct draws *d, int64_t near)
 double draw_real(struct draws *d, double near)
 {
     static const int powers[] = { -1074, -160, -149, -126, -64, -1, 0, 1, 16, 24, 40, 128 };
-    static const double others[] = { 0.0, -0.0, (double)NAN, INFINITY, FLT_MAX, 1e6, DBL_MAX };
+    static const double others[] = {
+        0.0, -0.0, (double)NAN, (double)INFINITY, (double)FLT_MAX, 1e6, DBL_MAX
+    };
     const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]);
     const double sign = draw_one_in(d, 3) ? -1.0 : 1.0;
     switch (draw_between(d, 0, 5)) {
