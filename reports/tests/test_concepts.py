@@ -195,7 +195,7 @@ def test_commands_are_taken(name: str, text: str) -> None:
         if words[0] in ("table", "list"):
             assert Engine().run(*words)
         elif words[:2] == ["verify", "--case"]:
-            assert words[2] in cases or re.fullmatch(r"(\w+/f32|[*])/(properties|memory)/[\w-]+", words[2])
+            assert words[2] in cases or re.fullmatch(r"(\w+/f32|[*])/(properties|memory|random)/[\w-]+", words[2])
         elif words[0] in ("explain", "verify"):
             assert words[1:] in ([name], ["--model", name])
         else:
