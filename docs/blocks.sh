@@ -41,8 +41,8 @@ lines() { # NAME BLOCK FILE
 block() { # NAME LANGUAGE FILE
     source=$(sed -n '1s,^/[*] from \(.*\) [*]/$,\1,p' "$3")
     if [ -n "$source" ]; then
-        sed '1d; /^ *[.][.][.]$/d' "$3" >excerpt # ... stands for lines that are left out
-        lines "$1, an excerpt" excerpt "$root/$source"
+        sed '1d; /^ *[.][.][.]$/d' "$3" >"$3.excerpt" # ... stands for lines that are left out
+        lines "$1, an excerpt" "$3.excerpt" "$root/$source"
         return
     fi
     case $2 in
