@@ -315,30 +315,36 @@ static int verify_all(struct verify *verify)
     return work_check_patterns(work);
 }
 
-int command_verify(struct cli *cli)
+static int verify_selected(struct verify *verify, struct cli *cli)
 {
-    struct verify verify = { .for_budgets = json_array() };
-    struct work *work = &verify.work;
-    if (cli->verbose)
-        return verify_in_depth(cli);
+    struct work *work = &verify->work;
     if (check_arguments(cli) != EXIT_FINE ||
         work_begin(work, cli, BY_VERIFY, true, true) != EXIT_FINE)
         return EXIT_USAGE;
     int status = read_budgets(work);
     if (status == EXIT_FINE) {
         narrow_to_models(work);
-        note_rerun(&verify);
-        status = verify_all(&verify);
+        note_rerun(verify);
+        status = verify_all(verify);
     }
     if (status != EXIT_FINE) {
         work_give_up(work);
         return status;
     }
-    const bool judged = verify.n_judged > 0 || work->elsewhere;
-    if (cli->update_budgets && verify.n_failed == 0)
-        status = lower_budgets(&verify);
-    json_decref(verify.for_budgets);
+    const bool judged = verify->n_judged > 0 || work->elsewhere;
+    if (cli->update_budgets && verify->n_failed == 0)
+        status = lower_budgets(verify);
     if (work_end(work, true) != EXIT_FINE || status != EXIT_FINE)
         return EXIT_USAGE;
-    return verify.n_failed > 0 ? EXIT_CONFORMANCE : judged ? EXIT_FINE : EXIT_NOTHING;
+    return verify->n_failed > 0 ? EXIT_CONFORMANCE : judged ? EXIT_FINE : EXIT_NOTHING;
+}
+
+int command_verify(struct cli *cli)
+{
+    if (cli->verbose)
+        return verify_in_depth(cli);
+    struct verify verify = { .for_budgets = json_array() };
+    const int status = verify_selected(&verify, cli);
+    json_decref(verify.for_budgets);
+    return status;
 }
