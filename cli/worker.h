@@ -82,7 +82,8 @@ bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
 /* Sends a message and frees it. */
 void worker_tell(json_t *message);
 
-/* The others do nothing elsewhere. */
+/* Outside a worker the functions below do nothing. */
+
 /* Notes the step that begins. */
 void worker_step(size_t step);
 /* Notes a number for the parent. */

@@ -144,7 +144,7 @@ struct call_test {
     const struct implementation *implementation;
     const struct posenc_backend *backend;
     struct guard *guard;
-    struct call *base; /* made by the subject, in memory of its own */
+    struct call *base; /* made by the implementation under test, in memory of its own */
     uint64_t seed;
     unsigned kept; /* changes that are made, as bits */
 };
@@ -181,7 +181,7 @@ struct reply {
     int64_t n;
 };
 
-/* Asks a backend, by the subject's front-end unless there is an entry; NULL is the selected one. */
+/* Asks a backend, by its front-end unless there is an entry; NULL is the selected one. */
 struct reply reply_take(struct changed_call *c, const struct call_test *test,
                         const struct posenc_backend *backend, call_entry *entry,
                         bool with_error, bool with_values);

@@ -1,10 +1,12 @@
 /* Draws numbers for problems and for changed arguments. */
+#define _POSIX_C_SOURCE 200809L
 #include "draw.h"
 
 #include "conformance/problem/problem.h"
 
 #include <float.h>
 #include <math.h>
+#include <time.h>
 
 uint64_t draw_bits(struct draws *d) { return mix64(d->seed, d->next++); }
 
@@ -64,4 +66,11 @@ double draw_real(struct draws *d, double near)
     default:
         return sign * nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX);
     }
+}
+
+double draw_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }

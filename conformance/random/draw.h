@@ -23,4 +23,7 @@ double draw_fraction(struct draws *d);
 int64_t draw_whole(struct draws *d, int64_t near);
 double draw_real(struct draws *d, double near);
 
+/* Returns seconds of the monotonic clock, for limits of time. */
+double draw_clock(void);
+
 #endif

@@ -8,7 +8,6 @@
  *
  * The first failure is made as small as it can be and still fail in the same way.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "random.h"
 
 #include "calls.h"
@@ -18,7 +17,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 /* A problem with so many bytes is tried at one end of a page; calls are changed of small ones. */
 enum { LARGE_BYTES = 1 << 20, SMALL_BYTES = 1 << 17, SHRINK_SECONDS = 2 };
@@ -220,19 +218,12 @@ static void check_pairs(struct random *r)
     check_coverage(&r->tally, r->set);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void check_draws(struct random *r)
 {
     const uint64_t least = r->run->options->full ? FULL_DRAWS : QUICK_DRAWS;
-    const double until = now() + r->run->options->budget_s;
+    const double until = draw_clock() + r->run->options->budget_s;
     bool right = true;
-    for (uint64_t i = 0; right && (i < least || now() < until); i++) {
+    for (uint64_t i = 0; right && (i < least || draw_clock() < until); i++) {
         struct problem problem;
         right = problem_set_draw(r->set, i, &r->arena, &problem)
                     ? check_problem(r, &problem, i)
@@ -300,11 +291,12 @@ static bool check_calls_of(struct random *r, const struct problem *problem, uint
 static void check_calls(struct random *r)
 {
     const uint64_t least = r->run->options->full ? FULL_CALLS : QUICK_CALLS;
-    const double until = now() + r->run->options->budget_s;
+    const double until = draw_clock() + r->run->options->budget_s;
     size_t next = 0;
     random_check_rejected(&r->tally, r->set->ask.kernel);
     bool right = r->tally.result.status == CONF_PASS;
-    for (uint64_t i = 0; right && (i < least || now() < until); i += CALLS_OF_A_PROBLEM) {
+    for (uint64_t i = 0; right && (i < least || draw_clock() < until);
+         i += CALLS_OF_A_PROBLEM) {
         const struct problem *problem = &r->set->problems[next++ % r->set->n];
         if (problem_memory_estimate(problem) <= SMALL_BYTES)
             right = check_calls_of(r, problem, i);

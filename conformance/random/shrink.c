@@ -1,10 +1,8 @@
 /* Makes a problem that fails smaller: "try the default, then halve", until nothing helps. */
-#define _POSIX_C_SOURCE 200809L
 #include "problems.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* A limit of attempts, so that every machine that is not slow ends at the same problem. */
 enum { MOST_ATTEMPTS = 2000 };
@@ -18,17 +16,10 @@ struct shrinking {
     bool helped; /* since the last round of all fields began */
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Takes the other problem if it fails, too. */
 static bool attempt(struct shrinking *s, const struct problem *other)
 {
-    if (s->attempts++ >= MOST_ATTEMPTS || now() > s->until || !s->fails(s->user, other))
+    if (s->attempts++ >= MOST_ATTEMPTS || draw_clock() > s->until || !s->fails(s->user, other))
         return false;
     *s->problem = *other;
     s->helped = true;
@@ -98,9 +89,9 @@ static bool attempt_default(struct shrinking *s, const struct field *field)
 
 void problem_shrink(struct problem *problem, double seconds, problem_fails *fails, void *user)
 {
-    struct shrinking s = { problem, fails, user, now() + seconds, 0, true };
+    struct shrinking s = { problem, fails, user, draw_clock() + seconds, 0, true };
     struct field field;
-    while (s.helped && s.attempts < MOST_ATTEMPTS && now() < s.until) {
+    while (s.helped && s.attempts < MOST_ATTEMPTS && draw_clock() < s.until) {
         s.helped = false;
         for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
             if (field_is_blank(&field, s.problem) || attempt_default(&s, &field))
