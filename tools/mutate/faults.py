@@ -228,9 +228,14 @@ def main():
     parser.add_argument('--all', action='store_true')
     options = parser.parse_args()
     try:
-        faults = [fault for fault in parse(LIST) if not options.names or fault.name in options.names]
+        listed = parse(LIST)
     except Malformed as error:
         sys.exit(str(error))
+    missing = sorted(set(options.names) - {fault.name for fault in listed})
+    if missing:
+        parser.exit(2, f'faults.py: error: no fault of this name (got {", ".join(map(repr, missing))}). '
+                       'conformance/cases/faults.txt lists them.\n')
+    faults = [fault for fault in listed if not options.names or fault.name in options.names]
     build = Build(ROOT, options.build)
     with tempfile.TemporaryDirectory(dir=build.folder, prefix='faults-') as folder:
         return try_all(Faults(build, folder, options.jobs), faults, options)

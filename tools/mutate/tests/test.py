@@ -5,6 +5,7 @@ some, what an id depends on, samples, the list of equivalents, interrupted runs.
     test.py [--write]       --write: puts the mutants of now into tiny.txt
 """
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -202,6 +203,8 @@ def test_faults(tap, folder):
         except faults.Malformed as error:
             told = str(error)
         tap.is_so(f'faults.txt:{expected}' in told, f'a malformed fault: {expected}', told)
+    done = subprocess.run([sys.executable, faults.__file__, folder, 'nonsense'], stderr=subprocess.PIPE, text=True)
+    tap.is_so(done.returncode == 2 and "got 'nonsense'" in done.stderr, 'a fault that is not listed', done.stderr)
 
 
 def main():
