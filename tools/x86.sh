@@ -335,7 +335,7 @@ baseline_refused() {
 # function for its own set, and are asked for the sets that the CPU has.)
 baseline_objects() {
     right=0 wrong=0
-    find build/impl build/conformance build/reports build/cli build/posenc.p -name '*.o' 2>/dev/null |
+    find build/impl build/conformance build/reports build/cli build/posenc.p -name '*.o' ! -name 'explore-*' 2>/dev/null |
         grep -v '/\(lib\(backend\|primitives\)_\(avx\|autovec_v\)\|plugins/sleef_avx\|libplugin_\(contracts\|undeclared\)[.]\)' >build/objects
     leaked=$(xargs objdump -d --no-show-raw-insn <build/objects | newer_instructions)
     if [ -s build/objects ] && [ -z "$leaked" ]; then

@@ -109,7 +109,7 @@ static bool budget_matches(const struct budget *b, const char *kernel, const cha
 static enum kind parse_line(const char *line, struct budget *b, int at[COLUMNS + 1])
 {
     memset(at, 0, (COLUMNS + 1) * sizeof *at);
-    if (line[strspn(line, " \t\r")] == '\0' || line[0] == '#')
+    if (line[strspn(line, " \t\r\v\f")] == '\0' || line[0] == '#')
         return COMMENT;
     *b = (struct budget){ .limit = 0.0 };
     const int read =

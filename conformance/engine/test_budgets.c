@@ -81,6 +81,7 @@ static void check_refusals(void)
         const char *place, *text;
     } bad[] = {
         { "", "" },
+        { ": holds no budget", "\n \t\f\v\r\n" },
         { "", HEAD },
         { ":4:35: ", HEAD KEPT "rope_table libm exact 2^17 abs 0.5\n" },
         { ":3:1: rope_tables", HEAD "rope_tables libm exact 2^17 abs 0.5 nobody\n" },
