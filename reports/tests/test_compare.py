@@ -230,14 +230,26 @@ def test_a_failure_is_named_and_not_the_end(bench: Bench, failure: Json, who: st
 
 @pytest.mark.parametrize("failure", ["spin", "sleep"])
 def test_a_process_that_hangs_is_ended(bench: Bench, failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "SILENCE_S", 0.5)
-    bench.told(row(head=[{failure: True}]), row(TYPICAL))
+    hanging = Path("hanging")
+
+    class Clock:
+        """100 s pass at each look while the process hangs, and none before or after: load changes nothing."""
+
+        now_s = 0.0
+
+        def monotonic(self) -> float:
+            if hanging.exists() and Path("/proc", hanging.read_text() or "none").exists():
+                self.now_s += 100.0
+            return self.now_s
+
+    monkeypatch.setattr(process, "time", Clock())
+    bench.told(row(head=[{failure: str(hanging.resolve())}]), row(TYPICAL))
     program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"])
     rows = [Row(planned_of(told)) for told in (row(), row(TYPICAL))]
     builds = {"base": "0" * 64, "head": "1" + "0" * 63}
     Schedule(program, rows, builds, Settings(3600, processes=1)).run()
     assert rows[0].failure["failed"] == {"who": "head", "how": "crashed"} and rows[1].samples
-    assert rows[0].failure["reason"] == "head: printed nothing for 0.5 s"
+    assert rows[0].failure["reason"] == "head: printed nothing for 300 s"
 
 
 def planned_of(told: Json) -> Json:
