@@ -174,7 +174,7 @@ static bool check_lists(const struct problem *base, const struct problem *proble
 {
     struct field field;
     for (int i = 0; kernel_field(base->kernel, i, &field); i++)
-        if (field.list > LIST_STRIDES && field_length(&field, base) > 0 &&
+        if (field_is_array(&field) && field_length(&field, base) > 0 &&
             memcmp((const char *)base + field.offset, (const char *)problem + field.offset,
                    sizeof(void *)) == 0 &&
             field_length(&field, base) != field_length(&field, problem))
