@@ -3,7 +3,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "model.h"
-#include "conformance/problem/cost.h"
 #include "conformance/problem/notation.h"
 #include "base/text/text.h"
 

@@ -64,31 +64,31 @@ struct implementation implementation_of(const struct posenc_backend *backend)
     return implementation;
 }
 
+/* Places of the function of each kernel in an implementation and in a backend. */
+static const struct entry {
+    size_t in_implementation, in_backend;
+} entries[] = {
+#define POSENC_KERNEL(name, ...)                                                               \
+    { offsetof(struct implementation, name), offsetof(struct posenc_backend, name) },
+#include <posenc_kernels.def>
+};
+
+static void (*read_function(const void *functions, size_t offset))(void)
+{
+    void (*function)(void);
+    memcpy(&function, (const char *)functions + offset, sizeof function);
+    return function;
+}
+
 void (*implementation_entry(const struct implementation *implementation,
                             enum posenc_kernel kernel))(void)
 {
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))implementation->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return NULL;
+    return read_function(implementation, entries[kernel].in_implementation);
 }
 
 void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void)
 {
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))backend->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return NULL;
+    return read_function(backend, entries[kernel].in_backend);
 }
 
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,

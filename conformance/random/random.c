@@ -12,7 +12,7 @@
 
 #include "calls.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/cost.h"
+#include "conformance/problem/notation.h"
 #include "problems.h"
 
 #include <math.h>

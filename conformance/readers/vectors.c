@@ -1,6 +1,6 @@
 /* Parsing shared by all ways to load golden vectors: flags, cases, whole files. */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/cost.h"
+#include "conformance/problem/notation.h"
 #include "base/text/text.h"
 #include "vectors.h"
 

@@ -1,10 +1,12 @@
-/* Sizes as floating-point numbers, whose products cannot overflow; see cost.h. */
+/*
+ * Limits of problems: memory of this machine, sizes of a problem, messages; see notation.h. Sizes are
+ * floating-point numbers, whose products cannot overflow.
+ */
 #define _POSIX_C_SOURCE 200809L
-#include "cost.h"
-
+#include "notation.h"
 #include "signature.h"
-#include "base/text/text.h"
 #include "storage.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -66,20 +68,22 @@ static bool is_count(const struct field *field)
     return !field->tensor && has_word(counts, ' ', field->name, strlen(field->name));
 }
 
-/* Finds the first field whose magnitude exceeds its limit, with its value and that limit. */
-static bool find_excess(const struct problem *problem, struct field *field, int64_t *value,
-                        int64_t *most)
+/* Returns the limit of the magnitude of a whole number. */
+static int64_t most_of(const struct field *field)
+{
+    if (is_count(field))
+        return MOST_COUNT;
+    return strcmp(field->name, "batch_shift") == 0 ? MOST_SHIFT : MOST_OTHER;
+}
+
+/* Finds the first whole number beyond its limit. */
+static bool find_excess(const struct problem *problem, struct field *field, int64_t *value)
 {
     for (int i = 0; kernel_field(problem->kernel, i, field); i++) {
-        if (field->kind != FIELD_I64)
-            continue;
-        *most = is_count(field)                           ? MOST_COUNT
-                : strcmp(field->name, "batch_shift") == 0 ? MOST_SHIFT
-                                                          : MOST_OTHER;
-        const int64_t n = field_length(field, problem);
+        const int64_t n = field->kind == FIELD_I64 ? field_length(field, problem) : 0;
         for (int64_t k = 0; k < n; k++) {
             *value = (int64_t)field_get(field, problem, k);
-            if (*value > *most || *value < -*most)
+            if (*value > most_of(field) || *value < -most_of(field))
                 return true;
         }
     }
@@ -123,62 +127,77 @@ static double count_allocated(const struct problem *p, const struct tensor_row *
     return fmin(fmax(span, used), gaps * used);
 }
 
-/* Returns the elements of all outputs, or the bytes of all tensors. */
-static double sum_sizes(const struct problem *problem, bool outputs)
+/* Returns the bytes of an element. Positions may have 8. */
+static double element_bytes(const struct problem *p, const struct tensor_row *row)
+{
+    if (row->form == FORM_POSITIONS)
+        return 8.0;
+    return row->form == FORM_TENSOR ? (double)storage_size(tensor_dtype(p, row)) : 4.0;
+}
+
+/* Bytes of all tensors, and values of all outputs. */
+struct sizes {
+    double bytes, values;
+};
+
+static struct sizes measure(const struct problem *problem)
 {
     struct problem p = *problem;
-    double n = 0.0;
+    struct sizes sizes = { 0.0, 0.0 };
     problem_settle(&p);
     for (EACH_TENSOR(row, signature_of(p.kernel))) {
-        const double all = !tensor_present(&p, row) ? 0.0
-                           : outputs                ? count_elements(&p, row)
-                                                    : count_allocated(&p, row);
-        if (outputs && row->role == ROLE_OUTPUT)
-            n += all;
-        else if (!outputs && (row->role != ROLE_X || !p.in_place))
-            n += all * (row->form == FORM_POSITIONS ? 8.0
-                        : row->form == FORM_TENSOR ? (double)storage_size(tensor_dtype(&p, row))
-                                                   : 4.0);
+        if (!tensor_present(&p, row))
+            continue;
+        if (row->role == ROLE_OUTPUT)
+            sizes.values += count_elements(&p, row);
+        if (row->role != ROLE_X || !p.in_place)
+            sizes.bytes += count_allocated(&p, row) * element_bytes(&p, row);
     }
-    return n;
+    return sizes;
 }
 
 double problem_memory_estimate(const struct problem *problem)
 {
     struct field field;
-    int64_t value, most;
-    return find_excess(problem, &field, &value, &most) ? HUGE_VAL : sum_sizes(problem, false);
+    int64_t value;
+    return find_excess(problem, &field, &value) ? HUGE_VAL : measure(problem).bytes;
 }
 
 /* ---- Rejections ---- */
 
-/* Returns the largest count, as a typing error most likely made it too large. */
-static struct field largest_count(const struct problem *problem)
+static bool sizes_within(const struct problem *problem, const struct problem_limits *limits)
 {
-    struct field field, largest = { .name = "" };
-    int64_t most = 0;
-    for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
-        if (field.kind != FIELD_I64 || field.list != LIST_NONE || !is_count(&field))
-            continue;
-        const int64_t value = (int64_t)field_get(&field, problem, 0);
-        if (value > most) {
-            most = value;
-            largest = field;
-        }
-    }
-    return largest;
+    const struct sizes sizes = measure(problem);
+    return sizes.bytes <= limits->bytes &&
+           (limits->values <= 0.0 || sizes.values <= limits->values);
 }
 
-/* Returns the largest value of a count that keeps the sum within the limit; 0 if none does. */
-static int64_t most_within(const struct problem *problem, const struct field *field,
-                           bool outputs, double limit)
+/* Finds the largest count, as a typing error most likely made it too large. */
+static bool find_largest_count(const struct problem *problem, struct field *largest)
 {
-    struct problem p = *problem;
-    int64_t least = 0, most = (int64_t)field_get(field, problem, 0);
+    struct field field;
+    int64_t most = 0;
+    for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
+        const bool counts =
+            field.kind == FIELD_I64 && field.list == LIST_NONE && is_count(&field);
+        const int64_t value = counts ? (int64_t)field_get(&field, problem, 0) : 0;
+        if (value > most) {
+            most = value;
+            *largest = field;
+        }
+    }
+    return most > 0;
+}
+
+/* Returns the largest value of a count for which the limits hold, by bisection; 0: none. */
+static int64_t most_within(struct problem p, const struct field *count,
+                           const struct problem_limits *limits)
+{
+    int64_t least = 0, most = (int64_t)field_get(count, &p, 0);
     while (most - least > 1) {
         const int64_t middle = least + (most - least) / 2;
-        field_set(field, &p, (uint64_t)middle);
-        if (sum_sizes(&p, outputs) <= limit)
+        field_set(count, &p, (uint64_t)middle);
+        if (sizes_within(&p, limits))
             least = middle;
         else
             most = middle;
@@ -186,41 +205,37 @@ static int64_t most_within(const struct problem *problem, const struct field *fi
     return least;
 }
 
-static bool write_rejection(const struct problem *problem, bool outputs, double is,
-                            double limit, const char *what, const char *whom,
-                            char error[NOTATION_ERROR])
+static bool reject_sizes(const struct problem *problem, const struct problem_limits *limits,
+                         char error[NOTATION_ERROR])
 {
-    const struct field field = largest_count(problem);
+    const struct sizes sizes = measure(problem);
+    struct field count = { .name = "sizes" };
+    const bool counted = find_largest_count(problem, &count);
+    const int64_t value = counted ? (int64_t)field_get(&count, problem, 0) : 0;
+    const int64_t most = counted ? most_within(*problem, &count, limits) : 0;
+    const bool memory = sizes.bytes > limits->bytes;
     char accepted[96] = "";
-    const int64_t most = *field.name ? most_within(problem, &field, outputs, limit) : 0;
     if (most > 0)
-        snprintf(accepted, sizeof accepted, ": expected %s of at most %" PRId64, field.name,
+        snprintf(accepted, sizeof accepted, ": expected %s of at most %" PRId64, count.name,
                  most);
-    return write_error(error,
-                       "%s=%" PRId64 ": the call has %.4g %s; at most %.4g, %s, are possible%s",
-                       *field.name ? field.name : "sizes",
-                       *field.name ? (int64_t)field_get(&field, problem, 0) : 0, is, what,
-                       limit, whom, accepted);
+    return write_error(
+        error, "%s=%" PRId64 ": the call has %.4g %s; at most %.4g, %s, are possible%s",
+        count.name, value, memory ? sizes.bytes : sizes.values, memory ? "bytes" : "values",
+        memory ? limits->bytes : limits->values,
+        memory ? limits->whom : "as each is held against the reference", accepted);
 }
 
 bool problem_within(const struct problem *problem, const struct problem_limits *limits,
                     char error[NOTATION_ERROR])
 {
     struct field field;
-    int64_t value, most;
-    if (find_excess(problem, &field, &value, &most)) {
+    int64_t value;
+    if (find_excess(problem, &field, &value)) {
         char name[FIELD_TEXT];
         field_name(&field, name);
         return write_error(error,
                            "%s=%" PRId64 ": expected at most %" PRId64 " on either side of 0",
-                           name, value, most);
+                           name, value, most_of(&field));
     }
-    const double bytes = sum_sizes(problem, false), values = sum_sizes(problem, true);
-    if (bytes > limits->bytes)
-        return write_rejection(problem, false, bytes, limits->bytes, "bytes", limits->whom,
-                               error);
-    if (limits->values > 0.0 && values > limits->values)
-        return write_rejection(problem, true, values, limits->values, "values",
-                               "as each is held against the reference", error);
-    return true;
+    return sizes_within(problem, limits) || reject_sizes(problem, limits, error);
 }
