@@ -117,7 +117,7 @@ fi
 rm -f work/*
 
 case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
-succeeds "$case_id in depth" '^Parameters' verify -v --case "$case_id"
+succeeds "$case_id in depth" '^Problem$' verify -v --case "$case_id"
 succeeds 'in depth every backend is shown' 'scalar .*pass' verify -v --case "$case_id"
 
 run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table --problem 'sinusoidal dim=4'
