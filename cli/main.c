@@ -84,14 +84,14 @@ static const struct command commands[] = {
       "  posenc table --problem 't5_bias heads=1 queries=1 keys=9 query_offset=4\n"
       "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n",
       table_formats, BY_ALL },
-    { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|check DIR",
+    { "vectors", FOR_VECTORS, command_vectors, "info|export DIR",
       "Exports golden vectors for other programs",
-      "info counts cases and values by group and explains the flags. export writes manifests\n"
-      "(JSON) and tensors (safetensors) into a folder. check finds files in one that were\n"
-      "altered, with exit code 1.\n"
+      "info counts cases and values by group and explains the flags. export writes a new\n"
+      "folder: cases.jsonl has the parameters of each case and names its tensors, which are\n"
+      "files in safetensors format. `sha256sum -c vectors/SHA256SUMS` checks them there.\n"
       "Examples\n"
-      "  posenc vectors export golden\n"
-      "  posenc vectors check golden\n",
+      "  posenc vectors info\n"
+      "  posenc vectors export golden\n",
       NULL, 0 },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -78,8 +78,7 @@ void work_end_if_interrupted(struct work *work);
 void work_give_up(struct work *work);
 int work_refuse_memory(const struct work *work);
 
-/* Prints, for posenc verify -v, the parameters of one case or problem, each backend's numbers beside
- * the reference, and the verdicts. Returns EXIT_FINE, EXIT_CONFORMANCE if a verdict is a failure, or
+/* Prints, for posenc verify -v, one case or problem, each backend's numbers beside the oracle's, and the verdicts. Returns EXIT_FINE, EXIT_CONFORMANCE if a verdict is a failure, or
  * EXIT_USAGE after a message. */
 int verify_in_depth(struct cli *cli);
 

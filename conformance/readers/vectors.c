@@ -15,22 +15,6 @@ void vectors_free(struct vectors *vectors)
     *vectors = (struct vectors){ .n = 0 };
 }
 
-size_t vectors_group_end(const struct vectors *vectors, size_t first)
-{
-    size_t end = first;
-    while (end < vectors->n &&
-           strcmp(vectors->cases[end].group, vectors->cases[first].group) == 0)
-        end++;
-    return end;
-}
-
-bool vectors_same_output(const struct vector_case *a, const struct vector_case *b, int o)
-{
-    const size_t n = (size_t)(a->rows[o] * a->width[o]);
-    return a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
-           memcmp(a->want[o], b->want[o], n * sizeof *a->want[o]) == 0;
-}
-
 #define PLAIN_TEXT "expected plain text: UTF-8 without control characters and hidden ones"
 
 /* ---- Flags ---- */
