@@ -49,9 +49,10 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, update_budgets, force, help, version, json, rows_alone, probe;
+    bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
+        probe;
     bool tune, verbose, quiet, instructions;
-    const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *pairs, *tuning;
+    const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
     const char *positions, *grid;
     int64_t jobs, threads, seed, parent;
     double budget, limit;

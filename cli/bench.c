@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
-#include "base/machine/quality.h"
+#include "base/machine/env.h"
 #include "base/text/text.h"
 #include "bench/emulation.h"
 #include "emit.h"

@@ -58,7 +58,7 @@ struct conf_options {
     bool no_accuracy;      /* omit that suite: its scans take too long in an emulator */
     const char *suite;     /* only this suite; NULL: all */
     uint64_t seed;         /* of random problems */
-    double budget_s;       /* least seconds of random problems, by kernel and backend */
+    double random_s;       /* least seconds of random problems, by kernel and backend */
     const char *case_glob; /* fnmatch pattern of case ids; NULL: all */
     const char *except[MOST_EXCEPT];   /* globs of ids that an emulator gets wrong */
     bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
@@ -77,17 +77,5 @@ struct conf_options {
 bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel);
 /* Writes a problem as a line, or "" if it is too long. */
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
-
-/* Registers further backends whose families may have error limits. The array is not copied. */
-void budgets_know(const struct posenc_backend *const *backends, size_t n);
-
-/* Replaces the error limits by those of a file, or by the built-in ones if path is NULL. Returns 0,
- * or -1 and a message in error (512 bytes). */
-int budgets_read(const char *path, char *error);
-
-/* Lowers the limits of a file to the largest errors of these results, rounded up to three digits,
- * and updates their worst cases; never raises a limit. Order and comments stay, and the file is
- * replaced atomically. Returns the number of lowered limits, or -1 and a message (512 bytes). */
-int budgets_update(const char *path, const struct conf_result *results, size_t n, char *error);
 
 #endif

@@ -26,16 +26,6 @@ bool suite_selected(struct suite_run *run, const char *id);
 /* Counts and forwards a result, after setting its backend. */
 void suite_report(struct suite_run *run, struct conf_result *result);
 
-/* An error limit of the accuracy suite: a row of budgets.txt. */
-struct budget {
-    char kernel[32], family[32], profile[16], range[16], metric[12];
-    double limit;
-    char worst_at[96];
-};
-/* Returns NULL if there is no such row. */
-const struct budget *budget_find(const char *kernel, const char *family, const char *profile,
-                                 const char *range);
-
 /* A suite, or a part of one. It runs for each selected kernel that the backend provides. */
 struct suite {
     const char *name;

@@ -174,6 +174,25 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
     return clean ? call : NULL;
 }
 
+bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
+                       const struct problem *p, struct call *call, bool *has_memory)
+{
+    const struct memory memory = guard_memory(guard, mode);
+    const enum posenc_status made = call_create_by(t->run->implementation, call, p, &memory);
+    t->problem = p;
+    if (has_memory)
+        *has_memory = made != POSENC_ERR_MEMORY;
+    if (has_memory && !*has_memory)
+        return false;
+    if (!require_status(t, "the call was not made", made, &call->error))
+        return false;
+    const struct guarded g = guarded_run(call, t->run->backend, guard);
+    const bool clean = require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason);
+    if (!clean)
+        call_destroy(call);
+    return clean;
+}
+
 void tally_forget(struct tally *t)
 {
     t->problem = NULL;

@@ -52,6 +52,13 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
 struct call *tally_call(struct tally *t, const struct implementation *implementation,
                         const struct problem *p);
 void tally_forget(struct tally *t);
+
+/* Makes a call in guarded memory and runs it. Returns true if it ran without fault and wrote nothing
+ * around its outputs; the caller then destroys it. Anything else fails the tally, except a lack of
+ * memory if *has_memory can say so. */
+bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
+                       const struct problem *p, struct call *call, bool *has_memory);
+
 bool require_same_outputs(struct tally *t, const struct call *got, const struct call *want,
                           const char *what);
 

@@ -62,16 +62,9 @@ static void check_guarded(struct tally *t, const struct problem *p, enum guard_m
                           struct guard *guard, const struct call *want)
 {
     struct call call;
-    t->problem = p;
-    const struct memory memory = guard_memory(guard, mode);
-    const enum posenc_status made = call_create_by(t->run->implementation, &call, p, &memory);
-    char text[sizeof t->result.reason];
-    posenc_error_text(&call.error, text, sizeof text);
-    if (!require(t, made == POSENC_OK, "the call was not made: %s", text))
+    if (!tally_run_guarded(t, guard, mode, p, &call, NULL))
         return;
-    struct guarded g = guarded_run(&call, t->run->backend, guard);
-    if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason))
-        require_same_outputs(t, &call, want, "the same values elsewhere");
+    require_same_outputs(t, &call, want, "the same values elsewhere");
     call_destroy(&call);
 }
 

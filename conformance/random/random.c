@@ -2,7 +2,7 @@
  * The suite of random tests.  It runs a kernel in guarded memory, flush to either end by turns:
  *
  *   pairs   a set of problems in which classes of values meet, each judged by the oracle
- *   draws   other problems: a few, or as many as options->budget_s has time for
+ *   draws   other problems: a few, or as many as options->random_s has time for
  *   calls   calls of the set's problems with changed arguments, judged by the rules of posenc.h, and
  *           what cases/refused.txt lists
  *
@@ -221,7 +221,7 @@ static void check_pairs(struct random *r)
 static void check_draws(struct random *r)
 {
     const uint64_t least = r->run->options->full ? FULL_DRAWS : QUICK_DRAWS;
-    const double until = draw_clock() + r->run->options->budget_s;
+    const double until = draw_clock() + r->run->options->random_s;
     bool right = true;
     for (uint64_t i = 0; right && (i < least || draw_clock() < until); i++) {
         struct problem problem;
@@ -291,7 +291,7 @@ static bool check_calls_of(struct random *r, const struct problem *problem, uint
 static void check_calls(struct random *r)
 {
     const uint64_t least = r->run->options->full ? FULL_CALLS : QUICK_CALLS;
-    const double until = draw_clock() + r->run->options->budget_s;
+    const double until = draw_clock() + r->run->options->random_s;
     size_t next = 0;
     random_check_rejected(&r->tally, r->set->ask.kernel);
     bool right = r->tally.result.status == CONF_PASS;

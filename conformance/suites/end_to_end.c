@@ -6,8 +6,8 @@
  * ulp(m) > 2^-24 m, each product moves by at most 2 L in units of ulp(m), m the larger product.
  * So the pair_ulp is at most that of the rotation alone (1.5 with one product fused, 2 without)
  * plus 4 L.  Where a family's tables are held to 1 ulp they are correctly rounded but for one
- * value in ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's budget is absolute have
- * no such limit and are left out.
+ * value in ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's error limit is absolute
+ * have no such limit and are left out.
  *
  * Once with plain frequencies, once with a quarter of the pairs turning (proportional scaling):
  * the pairs are then still (i, i + d/2) over the whole head, not those of a leading slice.
@@ -63,8 +63,9 @@ static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool sh
 {
     struct tally t;
     struct comparison c;
-    const struct budget *budget = table_budget("rope_table", run->backend, "exact", range);
-    if (!budget || strcmp(budget->metric, "ulp") != 0 ||
+    const struct error_limit *limit =
+        error_limits_find(POSENC_KERNEL_rope_table, run->backend, "exact", range);
+    if (!limit || limit->is_absolute ||
         !posenc_provides(run->backend, POSENC_KERNEL_rope_table) ||
         !tally_begin(&t, run, kernel, POSENC_F32, "accuracy", "exact", "end-to-end-%s%s",
                      share ? "share-" : "", range_id[range]))
@@ -80,8 +81,8 @@ static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool sh
                       *rotation = tables ? tally_run(&t, &p, edit_tables, tables) : NULL;
     compare_begin(&c, &t);
     if (rotation) {
-        compare_next(&c, rotation, run->backend, -1);
-        c.limit += 4.0 * (budget->limit <= 1.0 ? 0.5 : budget->limit);
+        compare_next(&c, rotation, run->backend, RANGE_FARTHEST);
+        c.limit += 4.0 * (limit->limit <= 1.0 ? 0.5 : limit->limit);
         compare_rotation(&c, rotation, &table);
     }
     compare_end(&c);

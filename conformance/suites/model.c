@@ -21,7 +21,7 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     side_effects_sweep(run, p); /* before any other call */
     if (tally_begin_problem(&t, run, p, "accuracy", "problem")) {
         compare_begin(&c, &t);
-        compare_problem(&c, p, -1);
+        compare_problem(&c, p, RANGE_FARTHEST);
         compare_end(&c);
         tally_end(&t);
     }
@@ -42,7 +42,7 @@ static void check_shape(struct suite_run *run, const struct problem *p, size_t i
                                        : p->dim))
         return;
     compare_begin(&c, &t);
-    compare_problem(&c, p, -1);
+    compare_problem(&c, p, RANGE_FARTHEST);
     compare_end(&c);
     tally_end(&t);
 }

@@ -15,8 +15,6 @@
 #include "conformance/properties/properties.h"
 #include "conformance/problem/cases.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct property *const files[] = {
@@ -77,32 +75,18 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
     tally_end(&t);
 }
 
-/* A line that no property has would never be checked: it is a mistake of whoever built this program,
- * which ends here, told. */
-static void require_known(void)
+static bool is_known_line(const struct problem_line *line)
 {
-    for (EACH_CASE(line, CASES_PROPERTIES)) {
-        bool found = false;
-        for (size_t f = 0; f < sizeof files / sizeof *files; f++)
-            for (const struct property *property = files[f]; property->name; property++)
-                found = found || is_of(line, property);
-        if (found && (!*line->flags || strcmp(line->flags, "full") == 0))
-            continue;
-        fprintf(stderr,
-                "properties.txt:%d: %s | %s: expected the name of a property's problems, and "
-                "full or "
-                "no flag\n",
-                line->number, line->name, line->flags);
-        abort();
-    }
+    bool known = false;
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++)
+        for (const struct property *property = files[f]; property->name; property++)
+            known = known || is_of(line, property);
+    return known;
 }
 
 void suite_properties(struct suite_run *run, enum posenc_kernel kernel)
 {
-    static bool known;
-    if (!known)
-        require_known();
-    known = true;
+    require_known_lines(CASES_PROPERTIES, "properties.txt", is_known_line);
     for (size_t f = 0; f < sizeof files / sizeof *files; f++)
         for (const struct property *property = files[f]; property->name; property++)
             check_property(run, kernel, property);

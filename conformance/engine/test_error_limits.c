@@ -4,13 +4,13 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/tap/tap.h"
-#include "suite.h"
+#include "error_limits.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char path[] = "/tmp/posenc-budgets-XXXXXX";
+static char path[] = "/tmp/posenc-error-limits-XXXXXX";
 
 #define HEAD "# A comment.\n\n"
 #define KEPT "rope_table     libm     exact   2^17  abs    0.5      nobody\n"
@@ -59,18 +59,18 @@ static void check_lowering(void)
     results[3].metric = "ulp";
     results[4].range = "2^20";
     write_file(ROWS("0.25    ", "somebody"));
-    require(budgets_update(path, results, 5, error) == 1 &&
+    require(error_limits_lower(path, results, 5, error) == 1 &&
                 file_is(ROWS("0.124   ", "position 7")),
             "the largest error of the row's own passing results, rounded up");
-    require(budgets_update(path, results, 5, error) == 0 &&
+    require(error_limits_lower(path, results, 5, error) == 0 &&
                 file_is(ROWS("0.124   ", "position 7")),
             "a second time nothing changes");
     results[1].max = 0.2;
-    require(budgets_update(path, results, 5, error) == 0 &&
+    require(error_limits_lower(path, results, 5, error) == 0 &&
                 file_is(ROWS("0.124   ", "position 7")),
             "a limit is never raised");
     results[0].max = results[1].max = 0.0;
-    require(budgets_update(path, results, 5, error) == 0 &&
+    require(error_limits_lower(path, results, 5, error) == 0 &&
                 file_is(ROWS("0.124   ", "position 7")),
             "nor is it lowered to zero");
 }
@@ -81,20 +81,20 @@ static void check_refusals(void)
         const char *place, *text;
     } bad[] = {
         { "", "" },
-        { ": holds no budget", "\n \t\f\v\r\n" },
+        { ": holds no error limit", "\n \t\f\v\r\n" },
         { "", HEAD },
         { ":4:35: ", HEAD KEPT "rope_table libm exact 2^17 abs 0.5\n" },
-        { ":3:1: rope_tables", HEAD "rope_tables libm exact 2^17 abs 0.5 nobody\n" },
-        { ":3:28: rel", HEAD "rope_table libm exact 2^17 rel 0.5 nobody\n" },
+        { ":3:1: 'rope_tables'", HEAD "rope_tables libm exact 2^17 abs 0.5 nobody\n" },
+        { ":3:28: 'rel'", HEAD "rope_table libm exact 2^17 rel 0.5 nobody\n" },
         { ":3:32: ", HEAD "rope_table libm exact 2^17 abs -1 nobody\n" },
         { ":3:32: ", HEAD "rope_table libm exact 2^17 abs inf nobody\n" },
         { ":3:32: ", HEAD "rope_table libm exact 2^17 abs much nobody\n" },
-        { ":3:1: rope_half", HEAD "rope_half libm exact 2^17 abs 0.5 nobody\n" },
-        { ":3:12: lib", HEAD "rope_table lib exact 2^17 abs 0.5 nobody\n" },
-        { ":3:17: exactly", HEAD "rope_table libm exactly 2^17 abs 0.5 nobody\n" },
-        { ":3:23: 2^18", HEAD "rope_table libm exact 2^18 abs 0.5 nobody\n" },
+        { ":3:1: 'rope_half'", HEAD "rope_half libm exact 2^17 abs 0.5 nobody\n" },
+        { ":3:12: 'lib'", HEAD "rope_table lib exact 2^17 abs 0.5 nobody\n" },
+        { ":3:17: 'exactly'", HEAD "rope_table libm exactly 2^17 abs 0.5 nobody\n" },
+        { ":3:23: '2^18'", HEAD "rope_table libm exact 2^18 abs 0.5 nobody\n" },
         { ":3:36: ", HEAD "rope_table libm exact 2^17 abs 0.5 no\033[31mbody\n" },
-        { ":4:1: rope_table", HEAD KEPT "rope_table libm exact 2^17 ulp 0.5 nobody\n" },
+        { ":4:1: 'rope_table'", HEAD KEPT "rope_table libm exact 2^17 ulp 0.5 nobody\n" },
     };
     char error[512], place[64];
     const struct conf_result result = measured(1e-9);
@@ -102,13 +102,14 @@ static void check_refusals(void)
         write_file(bad[i].text);
         *error = '\0';
         snprintf(place, sizeof place, "%s%s", path, bad[i].place);
-        require(budgets_update(path, &result, 1, error) == -1 && strstr(error, place) &&
+        require(error_limits_lower(path, &result, 1, error) == -1 && strstr(error, place) &&
                     file_is(bad[i].text),
                 "a wrong row is rejected with its line and column, and the file stays");
     }
-    const struct budget *kept = budget_find("rope_table", "libm", "exact", "2^17");
+    const struct error_limit *kept =
+        error_limits_find(POSENC_KERNEL_rope_table, posenc_backend_find("libm"), "exact", 1);
     require(kept && kept->limit >= 0.5 && kept->limit <= 0.5, "the table is the last good one");
-    require(budgets_read("/nowhere/budgets", error) == -1 && strstr(error, "/nowhere/budgets"),
+    require(!error_limits_read("/nowhere/limits", error) && strstr(error, "/nowhere/limits"),
             "a file that is not there");
 }
 

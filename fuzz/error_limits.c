@@ -1,8 +1,8 @@
 /*
- * A file of budgets.
+ * Gives the reader of error limits a file of random bytes.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/engine/engine.h"
+#include "conformance/engine/error_limits.h"
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char path[] = "/tmp/posenc-fuzz-XXXXXX", error[512];
+    char path[] = "/tmp/posenc-fuzz-XXXXXX", message[ERROR_LIMITS_MESSAGE];
     const int descriptor = mkstemp(path);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
     if (!file)
         abort();
     fwrite(data, 1, size, file);
     fclose(file);
-    budgets_read(path, error);
+    error_limits_read(path, message);
     unlink(path);
     return 0;
 }
