@@ -63,13 +63,13 @@ static size_t load(void *user, size_t first)
     const bool exports = found != NULL;
     if (found && !plugin_check(found, error))
         found = NULL;
-    worker_tell(
+    worker_send(
         found ? json_pack("{s:o}", "facts", facts_of(found))
               : json_pack("{s:o,s:b}", "error", record_string(error), "exports", exports));
     worker_doing(true, "in lanes()");
     if (found && found->lanes && !posenc_backend_obstacle(found)) {
         const int lanes[2] = { found->lanes(), found->lanes() };
-        worker_tell(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
+        worker_send(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
     }
     worker_doing(false, "while it was unloaded");
     return first + 1;

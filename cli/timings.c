@@ -46,7 +46,7 @@ static size_t index_of(const struct timings *timings, const struct posenc_backen
 static void send_result(void *user, const struct bench_result *result)
 {
     const struct run *run = user;
-    worker_tell(json_pack("{s:I,s:I,s:i,s:o}", "case",
+    worker_send(json_pack("{s:I,s:I,s:i,s:o}", "case",
                           (json_int_t)(result->bench_case - run->timings->cases), "backend",
                           (json_int_t)index_of(run->timings, result->backend), "outcome",
                           (int)result->outcome, "record", emit_bench(result)));
@@ -101,7 +101,7 @@ static size_t time_cases(void *user, size_t first)
     options.unfit = why_unfit;
     if (bench_run(timings->cases + first, timings->n_cases - first, timings->backends,
                   timings->n_backends, &options, send_result, run, error) != 0)
-        worker_tell(json_pack("{s:s}", "error", error));
+        worker_send(json_pack("{s:s}", "error", error));
     return timings->n_cases;
 }
 

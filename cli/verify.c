@@ -269,8 +269,12 @@ static void run_checks(struct verify *verify, const struct conf_options *options
 {
     struct work *work = &verify->work;
     const int64_t jobs = work->cli->jobs;
-    const struct checks checks = { .backends = work->selected.backends,
-                                   .n_backends = work->selected.n,
+    struct checks_subject subjects[BACKENDS_MAX];
+    for (size_t i = 0; i < work->selected.n; i++)
+        subjects[i] =
+            (struct checks_subject){ implementation_of(work->selected.backends[i]), NULL };
+    const struct checks checks = { .subjects = subjects,
+                                   .n_subjects = work->selected.n,
                                    .options = options,
                                    .rerun = verify->rerun,
                                    .at_once = jobs != INT64_MIN ? (size_t)jobs : 0,

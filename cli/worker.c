@@ -40,7 +40,7 @@ static size_t n_reading;
 
 /* ---- In the worker ---- */
 
-void worker_tell(json_t *message)
+void worker_send(json_t *message)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     if (!text)
@@ -154,7 +154,7 @@ void worker_exit(int code)
 {
     if (!own)
         exit(code);
-    worker_tell(json_pack("{s:i}", "code", code));
+    worker_send(json_pack("{s:i}", "code", code));
     finish(1);
 }
 

@@ -80,7 +80,7 @@ bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
 /* ---- For the code that a worker runs ---- */
 
 /* Sends a message and frees it. */
-void worker_tell(json_t *message);
+void worker_send(json_t *message);
 
 /* Outside a worker the functions below do nothing. */
 

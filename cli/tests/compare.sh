@@ -58,13 +58,13 @@ same 'mended: the same, all better' "$status $(changes stdout)" '0 many bits fal
 # shellcheck disable=SC2086
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_COUNTED" --problem "$small" $short -o same.jsonl
 same 'the same results: no change, and what was compared is said' \
-    "$(changes work/same.jsonl)$(grep '"t":"agreement"' work/same.jsonl | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0,')" 1
+    "$(changes work/same.jsonl)$(grep '"t":"agreement"' work/same.jsonl | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0')" 1
 same 'and in words' "$(tr -d '\n' <stdout | grep -c 'Results of [0-9 ]* cases, and [0-9 ]* values of [0-9 ]* *problems: 0 worse, 0 better, 0 otherwise changed\.')" 1
 rm -f work/same.jsonl
 # shellcheck disable=SC2086
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_CRASH" --problem "$small" $short --out jsonl
 same 'a head that ends the process is a change, too' \
-    "$status $(grep '"t":"change"' stdout | grep -c '"what":"status","worse":true,"base":{"status":"pass"},"head":{"status":"crash","reason":"the process ended by signal 6')" '1 1'
+    "$status $(grep '"t":"change"' stdout | grep -c '"what":"status","worse":true,"base":{"status":"pass"},"head":{"status":"crash"},"reason":"the process ended by signal 6')" '1 1'
 
 # Code that is the same has one verdict whatever the clock says; where it is not, its instructions are counted.
 run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" $short --out jsonl

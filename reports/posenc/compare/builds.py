@@ -7,6 +7,7 @@ from typing import Dict, List, Sequence
 from ..command import CommandError
 from ..convert import Record
 from ..runs import number
+from .files import compare_builds
 from .process import Interrupted, Program, interruptible
 from .same_code import Unknown, code_of
 from .schedule import Progress, Row, Schedule, Settings
@@ -35,14 +36,17 @@ class Comparison:
             self.interrupted = signalled.args[0]
 
     def _results(self) -> None:
-        """Runs the process that compares results exactly, and lists the rows."""
+        """Runs the process that checks both builds, compares their results, and lists the rows."""
         progress = Progress(" results compared")
+        checks: Dict[str, List[Record]] = {"base": [], "head": []}
 
         def take(record: Record) -> None:
             if record["t"] == "header":
                 self.header = record
             elif record["t"] == "planned":
                 self.rows.append(Row(record, self.settings.threshold))
+            elif record["t"] == "check":
+                checks[record["build"]].append(record)
             elif record["t"] not in ("footer", "running"):
                 self.told.append(record)
                 if record["t"] == "agreement":
@@ -53,6 +57,7 @@ class Comparison:
         if ended.how:
             words = ended.message or f"the results could not be compared: {ended.how}"
             raise CommandError(words, ended.status if ended.message and ended.status > 0 else 2)
+        self.told += compare_builds(checks["base"], checks["head"])
 
     def _code(self) -> None:
         """Finds out which rows have the same machine code in both builds."""

@@ -49,7 +49,7 @@ class _Found:
     ) -> None:  # fmt: skip
         """Adds a result that got worse (true), better (false) or is otherwise changed (null)."""
         names = {name: row.get(name, "") for name in NAMES}
-        change = {"suite": row["suite"], "what": what, "base": base, "head": head, **more, "worse": worse}
+        change = {"suite": row["suite"], "what": what, "worse": worse, "base": base, "head": head, **more}
         self.records.append({"t": "change", **names, **change})
 
 
@@ -80,18 +80,28 @@ def _compare_machines(out: _Found, base: Machine, head: Machine) -> None:
                                       new and f"{len(new)}, not the same"))  # fmt: skip
     vectors = out.agree("golden vectors", *(member(side.header, "vectors.sha256") for side in (base, head)))
     # What is missing in head was lost if the same was asked for, and both runs ended.
-    _compare_checks(out, base, head, vectors, lost=whole and _asked(base.header) == _asked(head.header))
+    lost = whole and _asked(base.header) == _asked(head.header)
+    _compare_checks(out, base.of("check"), head.of("check"), vectors, lost)
     _compare_timings(out, base, head, all(same_machine))
 
 
 # ---- checks ----
 
 
-def _compare_checks(out: _Found, base: Machine, head: Machine, vectors: bool, lost: bool) -> None:
-    bases, heads = (
-        {(check["case"], check["backend"], check["suite"]): check for check in side.of("check")}
-        for side in (base, head)
-    )
+def compare_builds(base: List[Record], head: List[Record]) -> List[Record]:
+    """Returns the changes between the checks of two builds, which one process has made."""
+    out = _Found()
+    _compare_checks(out, base, head, vectors=True, lost=False)
+    return out.records
+
+
+def _key(check: Record) -> Tuple[str, str, str]:
+    """Returns what two checks of a case share. The end of a process belongs to no suite."""
+    return check["case"], check["backend"], "" if check["case"].endswith("/ended") else check["suite"]
+
+
+def _compare_checks(out: _Found, base: List[Record], head: List[Record], vectors: bool, lost: bool) -> None:
+    bases, heads = ({_key(check): check for check in side} for side in (base, head))
     for key in sorted({*bases, *heads}):
         old, new = bases.get(key), heads.get(key)
         if not vectors and key[2] == "vectors":
@@ -99,9 +109,11 @@ def _compare_checks(out: _Found, base: Machine, head: Machine, vectors: bool, lo
         if old and new:
             out.compare["results"] += 1
             _compare_status(out, new, old["status"], new["status"])
+            if old["status"] != new["status"]:
+                continue  # the status says why errors and bits differ
             _compare_error(out, old, new)
             bits = [old.get("digest"), new.get("digest")]
-            if all(bits) and bits[0] != bits[1] and old["status"] == new["status"]:  # else the status says why
+            if all(bits) and bits[0] != bits[1]:
                 out.change(new, "bits", None, {"value": bits[0]}, {"value": bits[1]})
         elif new:
             _compare_status(out, new, "absent", new["status"])
