@@ -4,7 +4,7 @@
  * an emulator nothing is timed, and that is tested there.
  */
 #include "bench/bench.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "bench/rooflines.h"
 #include "conformance/tap/tap.h"
 
@@ -398,7 +398,7 @@ static void refuses_emulation(void)
     struct seen seen = { .n = 0 };
     char error[256] = "";
     require(bench_run(&c, 1, &backend, 1, &options, keep, &seen, error) == -1 && seen.n == 0 &&
-                strstr(error, bench_emulator()),
+                strstr(error, machine_emulator()),
             "under an emulator nothing is timed, and it is named");
 }
 
@@ -406,7 +406,7 @@ int main(void)
 {
     shapes();
     rooflines();
-    if (bench_emulator()) {
+    if (machine_emulator()) {
         refuses_emulation();
         return tap_end();
     }
