@@ -257,8 +257,8 @@ struct made_up {
 static void make_up(struct made_up *m, const double times[MADE_UP])
 {
     static const struct posenc_backend row = { .name = "row" }, other = { .name = "other" };
-    static const enum roofline_kind kinds[] = { ROOFLINE_STORE, BOUND_from_f64, BOUND_table };
-    *m = (struct made_up){ .timed = { .roofline = ROOFLINE_STORE, .part_share = 0.25 } };
+    static const enum roofline_kind kinds[] = { BOUND_store, BOUND_from_f64, BOUND_table };
+    *m = (struct made_up){ .timed = { .roofline = BOUND_store, .part_share = 0.25 } };
     m->timed.conversion.kind = BOUND_from_f64;
     m->timed.work.kind = BOUND_table;
     m->turns = (struct turns){
