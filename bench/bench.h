@@ -4,7 +4,7 @@
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
 
-#include "caches.h"
+#include "machine.h"
 #include "conformance/problem/problem.h"
 
 struct bench_case {

@@ -102,14 +102,14 @@ static void choose_roofline(struct timed_call *timed)
         reads[n++] = stream_of(x, elements_of(x));
     n += other_streams(call, reads + n);
     if (n == 1 && call->problem.in_place && kernel_in_place(call->problem.kernel)) {
-        timed->roofline = ROOFLINE_IN_PLACE; /* of the channels that are rotated */
+        timed->roofline = BOUND_in_place; /* of the channels that are rotated */
         timed->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
     } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum: read into what is in cache */
-        timed->roofline = ROOFLINE_ADD;
+        timed->roofline = BOUND_add;
         reads[1] = reads[0];
         reads[0] = (struct stream){ timed->dst[0], timed->n[0] };
     } else {
-        timed->roofline = n == 0 ? ROOFLINE_STORE : n == 1 ? ROOFLINE_COPY : ROOFLINE_ADD;
+        timed->roofline = n == 0 ? BOUND_store : n == 1 ? BOUND_copy : BOUND_add;
     }
     timed->conversion = looped_conversion(call, timed->n[0] + timed->n[1]);
     timed->work = looped_work(call);

@@ -22,7 +22,7 @@
 #define POSENC_EXPERIMENTAL
 #include "bench.h"
 #include "check.h"
-#include "emulation.h"
+#include "machine.h"
 #include "limits.h"
 #include "race.h"
 #include "base/clock.h"
@@ -355,8 +355,8 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error)
 {
-    if (bench_emulator()) {
-        snprintf(error, 256, "emulated: %.240s", bench_emulator());
+    if (machine_emulator()) {
+        snprintf(error, 256, "emulated: %.240s", machine_emulator());
         return -1;
     }
     struct session session = { .options = options,

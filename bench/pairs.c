@@ -9,7 +9,7 @@
  */
 #include "pairs.h"
 #include "check.h"
-#include "emulation.h"
+#include "machine.h"
 #include "turns.h"
 #include "base/clock.h"
 
@@ -335,8 +335,8 @@ static void close_all(struct contest *all)
 int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
               const struct pair_options *options, char *error)
 {
-    if (bench_emulator()) {
-        snprintf(error, 256, "emulated: %.240s", bench_emulator());
+    if (machine_emulator()) {
+        snprintf(error, 256, "emulated: %.240s", machine_emulator());
         return -1;
     }
     struct contest all = { .options = options,

@@ -12,13 +12,8 @@
 #include <stddef.h>
 
 enum roofline_kind {
-    ROOFLINE_STORE,    /* write dst: tables and biases */
-    ROOFLINE_IN_PLACE, /* dst = -dst: rotations in place, scores in place */
-    ROOFLINE_COPY,     /* dst = src: out of place */
-    ROOFLINE_ADD, /* dst = src + add: out of place with a second stream, e.g. learned_add */
-/* Loops of bench/loops/bounds.h: */
 #define KIND(name, unused) BOUND_##name,
-    BOUND_KINDS(KIND, )
+    MOVE_KINDS(KIND, ) BOUND_KINDS(KIND, )
 #undef KIND
         ROOFLINE_KIND_COUNT,
 };

@@ -16,9 +16,9 @@
 
 /* ---- Places ---- */
 
-static struct bench_caches assumed_caches(void)
+static struct machine_caches assumed_caches(void)
 {
-    struct bench_caches caches = bench_caches();
+    struct machine_caches caches = machine_caches();
     if (caches.l1 == 0)
         caches.l1 = 32 * KIB;
     if (caches.l2 == 0)
@@ -29,7 +29,7 @@ static struct bench_caches assumed_caches(void)
 /* Three quarters of a cache at most, for tables and stacks are there, too. */
 const char *bench_footprint(size_t bytes)
 {
-    const struct bench_caches caches = assumed_caches();
+    const struct machine_caches caches = assumed_caches();
     return bytes <= caches.l1 / 4 * 3   ? "L1"
            : bytes <= caches.l2 / 4 * 3 ? "L2"
            : bytes <= caches.l3 / 4 * 3 ? "L3"
@@ -51,9 +51,9 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 /* Lists the places, nearest first, with memory taken at `beyond` bytes: more than the last cache. */
 static void list_places(struct place list[PLACES], size_t beyond)
 {
-    const struct bench_caches caches = assumed_caches();
+    const struct machine_caches caches = assumed_caches();
     const size_t l3 = least(16 * MIB, caches.l3 / 2);
-    if (beyond > bench_memory_bytes() / 8) /* a case holds about five times its working set */
+    if (beyond > machine_memory_bytes() / 8) /* a case holds about five times its working set */
         beyond = 0;
     list[0] = (struct place){ "l1", "L1", least(16 * KIB, caches.l1 / 2), caches.l1 / 4 * 3 };
     list[1] = (struct place){ "l2", "L2", least(512 * KIB, caches.l2 / 2), caches.l2 / 4 * 3 };

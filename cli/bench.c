@@ -5,7 +5,7 @@
 #define POSENC_EXPERIMENTAL
 #include "base/machine/env.h"
 #include "base/text/text.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "emit.h"
 #include "instructions.h"
 #include "plugins.h"
@@ -20,7 +20,7 @@
 
 #ifdef POSENC_HAVE_BENCH
 
-const char *work_no_timing(void) { return bench_emulator(); }
+const char *work_no_timing(void) { return machine_emulator(); }
 
 /* ---- Cases ---- */
 

@@ -6,7 +6,7 @@
 #include "emit.h"
 #include "plugins.h"
 #include "models.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
 #include "data.h"
@@ -69,7 +69,7 @@ json_t *emit_header(const struct emit_run *run)
 json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
-                                   bench_emulator(), posenc_build() };
+                                   machine_emulator(), posenc_build() };
     return env_record(&library, "");
 }
 

@@ -4,7 +4,7 @@
  * an emulator nothing is timed, and that is tested there.
  */
 #include "bench/bench.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "bench/rooflines.h"
 #include "conformance/tap/tap.h"
 
@@ -362,11 +362,11 @@ static bool roofline_is_right(const struct roofline_variant *roofline, size_t at
         src[i] = 1.0f + (float)i;
         add[i] = 0.5f * (float)i;
     }
-    const float *from = kind == ROOFLINE_IN_PLACE ? dst + at : src + 1;
+    const float *from = kind == BOUND_in_place ? dst + at : src + 1;
     for (size_t i = 0; i < n; i++)
-        want[at + i] = kind == ROOFLINE_STORE      ? 0x1.7e7e7ep-1f
-                       : kind == ROOFLINE_IN_PLACE ? -from[i]
-                       : kind == ROOFLINE_ADD      ? from[i] + add[i + 2]
+        want[at + i] = kind == BOUND_store      ? 0x1.7e7e7ep-1f
+                       : kind == BOUND_in_place ? -from[i]
+                       : kind == BOUND_add      ? from[i] + add[i + 2]
                        : kind == BOUND_from_f64    ? from[i] + (float)made[i % 8]
                                                    : from[i];
     roofline->function(dst + at, from, add + 2, n);
@@ -398,7 +398,7 @@ static void refuses_emulation(void)
     struct seen seen = { .n = 0 };
     char error[256] = "";
     require(bench_run(&c, 1, &backend, 1, &options, keep, &seen, error) == -1 && seen.n == 0 &&
-                strstr(error, bench_emulator()),
+                strstr(error, machine_emulator()),
             "under an emulator nothing is timed, and it is named");
 }
 
@@ -406,7 +406,7 @@ int main(void)
 {
     shapes();
     rooflines();
-    if (bench_emulator()) {
+    if (machine_emulator()) {
         refuses_emulation();
         return tap_end();
     }

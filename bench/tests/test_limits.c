@@ -3,7 +3,7 @@
  * takes longest; of every kernel, that something binds it.  That loops do what their names say is tested
  * in test_bounds.c.
  */
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "bench/limits.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
@@ -257,8 +257,8 @@ struct made_up {
 static void make_up(struct made_up *m, const double times[MADE_UP])
 {
     static const struct posenc_backend row = { .name = "row" }, other = { .name = "other" };
-    static const enum roofline_kind kinds[] = { ROOFLINE_STORE, BOUND_from_f64, BOUND_table };
-    *m = (struct made_up){ .timed = { .roofline = ROOFLINE_STORE, .part_share = 0.25 } };
+    static const enum roofline_kind kinds[] = { BOUND_store, BOUND_from_f64, BOUND_table };
+    *m = (struct made_up){ .timed = { .roofline = BOUND_store, .part_share = 0.25 } };
     m->timed.conversion.kind = BOUND_from_f64;
     m->timed.work.kind = BOUND_table;
     m->turns = (struct turns){
@@ -399,7 +399,7 @@ static void every_kernel(void)
                  posenc_kernel_name(kernel));
         bool good = works ? loop >= BOUND_table && loop < ROOFLINE_KIND_COUNT
                           : loop == ROOFLINE_KIND_COUNT;
-        for (int threads = 1; threads < 3 && !bench_emulator(); threads++) {
+        for (int threads = 1; threads < 3 && !machine_emulator(); threads++) {
             const struct bench_result r =
                 timed(&problem, posenc_backend_find("scalar"), threads);
             good = good && r.limit_resource && r.limit_kind && r.limit_variant &&
@@ -467,7 +467,7 @@ int main(void)
     loops_go_over_tensors();
     longest_binds();
     every_kernel();
-    if (!bench_emulator()) {
+    if (!machine_emulator()) {
         slow_kernel();
         samples_are_multiplied();
     }

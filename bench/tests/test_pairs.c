@@ -3,7 +3,7 @@
  * thousand times is not.  A side that is wrong, or rejects its call, gets a reason and no number.
  */
 #include "bench/pairs.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "base/statistics/stats.h"
 #include "conformance/tap/tap.h"
 
@@ -188,8 +188,8 @@ static void has_own_frequencies(void)
 
 int main(void)
 {
-    if (bench_emulator()) {
-        printf("1..0 # SKIP emulated: %s\n", bench_emulator());
+    if (machine_emulator()) {
+        printf("1..0 # SKIP emulated: %s\n", machine_emulator());
         return 0;
     }
     times();
