@@ -1,10 +1,10 @@
 /*
- * The table of formats; see formats.h.
+ * Formats of records (see formats.h): JSON Lines and a table for a terminal are written here, the others by programs in
+ * Python.
  */
 #include "formats.h"
 #include "base/records.h"
 #include "base/text/text.h"
-#include "show.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -12,34 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct format record_formats[] = {
-#define RECORD_FORMAT(name, extension, commands, by_line, purpose, begins)                     \
-    { #name, extension, commands, by_line, purpose, begins, NULL, format_##name },
-#define EXPORTED_FORMAT(name, extension, commands, program, purpose, begins)                   \
-    { #name, extension, commands, false, purpose, begins, program, NULL },
-#include "formats.def"
-#undef EXPORTED_FORMAT
-#undef RECORD_FORMAT
-    { .name = NULL },
-};
+/* ---- JSON Lines ---- */
 
-const struct format *format_find(const struct format *formats, unsigned commands,
-                                 const char *name, size_t n)
-{
-    for (; formats->name; formats++)
-        if ((formats->commands & commands) && strlen(formats->name) == n &&
-            memcmp(formats->name, name, n) == 0)
-            return formats;
-    return NULL;
-}
-
-int render(const struct format *format, const json_t *records, FILE *out)
-{
-    return format->write(records, out) || fflush(out) || ferror(out) ? -1 : 0;
-}
-
-/* JSON Lines: the records as they are. */
-int format_jsonl(const json_t *records, FILE *out)
+int write_jsonl(const json_t *records, FILE *out)
 {
     for (size_t i = 0; i < json_array_size(records); i++)
         if (json_dumpf(json_array_get(records, i), out, RECORDS_DUMP) ||
@@ -50,15 +25,16 @@ int format_jsonl(const json_t *records, FILE *out)
 
 /* ---- Numbers, rounded for people ---- */
 
-static char *buffer(void)
+/* Returns one of a few buffers in turn, so that several numbers may stand in one printf(). */
+static char *next_buffer(void)
 {
     static char buffers[16][48];
     static int next;
     return buffers[next++ % 16];
 }
 
-/* Three significant digits, without an exponent. */
-static void three(char *text, size_t bytes, double x)
+/* Writes three significant digits, without an exponent. */
+static void print_three_digits(char *text, size_t bytes, double x)
 {
     double a = fabs(x);
     snprintf(text, bytes, a >= 99.95 ? "%.0f" : a >= 9.995 ? "%.1f" : "%.2f", x);
@@ -66,11 +42,11 @@ static void three(char *text, size_t bytes, double x)
 
 const char *show_time(double ns)
 {
-    char *text = buffer(), number[32];
+    char *text = next_buffer(), number[32];
     int unit = ns >= 999.5e6 ? 3 : ns >= 999.5e3 ? 2 : ns >= 999.5 ? 1 : 0;
     static const double scale[] = { 1.0, 1e-3, 1e-6, 1e-9 };
     static const char *const name[] = { "ns", "us", "ms", "s" };
-    three(number, sizeof number, ns * scale[unit]);
+    print_three_digits(number, sizeof number, ns * scale[unit]);
     snprintf(text, 48, "%s %s", number, name[unit]);
     return text;
 }
@@ -80,8 +56,8 @@ static const char *unit_of(const char *metric)
     return strcmp(metric, "pair_ulp") == 0 ? "pair ulp" : metric;
 }
 
-/* 0.500 ulp, 2.1e-02 abs, same bits; "-" without a metric. */
-static void put_error(char text[48], double max, const char *metric)
+/* Writes "0.50 ulp", "0.021 abs" or "same bits"; "-" without a metric. */
+static void print_error(char text[48], double max, const char *metric)
 {
     if (!*metric) {
         snprintf(text, 48, "-");
@@ -114,9 +90,9 @@ static void put_error(char text[48], double max, const char *metric)
 struct shown_error show_judged(double max, double limit, const char *metric)
 {
     enum { DIGITS = 17 }; /* tell any two f64 apart */
-    char *error = buffer(), *most = buffer();
+    char *error = next_buffer(), *most = next_buffer();
     const bool is_number = *metric && strcmp(metric, "exact") != 0 && isfinite(max);
-    put_error(error, max, metric);
+    print_error(error, max, metric);
     snprintf(most, 48, "%.3g", limit);
     for (int digits = 3; is_number && digits <= DIGITS; digits++) {
         if ((strtod(error, NULL) <= strtod(most, NULL)) == (max <= limit))
@@ -146,7 +122,7 @@ static bool has_status(const json_t *check, const char *status)
     return strcmp(record_text(check, "status"), status) == 0;
 }
 
-static bool failed(const json_t *check)
+static bool is_failure(const json_t *check)
 {
     return has_status(check, "fail") || has_status(check, "crash");
 }
@@ -160,7 +136,7 @@ static void add_name(struct names *names, const char *name)
         names->name[names->n++] = name;
 }
 
-/* Width of the longest name, `least` at least. */
+/* Returns the length of the longest name, or `least` if that is more. */
 static int width_of(const struct names *names, size_t least)
 {
     size_t width = least;
@@ -199,7 +175,7 @@ static size_t print_failures(const json_t *records, FILE *out)
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (is_kind(record, "check") && failed(record) && found++ < LISTED)
+        if (is_kind(record, "check") && is_failure(record) && found++ < LISTED)
             print_failure(record, out);
     }
     if (found > LISTED)
@@ -218,9 +194,9 @@ static void print_cell(const json_t *records, const char *kernel, const char *ba
         if (!is_kind(record, "check") || strcmp(record_text(record, "kernel"), kernel) != 0 ||
             strcmp(record_text(record, "backend"), backend) != 0)
             continue;
-        ran +=
-            failed(record) || has_status(record, "pass") || has_status(record, "inconclusive");
-        bad += failed(record);
+        ran += is_failure(record) || has_status(record, "pass") ||
+               has_status(record, "inconclusive");
+        bad += is_failure(record);
     }
     if (bad > 0)
         snprintf(text, sizeof text, "%zu of %zu failed", bad, ran);
@@ -357,11 +333,62 @@ static void print_head(const json_t *records, FILE *out)
     }
 }
 
-int format_console(const json_t *records, FILE *out)
+static int write_console(const json_t *records, FILE *out)
 {
     print_head(records, out);
     print_timings(records, out);
     print_counts(records, out);
     print_checks(records, out);
     return 0;
+}
+
+/* ---- The table of formats ---- */
+
+const struct format record_formats[] = {
+    { "console", "txt", BY_ALL, false, "text for a terminal", "*posenc*", NULL, write_console },
+    { "jsonl", "jsonl", BY_ALL, true,
+      "the records themselves, one JSON object a line; posenc report reads them",
+      "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL, write_jsonl },
+    { "md", "md", BY_ALL, false, "a page of Markdown", "# posenc*", "report", NULL },
+    { "html", "html", BY_ALL, false, "a page for a browser, in one file",
+      "<!DOCTYPE html>*<title>posenc*", "report", NULL },
+    { "csv", "csv", BY_ALL, false, "a line for each result, for spreadsheets", "cpu,t,kernel,*",
+      "results", NULL },
+    { "junit", "xml", BY_ALL, false,
+      "JUnit XML: a test for each result, for continuous integration",
+      "<?xml *<testsuites name=\"posenc\"*", "results", NULL },
+    { "annotations", "txt", BY_ALL, false, "failures, as annotations of a workflow of GitHub",
+      "::[enw]* title=*", "results", NULL },
+    { "summary", "md", BY_ALL, false, "summary of a job on GitHub, within its 1024 KiB",
+      "## posenc: *", "results", NULL },
+    { "comment", "md", BY_ALL, false, "the same for a comment on GitHub, within its 64 KiB",
+      "## posenc: *", "results", NULL },
+    { "badge", "json", BY_ALL, false, "the outcome, for shields.io",
+      "{\"schemaVersion\":1,\"label\":\"posenc*", "results", NULL },
+    { "baseline", "jsonl", BY_ALL, false,
+      "largest errors and shares of the roofline, for posenc compare",
+      "{\"t\":\"header\",\"schema\":\"posenc.results/[12]\",\"mode\":\"baseline\"*", "results",
+      NULL },
+    { "gha", "json", BY_BENCH, false,
+      "ratios for github-action-benchmark (customSmallerIsBetter)", "\\[?[]{]*", "results",
+      NULL },
+    { "gbench", "json", BY_BENCH, false, "timings as Google Benchmark writes them",
+      "{?\"context\":{\"executable\":\"posenc\"*", "results", NULL },
+    { "bmf", "json", BY_ALL, false, "Bencher Metric Format", "{?[}\"]*", "results", NULL },
+    { .name = NULL },
+};
+
+const struct format *format_find(const struct format *formats, unsigned commands,
+                                 const char *name, size_t n)
+{
+    for (; formats->name; formats++)
+        if ((formats->commands & commands) && strlen(formats->name) == n &&
+            memcmp(formats->name, name, n) == 0)
+            return formats;
+    return NULL;
+}
+
+int format_write(const struct format *format, const json_t *records, FILE *out)
+{
+    return format->write(records, out) || fflush(out) || ferror(out) ? -1 : 0;
 }

@@ -1,6 +1,5 @@
 /*
- * Formats of --out: one table for the parser and every --help. posenc table and pair have tables of their own. A NULL
- * name ends a table.
+ * Formats of --out, in one table for the parser and every --help. posenc table and pair have tables of their own.
  */
 #ifndef POSENC_FORMATS_H
 #define POSENC_FORMATS_H
@@ -24,19 +23,23 @@ struct format {
     int (*write)(const json_t *records, FILE *out);
 };
 
-extern const struct format record_formats[];
+extern const struct format record_formats[]; /* a NULL name ends it */
 /* Finds a format by a name of n bytes that one of `commands` may write; NULL: none. */
 const struct format *format_find(const struct format *formats, unsigned commands,
                                  const char *name, size_t n);
 
-/* Writes records in a format without a program. Returns -1 without memory or on a write error. */
-int render(const struct format *format, const json_t *records, FILE *out);
+/* Write records in a format without a program, and as JSON Lines. Return -1 without memory or on a write error. */
+int format_write(const struct format *format, const json_t *records, FILE *out);
+int write_jsonl(const json_t *records, FILE *out);
 
-#define RECORD_FORMAT(name, extension, commands, by_line, purpose, begins)                     \
-    int format_##name(const json_t *records, FILE *out);
-#define EXPORTED_FORMAT(name, extension, commands, program, purpose, begins)
-#include "formats.def"
-#undef EXPORTED_FORMAT
-#undef RECORD_FORMAT
+/* ---- Numbers as people read them, in one of a few static buffers ---- */
+
+const char *show_time(double ns); /* 29.2 ns, 1.87 us, 12.3 ms */
+
+/* An error and its limit, with enough digits to see which is larger: an error that passed never reads as a failure. */
+struct shown_error {
+    const char *error, *limit;
+};
+struct shown_error show_judged(double max, double limit, const char *metric);
 
 #endif

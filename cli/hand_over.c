@@ -19,7 +19,7 @@ extern char **environ;
 
 enum { COMMAND_NAME = 64 };
 
-/* Writes FOLDER/NAME into `path` if that is a program. */
+/* Writes FOLDER/NAME into `path`, and returns true if that is a program. `length` is that of the folder. */
 static bool is_program(const char *folder, size_t length, const char *name, char *path)
 {
     const int bytes = snprintf(path, DATA_PATH, "%.*s/%s", (int)length, folder, name);
@@ -38,7 +38,8 @@ static bool find_on_path(const char *name, char *path)
     return false;
 }
 
-static bool find(const char *name, char *path)
+/* Finds posenc-NAME in the folder beside this program, else on PATH. */
+static bool find_command(const char *name, char *path)
 {
     char folder[DATA_PATH], command[COMMAND_NAME];
     const int bytes = snprintf(command, sizeof command, "posenc-%s", name);
@@ -50,8 +51,8 @@ static bool find(const char *name, char *path)
            find_on_path(command, path);
 }
 
-/* Returns true if the script has env look for a Python that PATH lacks, whose name goes into `name`.  env
- * itself would print a message of its own. */
+/* Returns true if the first line of a script names a Python that PATH lacks, and writes that name. The message of env,
+ * which would look for it, does not say what to install. */
 static bool lacks_python(const char *script, char name[COMMAND_NAME])
 {
     char line[COMMAND_NAME + 32] = "", path[DATA_PATH];
@@ -67,11 +68,11 @@ static bool lacks_python(const char *script, char name[COMMAND_NAME])
 bool hand_over_find(const char *name, char path[DATA_PATH])
 {
     char program[DATA_PATH];
-    if (!find(name, path))
+    if (!find_command(name, path))
         return false;
     if (data_program(program))
         setenv("POSENC_PROGRAM", program, 1);
-    if (machine_emulator()) /* which may not last: it emulates no program that is started */
+    if (machine_emulator()) /* an emulator does not run the programs that are started */
         setenv("POSENC_EMULATOR", machine_emulator(), 1);
     return true;
 }
@@ -90,14 +91,14 @@ int hand_over(const char *name, char **argv)
             "and table work without it)");
     argv[1] = path;
     execv(path, argv + 1);
-    if (errno == ENOENT) /* it is there: what its first line names is not */
+    if (errno == ENOENT) /* the program of its first line is missing */
         return cli_refuse(
             &cli, "Python", NULL,
             "not found: the first line of %s names it. Install Python 3.9 or later", path);
     return cli_refuse(&cli, path, NULL, "cannot be run: %s", strerror(errno));
 }
 
-/* ---- what a command prints ---- */
+/* ---- Output of a command ---- */
 
 int hand_over_run(const char *const *argv, int in, int out)
 {
@@ -118,7 +119,7 @@ int hand_over_run(const char *const *argv, int in, int out)
                                  : WEXITSTATUS(status);
 }
 
-/* The whole of a file, to be freed. */
+/* Returns the text of a file, to be freed. */
 static char *read_all(FILE *file)
 {
     const long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
@@ -132,14 +133,14 @@ static char *read_all(FILE *file)
 char *hand_over_read(const struct cli *cli, const char *option, const char *name,
                      const char **argv)
 {
-    static const char way_on[] = "(presets need none: posenc list models)";
+    static const char remedy[] = "(presets need none: posenc list models)";
     char path[DATA_PATH], python[COMMAND_NAME] = "Python", *output = NULL;
     FILE *file = tmpfile();
     int status = HAND_OVER_NOT_RUN;
     if (!hand_over_find(name, path))
         cli_refuse(cli, option, NULL,
                    "needs the Python part of posenc: posenc-%s is not installed %s", name,
-                   way_on);
+                   remedy);
     else if (!file)
         cli_refuse(cli, option, NULL, "no temporary file can be made: %s", strerror(errno));
     else {
@@ -148,7 +149,7 @@ char *hand_over_read(const struct cli *cli, const char *option, const char *name
             status = hand_over_run(argv, STDIN_FILENO, fileno(file));
         if (status == HAND_OVER_NOT_RUN)
             cli_refuse(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s",
-                       python, way_on);
+                       python, remedy);
         else if (status > HAND_OVER_SIGNAL)
             cli_refuse(cli, option, NULL, "posenc-%s was ended by signal %d", name,
                        status - HAND_OVER_SIGNAL);
@@ -192,7 +193,7 @@ int exported_write(const struct cli *cli, const struct format *format, const jso
     if (!hand_over_find(format->program, path))
         cli_refuse(cli, "--out", format->name, "could not be written: posenc-%s is gone",
                    format->program);
-    else if (!file || format_jsonl(records, file) != 0 || fflush(file) != 0 ||
+    else if (!file || write_jsonl(records, file) != 0 || fflush(file) != 0 ||
              fseek(file, 0, SEEK_SET) != 0)
         cli_refuse(cli, "--out", format->name, "could not be written: %s", strerror(errno));
     else if (fflush(to) == 0) {

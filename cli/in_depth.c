@@ -9,7 +9,6 @@
 #include "conformance/problem/notation.h"
 #include "worker.h"
 #include "data.h"
-#include "show.h"
 #include "work.h"
 
 #include <math.h>

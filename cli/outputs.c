@@ -1,56 +1,58 @@
 /*
  * Writes output files that are complete or absent (see outputs.h).
+ *
+ * Each output is a stream: stdout, a device that is written directly, or a file without a name beside its target. The
+ * last is copied to a temporary name and renamed when all outputs are written.
  */
 #define _GNU_SOURCE
 #include "outputs.h"
 #include "hand_over.h"
 #include "progress.h"
-#include "worker.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct outputs *volatile active; /* what a signal has to clean up */
-static volatile sig_atomic_t finish, interrupted;
-static bool reader_gone; /* of an output; the others are whole */
-static int failed;       /* the exit code of a program that wrote an output */
+static volatile sig_atomic_t interrupted; /* number of the first signal */
+static bool reader_gone; /* the reader of an output went away; the others are complete */
+static int failed;       /* exit code of a program that could not write its format */
 
+/* ---- Signals ---- */
+
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+enum { ENDING = sizeof ending / sizeof *ending };
+
+/* Notes the first signal; the second ends the process. */
 static void on_signal(int number)
 {
-    if (finish && !interrupted) {
+    if (!interrupted) {
         interrupted = number;
         return;
     }
-    const struct outputs *outputs = active;
-    for (size_t i = 0; outputs && i < outputs->n; i++)
-        if (outputs->output[i].temporary)
-            unlink(outputs->output[i].temporary);
     progress_abandon();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static void watch(void)
+void outputs_finish_on_signal(void)
 {
-    const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    for (size_t i = 0; i < ENDING; i++) {
         struct sigaction old;
-        bool ignored = sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN;
-        if (!ignored || numbers[i] != SIGHUP) /* nohup keeps its promise */
-            sigaction(numbers[i], &action, NULL);
+        const bool ignored = sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+        if (!ignored || ending[i] != SIGHUP) /* nohup keeps its promise */
+            sigaction(ending[i], &action, NULL);
     }
 }
 
-/* A reader that goes away ends no run that has something to write elsewhere. */
+int outputs_interrupted(void) { return interrupted; }
+
+/* Lets a run go on that has something to write elsewhere when a reader goes away. */
 static void on_pipe(int number) { (void)number; }
 
 static void outlive_readers(void)
@@ -60,13 +62,7 @@ static void outlive_readers(void)
         sigaction(SIGPIPE, &action, NULL); /* no program that is started has it */
 }
 
-void outputs_finish_on_signal(void)
-{
-    finish = 1;
-    watch();
-}
-
-int outputs_interrupted(void) { return interrupted; }
+/* ---- Standard streams ---- */
 
 void outputs_guard(void)
 {
@@ -87,7 +83,7 @@ int outputs_error(FILE *stream)
         return errno;
     if (!ferror(stream))
         return 0;
-    /* An earlier write failed and its reason is gone: another one tells. */
+    /* The reason of an earlier failure is gone: another write fails for it. */
     return write(fileno(stream), "\n", 1) < 0 ? errno : EIO;
 }
 
@@ -98,6 +94,8 @@ int outputs_refuse_stdout(const struct cli *cli, int why)
                                      "standard output cannot be written: %s", strerror(why));
 }
 
+/* ---- Targets ---- */
+
 static int refuse_path(const struct cli *cli, const char *path, const char *why)
 {
     return cli_refuse(cli, "--out", path,
@@ -105,19 +103,8 @@ static int refuse_path(const struct cli *cli, const char *path, const char *why)
                       why);
 }
 
-/* mkstemp gives 0600: a new file gets what the umask leaves, an old one keeps its mode. */
-static mode_t mode_for(const struct stat *old)
-{
-    if (old)
-        return old->st_mode & 07777;
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
-
-/* A path that is there, or may be made in a folder that is there, with links resolved, malloc'ed;
- * NULL with errno. */
-static char *output_target(const char *path)
+/* Returns a path with links resolved, to be freed. The file need not be there, but its folder. Returns NULL with errno. */
+static char *resolve(const char *path)
 {
     char *target = realpath(path, NULL);
     const char *slash = strrchr(path, '/');
@@ -134,7 +121,8 @@ static char *output_target(const char *path)
     return target;
 }
 
-bool output_is_own(const struct format *format, const char *path)
+/* Returns true if a file is empty or begins as those of the format do. */
+static bool begins_as(const struct format *format, const char *path)
 {
     char begin[513];
     FILE *in = fopen(path, "rb");
@@ -163,7 +151,7 @@ static int check_target(const struct cli *cli, const struct outputs *outputs,
 {
     struct stat link;
     bool regular = old && S_ISREG(old->st_mode);
-    output->target = old && !regular ? strdup(output->path) : output_target(output->path);
+    output->target = old && !regular ? strdup(output->path) : resolve(output->path);
     if (!output->target)
         return refuse_path(cli, output->path,
                            errno == ENOENT && lstat(output->path, &link) == 0
@@ -175,7 +163,7 @@ static int check_target(const struct cli *cli, const struct outputs *outputs,
                               "is written already%s%s: expected another path",
                               strcmp(output->path, other->path) != 0 ? ", as " : "",
                               strcmp(output->path, other->path) != 0 ? other->path : "");
-    if (regular && !cli->force && !output_is_own(output->format, output->path))
+    if (regular && !cli->force && !begins_as(output->format, output->path))
         return cli_refuse(cli, "--out", output->path,
                           "is there and no %s that posenc wrote: expected another path, or "
                           "--force to write over it",
@@ -183,84 +171,90 @@ static int check_target(const struct cli *cli, const struct outputs *outputs,
     return EXIT_FINE;
 }
 
-/* ---- Temporary files ---- */
+/* ---- Files without a name, until they are complete ---- */
 
-static const char suffix[] = ".posenc-", drawn[] = "XXXXXX";
-
-/* Removes a file of this user's that no process has locked. */
-static void sweep_file(int folder, const char *name)
+/* Creates TARGET.posenc-XXXXXX. Returns its descriptor and its name, to be freed, or -1 with errno and NULL. */
+static int create_beside(const char *target, char **name)
 {
-    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct stat there;
-    if (file >= 0 && fstat(file, &there) == 0 && S_ISREG(there.st_mode) &&
-        there.st_uid == geteuid() && there.st_nlink == 1 && flock(file, LOCK_EX | LOCK_NB) == 0)
-        unlinkat(folder, name, 0);
-    if (file >= 0)
-        close(file);
-}
-
-static void sweep(const char *target)
-{
-    const char *slash = strrchr(target, '/');
-    char *folder = slash ? strndup(target, (size_t)(slash - target) + 1) : strdup("."),
-         *prefix = NULL;
-    DIR *list = folder ? opendir(folder) : NULL;
-    const int n = asprintf(&prefix, "%s%s", slash ? slash + 1 : target, suffix);
-    for (struct dirent *entry; list && n > 0 && (entry = readdir(list));)
-        if (strncmp(entry->d_name, prefix, (size_t)n) == 0 &&
-            strlen(entry->d_name) == (size_t)n + strlen(drawn))
-            sweep_file(dirfd(list), entry->d_name);
-    if (list)
-        closedir(list);
-    if (n > 0)
-        free(prefix);
-    free(folder);
-}
-
-/* Returns true if a new file is this process's: between its making and its lock another one may have swept it. */
-static bool is_kept(int file)
-{
-    struct stat there;
-    return flock(file, LOCK_EX) != 0 || fstat(file, &there) != 0 || there.st_nlink > 0;
-}
-
-/* Removes the files of this user that killed processes left of `target`, and opens a new one, TARGET.posenc-XXXXXX, of
- * mode 0600. The process that writes it has it locked. *path is allocated before the file is there: a signal may come at
- * any time. Returns -1 with errno, and *path NULL. */
-static int temporary_open(const char *target, char **path)
-{
-    sweep(target);
-    char *name = NULL;
-    int file;
-    do {
-        free(name);
-        if (asprintf(&name, "%s%s%s", target, suffix, drawn) < 0)
-            name = NULL;
-        *path = name;
-        file = name ? mkostemp(name, O_CLOEXEC) : -1;
-    } while (file >= 0 && !is_kept(file) && close(file) == 0);
+    if (asprintf(name, "%s.posenc-XXXXXX", target) < 0)
+        *name = NULL;
+    const int file = *name ? mkostemp(*name, O_CLOEXEC) : -1;
     if (file < 0) {
         const int why = errno;
-        *path = NULL;
-        free(name);
+        free(*name);
+        *name = NULL;
         errno = why;
     }
     return file;
 }
 
-static int open_temporary(const struct cli *cli, struct out_file *output,
-                          const struct stat *old)
+/* Opens a file without a name in the folder of the target, so that a process leaves nothing behind, however it ends. */
+static int open_nameless(const struct cli *cli, struct out_file *output)
 {
-    const int file = temporary_open(output->target, &output->temporary);
+    char *name;
+    const int file = create_beside(output->target, &name);
     if (file < 0)
         return refuse_path(cli, output->path, strerror(errno));
-    worker_file(output->temporary, true);
-    if (fchmod(file, mode_for(old)) != 0 || !(output->stream = fdopen(file, "w"))) {
+    unlink(name);
+    free(name);
+    output->is_nameless = true;
+    output->stream = fdopen(file, "w+");
+    if (!output->stream)
         close(file);
-        return refuse_path(cli, output->path, strerror(errno));
-    }
-    return EXIT_FINE;
+    return output->stream ? EXIT_FINE : refuse_path(cli, output->path, strerror(errno));
 }
+
+/* Returns the mode of the file that is replaced; a new file gets what the umask leaves. */
+static mode_t mode_for(const char *target)
+{
+    struct stat old;
+    if (stat(target, &old) == 0)
+        return old.st_mode & 07777;
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static bool copy(FILE *from, int to)
+{
+    char bytes[1 << 16];
+    bool good = true;
+    rewind(from);
+    for (size_t n; good && (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        for (size_t at = 0; good && at < n;) {
+            const ssize_t written = write(to, bytes + at, n - at);
+            good = written > 0 || (written < 0 && errno == EINTR);
+            at += written > 0 ? (size_t)written : 0;
+        }
+    return good && !ferror(from);
+}
+
+/* Gives a complete file its name. Signals wait for that, since the copy has a name of its own for a moment. Returns
+ * errno, or 0. */
+static int publish(const struct out_file *output)
+{
+    sigset_t signals, before;
+    char *name;
+    sigemptyset(&signals);
+    for (size_t i = 0; i < ENDING; i++)
+        sigaddset(&signals, ending[i]);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    const int file = create_beside(output->target, &name);
+    bool good =
+        file >= 0 && copy(output->stream, file) && fchmod(file, mode_for(output->target)) == 0;
+    int why = good ? 0 : errno;
+    if (file >= 0 && (close(file) != 0 || (good && rename(name, output->target) != 0))) {
+        why = errno;
+        good = false;
+    }
+    if (file >= 0 && !good)
+        unlink(name);
+    free(name);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return why;
+}
+
+/* ---- Opening ---- */
 
 static int open_file(const struct cli *cli, const struct outputs *outputs,
                      struct out_file *output)
@@ -274,13 +268,13 @@ static int open_file(const struct cli *cli, const struct outputs *outputs,
     if (check_target(cli, outputs, output, exists ? &old : NULL) != EXIT_FINE)
         return EXIT_USAGE;
     if (!exists || S_ISREG(old.st_mode))
-        return open_temporary(cli, output, exists ? &old : NULL);
+        return open_nameless(cli, output);
     output->stream = fopen(output->path, "w");
     return output->stream ? EXIT_FINE : refuse_path(cli, output->path, strerror(errno));
 }
 
-int outputs_add(const struct cli *cli, struct outputs *outputs, const struct format *format,
-                const char *path)
+static int add_output(const struct cli *cli, struct outputs *outputs,
+                      const struct format *format, const char *path)
 {
     if (outputs->n == LIST_MAX)
         return cli_refuse(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
@@ -299,8 +293,6 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const struct for
         return mode < 0 || (mode & O_ACCMODE) == O_RDONLY ? outputs_refuse_stdout(cli, EBADF)
                                                           : EXIT_FINE;
     }
-    active = outputs;
-    watch();
     outlive_readers();
     return open_file(cli, outputs, output);
 }
@@ -324,7 +316,7 @@ static int add_request(const struct cli *cli, struct outputs *outputs,
         return cli_refuse(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
     if (format->program && exported_check(cli, format) != EXIT_FINE)
         return EXIT_USAGE;
-    return outputs_add(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
+    return add_output(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
 
 int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
@@ -337,32 +329,26 @@ int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *
             return EXIT_USAGE;
         }
     }
-    return cli->out.n > 0 ? EXIT_FINE : outputs_add(cli, outputs, &formats[0], NULL);
+    return cli->out.n > 0 ? EXIT_FINE : add_output(cli, outputs, &formats[0], NULL);
 }
 
 static void discard(struct out_file *output)
 {
     if (output->stream && output->stream != stdout)
         fclose(output->stream);
-    if (output->temporary) {
-        unlink(output->temporary);
-        worker_file(output->temporary, false);
-    }
-    free(output->temporary);
     free(output->target);
     output->stream = NULL;
-    output->temporary = output->target = NULL;
+    output->target = NULL;
 }
 
 void outputs_discard(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++)
         discard(&outputs->output[i]);
-    active = NULL;
     outputs->n = 0;
 }
 
-/* A failure costs no other output: records of a long run are not lost with a format of them. */
+/* Has a program write its format. If it fails, the other outputs stay: records of a long run are not lost. */
 static void export(const struct cli *cli, struct out_file *output, const json_t *records)
 {
     const int status = exported_write(cli, output->format, records, output->stream);
@@ -383,7 +369,7 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
             continue;
         if (output->format->program) {
             export(cli, output, records);
-        } else if (render(output->format, records, output->stream) != 0 &&
+        } else if (format_write(output->format, records, output->stream) != 0 &&
                    !ferror(output->stream)) {
             status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
         }
@@ -391,43 +377,23 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
     return status;
 }
 
-static int finish_stream(struct out_file *output)
-{
-    int why = outputs_error(output->stream);
-    if (output->stream != stdout) {
-        if (fclose(output->stream) != 0 && why == 0)
-            why = errno;
-        output->stream = NULL;
-    }
-    return why;
-}
-
-static int publish(const struct cli *cli, struct out_file *output)
-{
-    if (!output->temporary)
-        return EXIT_FINE;
-    if (rename(output->temporary, output->target) != 0)
-        return refuse_path(cli, output->path, strerror(errno));
-    char *temporary = output->temporary;
-    worker_file(temporary, false);
-    output->temporary = NULL; /* before it is freed: a signal may come at any time */
-    free(temporary);
-    return EXIT_FINE;
-}
-
 int outputs_commit(const struct cli *cli, struct outputs *outputs)
 {
-    int status = EXIT_FINE; /* all is written before anything is renamed */
+    int status = EXIT_FINE; /* all is written before anything gets its name */
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
-        struct out_file *output = &outputs->output[i];
-        int why = output->stream ? finish_stream(output) : 0;
+        const struct out_file *output = &outputs->output[i];
+        const int why = output->stream ? outputs_error(output->stream) : 0;
         reader_gone = reader_gone || why == EPIPE;
         if (why != 0 && why != EPIPE)
             status = !output->path ? outputs_refuse_stdout(cli, why)
                                    : refuse_path(cli, output->path, strerror(why));
     }
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
-        status = publish(cli, &outputs->output[i]);
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
+        const struct out_file *output = &outputs->output[i];
+        const int why = output->stream && output->is_nameless ? publish(output) : 0;
+        if (why != 0)
+            status = refuse_path(cli, output->path, strerror(why));
+    }
     outputs_discard(outputs);
     return status;
 }

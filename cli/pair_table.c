@@ -3,7 +3,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "pair.h"
-#include "show.h"
 #include "base/statistics/stats.h"
 
 #include <math.h>
@@ -22,7 +21,7 @@ const struct format pair_formats[] = {
       .by_line = true,
       .purpose = "records, one JSON object a line",
       .begins = "{\"t\":\"header\",\"schema\":\"posenc.results/*",
-      .write = format_jsonl },
+      .write = write_jsonl },
     { .name = NULL },
 };
 

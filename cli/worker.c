@@ -92,17 +92,6 @@ void worker_at(size_t which, size_t value)
         own->at[which] = value;
 }
 
-void worker_file(const char *path, bool exists)
-{
-    for (size_t i = 0; own && i < WORKER_FILES; i++) {
-        char *file = own->files[i];
-        if (exists ? file[0] == '\0' : strcmp(file, path) == 0) {
-            snprintf(file, WORKER_PATH, "%s", exists ? path : "");
-            return;
-        }
-    }
-}
-
 /* Makes the worker end with its parent. Linux does so at once; elsewhere the next message
  * does. */
 static void end_with(pid_t parent)
@@ -392,9 +381,6 @@ static int wait_for(struct worker *worker)
     kill(-pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    for (size_t i = 0; i < WORKER_FILES; i++)
-        if (worker->note->files[i][0] != '\0')
-            unlink(worker->note->files[i]);
     close_pipe(worker);
     return status;
 }

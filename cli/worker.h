@@ -24,7 +24,7 @@
 #define WORKER_PRINTF(form, first)
 #endif
 
-enum { WORKER_HOW = 160, WORKER_DOING = 160, WORKER_FILES = 8, WORKER_PATH = 4096 };
+enum { WORKER_HOW = 160, WORKER_DOING = 160, WORKER_PATH = 4096 };
 
 /* Memory that a worker writes and its parent reads. A plug-in may have overwritten it. */
 struct worker_note {
@@ -36,7 +36,6 @@ struct worker_note {
     volatile size_t next;     /* the first step that the worker leaves to another one */
     volatile size_t at[2];    /* as the job likes */
     char doing[WORKER_DOING]; /* "in alibi/f32/given/l2" */
-    char files[WORKER_FILES][WORKER_PATH]; /* temporary files, to be removed after the worker */
 };
 
 /* An end that no worker should come to. */
@@ -93,8 +92,6 @@ void worker_doing(bool inside, const char *form, ...) WORKER_PRINTF(2, 3);
 /* Notes that a call of a kernel begins, and that it has ended. */
 void worker_enter(const char *kernel);
 void worker_leave(void);
-/* Notes a temporary file that exists, or no longer does. */
-void worker_file(const char *path, bool exists);
 
 /* ---- Commands ---- */
 
