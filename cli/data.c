@@ -1,5 +1,5 @@
 /*
- * Finding what lies beside the program, golden vectors and plug-ins: see data.h.
+ * Finds golden vectors, plug-ins and other files beside the program (see data.h).
  */
 #define _GNU_SOURCE
 #include "base/text/text.h"
@@ -17,10 +17,6 @@
 #include <unistd.h>
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
-#endif
-#ifdef __linux__
-#include <elf.h>
-#include <link.h>
 #endif
 
 bool data_program(char path[DATA_PATH])
@@ -47,7 +43,8 @@ static bool program_folder(char path[DATA_PATH])
     return slash != NULL;
 }
 
-static bool join(char out[DATA_PATH], const char *folder, const char *name)
+/* Writes FOLDER/NAME, and returns true if it is there. */
+static bool find_inside(const char *folder, const char *name, char out[DATA_PATH])
 {
     int length = snprintf(out, DATA_PATH, "%s/%s", folder, name);
     return length > 0 && length < DATA_PATH && access(out, F_OK) == 0;
@@ -57,15 +54,15 @@ bool data_beside(const char *in_build, const char *installed, const char *path,
                  char found[DATA_PATH])
 {
     char folder[DATA_PATH];
-    /* the build tree first: a program run from there must not pick up an older installation */
+    /* The build tree comes first: a program run from there must not use an older installation. */
     if (program_folder(folder) &&
-        (join(found, folder, in_build) || join(found, folder, installed)))
+        (find_inside(folder, in_build, found) || find_inside(folder, installed, found)))
         return true;
     snprintf(found, DATA_PATH, "%s", path);
     return access(found, F_OK) == 0;
 }
 
-static bool find(const struct cli *cli, char path[DATA_PATH])
+static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
 {
     const char *named = cli->vectors ? cli->vectors : getenv("POSENC_VECTORS");
     if (named && *named != '\0') {
@@ -79,7 +76,7 @@ static bool find(const struct cli *cli, char path[DATA_PATH])
 int data_vectors(const struct cli *cli, struct vectors *vectors)
 {
     char path[DATA_PATH], error[VECTORS_ERROR];
-    if (!find(cli, path)) {
+    if (!find_vectors(cli, path)) {
         return cli_refuse(cli, "vectors", NULL,
                           "none found beside the program nor in %s; expected --vectors PATH or "
                           "POSENC_VECTORS=PATH",
@@ -92,13 +89,13 @@ int data_vectors(const struct cli *cli, struct vectors *vectors)
     return EXIT_FINE;
 }
 
-static void tell_plugin(const char *path, const char *error)
+static void print_left_out(const char *path, const char *error)
 {
     text_print(stderr, "posenc: left out: %s: %s\n", path, error);
 }
 
-/* Loads a plug-in, unless it is broken: that is no backend of the library's list. */
-static const struct posenc_backend *meet_usable(const char *path, char error[PLUGIN_ERROR])
+/* Loads a plug-in. Returns NULL and a message if it cannot be loaded or is broken. */
+static const struct posenc_backend *load_usable(const char *path, char error[PLUGIN_ERROR])
 {
     const struct posenc_backend *backend = plugins_meet(path, error);
     const char *broken = backend ? plugins_broken(backend) : NULL;
@@ -107,8 +104,8 @@ static const struct posenc_backend *meet_usable(const char *path, char error[PLU
     return broken ? NULL : backend;
 }
 
-/* The folder that somebody named: one that is not there is a slip, and an empty name says none. */
-static void add_named(const char *folder)
+/* Adds the plug-ins of a folder that the user named. An empty name stands for none. */
+static void add_named_folder(const char *folder)
 {
     DIR *found = opendir(folder);
     if (found)
@@ -116,7 +113,7 @@ static void add_named(const char *folder)
     else if (folder[0] != '\0')
         text_print(stderr, "posenc: POSENC_PLUGINS: %s: expected a folder of plug-ins\n",
                    folder);
-    plugins_add_by(meet_usable, folder, tell_plugin);
+    plugins_add_by(load_usable, folder, print_left_out);
 }
 
 void data_plugins(void)
@@ -124,79 +121,24 @@ void data_plugins(void)
     char path[DATA_PATH];
     const char *named = getenv("POSENC_PLUGINS");
     if (named)
-        add_named(named);
+        add_named_folder(named);
     else if (data_beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
                          path))
-        plugins_add_by(meet_usable, path, tell_plugin);
+        plugins_add_by(load_usable, path, print_left_out);
 }
 
 /* ---- Which build this is ---- */
 
-#ifdef __linux__
-/* The linker's note of what it linked (-Wl,--build-id): type 3 of GNU. */
-static uint64_t add_note(uint64_t hash, const char *note, size_t size)
-{
-    const size_t word = 4, head = 3 * word;
-    while (size >= head) {
-        uint32_t field[3]; /* bytes of the name, bytes of the note, its type */
-        memcpy(field, note, head);
-        const size_t name = (field[0] + word - 1) / word * word,
-                     body = (field[1] + word - 1) / word * word;
-        if (head + name + body > size)
-            break;
-        for (size_t i = 0; field[2] == NT_GNU_BUILD_ID && i < field[1]; i++)
-            hash = (hash ^ (unsigned char)note[head + name + i]) * 0x100000001b3u;
-        note += head + name + body;
-        size -= head + name + body;
-    }
-    return hash;
-}
-
-/* Adds the notes of an object of this process. The kernel's own has no path, and does not count. */
-static int add_object(struct dl_phdr_info *object, size_t size, void *user)
-{
-    uint64_t *hash = user;
-    (void)size;
-    if (object->dlpi_name[0] != '\0' && !strchr(object->dlpi_name, '/'))
-        return 0;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-        if (part->p_type == PT_NOTE)
-            *hash = add_note(*hash, (const char *)(object->dlpi_addr + part->p_vaddr),
-                             part->p_memsz);
-    }
-    return 0;
-}
-
-static uint64_t code_of_process(void)
-{
-    const uint64_t nothing = 0xcbf29ce484222325u;
-    uint64_t hash = nothing;
-    dl_iterate_phdr(add_object, &hash);
-    return hash == nothing ? 0 : hash;
-}
-#else
-static uint64_t code_of_process(void) { return 0; }
-#endif
-
 json_t *tool_record(void)
 {
     static const char mark[] = "-dirty";
-    char commit[96] = POSENC_COMMIT, code[24];
+    char commit[96] = POSENC_COMMIT;
     const size_t n = strlen(commit);
     const bool dirty = n > strlen(mark) && strcmp(commit + n - strlen(mark), mark) == 0;
-    const uint64_t number = code_of_process();
-    json_t *tool = json_pack("{s:s}", "version", posenc_version());
     if (dirty)
         commit[n - strlen(mark)] = '\0';
-    if (tool && n > 0) {
-        json_object_set_new(tool, "commit", json_string(commit));
-        json_object_set_new(tool, "dirty", json_boolean(dirty));
-    }
-    snprintf(code, sizeof code, "%016llx", (unsigned long long)number);
-    if (tool && number != 0)
-        json_object_set_new(tool, "code", json_string(code));
-    return tool;
+    return json_pack("{s:s,s:s*,s:o*}", "version", posenc_version(), "commit",
+                     n > 0 ? commit : NULL, "dirty", n > 0 ? json_boolean(dirty) : NULL);
 }
 
 /* ---- Summaries of encodings ---- */

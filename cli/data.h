@@ -27,24 +27,23 @@ int data_vectors(const struct cli *cli, struct vectors *vectors);
  * not set, in the folder beside the program; says on stderr which could not be loaded. */
 void data_plugins(void);
 
-/* {version, commit, dirty, code}: code is a number of the machine code of this program and of the
- * libraries and plug-ins it has loaded; commit and code are left out where they are not known. */
+/* Makes the member of a header that names this build: {version, commit, dirty}, the last two if they are known. */
 json_t *tool_record(void);
 
 struct topic {
     const char *kind, *name; /* "scaling", "yarn" */
     const char
-        *what; /* what it is; of a kernel the encodings that it serves, with commas between */
+        *what; /* a summary; of a kernel the encodings that use it, with commas between */
 };
 /* Returns the i-th topic, NULL past the end. */
 const struct topic *topic_at(size_t i);
 /* Returns the summary of a topic, "" if there is none. */
 const char *topic_what(const char *kind, const char *name);
 
-/* Prints words up to column `to` of each line, the cursor being at `column` already. */
+/* Prints a text in lines that end before column `to`. The cursor is at `column`, where further lines begin. */
 void topic_print_words(const char *text, int column, int to);
 
-/* Splits "a, b, c" off at the first comma: the piece, and where the next begins, or NULL. */
+/* Copies the part of "a, b, c" before the first comma. Returns the rest, or NULL after the last part. */
 const char *topic_piece(const char *list, char *piece, size_t size);
 
 #endif
