@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static void now(char text[32])
+/* Writes the time in UTC. */
+static void print_time(char text[32])
 {
     time_t t = time(NULL);
     struct tm utc;
@@ -25,8 +26,8 @@ static void now(char text[32])
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* A name for a run: when, and which process. */
-static void run_id(char id[33])
+/* Writes an id for this run, from the time and the process. */
+static void print_run_id(char id[33])
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -46,24 +47,20 @@ static json_t *vectors_record(const struct vectors *vectors)
 json_t *emit_header(const struct emit_run *run)
 {
     char id[33], started[32], seed[24];
-    run_id(id);
-    now(started);
+    print_run_id(id);
+    print_time(started);
     snprintf(seed, sizeof seed, "0x%llx", (unsigned long long)run->seed);
     const struct cli *cli = run->cli;
     json_t *argv = json_array();
     for (int i = 0; i < cli->argc; i++)
         json_array_append_new(argv, record_string(i == 0 ? "posenc" : cli->argv[i]));
-    json_t *header =
-        json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s}", "t", "header", "schema",
-                  RECORDS_SCHEMA, "run_id", id, "started", started, "tool", tool_record(),
-                  "vectors", vectors_record(run->vectors), "mode", run->mode, "command",
-                  cli->command, "options", cli_options(cli), "argv", argv, "seed", seed);
-    if (header && run->compare)
-        json_object_set(header, "compare", run->compare);
-    if (header && run->shard.n > 0)
-        json_object_set_new(header, "shard",
-                            json_pack("{s:i,s:i}", "i", run->shard.i, "n", run->shard.n));
-    return header;
+    json_t *shard =
+        run->shard.n > 0 ? json_pack("{s:i,s:i}", "i", run->shard.i, "n", run->shard.n) : NULL;
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s,s:O*,s:o*}", "t", "header",
+                     "schema", RECORDS_SCHEMA, "run_id", id, "started", started, "tool",
+                     tool_record(), "vectors", vectors_record(run->vectors), "mode", run->mode,
+                     "command", cli->command, "options", cli_options(cli), "argv", argv, "seed",
+                     seed, "compare", run->compare, "shard", shard);
 }
 
 json_t *emit_env(void)
@@ -160,12 +157,28 @@ json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dty
                      backend ? backend->family : "none");
 }
 
-/* Sets what multiplies a table, unless it is 1: an error in ulp is then that of the product. */
-static void set_scale(json_t *record, double scale)
+/* Adds members to a record and returns it. */
+static json_t *with_members(json_t *record, json_t *members)
 {
-    if (scale != 0.0 && scale != 1.0)
-        json_object_set_new(record, "scale", record_number(scale));
+    if (record && members && json_object_update(record, members) == 0) {
+        json_decref(members);
+        return record;
+    }
+    json_decref(record);
+    json_decref(members);
+    return NULL;
 }
+
+/* Returns NULL, which json_pack() leaves out with o*, for an empty text. */
+static json_t *text_member(const char *text) { return text[0] ? record_string(text) : NULL; }
+
+/* Returns the factor of a table, or NULL if it is 1: an error in ulp is that of the product. */
+static json_t *scale_member(double scale)
+{
+    return scale != 0.0 && scale != 1.0 ? record_number(scale) : NULL;
+}
+
+static json_t *count_member(uint64_t count) { return json_integer((json_int_t)count); }
 
 /* Returns true for a result of the worker that checked a kernel, which --case cannot select. */
 static bool is_of_process(const char *id)
@@ -191,114 +204,112 @@ static json_t *rerun_command(const struct conf_result *r, const char *selection)
     return json_string(text);
 }
 
-json_t *emit_conf(const struct conf_result *r, const char *selection)
+static json_t *classes_member(const struct conf_result *r)
 {
-    json_t *record = emit_result("check", r->kernel, case_dtype(r->id),
-                                 r->profile ? r->profile : "given", r->id, r->backend);
-    if (!record)
+    if (r->classes.of == 0)
         return NULL;
-    json_object_set_new(record, "suite", json_string(r->suite));
-    json_object_set_new(record, "status", json_string(conf_status_name[r->status]));
-    if (r->reason[0])
-        json_object_set_new(record, "reason", json_string(r->reason));
-    if (r->problem[0])
-        json_object_set_new(record, "problem", json_string(r->problem));
-    set_scale(record, r->scale);
-    if (r->classes.of > 0)
-        json_object_set_new(record, "classes",
-                            json_pack("{s:i,s:i,s:I}", "reached", r->classes.met, "total",
-                                      r->classes.of, "pairs", (json_int_t)r->classes.pairs));
-    if (r->metric) {
-        json_t *err = json_pack(
-            "{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
-            record_number(r->max), "limit", record_number(r->limit), "worst_at", r->worst_at,
-            "got", record_hex((double)r->got), "want", record_hex(r->want), "coverage",
-            r->coverage ? r->coverage : "sampled", "checked", (json_int_t)r->checked,
-            "misrounded", (json_int_t)r->misrounded);
-        json_object_set_new(record, "error", err);
-    }
-    if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK)
-        json_object_set_new(record, "command", rerun_command(r, selection));
-    return record;
+    return json_pack("{s:i,s:i,s:I}", "reached", r->classes.met, "total", r->classes.of,
+                     "pairs", (json_int_t)r->classes.pairs);
 }
 
-/* The profile of a bench case: of its frequencies where it has some, else tables are given. */
+static json_t *error_member(const struct conf_result *r)
+{
+    if (!r->metric)
+        return NULL;
+    return json_pack("{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
+                     record_number(r->max), "limit", record_number(r->limit), "worst_at",
+                     r->worst_at, "got", record_hex((double)r->got), "want",
+                     record_hex(r->want), "coverage", r->coverage ? r->coverage : "sampled",
+                     "checked", (json_int_t)r->checked, "misrounded",
+                     (json_int_t)r->misrounded);
+}
+
+json_t *emit_conf(const struct conf_result *r, const char *selection)
+{
+    const bool is_bad =
+        r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK;
+    json_t *members = json_pack(
+        "{s:s,s:s,s:o*,s:o*,s:o*,s:o*,s:o*,s:o*}", "suite", r->suite, "status",
+        conf_status_name[r->status], "reason", text_member(r->reason), "problem",
+        text_member(r->problem), "scale", scale_member(r->scale), "classes", classes_member(r),
+        "error", error_member(r), "command", is_bad ? rerun_command(r, selection) : NULL);
+    return with_members(emit_result("check", r->kernel, case_dtype(r->id),
+                                    r->profile ? r->profile : "given", r->id, r->backend),
+                        members);
+}
+
 const char *emit_profile(const struct problem *p)
 {
     return kernel_has_freqs(p->kernel) ? profile_names[p->freqs.profile] : "given";
 }
 
-static void set_number(json_t *record, const char *name, double value)
-{
-    json_object_set_new(record, name, record_number(value));
-}
-
-/* The numbers that posenc tune needs. */
-static void set_tuning(json_t *record, const struct bench_result *r)
+/* Returns the footprint of a case; `most`, for posenc tune, is the largest that its backend is chosen for. */
+static json_t *footprint_member(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
     const uint64_t most = c->most > r->footprint ? c->most : r->footprint;
-    if (most != UINT64_MAX)
-        json_object_set_new(json_object_get(record, "footprint"), "most",
-                            json_integer((json_int_t)most));
-    json_object_set_new(
-        record, "chosen",
-        json_boolean(
-            posenc_selection_for(c->problem.kernel, c->problem.dtype, r->footprint).backend ==
-            r->backend));
+    return json_pack("{s:s?,s:I,s:o*}", "name", c->footprint, "bytes",
+                     (json_int_t)problem_working_set(&c->problem), "most",
+                     c->most && most != UINT64_MAX ? count_member(most) : NULL);
+}
+
+/* Returns the numbers that posenc tune needs, if the case is for it. */
+static json_t *tuning_members(const struct bench_result *r)
+{
+    const struct problem *p = &r->bench_case->problem;
     json_t *samples = r->refused ? NULL : json_array();
+    if (!r->bench_case->most)
+        return json_object();
     for (int i = 0; samples && i < r->rounds; i++)
         json_array_append_new(samples, record_number(r->sample_ns[i]));
-    if (samples)
-        json_object_set_new(record, "samples", samples);
+    const struct posenc_selection chosen =
+        posenc_selection_for(p->kernel, p->dtype, r->footprint);
+    return json_pack("{s:b,s:o*}", "chosen", chosen.backend == r->backend, "samples", samples);
+}
+
+/* Returns a bandwidth bound and the share of it that was reached. */
+static json_t *bound_member(const char *resource, const char *kind, const char *variant,
+                            double gbps, double share)
+{
+    return kind ? json_pack("{s:s*,s:s,s:s?,s:o,s:o}", "resource", resource, "kind", kind,
+                            "variant", variant, "gbps", record_number(gbps), "share",
+                            record_number(share))
+                : NULL;
+}
+
+static json_t *speedup_member(double speedup)
+{
+    return speedup > 0.0 ? record_number(speedup) : NULL;
 }
 
 json_t *emit_bench(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
+    const bool has_table = kernel_has_freqs(c->problem.kernel);
     json_t *record = emit_result("bench", c->problem.kernel, c->problem.dtype,
                                  emit_profile(&c->problem), c->id, r->backend);
-    if (!record)
-        return NULL;
-    set_scale(record, kernel_has_freqs(c->problem.kernel) ? c->problem.scale : 1.0);
-    json_object_set_new(record, "footprint",
-                        json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
-                                  (json_int_t)problem_working_set(&c->problem)));
-    if (c->most)
-        set_tuning(record, r);
-    if (r->refused) {
-        json_object_set_new(record, "rejected", json_string(r->refused));
-        return record;
-    }
-    json_object_set_new(record, "threads", json_integer(r->threads));
-    json_object_set_new(record, "rounds", json_integer(r->rounds));
-    set_number(record, "median_ns", r->median_ns);
-    set_number(record, "min_ns", r->min_ns);
-    json_object_set_new(record, "ci",
-                        json_pack("{s:o,s:o,s:o}", "level", record_number(r->ci_level), "lo",
-                                  record_number(r->ci_low), "hi", record_number(r->ci_high)));
-    json_object_set_new(record, "bytes", json_integer((json_int_t)r->bytes));
-    set_number(record, "gbps", r->gbps);
-    if (r->roofline_kind)
-        json_object_set_new(record, "roofline",
-                            json_pack("{s:s,s:s?,s:o,s:o}", "kind", r->roofline_kind, "variant",
-                                      r->roofline_variant, "gbps",
-                                      record_number(r->roofline_gbps), "share",
-                                      record_number(r->roofline_ratio)));
-    if (r->limit_kind)
-        json_object_set_new(record, "bound",
-                            json_pack("{s:s,s:s,s:s,s:o,s:o}", "resource", r->limit_resource,
-                                      "kind", r->limit_kind, "variant", r->limit_variant,
-                                      "gbps", record_number(r->limit_gbps), "share",
-                                      record_number(r->limit_ratio)));
-    if (r->vs_libm > 0.0)
-        set_number(record, "speedup_libm", r->vs_libm);
-    if (r->vs_autovec > 0.0)
-        set_number(record, "speedup_autovec", r->vs_autovec);
-    if (r->vs_apart > 0.0)
-        set_number(record, "speedup_separate", r->vs_apart);
-    set_number(record, "control_pct", r->control_pct);
-    return record;
+    record = with_members(record, json_pack("{s:o*,s:o}", "scale",
+                                            has_table ? scale_member(c->problem.scale) : NULL,
+                                            "footprint", footprint_member(r)));
+    record = with_members(record, tuning_members(r));
+    if (r->refused)
+        return with_members(record, json_pack("{s:o}", "rejected", record_string(r->refused)));
+    return with_members(
+        record,
+        json_pack("{s:i,s:i,s:o,s:o,s:{s:o,s:o,s:o},s:I,s:o,s:o*,s:o*,s:o*,s:o*,s:o*,s:o}",
+                  "threads", r->threads, "rounds", r->rounds, "median_ns",
+                  record_number(r->median_ns), "min_ns", record_number(r->min_ns), "ci",
+                  "level", record_number(r->ci_level), "lo", record_number(r->ci_low), "hi",
+                  record_number(r->ci_high), "bytes", (json_int_t)r->bytes, "gbps",
+                  record_number(r->gbps), "roofline",
+                  bound_member(NULL, r->roofline_kind, r->roofline_variant, r->roofline_gbps,
+                               r->roofline_ratio),
+                  "bound",
+                  bound_member(r->limit_resource, r->limit_kind, r->limit_variant,
+                               r->limit_gbps, r->limit_ratio),
+                  "speedup_libm", speedup_member(r->vs_libm), "speedup_autovec",
+                  speedup_member(r->vs_autovec), "speedup_separate",
+                  speedup_member(r->vs_apart), "control_pct", record_number(r->control_pct)));
 }
 
 static json_t *overhead_of(const struct overhead_ns *ns)
@@ -317,18 +328,14 @@ json_t *emit_overhead(const struct overhead *o)
 {
     char id[EMIT_ID];
     emit_overhead_id(o->kernel, o->heads, id);
-    json_t *record = emit_result("overhead", o->kernel, POSENC_F32, "given", id, o->backend);
-    if (!record)
-        return NULL;
-    json_object_set_new(record, "heads", json_integer((json_int_t)o->heads));
-    json_object_set_new(record, "head_dim", json_integer((json_int_t)o->head_dim));
-    json_object_set_new(record, "rounds", json_integer(o->rounds));
-    set_number(record, "function_ns", o->function_ns);
-    set_number(record, "pace", o->pace);
-    json_object_set_new(record, "frontend", overhead_of(&o->above[OVERHEAD_FRONT]));
-    json_object_set_new(record, "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]));
-    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_NULL]));
-    return record;
+    return with_members(emit_result("overhead", o->kernel, POSENC_F32, "given", id, o->backend),
+                        json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o,s:o}", "heads",
+                                  (json_int_t)o->heads, "head_dim", (json_int_t)o->head_dim,
+                                  "rounds", o->rounds, "function_ns",
+                                  record_number(o->function_ns), "pace", record_number(o->pace),
+                                  "frontend", overhead_of(&o->above[OVERHEAD_FRONT]),
+                                  "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]),
+                                  "control", overhead_of(&o->above[OVERHEAD_NULL])));
 }
 
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)
@@ -344,15 +351,10 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
         json_object_set_new(counts, name, json_integer(n + 1));
     }
     char finished[32];
-    now(finished);
-    json_t *footer = json_pack("{s:s,s:b,s:o,s:s}", "t", "footer", "complete", complete,
-                               "counts", counts, "finished", finished);
-    if (footer && noise) {
-        set_number(footer, "wall_s", wall_s);
-        json_object_set(footer, "noise", noise);
-    }
-    json_decref(noise);
-    return footer;
+    print_time(finished);
+    return json_pack("{s:s,s:b,s:o,s:s,s:o*,s:o*}", "t", "footer", "complete", complete,
+                     "counts", counts, "finished", finished, "wall_s",
+                     noise ? record_number(wall_s) : NULL, "noise", noise);
 }
 
 int emit_start(struct records *records, const struct emit_run *run,
