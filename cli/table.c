@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What to print ---- */
+/* ---- The table that is asked for ---- */
 
 static const char *const column_kinds[] = { "frequencies", "drift", "errors" };
 enum { COLUMN_KINDS = sizeof column_kinds / sizeof *column_kinds };
 static const char expected[] =
     "expected frequencies, drift, errors, sinusoidal or rope_table, or --problem LINE alone";
 
-/* Without --problem, TABLE may be the kernel itself, of a model or with its default parameters. */
+/* Takes TABLE as the name of a kernel, which needs --model for its parameters. */
 static int take_kernel(const struct cli *cli, const char **line)
 {
     const char *name = cli->operands[0];
@@ -70,8 +70,8 @@ static bool is_set(const struct problem *problem, const char *name)
     return kernel_field_find(problem->kernel, name, &field) && !field_is_blank(&field, problem);
 }
 
-/* Returns true if a field is a parameter of some scaling, and not of this one. Lengths describe a model with any. */
-static bool is_foreign(const char *name, enum posenc_scaling scaling)
+/* Returns true if a field is a parameter of another scaling. Lengths describe a model whatever its scaling. */
+static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
 {
     static const char *const of_any[] = { "attention_factor", "seq_len",
                                           "max_position_embeddings",
@@ -86,7 +86,7 @@ static bool is_foreign(const char *name, enum posenc_scaling scaling)
     return taken && !scaling_takes(scaling, name, length);
 }
 
-/* Rejects what would be ignored: options, and fields of a problem that no model completes. */
+/* Rejects options and fields of --problem that would have no effect. */
 static int check_effect(const struct cli *cli, enum table_kind kind,
                         const struct problem *problem)
 {
@@ -110,7 +110,8 @@ static int check_effect(const struct cli *cli, enum table_kind kind,
             return cli_refuse(cli, "--problem", NULL, "%s has no effect here: it needs %s",
                               needs[i][0], needs[i][1]);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
-        if (is_foreign(field.name, problem->freqs.scaling) && !field_is_blank(&field, problem))
+        if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
+            !field_is_blank(&field, problem))
             return cli_refuse(cli, "--problem", NULL,
                               "%s has no effect here: scaling %s does not take it", field.name,
                               scaling_names[problem->freqs.scaling]);
@@ -155,7 +156,7 @@ static enum posenc_status take_places(const struct problem *p, struct number_tab
     return POSENC_OK;
 }
 
-/* Copies the outputs of a call that was run, row by row. */
+/* Copies the outputs of a call, which may have gaps between rows. */
 static enum posenc_status take_outputs(const struct call *call, struct number_table *table)
 {
     const struct output *first = &call->outputs[0];

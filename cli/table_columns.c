@@ -14,6 +14,7 @@ static const double full_turn = 6.283185307179586;
 
 /* ---- frequencies ---- */
 
+/* Writes the radians of a position and the positions of a full turn, none for a pair that does not rotate. */
 static void write_angle(double radians, FILE *out)
 {
     fprintf(out, ",%.17g,", radians);
@@ -21,21 +22,21 @@ static void write_angle(double radians, FILE *out)
         fprintf(out, "%.17g", full_turn / radians);
 }
 
+/* Writes a row for each pair, with scaling and without. */
 static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_freqs *plain,
                         FILE *out)
 {
-    const struct posenc_freqs_view own = posenc_freqs_view(freqs),
+    const struct posenc_freqs_view scaled = posenc_freqs_view(freqs),
                                    base = posenc_freqs_view(plain);
-    const bool single =
-        own.profile != POSENC_EXACT; /* the frequency that this mode rotates by */
+    const bool is_exact = scaled.profile == POSENC_EXACT; /* other modes rotate by f32 */
     fputs(
         "pair,axis,radians,wavelength,unscaled_radians,unscaled_wavelength,attention_factor\n",
         out);
-    for (int64_t i = 0; i < own.n_pairs; i++) {
-        fprintf(out, "%lld,%d", (long long)i, own.axis ? own.axis[i] : 0);
-        write_angle(single ? (double)own.omega_f32[i] : own.omega[i], out);
+    for (int64_t i = 0; i < scaled.n_pairs; i++) {
+        fprintf(out, "%lld,%d", (long long)i, scaled.axis ? scaled.axis[i] : 0);
+        write_angle(is_exact ? scaled.omega[i] : (double)scaled.omega_f32[i], out);
         write_angle(base.omega[i], out);
-        fprintf(out, ",%.17g\n", own.attention_factor);
+        fprintf(out, ",%.17g\n", scaled.attention_factor);
     }
 }
 
@@ -68,35 +69,31 @@ static int write_frequencies(struct cli *cli, const struct posenc_freqs_spec *sp
 
 /* ---- drift ---- */
 
-/* A limit of the difference of any cosine or sine, and the first position where it is passed; -1: none. */
+/* Limit of the difference of any cosine or sine, and the first position where it is passed; -1: nowhere. */
 struct drift {
     double limit;
     int64_t first;
 };
 
-/* Cosines and sines of some positions at a time, in a numerics mode and exact: few enough for the caches. */
+/* Cosines and sines of some positions at a time, in a numerics mode [0] and exact [1]: few enough for the caches. */
 struct tables {
     struct posenc_freqs *freqs[2];
-    int64_t dim, rows;
-    int64_t
-        arrays; /* two, of cosines and sines; of an odd dim, which does not rotate, one of both */
-    float *values[2]; /* [arrays][rows][dim / arrays] */
+    int64_t pairs, rows;
+    float *values[2]; /* cosines [rows][pairs], then sines */
 };
-enum { VALUES = 1 << 16 };
+enum { TABLE_FLOATS = 1 << 16 };
 
-static enum posenc_status create_tables(const struct posenc_freqs_spec *spec,
-                                        enum posenc_profile profile, struct tables *t,
+static enum posenc_status create_tables(const struct posenc_freqs_spec *spec, struct tables *t,
                                         struct posenc_error *error)
 {
-    struct posenc_freqs_spec own = *spec;
+    struct posenc_freqs_spec in_mode = *spec;
     enum posenc_status status = POSENC_OK;
-    t->dim = spec->dim;
-    t->arrays = spec->dim % 2 ? 1 : 2;
-    t->rows = t->dim < VALUES ? VALUES / t->dim : 1;
+    t->pairs = spec->dim / 2;
+    t->rows = spec->dim < TABLE_FLOATS ? TABLE_FLOATS / spec->dim : 1;
     for (int i = 0; i < 2 && status == POSENC_OK; i++) {
-        own.profile = i == 0 ? profile : POSENC_EXACT;
-        status = posenc_freqs_create(&own, &t->freqs[i], error);
-        t->values[i] = malloc((size_t)(t->rows * t->dim) * sizeof *t->values[i]);
+        in_mode.profile = i == 0 ? spec->profile : POSENC_EXACT;
+        status = posenc_freqs_create(&in_mode, &t->freqs[i], error);
+        t->values[i] = malloc((size_t)(2 * t->rows * t->pairs) * sizeof *t->values[i]);
         if (status == POSENC_OK && !t->values[i])
             status = POSENC_ERR_MEMORY;
     }
@@ -111,62 +108,53 @@ static void destroy_tables(struct tables *t)
     }
 }
 
-/* Computes rows from position `first` on, in the i-th numerics mode. */
-static enum posenc_status compute(struct tables *t, int i, int64_t first, int64_t rows,
-                                  struct posenc_error *error)
+/* Computes rows from position `first` on, in both modes. */
+static enum posenc_status compute_tables(struct tables *t, int64_t first, int64_t rows,
+                                         struct posenc_error *error)
 {
-    if (t->arrays == 1) {
-        struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
-        args.error = error;
-        args.freqs = t->freqs[i];
-        args.positions.offset = first;
-        args.out = posenc_dense(t->values[i], 2, rows, t->dim, 0, 0);
-        return posenc_sinusoidal(NULL, &args);
-    }
-    const int64_t pairs = t->dim / 2;
     struct posenc_rope_table_args args = posenc_rope_table_args_init();
+    enum posenc_status status = POSENC_OK;
     args.error = error;
-    args.freqs = t->freqs[i];
     args.positions.offset = first;
-    args.cos = posenc_dense(t->values[i], 2, rows, pairs, 0, 0);
-    args.sin = posenc_dense(t->values[i] + rows * pairs, 2, rows, pairs, 0, 0);
-    return posenc_rope_table(NULL, &args);
+    worker_enter("tables");
+    for (int i = 0; i < 2 && status == POSENC_OK; i++) {
+        args.freqs = t->freqs[i];
+        args.cos = posenc_dense(t->values[i], 2, rows, t->pairs, 0, 0);
+        args.sin = posenc_dense(t->values[i] + rows * t->pairs, 2, rows, t->pairs, 0, 0);
+        status = posenc_rope_table(NULL, &args);
+    }
+    worker_leave();
+    return status;
 }
 
-/* Returns true if a difference at a position is larger than the limit. */
-static bool is_off(const struct tables *t, int64_t rows, int64_t row, float limit)
+/* Returns the largest difference of any cosine or sine of a row. */
+static float row_difference(const struct tables *t, int64_t rows, int64_t row)
 {
-    const int64_t width = t->dim / t->arrays;
-    int off = 0;
-    for (int64_t array = 0; array < t->arrays; array++) {
-        const float *got = t->values[0] + (array * rows + row) * width,
-                    *want = t->values[1] + (array * rows + row) * width;
-        for (int64_t i = 0; i < width; i++)
-            off |= fabsf(got[i] - want[i]) > limit;
+    float largest = 0.0f;
+    for (int64_t array = 0; array < 2; array++) {
+        const int64_t first = (array * rows + row) * t->pairs;
+        for (int64_t i = first; i < first + t->pairs; i++)
+            largest = fmaxf(largest, fabsf(t->values[0][i] - t->values[1][i]));
     }
-    return off;
+    return largest;
 }
 
 /* Fills `first` of each of n, whose limits grow: every position from 0 on, until the last limit is passed or `length`
  * positions were seen. */
-static enum posenc_status find_drift(const struct posenc_freqs_spec *spec,
-                                     enum posenc_profile profile, int64_t length,
+static enum posenc_status find_drift(const struct posenc_freqs_spec *spec, int64_t length,
                                      struct drift *drift, size_t n, struct posenc_error *error)
 {
-    struct tables t = { .dim = 0 };
-    enum posenc_status status = create_tables(spec, profile, &t, error);
+    struct tables t = { .pairs = 0 };
+    enum posenc_status status = create_tables(spec, &t, error);
     size_t passed = 0;
-    for (size_t i = 0; i < n; i++)
-        drift[i].first = -1;
     for (int64_t at = 0; at < length && passed < n && status == POSENC_OK; at += t.rows) {
         const int64_t rows = length - at < t.rows ? length - at : t.rows;
-        worker_enter("tables");
-        for (int i = 0; i < 2 && status == POSENC_OK; i++)
-            status = compute(&t, i, at, rows, error);
-        worker_leave();
-        for (int64_t row = 0; row < rows && status == POSENC_OK; row++)
-            while (passed < n && is_off(&t, rows, row, (float)drift[passed].limit))
+        status = compute_tables(&t, at, rows, error);
+        for (int64_t row = 0; row < rows && status == POSENC_OK; row++) {
+            const float difference = row_difference(&t, rows, row);
+            while (passed < n && difference > (float)drift[passed].limit)
                 drift[passed++].first = at + row;
+        }
     }
     destroy_tables(&t);
     return status;
@@ -179,7 +167,7 @@ static int write_drift(struct cli *cli, const struct problem *p, const struct ou
     enum { LIMITS = sizeof drift / sizeof *drift };
     struct posenc_error error = { 0 };
     const enum posenc_status status =
-        find_drift(&p->freqs, p->freqs.profile, p->first + p->tokens, drift, LIMITS, &error);
+        find_drift(&p->freqs, p->first + p->tokens, drift, LIMITS, &error);
     if (status != POSENC_OK)
         return cli_refuse_status(cli, "drift", status, &error);
     for (size_t i = 0; i < outputs->n; i++) {

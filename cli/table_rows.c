@@ -55,13 +55,14 @@ static bool read_piece(const char **at, bool is_time, char text[PIECE_BYTES],
            (!colon || (parse_real(colon + 1, &range->step) && range->step > 0.0));
 }
 
-/* Returns the rows of a range.  B is the last one also where (B - A) / STEP is a little below a whole number. */
+/* Returns the number of rows of a range. B is the last one even if (B - A) / STEP is a little below a whole number. */
 static int64_t range_rows(const struct range *range)
 {
     return (int64_t)floor(fmin((range->to - range->from) / range->step, 0x1p53) + 1e-6) + 1;
 }
 
-/* Returns the rows of a list, stored where the table has memory, or -1 at a piece that is malformed. */
+/* Returns the number of rows of a list, or -1 at a malformed piece, which `bad` receives. Stores the rows if the table has
+ * memory for them. */
 static int64_t expand_list(const char *list, bool is_time, struct number_table *table,
                            char bad[PIECE_BYTES])
 {
