@@ -41,13 +41,15 @@ static void run(const struct problem *problem)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char error[NOTATION_ERROR], *text = fuzz_text(data, size);
+    char error[NOTATION_ERROR] = "", *text = fuzz_text(data, size);
     struct problem_line line;
     struct arena arena = { .last = NULL };
     if (notation_read(text, &line, &arena, error)) {
         read_again(&line.problem);
         if (problem_within(&line.problem, &limits, error))
             run(&line.problem);
+    } else if (!*error) {
+        abort(); /* a rejection has a message */
     }
     arena_free(&arena);
     free(text);
