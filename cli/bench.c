@@ -114,7 +114,7 @@ static bool goes_on(void *user)
     struct bench *bench = user;
     const size_t at = (size_t)bench->progress.done;
     bench->progress.where = at < bench->n_cases ? bench->cases[at].id : "";
-    progress(&bench->progress);
+    progress_draw(&bench->progress);
     return outputs_interrupted() == 0;
 }
 

@@ -72,7 +72,7 @@ static void show_progress(const struct counting *counting, const char *id, const
 {
     char where[160];
     snprintf(where, sizeof where, "%s %s", backend, id);
-    progress(&(struct progress){ .what = "bench",
+    progress_draw(&(struct progress){ .what = "bench",
                                  .unit = "kernels on backends",
                                  .done = (double)counting->done,
                                  .total = counting->total,

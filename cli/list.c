@@ -1,5 +1,5 @@
 /*
- * posenc list: what exists, what runs here, and why not.
+ * posenc list: prints backends, kernels, models and other named things, with the reason why a backend does not run here.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernels a backend provides, "all" or by name. */
-static void provided(const struct posenc_backend *backend, char *text, size_t size)
+/* Writes the kernels that a backend provides, "all" or their names. */
+static void print_kernels(const struct posenc_backend *backend, char *text, size_t size)
 {
     size_t at = 0;
     int n = 0;
@@ -32,7 +32,8 @@ static void provided(const struct posenc_backend *backend, char *text, size_t si
         snprintf(text, size, "all");
 }
 
-static int default_count(const struct posenc_backend *backend)
+/* Returns the number of kernels for which calls that name no backend use this one. */
+static int count_defaults(const struct posenc_backend *backend)
 {
     int n = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
@@ -53,11 +54,11 @@ static int list_backends(struct cli *cli)
         const struct posenc_backend *backend = all.backends[i];
         const char *obstacle = posenc_backend_obstacle(backend);
         char kernels[512], lanes[16] = "-";
-        provided(backend, kernels, sizeof kernels);
+        print_kernels(backend, kernels, sizeof kernels);
         /* lanes() may execute the instructions that it asks about, and a plug-in's may say anything. */
         if (backend->lanes && !obstacle && plugins_lanes(backend) > 0)
             snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
-        int defaults = default_count(backend);
+        int defaults = count_defaults(backend);
         some = some || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
         printf("%c %-13s %-9s %5s  %-5s %-7s %s\n",
                defaults == POSENC_KERNEL_COUNT ? '*'
@@ -125,7 +126,7 @@ static int list_models(struct cli *cli)
     return EXIT_FINE;
 }
 
-/* The reader of model files, in Python, knows them. */
+/* Has the reader of model files, in Python, print the types of models. */
 static int list_types(struct cli *cli)
 {
     char *types =
@@ -157,72 +158,70 @@ static int list_cases(struct cli *cli)
     return EXIT_FINE;
 }
 
-/* Profiles, scalings or methods. */
-static int list_topics(const char *kind, const char *what)
+static int list_topics(const char *kind, const char *heading)
 {
-    printf("%-20s %s\n", kind, what);
+    printf("%-20s %s\n", kind, heading);
     for (size_t i = 0; topic_at(i); i++)
         if (strcmp(topic_at(i)->kind, kind) == 0)
             printf("%-20s %s\n", topic_at(i)->name, topic_at(i)->what);
     return EXIT_FINE;
 }
 
-static int list_profiles(struct cli *cli)
+/* ---- The command ---- */
+
+/* Kind of thing that can be listed: by a function, or as the summaries of a kind of topic. */
+struct list_kind {
+    const char *name;
+    int (*print)(struct cli *cli);
+    const char *topic, *heading;
+};
+
+static const struct list_kind kinds[] = {
+    { "backends", list_backends, NULL, NULL },
+    { "kernels", list_kernels, NULL, NULL },
+    { "models", list_models, NULL, NULL },
+    { "profiles", NULL, "profile", "how the angle is formed" },
+    { "scalings", NULL, "scaling",
+      "change of the frequencies w_i when the context is extended" },
+    { "methods", NULL, "method", "a kernel used in a certain way: posenc explain NAME" },
+    { "cases", list_cases, NULL, NULL },
+    { "types", list_types, NULL, NULL },
+    { "tuning", tuned_list, NULL, NULL },
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, BY_DEFAULT = 3 };
+
+static int print_kind(struct cli *cli, const struct list_kind *kind)
 {
-    (void)cli;
-    return list_topics("profile", "how the angle is formed");
+    if (cli->dtype.n > 0 && kind->print != list_cases)
+        return cli_refuse(cli, "--dtype", NULL, "has no effect here: it is for list cases");
+    return kind->print ? kind->print(cli) : list_topics(kind->topic, kind->heading);
 }
 
-static int list_scalings(struct cli *cli)
+static int print_default(struct cli *cli)
 {
-    (void)cli;
-    return list_topics("scaling",
-                       "what becomes of the frequencies w_i when the context is extended");
-}
-
-static int list_methods(struct cli *cli)
-{
-    (void)cli;
-    return list_topics("method", "a kernel used in a certain way: posenc explain NAME");
+    int status = EXIT_FINE;
+    for (size_t i = 0; i < BY_DEFAULT && status == EXIT_FINE; i++) {
+        status = print_kind(cli, &kinds[i]);
+        puts("");
+    }
+    if (status == EXIT_FINE)
+        puts("More: posenc list types, profiles, scalings, methods, cases, tuning; "
+             "posenc explain NAME");
+    return status;
 }
 
 int command_list(struct cli *cli)
 {
-    static const struct {
-        const char *name;
-        int (*print)(struct cli *);
-    } kinds[] = { { "backends", list_backends }, { "kernels", list_kernels },
-                  { "models", list_models },     { "profiles", list_profiles },
-                  { "scalings", list_scalings }, { "methods", list_methods },
-                  { "cases", list_cases },       { "types", list_types },
-                  { "tuning", tuned_list } };
-    enum { N = sizeof kinds / sizeof *kinds };
-    if (cli->n_operands == 0) {
-        if (cli->dtype.n > 0)
-            return cli_refuse(cli, "--dtype", NULL, "has no effect here: it is for list cases");
-        for (size_t i = 0; i < 3; i++) {
-            int status = kinds[i].print(cli);
-            if (status != EXIT_FINE)
-                return status;
-            puts("");
-        }
-        fputs("More: posenc list types, profiles, scalings, methods, cases, tuning; "
-              "posenc explain NAME\n",
-              stdout);
-        return EXIT_FINE;
-    }
-    const char *names[N];
-    for (size_t i = 0; i < N; i++) {
+    const char *names[N_KINDS];
+    if (cli->n_operands == 0)
+        return print_default(cli);
+    if (cli->n_operands > 1)
+        return cli_refuse(cli, "unexpected argument", cli->operands[1],
+                          "expected one kind of thing");
+    for (size_t i = 0; i < N_KINDS; i++) {
         names[i] = kinds[i].name;
-        if (strcmp(cli->operands[0], names[i]) == 0) {
-            if (cli->dtype.n > 0 && kinds[i].print != list_cases)
-                return cli_refuse(cli, "--dtype", NULL,
-                                  "has no effect here: it is for list cases");
-            return cli->n_operands == 1
-                       ? kinds[i].print(cli)
-                       : cli_refuse(cli, "unexpected argument", cli->operands[1],
-                                    "expected one kind of thing");
-        }
+        if (strcmp(cli->operands[0], names[i]) == 0)
+            return print_kind(cli, &kinds[i]);
     }
-    return cli_refuse_name(cli, "kind", cli->operands[0], names, N);
+    return cli_refuse_name(cli, "kind", cli->operands[0], names, N_KINDS);
 }

@@ -1,4 +1,6 @@
-/* Reads models and says what is to be known of them (see models.h). */
+/*
+ * Reads models and prints notes about them (see models.h).
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
 #include "conformance/problem/notation.h"
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A model file, read by Python, which says itself why it refuses one. */
+/* Has Python read a model file. It prints why it rejects one. */
 static int read_config(const struct cli *cli, const char *path, struct model *model)
 {
     char error[MODEL_ERROR];
@@ -60,12 +62,12 @@ const char *models_storage(const struct model *model, const struct selection *se
     return text;
 }
 
-/* ---- the calls of all presets ---- */
+/* ---- Calls of all presets ---- */
 
 enum { LONGEST_LINE = 16384 };
 
-/* The line of a call, to be freed; NULL without memory. */
-static char *line_of(const struct problem *p)
+/* Returns the line of a call, to be freed, or NULL without memory. */
+static char *print_line(const struct problem *p)
 {
     char line[LONGEST_LINE];
     notation_print(p, NULL, line, sizeof line);
@@ -75,7 +77,7 @@ static char *line_of(const struct problem *p)
 /* Adds a call unless its line is there already. */
 static bool add_call(struct presets *presets, char **lines, const struct problem *p)
 {
-    char *line = line_of(p);
+    char *line = print_line(p);
     for (size_t i = 0; line && i < presets->n; i++) {
         if (strcmp(lines[i], line) == 0) {
             free(line);

@@ -17,15 +17,15 @@ int models_read(const struct cli *cli, const char *name, struct model *model);
 const char *models_storage(const struct model *model, const struct selection *selection,
                            char text[128]);
 
-/* The distinct calls of all presets, at their real sizes and with few tokens. */
+/* Distinct calls of all presets, at their real sizes and with few tokens. */
 struct presets {
     size_t n;
     struct problem *problems;
     size_t n_models;
     struct model *models; /* which own the factors that problems point to */
 };
-/* Loads them; false without memory. They are to be freed in any case. A preset with calls too large for this machine is
- * left out and named on stderr. */
+/* Loads the calls; returns false without memory. presets_free() is needed in either case. Presets with calls too large for
+ * this machine are left out and named on stderr. */
 bool presets_load(struct presets *presets);
 void presets_free(struct presets *presets);
 

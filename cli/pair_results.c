@@ -167,7 +167,7 @@ static void take_record(void *user, json_t *record)
 static void show_progress(void *user, size_t done, size_t total)
 {
     (void)user;
-    progress(&(struct progress){ .what = "pair results",
+    progress_draw(&(struct progress){ .what = "pair results",
                                  .unit = "kernels on backends of either build",
                                  .notes = "",
                                  .done = (double)done,

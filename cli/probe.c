@@ -67,7 +67,7 @@ static double share_of(const struct probe *probe, double seconds)
 static bool is_stopped(const struct probe *probe, const char *doing)
 {
     const double done = fmin((clock_now() - probe->begun) / probe->all_s, 1.0);
-    progress(&(struct progress){ .what = "doctor",
+    progress_draw(&(struct progress){ .what = "doctor",
                                  .unit = "seconds",
                                  .done = done * probe->all_s,
                                  .total = (size_t)probe->all_s,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An exact value takes about a microsecond: minutes for all of them. */
+/* Limits the oracle, which takes about a microsecond for a value, to minutes. */
 static const double MOST_VALUES = 1 << 26;
 
 int problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked)
@@ -58,92 +58,101 @@ void problem_id(const struct problem *problem, char *id, size_t size)
 
 /* ---- Calls of models ---- */
 
-/* The first call of a kernel that each type of layers makes. */
+/* First call of a kernel by each type of layers. */
 struct layers {
     size_t n;
-    struct problem problem[MODEL_MAX_PARTS];
-    bool column_first[MODEL_MAX_PARTS];
-    const char *name[MODEL_MAX_PARTS]; /* as --layer-type has it */
+    const struct model_case *first[MODEL_MAX_PARTS];
 };
 
-static const char *name_of(const struct model_case *one)
+/* Returns the type of layers of a call, as --layer-type has it: "text" if the model names none. */
+static const char *layers_name(const struct model_case *one)
 {
-    return *one->layers ? one->layers : "text"; /* which a vision tower may stand beside */
+    return *one->layers ? one->layers : "text"; /* a vision tower may stand beside it */
 }
 
-/* Returns the frequencies and the layout of a call alone: numerics, length and positions are the user's. */
-static struct problem plan_of(const struct problem *call)
+/* Returns a problem with the frequencies and the layout of a call. Numerics, length and positions are the user's. */
+static struct problem keep_frequencies(const struct problem *call)
 {
-    struct problem plan = problem_blank(call->kernel);
-    plan.freqs = call->freqs;
-    plan.layout = call->layout;
-    plan.freqs.profile = POSENC_EXACT;
-    plan.freqs.seq_len = 0;
-    return plan;
+    struct problem kept = problem_blank(call->kernel);
+    kept.freqs = call->freqs;
+    kept.layout = call->layout;
+    kept.freqs.profile = POSENC_EXACT;
+    kept.freqs.seq_len = 0;
+    return kept;
+}
+
+/* Returns the index of a type of layers, or their number. */
+static size_t find_type(const struct layers *layers, const char *name)
+{
+    size_t at = 0;
+    while (at < layers->n && strcmp(layers_name(layers->first[at]), name) != 0)
+        at++;
+    return at;
 }
 
 static struct layers find_layers(const struct model *model, enum posenc_kernel kernel)
 {
-    struct layers found = { 0 };
-    for (size_t i = 0; i < model->n_cases; i++) {
+    struct layers layers = { 0 };
+    for (size_t i = 0; i < model->n_cases && layers.n < MODEL_MAX_PARTS; i++) {
         const struct model_case *one = &model->cases[i];
-        size_t at = 0;
-        while (at < found.n && strcmp(found.name[at], name_of(one)) != 0)
-            at++;
-        if (one->problem.kernel != kernel || at < found.n || at == MODEL_MAX_PARTS)
-            continue;
-        found.name[at] = name_of(one);
-        found.problem[at] = plan_of(&one->problem);
-        found.column_first[at] = one->column_first;
-        found.n++;
+        if (one->problem.kernel == kernel && find_type(&layers, layers_name(one)) == layers.n)
+            layers.first[layers.n++] = one;
     }
-    return found;
+    return layers;
 }
 
-static bool is_alike(const struct problem *a, const struct problem *b)
+static bool rotate_alike(const struct model_case *a, const struct model_case *b)
 {
+    const struct problem problems[] = { keep_frequencies(&a->problem),
+                                        keep_frequencies(&b->problem) };
     char texts[2][4096];
-    return notation_print(a, NULL, texts[0], sizeof texts[0]) < sizeof texts[0] &&
-           notation_print(b, NULL, texts[1], sizeof texts[1]) < sizeof texts[1] &&
-           strcmp(texts[0], texts[1]) == 0;
+    bool fit = true;
+    for (int i = 0; i < 2; i++)
+        fit &= notation_print(&problems[i], NULL, texts[i], sizeof texts[i]) < sizeof texts[i];
+    return fit && strcmp(texts[0], texts[1]) == 0;
 }
 
-/* Prints how the layers of a model differ, if nobody chose among them. */
+/* Prints a note if the types of layers differ, since the first one is taken. */
 static void print_layers(const struct model *model, const struct layers *layers)
 {
     bool alike = true;
     for (size_t i = 1; i < layers->n; i++)
-        alike &= is_alike(&layers->problem[0], &layers->problem[i]);
+        alike &= rotate_alike(layers->first[0], layers->first[i]);
     if (alike)
         return;
     cli_print_note("%s: its layers rotate in %zu ways: ", model->name, layers->n);
     for (size_t i = 0; i < layers->n; i++) {
-        const struct posenc_freqs_spec *freqs = &layers->problem[i].freqs;
-        bool scaled = freqs->scaling != POSENC_SCALING_NONE;
-        cli_print_note("%s (%lld channels, rope_theta %.10g%s%s)%s; ", layers->name[i],
-                       (long long)freqs->dim, freqs->rope_theta, scaled ? ", " : "",
-                       scaled ? scaling_names[freqs->scaling] : "",
+        const struct posenc_freqs_spec *freqs = &layers->first[i]->problem.freqs;
+        const bool scaled = freqs->scaling != POSENC_SCALING_NONE;
+        cli_print_note("%s (%lld channels, rope_theta %.10g%s%s)%s; ",
+                       layers_name(layers->first[i]), (long long)freqs->dim, freqs->rope_theta,
+                       scaled ? ", " : "", scaled ? scaling_names[freqs->scaling] : "",
                        i == 0 ? ", which is taken" : "");
     }
     cli_print_note("--layer-type NAME takes another\n");
 }
 
+/* Chooses the first call of the layers of --layer-type, or of the first ones. */
 static int choose_layers(const struct cli *cli, const struct model *model,
-                         const struct layers *layers, size_t *chosen)
+                         const struct layers *layers, const struct model_case **chosen)
 {
-    *chosen = 0;
+    const char *names[MODEL_MAX_PARTS];
+    *chosen = layers->first[0];
     if (!cli->layer_type) {
         print_layers(model, layers);
         return EXIT_FINE;
     }
-    while (*chosen < layers->n && strcmp(layers->name[*chosen], cli->layer_type) != 0)
-        ++*chosen;
-    if (*chosen < layers->n)
-        return EXIT_FINE;
-    if (layers->n == 1 && strcmp(layers->name[0], "text") == 0)
+    const size_t at = find_type(layers, cli->layer_type);
+    for (size_t i = 0; i < layers->n; i++)
+        names[i] = layers_name(layers->first[i]);
+    if (at < layers->n)
+        *chosen = layers->first[at];
+    else if (layers->n == 1 && strcmp(names[0], "text") == 0)
         return cli_refuse(cli, "--layer-type", cli->layer_type,
                           "has no effect here: all layers of %s rotate alike", model->name);
-    return cli_refuse_name(cli, "--layer-type", cli->layer_type, layers->name, layers->n);
+    else
+        return cli_refuse_name(cli, "--layer-type", cli->layer_type, names, layers->n);
+    return EXIT_FINE;
 }
 
 /* Finds the model's call that a line changes. */
@@ -155,7 +164,7 @@ static int find_base(const struct cli *cli, enum posenc_kernel kernel,
     if (models_read(cli, cli->model.item[0], &taken->model) != EXIT_FINE)
         return EXIT_USAGE;
     const struct layers layers = find_layers(&taken->model, kernel);
-    size_t chosen;
+    const struct model_case *chosen;
     if (layers.n == 0 && kernel == POSENC_KERNEL_sinusoidal &&
         strcmp(taken->model.encoding, "sinusoidal") == 0)
         return cli_refuse(cli, "--model", cli->model.item[0],
@@ -167,13 +176,13 @@ static int find_base(const struct cli *cli, enum posenc_kernel kernel,
                           taken->model.encoding, posenc_kernel_name(kernel));
     if (choose_layers(cli, &taken->model, &layers, &chosen) != EXIT_FINE)
         return EXIT_USAGE;
-    taken->problem = layers.problem[chosen];
-    taken->column_first = layers.column_first[chosen];
+    taken->problem = keep_frequencies(&chosen->problem);
+    taken->column_first = chosen->column_first;
     return EXIT_FINE;
 }
 
 /* Returns the kernel that a line begins with, POSENC_KERNEL_COUNT if there is none of that name. */
-static enum posenc_kernel kernel_of(const char *text)
+static enum posenc_kernel read_kernel(const char *text)
 {
     char name[64];
     return sscanf(text, "%63s", name) == 1 ? posenc_kernel_find(name) : POSENC_KERNEL_COUNT;
@@ -183,7 +192,7 @@ int problem_take_model(const struct cli *cli, const char *text, struct model_pro
 {
     char error[NOTATION_ERROR];
     struct problem_line line;
-    const enum posenc_kernel kernel = kernel_of(text);
+    const enum posenc_kernel kernel = read_kernel(text);
     const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_COUNT;
     *taken = (struct model_problem){ .column_first = false };
     if (over && find_base(cli, kernel, taken) != EXIT_FINE)

@@ -1,6 +1,6 @@
 /*
- * The problem that a command line asks for: a line of --problem (conformance/problem/notation.h), or a call of a model
- * with what the line changes.
+ * Problem of a command line: --problem LINE (conformance/problem/notation.h), or a call of --model with the fields that
+ * the line changes.
  */
 #ifndef POSENC_CLI_PROBLEM_H
 #define POSENC_CLI_PROBLEM_H
@@ -13,7 +13,7 @@
  * are rejected beside it.  Returns EXIT_FINE, or EXIT_USAGE after a message. */
 int problem_take(const struct cli *cli, struct problem_line *line, struct arena *arena);
 
-/* A call of a model, and what a line changes of it. */
+/* Call of a model, changed by a line. */
 struct model_problem {
     struct problem problem;
     bool column_first; /* of a picture: its columns are the axis before its rows */
@@ -27,8 +27,8 @@ struct model_problem {
 int problem_take_model(const struct cli *cli, const char *text, struct model_problem *taken);
 void problem_free(struct model_problem *taken);
 
-/* Rejects a problem that costs more than this machine has; with `checked`, one whose values take more than minutes to
- * be known exactly. */
+/* Rejects a problem that takes more memory than this machine has; with `checked`, also one whose oracle takes more than
+ * minutes. */
 int problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked);
 
 /* Rejects a problem whose outputs have no element. */

@@ -1,5 +1,5 @@
 /*
- * The progress line, see progress.h.
+ * Draws and erases the progress line (see progress.h).
  */
 #define _DEFAULT_SOURCE
 #include "progress.h"
@@ -17,9 +17,9 @@
 enum { LINE = 512, STANDARD_WIDTH = 80 };
 
 static const char erase[] = "\r\033[K";
-static const char *current;           /* what the time is of */
-static double begun, last;            /* seconds; of it, of the last drawing */
-static volatile sig_atomic_t visible; /* a line is there */
+static const char *current;           /* the work that the line shows */
+static double begun, last;            /* seconds: its begin, and the last drawing */
+static volatile sig_atomic_t visible; /* true while a line is on the terminal */
 
 static bool can_erase(void)
 {
@@ -28,7 +28,7 @@ static bool can_erase(void)
            strcmp(term, "dumb") != 0;
 }
 
-/* A line as long as the terminal is wide wraps on some: it gets a column less. */
+/* Returns one column less than the terminal has: a line of its full width wraps on some. */
 static size_t line_width(void)
 {
     struct winsize size;
@@ -38,8 +38,8 @@ static size_t line_width(void)
     return (columns < LINE ? columns : LINE) - 1;
 }
 
-/* ", about 5 s left", by the time that the part done took; "" while nothing can be said. */
-static void time_left(const struct progress *now, double spent, char text[48])
+/* Writes ", about 5 s left", from the time that the finished part took; "" while too little is finished. */
+static void print_time_left(const struct progress *now, double spent, char text[48])
 {
     double rest = now->done > 0.0     ? spent * ((double)now->total - now->done) / now->done
                   : now->most_s > 0.0 ? fmax(now->most_s - spent, 0.0)
@@ -52,7 +52,7 @@ static void time_left(const struct progress *now, double spent, char text[48])
         snprintf(text, 48, ", about %.0f min left", fmin(rest / 60.0, 99999.0));
 }
 
-/* Appends "  where" with its middle left out as far as the width asks; in few columns, nothing. */
+/* Appends the case at hand. Its middle is left out if the line is too long, all of it if there is hardly any room. */
 static void append_where(char line[LINE], size_t width, const char *where)
 {
     enum { LEAST = 8 };
@@ -65,7 +65,7 @@ static void append_where(char line[LINE], size_t width, const char *where)
              where + n - tail);
 }
 
-void progress(const struct progress *now)
+void progress_draw(const struct progress *now)
 {
     const double time = clock_now();
     if (!current || strcmp(current, now->what) != 0) {
@@ -78,7 +78,7 @@ void progress(const struct progress *now)
     last = time;
     char line[LINE], left[48];
     const size_t width = line_width();
-    time_left(now, time - begun, left);
+    print_time_left(now, time - begun, left);
     snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s", now->what, floor(now->done), now->total,
              now->unit, now->notes, left);
     if (strlen(line) > width)

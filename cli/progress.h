@@ -18,8 +18,8 @@ struct progress {
     const char *where; /* the case at hand; its middle is left out if it is too long */
 };
 
-/* Draws the line, ten times a second at most; the time begins with the first of `what`. */
-void progress(const struct progress *now);
+/* Draws the line, ten times a second at most. The time begins with the first call for `what`. */
+void progress_draw(const struct progress *now);
 /* Erases the line. */
 void progress_clear(void);
 /* Erases the line, in a handler of signals. */

@@ -23,7 +23,7 @@ void cli_print_note(const char *format, ...)
     va_end(arguments);
 }
 
-static void say_who(const struct cli *cli)
+static void print_command(const struct cli *cli)
 {
     fflush(stdout);
     text_print(stderr, "posenc%s%s: ", cli->command ? " " : "",
@@ -33,7 +33,7 @@ static void say_who(const struct cli *cli)
 int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
                ...)
 {
-    say_who(cli);
+    print_command(cli);
     text_print(stderr, "%s: ", what);
     if (value)
         text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
@@ -45,6 +45,7 @@ int cli_refuse(const struct cli *cli, const char *what, const char *value, const
     return EXIT_USAGE;
 }
 
+/* Returns true if a name may be meant: it differs in few letters, or has the value inside. */
 static bool is_near(const char *value, const char *name)
 {
     size_t length = strlen(value);
@@ -56,7 +57,7 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
                     const char *const *names, size_t n)
 {
     enum { FEW = 16, NEAREST = 3 };
-    say_who(cli);
+    print_command(cli);
     text_print(stderr, "%s: %s: ", what, *value != '\0' ? value : "(empty)");
     const char *near[NEAREST];
     size_t n_near = 0;

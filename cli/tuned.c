@@ -1,5 +1,5 @@
 /*
- * The tuning file that this program uses: see tuned.h.
+ * Chooses and prints the tuning file that this program uses (see tuned.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -12,20 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static char own[TUNED_PATH]; /* that is used, or would be; or "" */
-static char own_why[TUNED_WHY];
+static char user_file[TUNED_PATH]; /* the user's own tuning file, or "" if it plays no part */
+static char user_file_error[TUNED_WHY]; /* why it is not used, or "" */
 
-static const char *environment(const char *name)
+/* Returns a variable of the environment; NULL if it is empty. */
+static const char *read_environment(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
 
-/* Returns the path of the user's own: $XDG_CONFIG_HOME/posenc/profile, or
- * ~/.config/posenc/profile. False: there is no home. */
-static bool own_path(char path[TUNED_PATH])
+/* Writes the path of the user's own file, $XDG_CONFIG_HOME/posenc/profile or ~/.config/posenc/profile. Returns false
+ * without a home folder. */
+static bool find_user_file(char path[TUNED_PATH])
 {
-    const char *config = environment("XDG_CONFIG_HOME"), *home = environment("HOME");
+    const char *config = read_environment("XDG_CONFIG_HOME"), *home = read_environment("HOME");
     if (!config && !home)
         return false;
     const int n = snprintf(path, TUNED_PATH, "%s%s/posenc/profile", config ? config : home,
@@ -33,43 +34,36 @@ static bool own_path(char path[TUNED_PATH])
     return n > 0 && n < TUNED_PATH;
 }
 
-/* Returns whether the environment chooses the backend, before any tuning file. */
-static bool is_forced(void)
+/* Returns true if the environment chooses the backend, whatever a tuning file says. */
+static bool is_backend_forced(void)
 {
-    return environment("POSENC_BACKEND") || environment("POSENC_MAX_ISA");
+    return read_environment("POSENC_BACKEND") || read_environment("POSENC_MAX_ISA");
 }
 
 void tuned_begin(void)
 {
-    if (environment("POSENC_PROFILE") || is_forced() || !own_path(own) ||
-        access(own, R_OK) != 0)
-        *own = '\0';
+    if (read_environment("POSENC_PROFILE") || is_backend_forced() ||
+        !find_user_file(user_file) || access(user_file, R_OK) != 0)
+        *user_file = '\0';
     else
-        (void)!posenc_select_profile(own, own_why, sizeof own_why);
-}
-
-/* Says why POSENC_PROFILE cannot be used; "" if it can. */
-static void try_profile(const char *path, char why[TUNED_WHY])
-{
-    if (posenc_select_profile(path, why, TUNED_WHY) == POSENC_OK)
-        *why = '\0';
-    (void)!posenc_select(NULL);
+        (void)!posenc_select_profile(user_file, user_file_error, sizeof user_file_error);
 }
 
 int tuned_check(const struct cli *cli)
 {
     char why[TUNED_WHY];
-    const char *path = environment("POSENC_PROFILE");
-    if (!path || is_forced())
+    const char *path = read_environment("POSENC_PROFILE");
+    if (!path || is_backend_forced())
         return EXIT_FINE;
-    try_profile(path, why);
-    return *why ? cli_refuse(cli, "POSENC_PROFILE", NULL, "%s", why) : EXIT_FINE;
+    const enum posenc_status status = posenc_select_profile(path, why, sizeof why);
+    (void)!posenc_select(NULL);
+    return status == POSENC_OK ? EXIT_FINE : cli_refuse(cli, "POSENC_PROFILE", NULL, "%s", why);
 }
 
 int tuned_list(struct cli *cli)
 {
     char line[512];
-    const char *given = environment("POSENC_PROFILE"), *path = given ? given : own;
+    const char *given = read_environment("POSENC_PROFILE"), *path = given ? given : user_file;
     FILE *file = *path ? fopen(path, "r") : NULL;
     if (!*path) {
         puts("No tuning file: backends are chosen by the features of the CPU, or by "
@@ -79,10 +73,10 @@ int tuned_list(struct cli *cli)
     }
     if (!file)
         return cli_refuse(cli, "tuning file", path, "%s", strerror(errno));
-    if (given && is_forced())
+    if (given && is_backend_forced())
         puts("Not used: POSENC_BACKEND or POSENC_MAX_ISA is set.");
-    else if (!given && *own_why)
-        text_print(stdout, "Not used: %s\n", own_why);
+    else if (!given && *user_file_error)
+        text_print(stdout, "Not used: %s\n", user_file_error);
     else
         text_print(stdout, "In force: %s\n", path);
     puts(

@@ -225,7 +225,7 @@ static void show_progress(void *user, size_t done, size_t total)
                                   .where = verify->doing };
     if (verify->n_failed > 0)
         snprintf(verify->notes, sizeof verify->notes, ", %zu FAILED", verify->n_failed);
-    progress(&now);
+    progress_draw(&now);
 }
 
 /* ---- The ratchet of error limits ---- */

@@ -1,6 +1,6 @@
 /*
- * Reads golden vectors from a folder or a pack. A pack holds SHA256SUMS and the files that it
- * lists, each after its name and its size in bytes:
+ * Loads golden vectors from a folder or a pack (see vectors.h). A pack holds SHA256SUMS and the files that it lists, each
+ * after its name and its size in bytes:
  *
  *     posenc.vectors/3
  *     vectors/SHA256SUMS 5175
@@ -27,7 +27,7 @@
 
 const char pack_magic[] = "posenc.vectors/3";
 
-/* Limits many times above the sizes of our sets. */
+/* Limits far above the sizes of the official set. */
 enum { PATH_BYTES = 1024, MOST_FILES = 1024, MOST_CASES = 1 << 14 };
 
 static const char *const official_sums[] = {
@@ -35,6 +35,7 @@ static const char *const official_sums[] = {
     NULL
 };
 
+/* Files of a set while it is loaded. */
 struct files {
     const char *path; /* of the folder or of the pack, for messages */
     char *pack;       /* in memory; or NULL */
@@ -63,7 +64,8 @@ static bool add_file(struct files *files, const char *name, char *data, size_t b
     return true;
 }
 
-static struct vector_file *need_file(const struct files *files, const char *name, char *error)
+/* Finds a file by name. Returns NULL and a message if the set has none. */
+static struct vector_file *find_file(const struct files *files, const char *name, char *error)
 {
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
@@ -185,7 +187,7 @@ static bool check_hash(const struct files *files, const char *line, char *error)
         return write_error(error,
                            "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
                            files->path, SUMS, n, line);
-    struct vector_file *file = need_file(files, name, error);
+    struct vector_file *file = find_file(files, name, error);
     if (!file)
         return false;
     sha256_hex(file->data, file->bytes, hash);
@@ -209,7 +211,7 @@ static bool are_official(const struct vector_file *sums)
 /* Requires a line of SHA256SUMS for each other file, with its hash. */
 static bool check_hashes(struct vectors *vectors, const struct files *files, char *error)
 {
-    struct vector_file *sums = need_file(files, SUMS, error);
+    struct vector_file *sums = find_file(files, SUMS, error);
     if (!sums)
         return false;
     sums->is_listed = true; /* SHA256SUMS itself, whose hash identifies the set */
@@ -268,7 +270,7 @@ static const struct array *find_tensor(const char *id, const char *output,
     return NULL;
 }
 
-/* Sets those outputs of a case that have a tensor. */
+/* Sets the outputs of a case from its tensors, or from those of the same case in f32 or f16. */
 static bool set_outputs(struct vectors *vectors, struct vector_case *c,
                         const struct array *arrays, size_t n)
 {
@@ -299,7 +301,7 @@ static bool read_tensors(struct vectors *vectors, const struct files *files, siz
     struct array *arrays;
     size_t n;
     snprintf(name, sizeof name, "vectors/%s.safetensors", vectors->cases[first].group);
-    const struct vector_file *file = need_file(files, name, error);
+    const struct vector_file *file = find_file(files, name, error);
     if (!file)
         return false;
     if (!safetensors_read(&vectors->arena, file->data, file->bytes, &arrays, &n, why))
@@ -318,7 +320,7 @@ static bool parse_cases(struct vectors *vectors, const struct files *files, bool
 {
     static const char folder[] = "cases/golden/";
     char path[PATH_BYTES];
-    const struct vector_file *flags = need_file(files, "cases/flags.txt", error);
+    const struct vector_file *flags = find_file(files, "cases/flags.txt", error);
     size_t room = 0;
     if (!flags)
         return false;

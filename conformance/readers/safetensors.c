@@ -61,7 +61,7 @@ static uint64_t little_endian(const unsigned char *bytes)
 static bool read_entry(struct arena *arena, const char **at, const double *values, size_t bytes,
                        struct array *array)
 {
-    enum { ENTRY = 320, MOST = 999999999 }; /* longer than any entry of ours */
+    enum { ENTRY = 320, MOST = 999999999 }; /* an entry of safetensors_write() is shorter */
     char entry[ENTRY], name[128];
     size_t rows, width, from, to;
     int used = 0;

@@ -1,4 +1,6 @@
-/* Parsing shared by all ways to load golden vectors: flags, cases, whole files. */
+/*
+ * Parts of loading golden vectors, from a folder or a pack (load.c): flags, cases, whole files.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/notation.h"
 #include "base/text/text.h"
@@ -64,7 +66,7 @@ static bool check_flags(const struct vectors *vectors, const struct vector_case 
 
 /* Returns the seed of an id (FNV-1a), so that a new case does not change the others. Cases in f16
  * or bf16 use the id of the f32 case, to have the same inputs. ONNX cases keep seed 0. */
-static uint64_t seed_of(const char *id)
+static uint64_t hash_id(const char *id)
 {
     uint64_t hash = 2166136261u;
     for (; *id; id++)
@@ -91,7 +93,7 @@ const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
     return n < ID ? arena_text(&vectors->arena, id, (size_t)n) : NULL;
 }
 
-/* Limits far above our cases, so that any case is cheap whoever states it. */
+/* Limits far above the official cases, so that no set makes verify slow. */
 static const struct problem_limits limits = { .bytes = 1 << 26,
                                               .values = 1 << 22,
                                               .whom = "the most of a golden case" };
@@ -118,7 +120,7 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
     if (!problem_within(&c->problem, &limits, error))
         return false;
     if (c->problem.recipe == RECIPE_MIX && has_inputs(c->problem.kernel))
-        c->problem.seed = seed_of(as_f32);
+        c->problem.seed = hash_id(as_f32);
     return check_flags(vectors, c, error);
 }
 
