@@ -104,7 +104,7 @@ static const struct option_spec specs[] = {
       "print records of the machine's noise, for posenc doctor", 0, 0 },
     { "vectors", 0, TEXT,
       RUNS | FOR_LIST | FOR_VECTORS | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(vectors),
-      "PATH", "take golden vectors from this pack (also POSENC_VECTORS)", 0, 0 },
+      "PATH", "take golden vectors from this folder (also POSENC_VECTORS)", 0, 0 },
     { "error-limits", 0, TEXT, FOR_VERIFY | BESIDE_PROBLEM, AT(error_limits), "FILE",
       "take error limits from this file", 0, 0 },
     { "update-error-limits", 0, FLAG, FOR_VERIFY, AT(update_error_limits), NULL,

@@ -69,8 +69,7 @@ static bool find_vectors(const struct cli *cli, char path[DATA_PATH])
         snprintf(path, DATA_PATH, "%s", named);
         return true;
     }
-    return data_beside(POSENC_PACK_IN_BUILD, POSENC_PACK_INSTALLED,
-                       POSENC_DATADIR "/vectors.pack", path);
+    return data_beside("golden", POSENC_GOLDEN_INSTALLED, POSENC_DATADIR "/golden", path);
 }
 
 int data_vectors(const struct cli *cli, struct vectors *vectors)
@@ -82,7 +81,7 @@ int data_vectors(const struct cli *cli, struct vectors *vectors)
                           "POSENC_VECTORS=PATH",
                           POSENC_DATADIR);
     }
-    if (!vectors_load_pack(path, vectors, error))
+    if (!vectors_load(path, vectors, error))
         return cli_refuse(cli, "vectors", NULL, "%s", error); /* it names the file */
     cli_print_note("vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
                    vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);

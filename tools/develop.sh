@@ -8,10 +8,10 @@
 
 quick_build() {
     configure build || return
-    set -- posenc conformance/golden/vectors.pack
+    set -- posenc
     # Without jansson there is no program; the engine's own runner then.
     pkg-config --exists jansson ||
-        set -- conformance/criterion/runner conformance/golden/vectors.pack
+        set -- conformance/criterion/runner
     ninja -C build "$@" >build/run-build.log 2>&1 && return
     # The compiler's words, without the progress of the build.
     grep -v '^\[[0-9]*/[0-9]*\]' build/run-build.log >&2
@@ -32,7 +32,7 @@ quick() {
         tally_verify "$job $quick_kernels" build/quick.log
     else
         [ $# = 0 ] || say 'no program without jansson: every kernel is checked'
-        build/conformance/criterion/runner build/conformance/golden/vectors.pack >build/quick.log 2>&1
+        build/conformance/criterion/runner build/golden >build/quick.log 2>&1
         tally_runner "$job" build/quick.log
     fi
     check_parts='format rooms lengths'

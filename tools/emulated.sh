@@ -156,7 +156,7 @@ emulated_runner() {
     name=$1 cpu=$2 backend=$3
     shift 3
     emulated_start "runner-$name" "$cpu" "$cross/conformance/criterion/runner" --no-accuracy --backend "$backend" "$@" \
-        "$cross/conformance/golden/vectors.pack"
+        "$cross/golden"
 }
 
 # The same of another vector length or of plain C: ./run test-all leaves out what has the longest problems (CONTRIBUTING.md).

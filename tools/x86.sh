@@ -23,13 +23,11 @@ test_avx512() {
     is_x86 'programs for x86-64' || return 0
     logs=build/avx512 bochs=build/avx512/bochs
     runner=build/conformance/criterion/runner primitives=build/impl/simd/tests/primitives
-    pack=build/conformance/golden/vectors.pack
     mkdir -p "$bochs"
-    if [ ! -f $pack ]; then
-        say 'no pack of vectors was built'
-        cannot "$job: golden vectors"
-        return
-    fi
+    golden=$bochs/golden # without the sources beside them
+    rm -rf "$golden"
+    mkdir "$golden"
+    cp -R build/golden/cases build/golden/vectors "$golden"
     guests='' here=no suites='--no-accuracy'
     if avx512_here; then
         here=yes suites='--suite vectors'
@@ -49,10 +47,10 @@ test_avx512() {
     if [ $here = yes ]; then
         $primitives avx512 >"$logs/primitives.log" 2>&1
         avx512_count 'this CPU, primitives' $? "$logs/primitives.log"
-        $runner --no-accuracy --backend avx512 --backend scalar $pack >"$logs/here.log" 2>&1
+        $runner --no-accuracy --backend avx512 --backend scalar "$golden" >"$logs/here.log" 2>&1
         avx512_count 'this CPU' $? "$logs/here.log"
         # shellcheck disable=SC2086  # an option or two words
-        $runner $suites --backend avx512 --backend scalar --except "$bochs_except" $pack \
+        $runner $suites --backend avx512 --backend scalar --except "$bochs_except" "$golden" \
             >"$logs/same.log" 2>&1 || true
     fi
     for guest in $guests; do
@@ -96,13 +94,13 @@ bochs_runner() {
     guest=$1
     shift
     [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*'
-    sh tools/bochs/guest.sh "$bochs/$guest" "$bochs/vmlinuz" 2400 "$runner" "$pack" "$@" --backend "$guest" \
+    sh tools/bochs/guest.sh "$bochs/$guest" "$bochs/vmlinuz" 2400 "$runner" "$golden" "$@" --backend "$guest" \
         --except "$bochs_except" --except "$bochs_except_random" /data \
         >"$bochs/$guest.log" 2>"$bochs/$guest.err"
 }
 
 bochs_primitives() {
-    sh tools/bochs/guest.sh "$bochs/primitives" "$bochs/vmlinuz" 1200 "$primitives" "$pack" --except vf_store_f16 avx512 \
+    sh tools/bochs/guest.sh "$bochs/primitives" "$bochs/vmlinuz" 1200 "$primitives" "$golden" --except vf_store_f16 avx512 \
         >"$bochs/primitives.log" 2>"$bochs/primitives.err"
 }
 
@@ -226,7 +224,7 @@ baseline_suites() { # LEVEL BACKEND ARGUMENTS...
     suites=$(printf %s "$*" | tr -cd 'a-z')
     [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*' --except '*/random/*'
     baseline_start "$level-$name-$suites" build/conformance/criterion/runner --backend "$name" "$@" \
-        build/conformance/golden/vectors.pack
+        build/golden
 }
 
 # baseline_start LEVEL-NAME PROGRAM ARGUMENTS...: in a process of its own.

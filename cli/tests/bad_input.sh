@@ -150,15 +150,15 @@ rm -f work/*
 
 # ---- Files that are read ----
 
-cp "$PACK" good.pack
-head -c $(($(wc -c <good.pack) / 2)) good.pack >short.pack
-cp good.pack changed.pack
-printf 'x' | dd of=changed.pack bs=1 seek=$(($(wc -c <good.pack) - 9)) conv=notrunc 2>dd.log
-: >empty.pack
-refuses 'truncated vectors' 'short.pack' verify --vectors "$scratch/short.pack" --out md:x.md
-refuses 'altered vectors' 'changed.pack.*[0-9a-f]{16}' verify --vectors "$scratch/changed.pack" --out md:x.md
-refuses 'empty vectors' 'empty.pack' verify --vectors "$scratch/empty.pack"
-refuses 'no vectors there' 'none.pack' verify --vectors "$scratch/none.pack"
+mkdir short changed empty
+cp -R "$GOLDEN/cases" "$GOLDEN/vectors" short
+cp -R "$GOLDEN/cases" "$GOLDEN/vectors" changed
+head -c 1000 short/vectors/alibi.safetensors >cut && cp cut short/vectors/alibi.safetensors
+printf 'x' | dd of=changed/vectors/rope.safetensors bs=1 seek=5000 conv=notrunc 2>dd.log
+refuses 'truncated vectors' 'short/vectors/alibi.safetensors: altered: it has 1000 bytes' verify --vectors "$scratch/short" --out md:x.md
+refuses 'altered vectors' 'changed/vectors/rope.safetensors: altered.*[0-9a-f]{16}' verify --vectors "$scratch/changed" --out md:x.md
+refuses 'empty vectors' 'empty/cases/flags.txt: cannot be read' verify --vectors "$scratch/empty"
+refuses 'no vectors there' 'none/cases/flags.txt: cannot be read' verify --vectors "$scratch/none"
 echo 'this is no shared library' >text.so
 head -c 1000 "$PLUGIN" >short.so
 says='short.so: cannot be loaded' # by the system, but where it would die of it

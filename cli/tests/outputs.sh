@@ -85,7 +85,7 @@ else
     # results LINE: the made-up program is a shell script of these lines.  exports FORMATS...: a run of the program.
     results() { printf '%s\n' "$@" >"$scratch/bin/posenc-results" && chmod +x "$scratch/bin/posenc-results"; }
     # shellcheck disable=SC2086  # a list of words
-    exports() { run env PATH="$scratch/bin:/usr/bin:/bin" "$scratch/lone/posenc" verify $one --vectors "$PACK" "$@"; }
+    exports() { run env PATH="$scratch/bin:/usr/bin:/bin" "$scratch/lone/posenc" verify $one --vectors "$GOLDEN" "$@"; }
     exports --out junit:x.xml --out jsonl:x.jsonl
     same 'where it is missing that is said before the run, in a line' \
         "$status $(grep -c 'junit: is written in Python, and posenc-results is not installed' stderr) $(ls work)" '2 1 '

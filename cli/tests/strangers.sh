@@ -64,24 +64,23 @@ clean 'a file name in a message' stderr
 same 'on one line' "$(wc -l <stderr | tr -d ' ')" 1
 
 # Golden vectors that are others: a letter of a note changes, and then the hash that is said of the file.
-sed 's/| a base that grows with/| A base that grows with/' "$PACK" >work/other.pack
-run "$POSENC" vectors info --vectors other.pack
-if [ $status = 2 ] && grep -q 'altered.*SHA256SUMS says' stderr; then
-    pass 'a pack that was altered is refused'
-else
-    fail 'a pack that was altered is refused' "exit $status"
-fi
-for again in 1 2 3; do
-    is=$(sed -n 's/.*and SHA-256 \([0-9a-f]*\) where.*/\1/p' stderr)
-    said=$(sed -n 's/.*SHA256SUMS says \([0-9a-f]*\)$/\1/p' stderr)
-    [ -n "$said" ] || break
-    sed "s/$said/$is/" work/other.pack >work/next.pack
-    mv work/next.pack work/other.pack
-    run "$POSENC" vectors info --vectors other.pack
+mkdir work/other
+cp -R "$GOLDEN/cases" "$GOLDEN/vectors" work/other
+for file in work/other/cases/golden/*.txt; do
+    sed 's/| a base that grows with/| A base that grows with/' "$file" >changed
+    cmp -s changed "$file" || cp changed "$file"
 done
+run "$POSENC" vectors info --vectors other
+if [ $status = 2 ] && grep -q 'altered.*SHA256SUMS says' stderr; then
+    pass 'a file that was altered is refused'
+else
+    fail 'a file that was altered is refused' "exit $status"
+fi
+(cd work/other && sha256sum $(cut -c67- vectors/SHA256SUMS) >"$scratch/sums" && cp "$scratch/sums" vectors/SHA256SUMS)
+run "$POSENC" vectors info --vectors other
 same 'with hashes that fit it is read' $status 0
 same 'and called what it is' "$(head -n 1 stdout | grep -c ': not the official vectors$')" 1
-one="--vectors other.pack --kernel alibi --backend scalar --suite vectors"
+one="--vectors other --kernel alibi --backend scalar --suite vectors"
 for format in console md html csv junit summary comment annotations badge jsonl baseline; do
     # shellcheck disable=SC2086  # a list of words
     run "$POSENC" verify $one --out $format

@@ -3,7 +3,7 @@
  * else: right kernels against those of conformance/faults, and against kernels that differ in one
  * respect alone.
  *
- *     test_changes [PACK OF VECTORS]
+ *     test_changes [FOLDER OF VECTORS]
  */
 #include "conformance/engine/changes.h"
 #include "conformance/faults/faulty.h"
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
     struct vectors vectors;
     char error[VECTORS_ERROR];
     const struct posenc_backend *backend = posenc_backend_find("scalar");
-    if (argc > 1 && !vectors_load_pack(argv[1], &vectors, error)) {
+    if (argc > 1 && !vectors_load(argv[1], &vectors, error)) {
         fprintf(stderr, "test_changes: %s\n", error);
         return 2;
     }

@@ -2,7 +2,7 @@
  * Criterion suites, made of the list of kernels: a test for each kernel, conformance/rope_half, runs the
  * engine's quick cases of it on each backend that can run here, for all of which the oracle answers once.
  *
- * The environment variable POSENC_VECTORS names the pack of golden vectors.
+ * The environment variable POSENC_VECTORS names the folder of golden vectors.
  */
 #include "conformance/engine/plugin.h"
 #include "conformance/suites/suites.h"
@@ -65,13 +65,13 @@ static void check_kernel(enum posenc_kernel kernel)
     struct failures failures = { 0 };
     struct vectors vectors;
     char error[VECTORS_ERROR];
-    const char *pack = getenv("POSENC_VECTORS");
-    if (pack)
-        cr_assert(vectors_load_pack(pack, &vectors, error), "%s", error);
-    options.vectors = pack ? &vectors : NULL;
+    const char *golden = getenv("POSENC_VECTORS");
+    if (golden)
+        cr_assert(vectors_load(golden, &vectors, error), "%s", error);
+    options.vectors = golden ? &vectors : NULL;
     options.kernels[kernel] = true;
     run(&options, &failures);
-    if (pack)
+    if (golden)
         vectors_free(&vectors);
     cr_assert(failures.n == 0, "%s: %zu cases failed, the first of them:%s",
               posenc_kernel_name(kernel), failures.n, failures.text);

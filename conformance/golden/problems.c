@@ -69,7 +69,7 @@ const char *golden_cases(const char *root, bool tensors)
     struct vectors vectors;
     char error[VECTORS_ERROR], hash[65];
     begin();
-    if (!(tensors ? vectors_load_folder : vectors_load_cases)(root, &vectors, error))
+    if (!(tensors ? vectors_load : vectors_load_cases)(root, &vectors, error))
         return end_with_error(error);
     for (size_t i = 0; i < vectors.n; i++) {
         const struct vector_case *c = &vectors.cases[i];

@@ -1,16 +1,8 @@
 /*
- * Loads golden vectors from a folder or a pack (see vectors.h). A pack holds SHA256SUMS and the files that it lists, each
- * after its name and its size in bytes:
+ * Loads golden vectors from a folder (see vectors.h).
  *
- *     posenc.vectors/3
- *     vectors/SHA256SUMS 5175
- *     ...
- *     cases/flags.txt 1816
- *     ...
- *
- * The hash of SHA256SUMS identifies the set. The set that this program was built with is the
- * official one. A case that differs from another in dtype alone has no tensor of its own, but uses
- * that of the case in f32, or in f16.
+ * The hash of SHA256SUMS identifies the set. The set that this program was built with is the official one. A case that
+ * differs from another in dtype alone has no tensor of its own, but uses that of the case in f32, or in f16.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cases.h"
@@ -25,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char pack_magic[] = "posenc.vectors/3";
+static const char sums_name[] = "vectors/SHA256SUMS";
 
 /* Limits far above the sizes of the official set. */
 enum { PATH_BYTES = 1024, MOST_FILES = 1024, MOST_CASES = 1 << 14 };
@@ -37,9 +29,7 @@ static const char *const official_sums[] = {
 
 /* Files of a set while it is loaded. */
 struct files {
-    const char *path; /* of the folder or of the pack, for messages */
-    char *pack;       /* in memory; or NULL */
-    size_t pack_bytes;
+    const char *path; /* of the folder */
     struct arena *arena;
     size_t n, room;
     struct vector_file *file;
@@ -107,73 +97,6 @@ static bool read_matching(struct files *files, const char *folder, const char *p
     return good;
 }
 
-static bool read_cases(struct files *files, char *error)
-{
-    return read_one(files, "cases/flags.txt", error) &&
-           read_matching(files, "cases/golden", "*.txt", error);
-}
-
-/* ---- Files of a pack ---- */
-
-/* Reads a line such as "vectors/SHA256SUMS 5175\n"; returns its newline, or NULL if malformed. */
-static char *read_head(char *at, const char *end, char name[PATH_BYTES], size_t *size)
-{
-    enum { LINE = PATH_BYTES + 24 };
-    char line[LINE], *stop;
-    const size_t left = (size_t)(end - at), most = left < LINE ? left : LINE - 1;
-    char *newline = memchr(at, '\n', most), *blank;
-    if (!newline)
-        return NULL;
-    snprintf(line, sizeof line, "%.*s", (int)(newline - at), at);
-    blank = strrchr(line, ' ');
-    if (!blank || blank == line || blank - line >= PATH_BYTES || !text_is_plain(line) ||
-        blank[1] < '0' || blank[1] > '9')
-        return NULL;
-    errno = 0;
-    *size = strtoull(blank + 1, &stop, 10);
-    if (*stop || errno)
-        return NULL;
-    *blank = '\0';
-    strcpy(name, line);
-    return newline;
-}
-
-static bool parse_pack(struct files *files, char *at, size_t bytes, char *error)
-{
-    size_t size;
-    char name[PATH_BYTES];
-    const char *start = at, *end = at + bytes;
-    if (bytes < sizeof pack_magic || strncmp(at, pack_magic, strlen(pack_magic)) != 0 ||
-        at[strlen(pack_magic)] != '\n')
-        return write_error(error, "%s: is no pack of vectors (%zu bytes; one begins with %s)",
-                           files->path, bytes, pack_magic);
-    for (at += sizeof pack_magic; at < end; at += size + 1) {
-        char *newline = read_head(at, end, name, &size);
-        if (!newline)
-            return write_error(error,
-                               "%s: altered at byte %td: expected a name and how many bytes",
-                               files->path, at - start);
-        at = newline + 1;
-        if (size >= (size_t)(end - at) || at[size] != '\n')
-            return write_error(
-                error, "%s: %s: of %s it has %td bytes where its header says %zu and a newline",
-                files->path, size >= (size_t)(end - at) ? "truncated" : "altered", name,
-                end - at, size);
-        at[size] = '\0';
-        if (!add_file(files, name, at, size, error))
-            return false;
-    }
-    return true;
-}
-
-static bool read_pack(struct files *files, char *error)
-{
-    size_t bytes = files->pack_bytes;
-    char *data =
-        files->pack ? files->pack : vectors_read_file(files->arena, files->path, &bytes, error);
-    return data && parse_pack(files, data, bytes, error);
-}
-
 /* ---- Hashes ---- */
 
 /* Compares the hash of a file with its line in SHA256SUMS. */
@@ -186,7 +109,7 @@ static bool check_hash(const struct files *files, const char *line, char *error)
         line[n] != '\n')
         return write_error(error,
                            "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
-                           files->path, SUMS, n, line);
+                           files->path, sums_name, n, line);
     struct vector_file *file = find_file(files, name, error);
     if (!file)
         return false;
@@ -211,7 +134,7 @@ static bool are_official(const struct vector_file *sums)
 /* Requires a line of SHA256SUMS for each other file, with its hash. */
 static bool check_hashes(struct vectors *vectors, const struct files *files, char *error)
 {
-    struct vector_file *sums = find_file(files, SUMS, error);
+    struct vector_file *sums = find_file(files, sums_name, error);
     if (!sums)
         return false;
     sums->is_listed = true; /* SHA256SUMS itself, whose hash identifies the set */
@@ -222,7 +145,7 @@ static bool check_hashes(struct vectors *vectors, const struct files *files, cha
             return false;
     for (size_t i = 0; i < files->n; i++)
         if (!files->file[i].is_listed)
-            return write_error(error, "%s/%s: does not list %s", files->path, SUMS,
+            return write_error(error, "%s/%s: does not list %s", files->path, sums_name,
                                files->file[i].name);
     return true;
 }
@@ -344,19 +267,15 @@ static bool parse_cases(struct vectors *vectors, const struct files *files, bool
     return true;
 }
 
-static bool read_folder(struct files *files, char *error)
-{
-    return read_cases(files, error) && read_one(files, SUMS, error) &&
-           read_matching(files, "vectors", "*.safetensors", error);
-}
-
-static bool load(struct vectors *vectors, struct files files,
-                 bool read(struct files *files, char *error), bool tensors, char *error)
+static bool load(const char *root, bool tensors, struct vectors *vectors, char *error)
 {
     *vectors = (struct vectors){ .n = 0 };
-    files.arena = &vectors->arena;
-    const bool good = read(&files, error) &&
-                      (!tensors || check_hashes(vectors, &files, error)) &&
+    struct files files = { .path = root, .arena = &vectors->arena };
+    const bool good = read_one(&files, "cases/flags.txt", error) &&
+                      read_matching(&files, "cases/golden", "*.txt", error) &&
+                      (!tensors || (read_one(&files, sums_name, error) &&
+                                    read_matching(&files, "vectors", "*.safetensors", error) &&
+                                    check_hashes(vectors, &files, error))) &&
                       parse_cases(vectors, &files, tensors, error);
     vectors->files = files.file;
     vectors->n_files = files.n;
@@ -367,22 +286,10 @@ static bool load(struct vectors *vectors, struct files files,
 
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    return load(vectors, (struct files){ .path = root }, read_cases, false, error);
+    return load(root, false, vectors, error);
 }
 
-bool vectors_load_folder(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
+bool vectors_load(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    return load(vectors, (struct files){ .path = root }, read_folder, true, error);
-}
-
-bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR])
-{
-    return load(vectors, (struct files){ .path = path }, read_pack, true, error);
-}
-
-bool vectors_load_memory(const char *path, char *pack, size_t bytes, struct vectors *vectors,
-                         char error[VECTORS_ERROR])
-{
-    const struct files files = { .path = path, .pack = pack, .pack_bytes = bytes };
-    return load(vectors, files, read_pack, true, error);
+    return load(root, true, vectors, error);
 }

@@ -1,5 +1,5 @@
 /*
- * test_notation [PACK]: tests that each golden case and compiled-in problem is printed and read back unchanged, and that
+ * test_notation [FOLDER]: tests that each golden case and compiled-in problem is printed and read back unchanged, and that
  * bad lines are rejected with the right message. Random text is fuzz/notation.c and fuzz/cases.c.
  */
 #include "conformance/problem/cases.h"
@@ -57,12 +57,12 @@ static void require_same(const struct problem *problem, const char *name)
     arena_free(&arena);
 }
 
-static void require_cases(const char *pack)
+static void require_cases(const char *folder)
 {
     struct vectors vectors;
     char error[VECTORS_ERROR];
-    if (!vectors_load_pack(pack, &vectors, error)) {
-        require(false, "the pack loads", error);
+    if (!vectors_load(folder, &vectors, error)) {
+        require(false, "the vectors load", error);
         return;
     }
     for (size_t i = 0; i < vectors.n; i++)

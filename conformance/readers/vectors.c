@@ -1,5 +1,5 @@
 /*
- * Parts of loading golden vectors, from a folder or a pack (load.c): flags, cases, whole files.
+ * Parts of loading golden vectors (load.c): flags, cases, whole files.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/notation.h"

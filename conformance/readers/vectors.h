@@ -1,6 +1,6 @@
 /*
- * Golden vectors in memory, read from the committed files or from the pack that the build makes of
- * them. Needs libc only.
+ * Golden vectors in memory, read from a folder: conformance/ in the source tree, or the installed share/posenc/golden.
+ * Needs libc only.
  *
  *     cases/flags.txt              the closed list of flags
  *     cases/golden/GROUP.txt       cases, in the notation of problems
@@ -57,18 +57,11 @@ struct vectors {
 
 enum { VECTORS_ERROR = NOTATION_ERROR };
 
-/* Load vectors; return false and a message that names the file, the error (with both hashes if one
- * differs) and the expectation. `root` has cases/ and vectors/; the first reads only the cases. */
+/* Load vectors from a folder; return false and a message that names the file, the error (with both hashes if one differs)
+ * and the expectation. The first reads only the cases. */
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
-bool vectors_load_folder(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
-bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR]);
-/* Loads a pack in memory. It is modified and must outlive the vectors; `path` is for messages. */
-bool vectors_load_memory(const char *path, char *pack, size_t bytes, struct vectors *vectors,
-                         char error[VECTORS_ERROR]);
+bool vectors_load(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
-
-#define SUMS "vectors/SHA256SUMS" /* relative to the root, as are the names in it */
-extern const char pack_magic[];   /* first bytes of a pack */
 
 /* Parts of loading. Reads flags from a text, which it modifies. */
 bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,

@@ -4,7 +4,7 @@
  * sanitizer sets its exit status.
  *
  *     runner [--full] [--no-accuracy | --suite NAME | --digests] [--backend NAME]...
- *            [--except GLOB OF CASES]... [PACK OF VECTORS]
+ *            [--except GLOB OF CASES]... [FOLDER OF VECTORS]
  *
  * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an
  * emulator gets wrong. --digests prints engine/digests.txt anew, by `scalar` unless another member
@@ -30,7 +30,7 @@ struct counts {
 
 struct run {
     struct conf_options options;
-    const char *pack;
+    const char *golden; /* folder of the golden vectors, or NULL */
     bool prints_digests;
     const struct posenc_backend *backends[MOST_BACKENDS];
     struct counts counts[MOST_BACKENDS];
@@ -102,15 +102,15 @@ static int read_arguments(int argc, char **argv, struct run *run)
         } else if (strcmp(argument, "--except") == 0 && argv[i + 1] &&
                    run->n_except < MOST_EXCEPT) {
             run->options.except[run->n_except++] = argv[++i];
-        } else if (argument[0] == '-' || run->pack) {
+        } else if (argument[0] == '-' || run->golden) {
             fprintf(stderr,
                     "runner: unexpected argument: %s: expected [--full] [--no-accuracy | "
                     "--suite NAME | --digests] [--backend NAME]... [--except GLOB OF CASES]... "
-                    "[PACK OF VECTORS]\n",
+                    "[FOLDER OF VECTORS]\n",
                     argument);
             return EXIT_BAD_INPUT;
         } else {
-            run->pack = argument;
+            run->golden = argument;
         }
     }
     return 0;
@@ -205,13 +205,13 @@ int main(int argc, char **argv)
     int status = read_arguments(argc, argv, &run);
     if (status)
         return status;
-    if (run.pack && !vectors_load_pack(run.pack, &vectors, error)) {
+    if (run.golden && !vectors_load(run.golden, &vectors, error)) {
         fprintf(stderr, "runner: %s\n", error);
         return EXIT_BAD_INPUT;
     }
-    run.options.vectors = run.pack ? &vectors : NULL;
+    run.options.vectors = run.golden ? &vectors : NULL;
     status = run.prints_digests ? print_digests(&run) : run_suites(&run);
-    if (run.pack)
+    if (run.golden)
         vectors_free(&vectors);
     return status;
 }

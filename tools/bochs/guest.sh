@@ -23,7 +23,7 @@ for library in $(ldd "$program" | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p'); do
     mkdir -p "$folder/memory${library%/*}"
     cp -L "$library" "$folder/memory$library"
 done
-cp "$data" "$folder/memory/data"
+cp -R "$data" "$folder/memory/data"
 cp "$kernel" "$folder/disc/vmlinuz"
 cd "$folder"
 "${CC:-cc}" -std=c11 -O2 -static -o memory/init "$here/init.c"

@@ -15,7 +15,7 @@ here="$scratch/work/a folder, with spaces"
 mkdir "$here" && tar -xzf "$bundle" -C "$here"
 same 'it has one folder, named like it' "$(ls "$here")" "$name"
 POSENC="$here/$name/bin/posenc"
-for file in README LICENSE include/posenc.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/vectors.pack libexec/posenc/python/ licences/; do
+for file in README LICENSE include/posenc.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/golden/vectors/SHA256SUMS libexec/posenc/python/ licences/; do
     if [ -e "$here/$name/$file" ]; then pass "$file is inside"; else fail "$file is inside" ''; fi
 done
 
@@ -32,7 +32,7 @@ works() {
     done
     run "$@" "$POSENC" verify $small
     if [ $status = 0 ] && grep -q '^0 failed, [1-9]' stdout; then pass "$where: verify"; else fail "$where: verify" "exit $status"; fi
-    if grep -q "^vectors: .*share/posenc/vectors.pack" stderr; then pass "$where: its own vectors"; else fail "$where: its own vectors" ''; fi
+    if grep -q "^vectors: .*share/posenc/golden," stderr; then pass "$where: its own vectors"; else fail "$where: its own vectors" ''; fi
     run "$@" "$POSENC" bench --quick $small --case '*/l2'
     if [ $status = 0 ] && grep -q '^  scalar ' stdout; then pass "$where: bench"; else fail "$where: bench" "exit $status"; fi
 }

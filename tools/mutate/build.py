@@ -67,7 +67,7 @@ class Build:
             self.commands = json.load(file)
         self.link = shlex.split(self.ninja('posenc')[-1])
         self.objects = [word for word in shlex.split(self.ninja(LIBRARY)[-1]) if word.endswith('.o')]
-        self.pack = os.path.join(self.folder, 'conformance/golden/vectors.pack')
+        self.golden = os.path.join(self.folder, 'golden')
 
     def ninja(self, target):
         said = subprocess.run(['ninja', '-C', self.folder, '-t', 'commands', target], check=True, capture_output=True)
@@ -127,4 +127,4 @@ class Build:
     def verify(self, program, unit, kernel, depth, cpu):
         """Runs the suite on one kernel."""
         return run([program, 'verify', depth, '--backend', unit.backend, '--kernel', kernel, '--jobs', '1', '--vectors',
-                    self.pack], os.path.dirname(program), cpu)
+                    self.golden], os.path.dirname(program), cpu)

@@ -176,7 +176,7 @@ class Faults:
     def verify(self, program, options, kernel, words):
         """The cases that fail, or how the program ended otherwise."""
         ended = run([program, 'verify', '--kernel', kernel, '--jobs', '1', '--out', 'jsonl', '--vectors',
-                     self.build.pack, *options, *words], os.path.dirname(program), CPU)
+                     self.build.golden, *options, *words], os.path.dirname(program), CPU)
         records = [json.loads(line) for line in ended.said.splitlines() if line.startswith('{')]
         failed = [record['case'] for record in records if record.get('status') in ('fail', 'crash')]
         if ended.status > 1 or bool(ended.status) != bool(failed):

@@ -71,7 +71,7 @@ def try_backend(build, folder, way):
         objects[build.original(unit)] = output
     program = os.path.join(folder, 'program')
     build.link_replaced(objects, program, [flag for flag in flags if flag == '-flto'])
-    return judge([program, 'verify', '--quick', '--backend', backend, '--vectors', build.pack], folder)
+    return judge([program, 'verify', '--quick', '--backend', backend, '--vectors', build.golden], folder)
 
 
 def judge(command, folder):
