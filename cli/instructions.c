@@ -73,12 +73,12 @@ static void show_progress(const struct counting *counting, const char *id, const
     char where[160];
     snprintf(where, sizeof where, "%s %s", backend, id);
     progress_draw(&(struct progress){ .what = "bench",
-                                 .unit = "kernels on backends",
-                                 .done = (double)counting->done,
-                                 .total = counting->total,
-                                 .most_s = counting->most_s,
-                                 .notes = "",
-                                 .where = where });
+                                      .unit = "kernels on backends",
+                                      .done = (double)counting->done,
+                                      .total = counting->total,
+                                      .most_s = counting->most_s,
+                                      .notes = "",
+                                      .where = where });
 }
 
 static void count_one(struct counting *counting, const struct posenc_backend *backend,

@@ -168,10 +168,10 @@ static void show_progress(void *user, size_t done, size_t total)
 {
     (void)user;
     progress_draw(&(struct progress){ .what = "pair results",
-                                 .unit = "kernels on backends of either build",
-                                 .notes = "",
-                                 .done = (double)done,
-                                 .total = total });
+                                      .unit = "kernels on backends of either build",
+                                      .notes = "",
+                                      .done = (double)done,
+                                      .total = total });
 }
 
 /* ---- What is compared ---- */

@@ -68,11 +68,11 @@ static bool is_stopped(const struct probe *probe, const char *doing)
 {
     const double done = fmin((clock_now() - probe->begun) / probe->all_s, 1.0);
     progress_draw(&(struct progress){ .what = "doctor",
-                                 .unit = "seconds",
-                                 .done = done * probe->all_s,
-                                 .total = (size_t)probe->all_s,
-                                 .notes = "",
-                                 .where = doing });
+                                      .unit = "seconds",
+                                      .done = done * probe->all_s,
+                                      .total = (size_t)probe->all_s,
+                                      .notes = "",
+                                      .where = doing });
     return outputs_interrupted() != 0;
 }
 
