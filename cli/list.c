@@ -202,7 +202,8 @@ static int print_default(struct cli *cli)
     int status = EXIT_FINE;
     for (size_t i = 0; i < BY_DEFAULT && status == EXIT_FINE; i++) {
         status = print_kind(cli, &kinds[i]);
-        puts("");
+        if (status == EXIT_FINE)
+            puts("");
     }
     if (status == EXIT_FINE)
         puts("More: posenc list types, profiles, scalings, methods, cases, tuning; "
