@@ -36,18 +36,21 @@ static char *next_buffer(void)
 /* Writes three significant digits, without an exponent. */
 static void print_three_digits(char *text, size_t bytes, double x)
 {
-    double a = fabs(x);
-    snprintf(text, bytes, a >= 99.95 ? "%.0f" : a >= 9.995 ? "%.1f" : "%.2f", x);
+    int decimals = 2;
+    if (fabs(x) >= 9.995)
+        decimals = fabs(x) >= 99.95 ? 0 : 1;
+    snprintf(text, bytes, "%.*f", decimals, x);
 }
 
 const char *show_time(double ns)
 {
+    static const char *const units[] = { "ns", "us", "ms", "s" };
     char *text = next_buffer(), number[32];
-    int unit = ns >= 999.5e6 ? 3 : ns >= 999.5e3 ? 2 : ns >= 999.5 ? 1 : 0;
-    static const double scale[] = { 1.0, 1e-3, 1e-6, 1e-9 };
-    static const char *const name[] = { "ns", "us", "ms", "s" };
-    print_three_digits(number, sizeof number, ns * scale[unit]);
-    snprintf(text, 48, "%s %s", number, name[unit]);
+    int unit = 0;
+    for (; unit < 3 && ns >= 999.5; unit++)
+        ns *= 1e-3;
+    print_three_digits(number, sizeof number, ns);
+    snprintf(text, 48, "%s %s", number, units[unit]);
     return text;
 }
 
@@ -64,11 +67,12 @@ static void print_error(char text[48], double max, const char *metric)
         return;
     }
     if (strcmp(metric, "exact") == 0) {
-        snprintf(text, 48,
-                 isinf(max)  ? "differs"
-                 : max > 0.0 ? "%.3g differ"
-                             : "same bits",
-                 max);
+        if (isinf(max))
+            snprintf(text, 48, "differs");
+        else if (max > 0.0)
+            snprintf(text, 48, "%.3g differ", max);
+        else
+            snprintf(text, 48, "same bits");
         return;
     }
     bool ulp = strcmp(metric, "abs") != 0;

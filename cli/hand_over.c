@@ -114,9 +114,9 @@ int hand_over_run(const char *const *argv, int in, int out)
     posix_spawn_file_actions_destroy(&actions);
     while (failed == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    return failed != 0           ? HAND_OVER_NOT_RUN
-           : WIFSIGNALED(status) ? HAND_OVER_SIGNAL + WTERMSIG(status)
-                                 : WEXITSTATUS(status);
+    if (failed != 0)
+        return HAND_OVER_NOT_RUN;
+    return WIFSIGNALED(status) ? HAND_OVER_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Returns the text of a file, to be freed. */

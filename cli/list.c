@@ -60,12 +60,12 @@ static int list_backends(struct cli *cli)
             snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
         int defaults = count_defaults(backend);
         some = some || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
-        printf("%c %-13s %-9s %5s  %-5s %-7s %s\n",
-               defaults == POSENC_KERNEL_COUNT ? '*'
-               : defaults > 0                  ? '+'
-                                               : ' ',
-               backend->name, backend->family, lanes, !obstacle ? "yes" : "no",
-               strcmp(kernels, "all") == 0 ? "all" : "some", backend->description);
+        char mark = ' ';
+        if (defaults > 0)
+            mark = defaults == POSENC_KERNEL_COUNT ? '*' : '+';
+        printf("%c %-13s %-9s %5s  %-5s %-7s %s\n", mark, backend->name, backend->family, lanes,
+               !obstacle ? "yes" : "no", strcmp(kernels, "all") == 0 ? "all" : "some",
+               backend->description);
         if (strcmp(kernels, "all") != 0)
             printf("%46s%s\n", "", kernels);
         if (backend->needs && *backend->needs != '\0')

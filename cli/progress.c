@@ -41,9 +41,11 @@ static size_t line_width(void)
 /* Writes ", about 5 s left", from the time that the finished part took; "" while too little is finished. */
 static void print_time_left(const struct progress *now, double spent, char text[48])
 {
-    double rest = now->done > 0.0     ? spent * ((double)now->total - now->done) / now->done
-                  : now->most_s > 0.0 ? fmax(now->most_s - spent, 0.0)
-                                      : -1.0;
+    double rest = -1.0; /* not known */
+    if (now->done > 0.0)
+        rest = spent * ((double)now->total - now->done) / now->done;
+    else if (now->most_s > 0.0)
+        rest = fmax(now->most_s - spent, 0.0);
     if (rest < 0.0 || (now->done > 0.0 && spent < 0.5))
         text[0] = '\0';
     else if (rest < 90.0)

@@ -192,7 +192,9 @@ int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *p
                           kind == TABLE_ERRORS ? "" : " or sinusoidal");
     if (kind == TABLE_DRIFT && problem->tokens < 1)
         return problem_refuse_empty(cli, problem);
-    return kind == TABLE_ERRORS  ? table_write_errors(cli, &problem->freqs, outputs)
-           : kind == TABLE_DRIFT ? write_drift(cli, problem, outputs)
-                                 : write_frequencies(cli, &problem->freqs, outputs);
+    if (kind == TABLE_ERRORS)
+        return table_write_errors(cli, &problem->freqs, outputs);
+    if (kind == TABLE_DRIFT)
+        return write_drift(cli, problem, outputs);
+    return write_frequencies(cli, &problem->freqs, outputs);
 }

@@ -170,8 +170,14 @@ static int64_t coordinate(const struct grid *grid, int n_axes, int axis, int64_t
     const int64_t width = grid->width < n ? grid->width : n;
     const int column = n_axes - 1 - (n_axes > 1 && grid->column_first),
               row = 2 * n_axes - 3 - column;
-    *of = axis == column ? width : axis == row ? (n - 1) / width + 1 : 1;
-    return axis == column ? t % width : axis == row ? t / width : 0;
+    *of = 1;
+    if (axis == column)
+        *of = width;
+    if (axis == row)
+        *of = (n - 1) / width + 1;
+    if (axis == column)
+        return t % width;
+    return axis == row ? t / width : 0;
 }
 
 static int place_grid(const struct cli *cli, struct model_problem *taken,
