@@ -125,40 +125,39 @@ if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSEN
 
 # A run without results of its own is killed with its file; a signal in the middle of the others leaves
 # a valid file that says it is not complete, and leaves it soon.
-start() { # FILE LINES PATTERN ARGUMENTS...: in the background, until the file it writes has so many such lines
-    file=$1 lines=$2 pattern=$3
-    shift 3
+background() { # ARGUMENTS...
     (cd work && exec "$POSENC" "$@" >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
-    while kill -0 $pid 2>kill.log && [ "$(cat work/$file 2>cat.log | grep -m $lines -c "$pattern")" -lt $lines ]; do :; done
 }
-start 't.csv*' 1 . table --problem 'sinusoidal dim=1024 tokens=100000' --out csv:t.csv
+background table --problem 'sinusoidal dim=1024 tokens=100000' --out csv:t.csv
+sleep 1
 kill -TERM $pid
 wait $pid
 if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi
 
-grows=''
-interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
-    name="$1: a valid file" signal=$2 expected=$3 result=$4 lines=$5
-    shift 5
+# interrupted NAME SIGNAL STATUS LINES ARGUMENTS...: when there are so many results on stdout
+interrupted() {
+    name="$1: a valid file" signal=$2 expected=$3 lines=$4
+    shift 4
     rm -rf work/*
-    start "${grows:-$result*}" $lines '"t": *"\(check\|bench\)"' "$@"
+    background "$@" --out jsonl:r.jsonl --out jsonl
+    while kill -0 $pid 2>kill.log && [ "$(grep -m $lines -c '"t": *"\(check\|bench\)"' stdout)" -lt $lines ]; do :; done
     kill -$signal $pid
     wait $pid
     status=$?
-    if [ $status = $expected ] && tail -n 1 work/$result | grep -q '"complete": *false'; then
+    if [ $status = $expected ] && tail -n 1 work/r.jsonl | grep -q '"complete": *false'; then
         pass "$name"
     else
         fail "$name" "exit $status, files: $(ls work)"
     fi
 }
-interrupted 'interrupted' INT 130 r.jsonl 5 verify --full --out jsonl:r.jsonl
-interrupted 'terminated' TERM 143 r.jsonl 5 verify --full --out jsonl:r.jsonl
+interrupted 'interrupted' INT 130 5 verify --full
+interrupted 'terminated' TERM 143 5 verify --full
 run "$POSENC" bench --case nope
 if [ $status = 77 ]; then
     skip 'interrupted in a timing' "$(cat stderr)"
 else
-    interrupted 'interrupted in a timing' INT 130 r.jsonl 1 bench --full --out jsonl:r.jsonl
+    interrupted 'interrupted in a timing' INT 130 1 bench --full
 fi
 rm -rf work/*
 finish
