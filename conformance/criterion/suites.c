@@ -1,6 +1,6 @@
 /*
- * Criterion suites, made of the list of kernels: a test for each kernel, conformance/rope_half, runs the
- * engine's quick cases of it on each backend that can run here, for all of which the oracle answers once.
+ * Criterion suites: a test for each kernel, such as conformance/rope_half, runs the engine's quick
+ * cases on each backend that can run here. The oracle answers once for all of them.
  *
  * The environment variable POSENC_VECTORS names the pack of golden vectors.
  */
