@@ -89,7 +89,7 @@ static void choose_backends(struct bench *bench)
     const struct selection *selected = &bench->work.selected;
     for (size_t i = 0; i < selected->n; i++)
         if (!posenc_backend_obstacle(selected->backends[i]) &&
-            !(bench->work.cli->tune && plugins_has(selected->backends[i])))
+            !(bench->work.cli->tune && plugins_is_stand_in(selected->backends[i])))
             bench->backends[bench->n_backends++] = selected->backends[i];
 }
 
@@ -169,7 +169,7 @@ static void time_overhead(struct work *work)
     bool chosen = false;
     for (size_t i = 0; i < work->selected.n; i++)
         chosen |= work->selected.backends[i] == backend;
-    if (!chosen || plugins_has(backend) || work->cli->cases.n > 0 ||
+    if (!chosen || plugins_is_stand_in(backend) || work->cli->cases.n > 0 ||
         !times_dtype(&work->selected, NULL, POSENC_F32) ||
         (work->selected.any_kernel && !work->selected.kernels[POSENC_KERNEL_rope_half]))
         return;

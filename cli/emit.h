@@ -11,7 +11,6 @@
 #include "conformance/models/model.h"
 #include "base/records.h"
 #include "select.h"
-#include "shard.h"
 
 struct emit_run {
     const struct cli *cli;

@@ -160,10 +160,10 @@ static enum posenc_status find_drift(const struct posenc_freqs_spec *spec,
         drift[i].first = -1;
     for (int64_t at = 0; at < length && passed < n && status == POSENC_OK; at += t.rows) {
         const int64_t rows = length - at < t.rows ? length - at : t.rows;
-        worker_enter("tables");
+        worker_enter_kernel("tables");
         for (int i = 0; i < 2 && status == POSENC_OK; i++)
             status = compute(&t, i, at, rows, error);
-        worker_leave();
+        worker_leave_kernel();
         for (int64_t row = 0; row < rows && status == POSENC_OK; row++)
             while (passed < n && is_off(&t, rows, row, (float)drift[passed].limit))
                 drift[passed++].first = at + row;
