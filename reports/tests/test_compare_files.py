@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
+from programs import write_records
 from test_records import errors_of
 
 from posenc.command import CommandError
@@ -133,11 +134,6 @@ def edited(name: str) -> List[Json]:
     return records
 
 
-def write(path: Path, records: List[Json]) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return str(path)
-
-
 def rounded(value: Any) -> Any:
     """Numbers with the ten digits that the C program wrote."""
     if isinstance(value, dict):
@@ -157,7 +153,7 @@ with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
 
 @pytest.mark.parametrize("base, head", PAIRS)
 def test_it_says_what_the_program_said(base: str, head: str, tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{side}.jsonl", edited(name)) for side, name in (("base", base), ("head", head))]
+    paths = [write_records(tmp_path / f"{side}.jsonl", edited(name)) for side, name in (("base", base), ("head", head))]
     records = compare_files(*paths)
     found, expected = records[0]["compare"], EXPECTED[f"{base} / {head}"]
     results = [rounded(record) for record in records if record["t"] in ("change", "trend")]
@@ -180,10 +176,10 @@ def fleet(*names: str) -> List[Json]:
 
 
 def test_machines_are_compared_by_name(tmp_path: Path) -> None:
-    base = write(tmp_path / "base.jsonl", fleet("a", "b", "c"))
+    base = write_records(tmp_path / "base.jsonl", fleet("a", "b", "c"))
     head = fleet("c", "a")
     only("conf", every(3, error(0.75)))(head)
-    records, alone = compare_files(base, write(tmp_path / "head.jsonl", head)), compare_files(base, base)
+    records, alone = compare_files(base, write_records(tmp_path / "head.jsonl", head)), compare_files(base, base)
     found, itself = records[0]["compare"], alone[0]["compare"]
     assert found["incomparable"] == [{"what": "machine", "base": "b", "head": "absent"}]
     assert [record["env_id"] for record in records if record["t"] == "env"] == ["a", "c"]
@@ -192,7 +188,7 @@ def test_machines_are_compared_by_name(tmp_path: Path) -> None:
 
 
 def test_a_comparison_is_a_file_of_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base, head = (write(tmp_path / f"{name}.jsonl", edited(edit)) for name, edit in
+    base, head = (write_records(tmp_path / f"{name}.jsonl", edited(edit)) for name, edit in
                   (("base", "none"), ("head", "larger errors")))  # fmt: skip
     assert main([base, head, "-o", str(tmp_path / "c.jsonl")]) == 0
     out = capsys.readouterr().out
@@ -210,8 +206,8 @@ def test_a_share_that_fell_is_a_trend(tmp_path: Path, capsys: pytest.CaptureFixt
         return [*RUN[:2], bench, {"t": "footer", "complete": True}]
 
     ci = {"lo": 990, "hi": 1010, "level": 0.99}
-    base = write(tmp_path / "base.jsonl", timed(80))
-    head = write(tmp_path / "head.jsonl", timed(40, median_ns=1000, ci=ci, rounds=31))
+    base = write_records(tmp_path / "base.jsonl", timed(80))
+    head = write_records(tmp_path / "head.jsonl", timed(40, median_ns=1000, ci=ci, rounds=31))
     assert main([base, head, "--gate"]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("alibi/f32/given/l2"))
     assert line.split() == "alibi/f32/given/l2 avx2 - 80 % 1.00 µs 40 % +100 %".split()
@@ -228,14 +224,14 @@ BAD = [
 
 @pytest.mark.parametrize("options, words", BAD)
 def test_options_of_timings_are_rejected(options: List[str], words: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "base.jsonl", RUN)
+    path = write_records(tmp_path / "base.jsonl", RUN)
     with pytest.raises(CommandError) as caught:
         main([path, path, *options])
     assert words in str(caught.value)
 
 
 def test_records_that_lack_members_are_rejected(tmp_path: Path) -> None:
-    base = write(tmp_path / "base.jsonl", RUN)
-    broken = write(tmp_path / "broken.jsonl", [*RUN[:2], {"t": "conf", "case": "x"}])
+    base = write_records(tmp_path / "base.jsonl", RUN)
+    broken = write_records(tmp_path / "broken.jsonl", [*RUN[:2], {"t": "conf", "case": "x"}])
     with pytest.raises(CommandError, match="a record lacks a member"):
         compare_files(base, broken)
