@@ -119,7 +119,7 @@ class Part(Frequencies):
     single: bool = False
     grouped: bool = False
     latent: int = 0
-    every: int = 0
+    step: int = 0  # from one to the next: patches, or layers of another kind
 
     origins: Dict[str, Origin] = field(default_factory=dict)
 
