@@ -16,7 +16,6 @@ from programs import make_program, run, start
 from rich.console import Console
 
 from posenc.command import CommandError
-from posenc.convert import convert_all
 from posenc.doctor.findings import Run, cpus_of, findings_of
 from posenc.doctor.main import diagnosis, main, runs_of, show
 from posenc.quality import quality_of
@@ -33,7 +32,7 @@ QUIET, LAPTOP, SILENT = FROZEN[:4], FROZEN[16:20], FROZEN[36:40]
 
 def frozen() -> Iterator[Tuple[Run, Record]]:
     """Runs without findings, and the doctor records of the program in C."""
-    records = convert_all([json.loads(line) for line in FROZEN])
+    records = [json.loads(line) for line in FROZEN]
     for at in range(0, len(records), 4):
         _, env, doctor, footer = records[at : at + 4]
         probed = {name: value for name, value in doctor.items() if name not in ("findings", "quality")}
@@ -82,7 +81,7 @@ def test_lists_of_cpus() -> None:
 
 
 def printed(lines: List[str], width: int = 80, verbose: bool = False) -> str:
-    (of,) = runs_of(convert_all([json.loads(line) for line in lines]))
+    (of,) = runs_of([json.loads(line) for line in lines])
     console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
     show(console, of, verbose)
     text = console.file.getvalue()  # type: ignore[attr-defined]

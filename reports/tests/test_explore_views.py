@@ -62,9 +62,7 @@ def test_rope_rotates_an_arrow_as_the_table_says(browser: Browser, pair: int, p:
 
 
 @pytest.mark.parametrize("heads, head, i, j", [(8, 2, 20, 17), (12, 9, 30, 1), (8, 8, 31, 0)])
-def test_alibi_has_the_bias_of_the_kernel(
-    browser: Browser, heads: int, head: int, i: int, j: int
-) -> None:
+def test_alibi_has_the_bias_of_the_kernel(browser: Browser, heads: int, head: int, i: int, j: int) -> None:
     rows = table("--problem", f"alibi heads={heads} queries=32 keys=32", *BACKEND)
     wanted = rows[(head - 1) * 32 + i][f"alibi[{j}]"]
     controls = {"kind": "alibi", "alibi_heads": heads, "alibi_size": 32, "alibi_head": head, "alibi_i": i, "alibi_j": j}

@@ -217,7 +217,7 @@ def test_bad_input(work: Path, program: Path, arguments: List[str], problem: str
 
 
 def test_records_that_were_cut(work: Path, program: Path) -> None:
-    (work / "cut.jsonl").write_text('{"t":"header","schema":"posenc.results/1","mode":"quick"}\n{"t":"conf","case":')
+    (work / "cut.jsonl").write_text('{"t":"header","schema":"posenc.results/2","mode":"quick"}\n{"t":"check","case":')
     done = report(work, program, "cut.jsonl")
     assert done.returncode == 2 and "no machine" in done.stderr
 

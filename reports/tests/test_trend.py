@@ -12,9 +12,9 @@ import pytest
 from programs import write_records
 
 from posenc.command import CommandError
-from posenc.convert import Record
 from posenc.results import changepoints, main
 from posenc.results.trend import History, Series, Wanted, histories, sparkline
+from posenc.runs import Record
 
 DECODE = "alibi/f32/given/decode"
 
