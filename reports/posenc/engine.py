@@ -12,9 +12,8 @@ from types import FrameType
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .command import CommandError
-from .convert import Record
 from .records import parse
-from .runs import grouped
+from .runs import Record, grouped
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -125,7 +124,8 @@ class Engine:
         a line's width and, in f32 modes, by less than the rounding of a cosine.
         """
         curves: List[Record] = []
-        groups = grouped(self.columns("errors", *options), lambda row: (row["numerics"], row["storage"], row["backend"]))
+        lines = self.columns("errors", *options)
+        groups = grouped(lines, lambda row: (row["numerics"], row["storage"], row["backend"]))
         for (numerics, storage, backend), rows in groups.items():
             errors, rounding = [float(row["error"]) for row in rows], 0.0 if numerics == "exact" else 2.0**-22
             mode, name = ("storage", f"{numerics}, {storage}") if storage else (numerics, numerics)
@@ -135,8 +135,8 @@ class Engine:
                 like[0]["backends"].append(backend)
                 continue
             positions = [float(row["position"]) for row in rows]
-            curves.append({"t": "curve", "kernel": "rope_table", "curve": name, "numerics": mode, "positions": positions,
-                           "errors": errors, "backends": [backend]})  # fmt: skip
+            curves.append({"t": "curve", "kernel": "rope_table", "curve": name, "numerics": mode,
+                           "positions": positions, "errors": errors, "backends": [backend]})  # fmt: skip
         for name, of in grouped(curves, lambda curve: curve["curve"]).items():
             for curve in of:
                 backends = curve.pop("backends")
