@@ -48,7 +48,7 @@ static void run(const struct conf_options *options, struct failures *failures)
 {
     const struct posenc_backend *usable[MOST_BACKENDS], *backend;
     size_t n = 0;
-    cr_assert(plugins_of_build() == 0, "a plug-in of this build cannot be loaded");
+    cr_assert(plugins_add_of_build() == 0, "a plug-in of this build cannot be loaded");
     for (size_t i = 0; (backend = posenc_backend_at(i)); i++) {
         cr_assert(n < MOST_BACKENDS);
         if (!posenc_backend_obstacle(backend))
