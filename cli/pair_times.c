@@ -141,7 +141,7 @@ static void on_result(void *user, const struct pair_result *result)
 {
     const struct group *group = user;
     struct pair_run *run = group->run;
-    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_LACKS_IT &&
+    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
         result->who != PAIR_BASE)
         run->broken++;
     records_append(&run->work.records,

@@ -7,7 +7,7 @@
  * The norm is that of an engine beside a library of rotations: sixteen sums a vector, four vectors at a
  * time, one pass to sum and one to scale a head that is in the nearest cache by then.
  */
-#include "apart.h"
+#include "contender.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static enum posenc_status norm_then_rope(const union arguments *args,
     return posenc_rope_half(backend, &rope);
 }
 
-apart_steps *apart_of(const struct problem *problem)
+separate_steps *separate_steps_of(const struct problem *problem)
 {
     return problem->kernel == POSENC_KERNEL_rope_qk_norm && problem->dtype == POSENC_F32
                ? norm_then_rope
