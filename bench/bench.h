@@ -43,7 +43,6 @@ struct bench_result {
     const char *limit_resource, *limit_kind, *limit_variant;
     double limit_gbps, limit_ratio;
     double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0: unknown */
-    double vs_separate;         /* and to the steps that its kernel fuses; 0: it has one step */
     double control_pct;         /* distance of a copy of one backend from itself */
     /* For a tuning: posenc_footprint() of the call, and the time of a call in each round. */
     uint64_t footprint;
@@ -95,5 +94,34 @@ double bench_budget(const struct bench_options *options);
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);
+
+/* ---- The cost of a call (overhead.c) ---- */
+
+/* Ways of calling posenc_rope_half() for one token in f32 with heads of 128. */
+enum overhead_way { OVERHEAD_FRONT, OVERHEAD_PREPARED, OVERHEAD_CONTROL, OVERHEAD_WAYS };
+
+/* Nanoseconds above a call of the backend's own function: the median over the rounds of the difference
+ * within a round, and its interval of 99 %.  OVERHEAD_CONTROL is that function once more. */
+struct overhead_ns {
+    double median, low, high, level;
+};
+
+struct overhead {
+    const struct posenc_backend *backend;
+    enum posenc_kernel kernel;
+    int64_t heads, head_dim;
+    int rounds;
+    double function_ns; /* one call of the backend's function: the median */
+    /* Time that this core took for some plain loads, compares and stores in the same rounds, over that of
+     * the core for which the limits of 20 and 5 ns were set (Sapphire Rapids, 2.6 GHz, quiet). */
+    double pace;
+    struct overhead_ns above[OVERHEAD_WAYS];
+};
+
+enum { OVERHEAD_MOST_HEADS = 32, OVERHEAD_ROWS = 3 };
+extern const int64_t overhead_heads[OVERHEAD_ROWS];
+
+/* Returns false without memory or a backend that runs the kernel. */
+bool overhead_measure(int64_t heads, struct overhead *overhead);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Chooses what the roofline of a call reads and writes, and lets a team run a call, its steps, its
+ * Chooses what the roofline of a call reads and writes, and lets a team run a call, its
  * roofline or a lower-bound loop.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -368,8 +368,6 @@ static void run_share(void *user, int member, int n)
         f->status[member] = call_run(f->partial, c->backend);
     else if (c->roofline)
         run_roofline(f, c->roofline->function, member, n);
-    else if (!f->idle[member] && c->steps)
-        f->status[member] = c->steps(&f->slices[member].args, c->backend);
     else if (!f->idle[member])
         f->status[member] = call_run(&f->slices[member], c->backend);
 }

@@ -1,6 +1,6 @@
 /*
- * Contenders: work that can be timed on a case.  A contender is a backend, the separate steps of a fused
- * kernel, a roofline or a lower-bound loop, on the tensors of one call, by one thread or by a team.
+ * Contenders: work that can be timed on a case.  A contender is a backend, a roofline or a lower-bound loop,
+ * on the tensors of one call, by one thread or by a team.
  */
 #ifndef POSENC_CONTENDER_H
 #define POSENC_CONTENDER_H
@@ -22,15 +22,6 @@ void team_destroy(struct team *team);
 
 /* Calls work(user, member, n) on every member; returns when all have returned. */
 void team_run(struct team *team, team_work *work, void *user);
-
-/* ---- Separate steps (separate.c) ---- */
-
-/* Runs, one after the other, the steps that a fused kernel does in one pass, the last of them on a backend. */
-typedef enum posenc_status separate_steps(const union arguments *args,
-                                          const struct posenc_backend *backend);
-
-/* Returns the steps of a problem; NULL: its kernel does one thing, or is not stored as f32. */
-separate_steps *separate_steps_of(const struct problem *problem);
 
 /* ---- The call that is timed ---- */
 
@@ -90,8 +81,7 @@ struct memory bench_memory(unsigned *count);
 
 struct contender {
     const struct timed_call *timed;
-    const struct posenc_backend *backend;    /* runs the kernel or the steps */
-    separate_steps *steps;                   /* does the kernel's steps separately; or NULL */
+    const struct posenc_backend *backend;    /* runs the kernel */
     const struct roofline_variant *roofline; /* which has no backend, or NULL */
     const struct looped *looped;             /* work of a lower-bound loop, or NULL */
     bool partial;                            /* does the partial call alone */

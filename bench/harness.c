@@ -1,7 +1,7 @@
 /*
  * Times one case after the other.  Contenders of a case are every backend that provides its kernel, a copy
- * of the fastest one (the A/A control), the separate steps of a fused kernel, rooflines and lower-bound
- * loops.  Each is timed once per round, in a random order that the seed repeats.
+ * of the fastest one (the A/A control), rooflines and lower-bound loops.  Each is timed once per round, in a
+ * random order that the seed repeats.
  *
  *   check      each backend's output; a wrong one gets a reason and no number (check.h)
  *   calibrate  each contender's iterations, once, by Google Benchmark: a sample lasts at least 100 us
@@ -67,22 +67,6 @@ struct contender *case_quickest(const struct case_run *run)
     return best;
 }
 
-/* Adds the separate steps, the last of them on the quickest backend, held to the error limits of libm. */
-static void add_separate(struct case_run *run, const struct check *check)
-{
-    const struct contender *best = case_quickest(run);
-    const struct posenc_backend *libm = posenc_backend_find("libm");
-    separate_steps *steps = separate_steps_of(&run->call.problem);
-    if (!best || !steps || !libm)
-        return;
-    struct contender *c = &run->rounds.contenders[run->rounds.n++];
-    *c = contender_of_backend(&run->timed, best->backend);
-    c->steps = steps;
-    if (contender_try(c, &run->call) && !check_output(check, libm, c->reason, REASON_SIZE))
-        c->outcome = BENCH_WRONG;
-    run->separate = c;
-}
-
 /* Takes the output of `scalar` as the reference.  Returns false after rejecting all backends. */
 static bool take_reference(struct case_run *run, struct check *check)
 {
@@ -117,8 +101,6 @@ void case_check(struct case_run *run)
                 !check_output(check, c->backend, c->reason, REASON_SIZE))
                 c->outcome = BENCH_WRONG;
         }
-        if (!run->session->options->tuning)
-            add_separate(run, check);
     }
     check_destroy(check);
 }
@@ -245,7 +227,6 @@ static void fill_numbers(const struct case_run *run, const struct contender *c,
     fill_limits(run, c, result);
     result->vs_libm = rounds_speed(rounds, c, rounds_fastest(rounds, is_libm));
     result->vs_autovec = rounds_speed(rounds, c, rounds_fastest(rounds, is_autovec));
-    result->vs_separate = rounds_speed(rounds, c, run->separate);
     if (run->control)
         result->control_pct =
             100.0 * fabs(rounds_speed(rounds, run->control_of, run->control) - 1.0);

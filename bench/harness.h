@@ -38,8 +38,8 @@ bool rounds_run(struct rounds *rounds);
 double *rounds_samples(const struct rounds *rounds, const struct contender *c);
 double rounds_median(const struct rounds *rounds, const struct contender *c);
 
-/* Returns the one with the least median among those that `accepts` takes, without separate steps, partial
- * calls, copies and those after checks; NULL: there is none. */
+/* Returns the one with the least median among those that `accepts` takes, without partial calls, copies
+ * and those after checks; NULL: there is none. */
 const struct contender *rounds_fastest(const struct rounds *rounds,
                                        bool (*accepts)(const struct contender *c));
 /* Returns how many times faster `c` is than `other`, within rounds; 0: unknown. */
@@ -97,7 +97,7 @@ struct case_run {
     unsigned buffers;
     struct timed_call timed; /* the call, cut for the team */
     size_t n_backends;       /* contenders[0 .. n_backends) are reported */
-    struct contender *control, *control_of, *separate;
+    struct contender *control, *control_of;
     struct rounds rounds;
 };
 

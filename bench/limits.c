@@ -78,7 +78,7 @@ bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *time
     bool fine = true;
     for (size_t i = 0; i < n && timed->threads == 1 && fine; i++) {
         const struct contender *c = &rounds->contenders[i];
-        if (!contender_is_timed(c) || c->steps || c->is_copy || c->seconds > shortest)
+        if (!contender_is_timed(c) || c->is_copy || c->seconds > shortest)
             continue;
         if (c->roofline)
             fine = add_after_checks(rounds, c);
@@ -97,7 +97,7 @@ static bool is_beaten(const struct rounds *rounds, const struct contender *loop)
 {
     for (size_t i = 0; i < rounds->n; i++) {
         const struct contender *c = &rounds->contenders[i];
-        if (c->backend && !c->partial && !c->steps && contender_is_timed(c) &&
+        if (c->backend && !c->partial && contender_is_timed(c) &&
             rounds_speed(rounds, c, loop) > BEATEN)
             return true;
     }

@@ -370,8 +370,6 @@ json_t *emit_bench(const struct bench_result *r)
         set_number(record, "speedup_libm", r->vs_libm);
     if (r->vs_autovec > 0.0)
         set_number(record, "speedup_autovec", r->vs_autovec);
-    if (r->vs_separate > 0.0)
-        set_number(record, "speedup_separate", r->vs_separate);
     set_number(record, "control_pct", r->control_pct);
     return record;
 }
@@ -402,7 +400,7 @@ json_t *emit_overhead(const struct overhead *o)
     set_number(record, "pace", o->pace);
     json_object_set_new(record, "frontend", overhead_of(&o->above[OVERHEAD_FRONT]));
     json_object_set_new(record, "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]));
-    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_NULL]));
+    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_CONTROL]));
     return record;
 }
 
