@@ -124,7 +124,7 @@ static int time_cases(struct bench *bench)
     const struct cli *cli = work->cli;
     const struct bench_options options = {
         .full = cli->full,
-        .contest = cli->tune,
+        .tuning = cli->tune,
         .threads = cli->threads != INT64_MIN ? (int)cli->threads : 1,
         .budget_s = isnan(cli->budget) ? 0.0 : cli->budget,
         .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0
@@ -205,7 +205,7 @@ static int exit_code(const struct bench *bench)
     return bench->worst == BENCH_WRONG                      ? EXIT_CONFORMANCE
            : bench->timed                                   ? EXIT_FINE
            : bench->n_results == 0 && bench->work.elsewhere ? EXIT_FINE
-           : bench->worst == BENCH_REFUSED                  ? EXIT_USAGE
+           : bench->worst == BENCH_REJECTED                  ? EXIT_USAGE
                                                             : EXIT_NOTHING;
 }
 

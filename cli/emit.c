@@ -246,7 +246,7 @@ static void set_tuning(json_t *record, const struct bench_result *r)
         json_boolean(
             posenc_selection_for(c->problem.kernel, c->problem.dtype, r->footprint).backend ==
             r->backend));
-    json_t *samples = r->refused ? NULL : json_array();
+    json_t *samples = r->reason ? NULL : json_array();
     for (int i = 0; samples && i < r->rounds; i++)
         json_array_append_new(samples, record_number(r->sample_ns[i]));
     if (samples)
@@ -266,8 +266,8 @@ json_t *emit_bench(const struct bench_result *r)
                                   (json_int_t)problem_working_set(&c->problem)));
     if (c->most)
         set_tuning(record, r);
-    if (r->refused) {
-        json_object_set_new(record, "rejected", json_string(r->refused));
+    if (r->reason) {
+        json_object_set_new(record, "rejected", json_string(r->reason));
         return record;
     }
     json_object_set_new(record, "threads", json_integer(r->threads));
@@ -295,8 +295,6 @@ json_t *emit_bench(const struct bench_result *r)
         set_number(record, "speedup_libm", r->vs_libm);
     if (r->vs_autovec > 0.0)
         set_number(record, "speedup_autovec", r->vs_autovec);
-    if (r->vs_apart > 0.0)
-        set_number(record, "speedup_separate", r->vs_apart);
     set_number(record, "control_pct", r->control_pct);
     return record;
 }
@@ -327,7 +325,7 @@ json_t *emit_overhead(const struct overhead *o)
     set_number(record, "pace", o->pace);
     json_object_set_new(record, "frontend", overhead_of(&o->above[OVERHEAD_FRONT]));
     json_object_set_new(record, "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]));
-    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_NULL]));
+    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_CONTROL]));
     return record;
 }
 
