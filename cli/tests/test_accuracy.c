@@ -68,7 +68,7 @@ static void check_faulty(const struct posenc_backend *backend)
 {
     const struct implementation right = implementation_of(backend),
                                 wrong = implementation_of(
-                                    faulty_backend(LAST_ROW_DIFFERS, backend));
+                                    faulty_backend(fault_find("last-row-differs"), backend));
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         char sentence[128];
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
@@ -225,7 +225,8 @@ static void check_missing(const struct posenc_backend *backend)
     require(won.n == 1 && won.way[CHANGE_BETTER] == 1, "one that is new is one for the better");
     require(types.n == 2 && types.way[CHANGE_WORSE] == 2, "types that are gone are told");
     struct told told = { .bits_told = true };
-    const struct implementation wrong = implementation_of(faulty_backend(FORGET, backend));
+    const struct implementation wrong =
+        implementation_of(faulty_backend(fault_find("encodes-nothing"), backend));
     told = compare_all(&lacks, &wrong, POSENC_KERNEL_alibi);
     require(told.way[CHANGE_WORSE] > 1 && told.last.base.status == CONF_UNSUPPORTED,
             "cases that a new kernel fails are told");
