@@ -73,9 +73,9 @@ static bool note_case(const void *asked, const struct posenc_backend *backend, c
     if (kernel->begun[0] == '\0')
         snprintf(kernel->begun, sizeof kernel->begun, "%s", id);
     if (strcmp(kernel->begun, id) == 0 || !slash)
-        worker_doing(false, "in %s", kernel->begun);
+        worker_note_work(false, "in %s", kernel->begun);
     else
-        worker_doing(false, "in %s to %s", kernel->begun, slash + 1);
+        worker_note_work(false, "in %s to %s", kernel->begun, slash + 1);
     return !options->wants || options->wants(options->asked, backend, id);
 }
 
@@ -98,7 +98,7 @@ static struct conf_result result_of(const struct kernel_checks *kernel, size_t s
 static void check_loading(struct kernel_checks *kernel, const struct posenc_backend *backend)
 {
     const struct conf_options *options = kernel->all->checks->options;
-    const char *broken = plugins_broken(backend), *lie = plugins_lie(backend);
+    const char *broken = plugins_load_error(backend), *lie = plugins_lanes_error(backend);
     if ((!broken && !lie) || !posenc_provides(backend, kernel->kernel))
         return;
     struct conf_result r =
@@ -119,17 +119,18 @@ static bool check_subject(struct kernel_checks *kernel)
     const struct posenc_backend *backend = implementation->backend;
     struct conf_options options = *checks->options;
     check_loading(kernel, backend);
-    if (plugins_broken(backend))
+    if (plugins_load_error(backend))
         return false;
-    const bool foreign = plugins_has(backend) && posenc_provides(backend, kernel->kernel);
+    const bool foreign =
+        plugins_is_stand_in(backend) && posenc_provides(backend, kernel->kernel);
     if (foreign)
-        plugins_use_family(backend);
+        plugins_load_family(backend);
     memset(options.kernels, 0, sizeof options.kernels);
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
     options.asked = kernel;
     conf_run_implementation(implementation, &options, send_check, kernel);
-    worker_doing(false, "after %s", *kernel->last != '\0' ? kernel->last : "no case");
+    worker_note_work(false, "after %s", *kernel->last != '\0' ? kernel->last : "no case");
     if (checks->after_suites)
         checks->after_suites(checks->user, kernel->subject, kernel->kernel);
     return foreign;
@@ -144,8 +145,8 @@ static size_t check_subjects(void *user, size_t first)
     for (kernel->subject = first; kernel->subject < checks->n_subjects && !foreign;
          kernel->subject++) {
         kernel->begun[0] = kernel->last[0] = '\0';
-        worker_step(kernel->subject);
-        worker_doing(false, "before its first case");
+        worker_note_step(kernel->subject);
+        worker_note_work(false, "before its first case");
         if (checks->subjects[kernel->subject].implementation.backend)
             foreign = check_subject(kernel);
     }
@@ -218,7 +219,7 @@ static size_t lose_subject(void *user, const struct worker_end *end)
     return kernel->job->step + 1;
 }
 
-static bool hand_on_and_look(void *user)
+static bool hand_on_and_show(void *user)
 {
     struct check_jobs *all = user;
     const struct checks *checks = all->checks;
@@ -270,7 +271,7 @@ void checks_run(const struct checks *checks)
                 checks->at_once > 0 ? checks->at_once
                 : cpus > 0          ? (size_t)cpus
                                     : 1,
-                &limits, hand_on_and_look, all);
+                &limits, hand_on_and_show, all);
     for (size_t i = 0; i < all->n; i++) {
         hand_on_kept(
             &all->kernels[i]); /* of an interrupted run, kernels whose turn has not come */

@@ -96,8 +96,8 @@ static void print_left_out(const char *path, const char *error)
 /* Loads a plug-in. Returns NULL and a message if it cannot be loaded or is broken. */
 static const struct posenc_backend *load_usable(const char *path, char error[PLUGIN_ERROR])
 {
-    const struct posenc_backend *backend = plugins_meet(path, error);
-    const char *broken = backend ? plugins_broken(backend) : NULL;
+    const struct posenc_backend *backend = plugins_make_stand_in(path, error);
+    const char *broken = backend ? plugins_load_error(backend) : NULL;
     if (broken)
         snprintf(error, PLUGIN_ERROR, "%s", broken);
     return broken ? NULL : backend;

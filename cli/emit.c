@@ -257,7 +257,7 @@ static json_t *footprint_member(const struct bench_result *r)
 static json_t *tuning_members(const struct bench_result *r)
 {
     const struct problem *p = &r->bench_case->problem;
-    json_t *samples = r->refused ? NULL : json_array();
+    json_t *samples = r->reason ? NULL : json_array();
     if (!r->bench_case->most)
         return json_object();
     for (int i = 0; samples && i < r->rounds; i++)
@@ -292,11 +292,11 @@ json_t *emit_bench(const struct bench_result *r)
                                             has_table ? scale_member(c->problem.scale) : NULL,
                                             "footprint", footprint_member(r)));
     record = with_members(record, tuning_members(r));
-    if (r->refused)
-        return with_members(record, json_pack("{s:o}", "rejected", record_string(r->refused)));
+    if (r->reason)
+        return with_members(record, json_pack("{s:o}", "rejected", record_string(r->reason)));
     return with_members(
         record,
-        json_pack("{s:i,s:i,s:o,s:o,s:{s:o,s:o,s:o},s:I,s:o,s:o*,s:o*,s:o*,s:o*,s:o*,s:o}",
+        json_pack("{s:i,s:i,s:o,s:o,s:{s:o,s:o,s:o},s:I,s:o,s:o*,s:o*,s:o*,s:o*,s:o}",
                   "threads", r->threads, "rounds", r->rounds, "median_ns",
                   record_number(r->median_ns), "min_ns", record_number(r->min_ns), "ci",
                   "level", record_number(r->ci_level), "lo", record_number(r->ci_low), "hi",
@@ -308,8 +308,7 @@ json_t *emit_bench(const struct bench_result *r)
                   bound_member(r->limit_resource, r->limit_kind, r->limit_variant,
                                r->limit_gbps, r->limit_ratio),
                   "speedup_libm", speedup_member(r->vs_libm), "speedup_autovec",
-                  speedup_member(r->vs_autovec), "speedup_separate",
-                  speedup_member(r->vs_apart), "control_pct", record_number(r->control_pct)));
+                  speedup_member(r->vs_autovec), "speedup_separate", "control_pct", record_number(r->control_pct)));
 }
 
 static json_t *overhead_of(const struct overhead_ns *ns)
@@ -335,7 +334,7 @@ json_t *emit_overhead(const struct overhead *o)
                                   record_number(o->function_ns), "pace", record_number(o->pace),
                                   "frontend", overhead_of(&o->above[OVERHEAD_FRONT]),
                                   "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]),
-                                  "control", overhead_of(&o->above[OVERHEAD_NULL])));
+                                  "control", overhead_of(&o->above[OVERHEAD_CONTROL])));
 }
 
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)

@@ -6,12 +6,10 @@
 #define POSENC_EMIT_H
 
 #include "bench/bench.h"
-#include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "base/records.h"
 #include "select.h"
-#include "shard.h"
 
 struct emit_run {
     const struct cli *cli;

@@ -101,9 +101,9 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
     char text[256];
     enum posenc_status status = call_create(call, problem, &memory_plain);
     if (status == POSENC_OK) {
-        worker_enter(posenc_kernel_name(problem->kernel));
+        worker_enter_kernel(posenc_kernel_name(problem->kernel));
         status = call_run(call, backend);
-        worker_leave();
+        worker_leave_kernel();
     }
     struct answer *answer = status == POSENC_OK ? answer_take(call) : NULL;
     size_t same = 0;

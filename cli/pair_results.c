@@ -72,10 +72,13 @@ static void send_change(void *user, const struct change *c)
     worker_send(record);
 }
 
+/* Sends the results of a problem that only one build could run. */
 static void send_fault(void *user, const struct conf_result *base,
                        const struct conf_result *head)
 {
     const struct results *all = user;
+    if (base->status == head->status)
+        return;
     worker_send(checks_record(&all->checks, all->at_subject & ~(size_t)1, base));
     worker_send(checks_record(&all->checks, all->at_subject, head));
 }
@@ -86,12 +89,27 @@ static bool has_kernel(const struct results *all, size_t subject, enum posenc_ke
     return backend && posenc_provides(backend, kernel);
 }
 
+/* Sends a check that no suite makes. */
+static void send_own_check(const struct results *all, enum posenc_kernel kernel,
+                           enum posenc_dtype dtype, const char *name, bool is_supported)
+{
+    struct conf_result r = { .kernel = kernel,
+                             .suite = "all",
+                             .backend = all->subjects[all->at_subject].implementation.backend,
+                             .status = is_supported ? CONF_PASS : CONF_UNSUPPORTED };
+    snprintf(r.id, sizeof r.id, "%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
+             name);
+    worker_send(checks_record(&all->checks, all->at_subject, &r));
+}
+
 /* Compares outputs of a subject with those of base. Base is compared with itself, so that a problem
- * that ends its process does so there and not beside head. Ends with a check of the process. */
+ * that ends its process does so there and not beside head. Then come checks that the subject has the
+ * kernel and its types, and that the process did not end early. */
 static void compare_outputs(void *user, size_t subject, enum posenc_kernel kernel)
 {
     struct results *all = user;
     const size_t base = subject & ~(size_t)1;
+    const bool had = has_kernel(all, base, kernel), has = has_kernel(all, subject, kernel);
     const struct changes_request request = {
         .options = &(struct conf_options){ .vectors = all->options.vectors },
         .base = &all->subjects[base].implementation,
@@ -102,21 +120,23 @@ static void compare_outputs(void *user, size_t subject, enum posenc_kernel kerne
         .on_fault = send_fault,
         .user = all
     };
+    const struct posenc_backend *backend = request.head->backend;
     struct changes_seen seen = { 0 };
-    struct conf_result ended = { .kernel = kernel,
-                                 .suite = "all",
-                                 .backend = request.head->backend };
     all->at_subject = subject;
-    if (has_kernel(all, base, kernel) && has_kernel(all, subject, kernel))
+    if (!had && !has)
+        return;
+    if (had && has)
         seen = changes_find(&request, kernel);
-    snprintf(ended.id, sizeof ended.id, "%s/f32/ended", posenc_kernel_name(kernel));
-    worker_send(checks_record(&all->checks, subject, &ended));
+    for (int dtype = 0; dtype < N_DTYPES; dtype++)
+        if (!all->run->work.selected.any_dtype || all->run->work.selected.dtypes[dtype])
+            send_own_check(all, kernel, (enum posenc_dtype)dtype, "supported",
+                           has && (dtype == POSENC_F32 || backend->f16_bf16));
+    send_own_check(all, kernel, POSENC_F32, "ended", true);
     if (subject != base)
         worker_send(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I}", "t", "agreement", "kernel",
-                              posenc_kernel_name(kernel), "backend", ended.backend->name,
-                              "family", ended.backend->family, "problems",
-                              (json_int_t)seen.problems, "values", (json_int_t)seen.values,
-                              "moved", (json_int_t)seen.moved));
+                              posenc_kernel_name(kernel), "backend", backend->name, "family",
+                              backend->family, "problems", (json_int_t)seen.problems, "values",
+                              (json_int_t)seen.values, "moved", (json_int_t)seen.moved));
 }
 
 /* ---- In the parent ---- */
@@ -138,14 +158,20 @@ static void count_failure(struct results *all, const json_t *check)
         all->run->broken += json_object_get(all->failures, key) == NULL;
 }
 
+/* Counts the checks of head since the last one of base, which says how its process ended. */
 static void take_check(struct results *all, const json_t *check)
 {
-    const char *status = record_text(check, "status");
+    const char *status = record_text(check, "status"), *id = record_text(check, "case");
+    const char *name = strrchr(id, '/');
     const bool failed = strcmp(status, "fail") == 0 || strcmp(status, "crash") == 0;
     if (failed)
         count_failure(all, check);
-    all->n_checks = is_of_head(check) ? all->n_checks + 1 : 0;
-    all->n_failed = is_of_head(check) ? all->n_failed + failed : 0;
+    if (is_of_head(check)) {
+        all->n_checks++;
+        all->n_failed += failed;
+    } else if (name && strcmp(name, "/ended") == 0) {
+        all->n_checks = all->n_failed = 0;
+    }
 }
 
 static void take_record(void *user, json_t *record)
@@ -208,44 +234,6 @@ static void list_subjects(struct results *all)
     }
 }
 
-/* Adds a check of either build that tells whether it has a type of a kernel, if only one has it. */
-static void add_support(struct results *all, size_t name, enum posenc_kernel kernel,
-                        enum posenc_dtype dtype, const bool has[2])
-{
-    for (size_t build = 0; has[0] != has[1] && build < 2; build++) {
-        struct conf_result r = { .kernel = kernel,
-                                 .suite = "all",
-                                 .status = has[build] ? CONF_PASS : CONF_UNSUPPORTED };
-        const char *backend = all->run->backends[name].name;
-        snprintf(r.id, sizeof r.id, "%s/%s/unsupported", posenc_kernel_name(kernel),
-                 dtype_names[dtype]);
-        if (!has[build])
-            snprintf(r.reason, sizeof r.reason, "%s has no %s of %s", backend,
-                     posenc_kernel_name(kernel), dtype_names[dtype]);
-        r.backend = all->subjects[2 * name + has[1]].implementation.backend;
-        if (selects_dtype(&all->run->work.selected, r.id))
-            records_append(&all->run->work.records,
-                           checks_record(&all->checks, 2 * name + build, &r));
-    }
-}
-
-static void add_all_support(struct results *all, size_t name)
-{
-    const struct checks_subject *builds = &all->subjects[2 * name];
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        const enum posenc_kernel kernel = (enum posenc_kernel)k;
-        const bool has[2] = { has_kernel(all, 2 * name, kernel),
-                              has_kernel(all, 2 * name + 1, kernel) };
-        if (!all->options.kernels[k])
-            continue;
-        add_support(all, name, kernel, POSENC_F32, has);
-        for (int dtype = POSENC_F16; has[0] && has[1] && dtype <= POSENC_BF16; dtype++)
-            add_support(all, name, kernel, (enum posenc_dtype)dtype,
-                        (const bool[2]){ builds[0].implementation.backend->f16_bf16,
-                                         builds[1].implementation.backend->f16_bf16 });
-    }
-}
-
 static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     const struct results *all = asked;
@@ -276,8 +264,6 @@ int pair_results(struct pair_run *run)
     const bool listed = all->failures && list_timed(all);
     if (listed) {
         list_subjects(all);
-        for (size_t i = 0; i < run->n_backends; i++)
-            add_all_support(all, i);
         checks_run(&all->checks);
     }
     json_decref(all->failures);

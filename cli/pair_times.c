@@ -129,7 +129,7 @@ static void add_samples(void *user, const struct pair_result *result)
 {
     const struct row_group *group = user;
     struct pair_run *run = group->run;
-    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_LACKS_IT &&
+    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
         result->who != PAIR_BASE)
         run->broken++;
     records_append(&run->work.records, samples_record(group->rows[result->pair], result));

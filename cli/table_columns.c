@@ -116,14 +116,14 @@ static enum posenc_status compute_tables(struct tables *t, int64_t first, int64_
     enum posenc_status status = POSENC_OK;
     args.error = error;
     args.positions.offset = first;
-    worker_enter("tables");
+    worker_enter_kernel("tables");
     for (int i = 0; i < 2 && status == POSENC_OK; i++) {
         args.freqs = t->freqs[i];
         args.cos = posenc_dense(t->values[i], 2, rows, t->pairs, 0, 0);
         args.sin = posenc_dense(t->values[i] + rows * t->pairs, 2, rows, t->pairs, 0, 0);
         status = posenc_rope_table(NULL, &args);
     }
-    worker_leave();
+    worker_leave_kernel();
     return status;
 }
 

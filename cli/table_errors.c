@@ -114,9 +114,9 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
     args.cos = posenc_dense(r->cos, 2, ROWS, r->pairs, 0, 0);
     args.sin = posenc_dense(r->sin, 2, ROWS, r->pairs, 0, 0);
     args.cos.dtype = args.sin.dtype = dtype;
-    worker_enter("rope_table");
+    worker_enter_kernel("rope_table");
     const enum posenc_status status = posenc_rope_table(backend, &args);
-    worker_leave();
+    worker_leave_kernel();
     for (int bin = 0; bin < BINS; bin++)
         error[bin] = 0.0;
     for (int64_t k = 0; status == POSENC_OK && k < ROWS * r->pairs; k++) {

@@ -1,5 +1,6 @@
 /*
- * posenc verify: does each backend conform?
+ * The command posenc verify: chooses checks, takes their records from workers (checks.h), and lowers
+ * error limits (--update-error-limits).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
@@ -22,10 +23,10 @@ enum { N_SUITES = sizeof suites / sizeof *suites };
 struct verify {
     struct work work;
     char rerun[512]; /* --plugin and --model as given, for commands that rerun a check */
-    char doing[160], notes[64]; /* in the line of progress */
+    char last[160];  /* backend and case of the last check, for the line of progress */
     size_t n_judged, n_failed;
-    uint64_t place;  /* of the last check among those of all shards */
-    json_t *limited; /* checks with a row of error limits, for --update-error-limits */
+    uint64_t place;      /* of the last check among those of all shards */
+    json_t *with_limits; /* checks with a row of error limits, for --update-error-limits */
 };
 
 /* ---- Arguments ---- */
@@ -55,7 +56,7 @@ static int check_arguments(const struct cli *cli)
     return EXIT_FINE;
 }
 
-/* Reads error limits, once it is known which backends there are. */
+/* Reads error limits. Backends have to be selected before, since their families may have limits. */
 static int read_error_limits(const struct work *work)
 {
     char error[ERROR_LIMITS_MESSAGE];
@@ -78,8 +79,8 @@ static void narrow_to_models(struct work *work)
     }
 }
 
-/* Returns the time for random problems that one kernel and backend have. */
-static double share_of_budget(const struct work *work)
+/* Returns the seconds that one kernel and backend have for random problems, of --budget. */
+static double random_share_s(const struct work *work)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t asked = work->cli->jobs;
@@ -145,8 +146,8 @@ static size_t model_problems(const struct work *work, bool full, struct problem 
 
 /* ---- Records of checks ---- */
 
-/* Returns true for a check of --case and --dtype. That a kernel cannot run, or ended its
- * worker, is recorded whatever they are. */
+/* Returns true for a check that --case and --dtype select. A kernel that cannot run, or that ended its
+ * worker, is recorded whatever they say. */
 static bool is_selected(struct work *work, const char *id)
 {
     static const char *const always[] = { "unsupported", "ended", "loaded", "lanes" };
@@ -155,13 +156,13 @@ static bool is_selected(struct work *work, const char *id)
         if (strcmp(name, always[i]) != 0)
             continue;
         for (size_t c = 0; c < work->cli->cases.n && i > 0; c++)
-            work->matched[c] = true; /* nobody knows what it would have matched */
+            work->matched[c] = true; /* a case that did not run may have matched */
         return true;
     }
     return work_wants(work, id) && selects_dtype(&work->selected, id);
 }
 
-/* Asked by the engine before it does any work for a check. */
+/* Answers the engine, which asks before it does any work for a check. */
 static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct work *work = (struct work *)(uintptr_t)asked;
@@ -206,9 +207,9 @@ static void take_check(void *user, json_t *check)
                         has_status(check, CONF_WEAK);
     verify->n_failed += failed;
     verify->n_judged += failed || has_status(check, CONF_PASS);
-    snprintf(verify->doing, sizeof verify->doing, "%s %s", record_text(check, "backend"), id);
+    snprintf(verify->last, sizeof verify->last, "%s %s", record_text(check, "backend"), id);
     if (work->cli->update_error_limits && json_object_get(check, "range") &&
-        json_array_append_new(verify->limited, json_copy(check)) != 0)
+        json_array_append_new(verify->with_limits, json_copy(check)) != 0)
         abort(); /* rather than keep a limit that is too high */
     json_object_del(check, "range");
     work_append(work, json_incref(check), place);
@@ -216,21 +217,21 @@ static void take_check(void *user, json_t *check)
 
 static void show_progress(void *user, size_t done, size_t total)
 {
-    struct verify *verify = user;
-    const struct progress now = { .what = "verify",
-                                  .unit = "kernels on backends",
-                                  .done = (double)done,
-                                  .total = total,
-                                  .notes = verify->notes,
-                                  .where = verify->doing };
+    const struct verify *verify = user;
+    char notes[64] = "";
     if (verify->n_failed > 0)
-        snprintf(verify->notes, sizeof verify->notes, ", %zu FAILED", verify->n_failed);
-    progress_draw(&now);
+        snprintf(notes, sizeof notes, ", %zu FAILED", verify->n_failed);
+    progress_draw(&(struct progress){ .what = "verify",
+                                 .unit = "kernels on backends",
+                                 .done = (double)done,
+                                 .total = total,
+                                 .notes = notes,
+                                 .where = verify->last });
 }
 
 /* ---- The ratchet of error limits ---- */
 
-static struct conf_result limited_result(const json_t *check, const struct selection *selected)
+static struct conf_result result_of_check(const json_t *check, const struct selection *selected)
 {
     struct conf_result r = { .status = has_status(check, CONF_PASS) ? CONF_PASS : CONF_FAIL,
                              .kernel = posenc_kernel_find(record_text(check, "kernel")),
@@ -248,13 +249,14 @@ static struct conf_result limited_result(const json_t *check, const struct selec
 static int lower_error_limits(const struct verify *verify)
 {
     const struct cli *cli = verify->work.cli;
-    const size_t n = json_array_size(verify->limited);
+    const size_t n = json_array_size(verify->with_limits);
     struct conf_result *results = calloc(n + 1, sizeof *results);
     char error[ERROR_LIMITS_MESSAGE];
     if (!results)
         return work_refuse_memory(&verify->work);
     for (size_t i = 0; i < n; i++)
-        results[i] = limited_result(json_array_get(verify->limited, i), &verify->work.selected);
+        results[i] =
+            result_of_check(json_array_get(verify->with_limits, i), &verify->work.selected);
     const int lowered = error_limits_lower(cli->error_limits, results, n, error);
     free(results);
     if (lowered < 0)
@@ -298,7 +300,7 @@ static int verify_all(struct verify *verify)
                                     .exhaustive = cli->exhaustive,
                                     .suite = cli->problem ? "problem" : cli->suite,
                                     .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                                    .random_s = share_of_budget(work),
+                                    .random_s = random_share_s(work),
                                     .problem = problems,
                                     .only = cli->problem ? &work->line.problem : NULL,
                                     .vectors = work->vectors.n > 0 ? &work->vectors : NULL,
@@ -349,8 +351,8 @@ int command_verify(struct cli *cli)
 {
     if (cli->verbose)
         return verify_in_depth(cli);
-    struct verify verify = { .limited = json_array() };
+    struct verify verify = { .with_limits = json_array() };
     const int status = verify_selected(&verify, cli);
-    json_decref(verify.limited);
+    json_decref(verify.with_limits);
     return status;
 }

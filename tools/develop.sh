@@ -75,27 +75,19 @@ mutate() {
     fi
 }
 
-# ---- ./run survey [--write] ----
+# ---- ./run survey ----
 #
 # Asks two releases of transformers how their model types encode positions, compares that with what --config reads, and
-# writes docs/models.md. --write first writes the table of types, of the newer release, until it stays as it is.
-# conformance/models/survey.py says how. It takes packages of PyPI into build-survey, and then half an hour.
+# writes docs/models.md. conformance/models/survey.py says how, and drafts rows of types that the table lacks, in
+# build-survey/RELEASE.log. It takes packages of PyPI into build-survey, and then half an hour.
 
 survey_torch=2.13.0 survey_newer=5.23.0 survey_older=4.57.6
 
 survey() {
-    case $* in
-    '' | --write) ;;
-    *)
-        say "survey takes --write, or nothing; there are: $*"
-        return 2
-        ;;
-    esac
-    survey_build || return 1
+    configure build && ninja -C build posenc >build/run-build.log || return 1
     for release in $survey_newer $survey_older; do
         survey_environment $release || return 1
     done
-    [ $# = 0 ] || survey_write || return 1
     for release in $survey_newer $survey_older; do
         survey_of $release || {
             say "survey: files are read wrongly: build-survey/$release.log"
@@ -106,10 +98,6 @@ survey() {
         build-survey/$survey_older.json >build-survey/models.md && cp build-survey/models.md docs/models.md
 }
 
-survey_build() {
-    configure build && ninja -C build posenc >build/run-build.log
-}
-
 survey_environment() { # RELEASE
     [ ! -f "build-survey/$1/complete" ] || return 0
     bring /usr/share/doc/python3-venv:python3-venv || return 1
@@ -118,25 +106,9 @@ survey_environment() { # RELEASE
         pillow scipy >&2 && touch "build-survey/$1/complete"
 }
 
-# survey_of RELEASE ARGUMENTS...: what a model has is asked once.
-survey_of() {
-    release=$1
-    shift
-    OMP_NUM_THREADS=1 build-survey/"$release"/bin/python conformance/models/survey.py --seen "build-survey/$release.jsonl" \
-        --published reports/tests/published.jsonl.gz --figures "build-survey/$release.json" "$@" 2>"build-survey/$release.log"
-}
-
-survey_write() {
-    rm -f "build-survey/$survey_newer.jsonl"
-    for round in 1 2 3 4 5; do
-        cp reports/posenc/models/types.txt build-survey/types.txt
-        survey_of $survey_newer --write
-        cmp -s reports/posenc/models/types.txt build-survey/types.txt && return 0
-        say "survey: the table of types is another after round $round"
-        survey_build || return 1
-    done
-    say 'survey: the table of types changes in each round'
-    return 1
+survey_of() { # RELEASE: what a model has is asked once
+    OMP_NUM_THREADS=1 build-survey/"$1"/bin/python conformance/models/survey.py --seen "build-survey/$1.jsonl" \
+        --published reports/tests/published.jsonl.gz --figures "build-survey/$1.json" 2>"build-survey/$1.log"
 }
 
 # ---- ./run stress [N [M]] ----

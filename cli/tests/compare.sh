@@ -130,6 +130,7 @@ compares 'a kernel of head alone is new, and one that is wrong: exit 1' 1 'new '
 # shellcheck disable=SC2086
 compares 'one of base alone is removed; nothing in common is incomparable' 5 'removed ' "$PLUGIN_MORE" "$PLUGIN" --problem \
     "alibi_add ${small#alibi}" $short
+same 'and is a change for the worse' "$(grep -c '"case":"alibi_add/f32/supported".*"worse":true,"base":{"status":"pass"},"head":{"status":"unsupported"}' stdout)" 1
 
 if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
     # shellcheck disable=SC2086

@@ -76,7 +76,7 @@ gone table --problem 'sinusoidal dim=64 tokens=2000'
 trap - PIPE
 
 # A plug-in that ends its process by that signal is reported: its program's reader is there.
-cp "$MISBEHAVES" work/pipe_in_first_call.so
-run env POSENC_PLUGINS= "$POSENC" verify -v --plugin ./pipe_in_first_call.so --problem 'alibi heads=1 queries=2 keys=2'
+cp "$MISBEHAVES" work/sigpipe_in_first_call.so
+run env POSENC_PLUGINS= "$POSENC" verify -v --plugin ./sigpipe_in_first_call.so --problem 'alibi heads=1 queries=2 keys=2'
 same 'a plug-in that raises SIGPIPE is told of' "$status $(grep -c 'ended by signal 13 .* in alibi' stderr)" '1 1'
 finish

@@ -11,19 +11,19 @@ struct vectors;
 
 enum conf_status {
     CONF_PASS,
-    CONF_FAIL,
-    CONF_CRASH,
-    CONF_UNSUPPORTED,
-    CONF_SKIPPED,
-    CONF_WEAK,
-    CONF_ELSEWHERE /* left to another run by options->wants; this run has no result */
+    CONF_FAIL,        /* a check failed: a wrong value, or a touch of memory of others */
+    CONF_CRASH,       /* the kernel raised a signal, exited or hung */
+    CONF_UNSUPPORTED, /* the CPU lacks features that the backend requires */
+    CONF_SKIPPED,     /* this machine, system or build cannot make the check */
+    CONF_WEAK,        /* inconclusive */
+    CONF_ELSEWHERE    /* left to another run by options->wants; this run has no result */
 };
 extern const char *const conf_status_name[];
 
 enum { PROBLEM_LINE = 640, MOST_EXCEPT = 8 };
 
-/* Coverage of random problems: classes of values of fields that some problem had, out of all, and
- * pairs of classes in one problem. */
+/* Coverage of random problems: the classes of values of fields that some problem had, the number of
+ * all classes, and the pairs of classes that met in one problem. */
 struct conf_classes {
     int met, of;
     int64_t pairs;
@@ -45,8 +45,9 @@ struct conf_result {
     char worst_at[96]; /* "position 497577 pair 317" */
     float got;
     double want;
-    const char *range;    /* of positions, "2^20": the row of the error limits; NULL if none */
-    const char *coverage; /* exhaustive, searched, sampled */
+    const char
+        *range; /* of positions, "2^20", if the case has a row of error limits; or NULL */
+    const char *coverage;         /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
     struct conf_classes classes;  /* all zero: no random problems */
 };

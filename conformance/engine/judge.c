@@ -45,7 +45,7 @@ static double power_above(double scale)
     return power;
 }
 
-static bool power_of_two(double scale)
+static bool is_power_of_two(double scale)
 {
     int exponent;
     return frexp(scale, &exponent) == 0.5;
@@ -54,7 +54,7 @@ static bool power_of_two(double scale)
 /* Error of an angle that is rounded to f64, as these families do. Near zeros of a sine the result
  * may be off by this below position 2^10, where limits are in ulp (error_limits.txt). */
 static const double ANGLE_ERROR = 0x1p-42;
-static bool forms_angle(const char *family)
+static bool rounds_angle(const char *family)
 {
     return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
 }
@@ -114,12 +114,12 @@ void compare_next(struct comparison *c, const struct call *call,
     c->how = is_table(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = limit->limit * power_above(scale);
-    else if (call->problem.freqs.profile == POSENC_EXACT || power_of_two(scale))
+    else if (call->problem.freqs.profile == POSENC_EXACT || is_power_of_two(scale))
         c->limit = limit->limit;
     else
         c->limit = scaled_limit(limit->limit);
     c->table_abs = absolute ? c->limit : 0.0;
-    c->least_unit = forms_angle(limit->family) ? ANGLE_ERROR : 0.0;
+    c->least_unit = rounds_angle(limit->family) ? ANGLE_ERROR : 0.0;
 }
 
 static double ulp_of_f32(double value) { return ulp_of(POSENC_F32, fabs(value)); }
@@ -191,7 +191,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     return (struct measure){ fmax(ulp_of_f32(want), c->least_unit), c->limit };
 }
 
-/* Returns true if a channel of a rotation is copied. */
+/* Returns true if a rotation copies a channel. */
 static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;

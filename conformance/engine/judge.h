@@ -35,8 +35,14 @@
 #include "error_limits.h"
 #include "tally.h"
 
-/* Metrics of an f32 result: equal bits, ulp, absolute, and ulp of the larger product or term. */
-enum compare_how { COMPARE_EXACT, COMPARE_ULP, COMPARE_ABS, COMPARE_PAIR, COMPARE_SUM };
+/* Metrics of an f32 result. */
+enum compare_how {
+    COMPARE_EXACT, /* equal bits */
+    COMPARE_ULP,
+    COMPARE_ABS,  /* absolute error */
+    COMPARE_PAIR, /* ulp of the larger product of a rotation */
+    COMPARE_SUM   /* ulp of the larger term of a sum */
+};
 
 struct comparison {
     struct tally *tally; /* receives the result */

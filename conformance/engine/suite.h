@@ -16,9 +16,9 @@ struct suite_run {
     conf_sink *sink;
     void *user;
     size_t failed;             /* failures and crashes of all kernels */
-    enum posenc_kernel kernel; /* the current one; */
-    size_t entered;            /* its failures, crashes and passes; */
-    size_t elsewhere;          /* its checks left to another run */
+    enum posenc_kernel kernel; /* the current kernel */
+    size_t entered;            /* its failures, crashes and passes */
+    size_t elsewhere;          /* its checks that are left to another run */
 };
 
 /* Returns true if the options select a case and the backend supports its type. */

@@ -1,4 +1,4 @@
-/* Tallies, and running problems for them; see tally.h. */
+/* Counts checks, and runs problems for them; see tally.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
@@ -130,7 +130,7 @@ void tally_end(struct tally *t)
 /* ---- Kept calls ---- */
 
 struct kept_call {
-    struct kept_call *before;
+    struct kept_call *before; /* the next older call */
     bool made;
     struct call call;
 };

@@ -13,7 +13,7 @@ struct tally {
     const struct problem *problem; /* noted with a failure; or NULL */
     struct conf_result result;
     bool selected, skipped;
-    struct kept_call *kept; /* the last of tally_run() and tally_call() */
+    struct kept_call *kept; /* calls of tally_run() and tally_call(), the last one first */
 };
 
 /* Begins the case "<kernel>/<dtype>/<profile>/<name>", with the suite in place of a missing

@@ -38,8 +38,8 @@ static void require_vectors(void)
 enum { NONE = -1, ALL = -1 };
 static const char sums_name[] = "vectors/SHA256SUMS";
 
-/* A file that lacks so many bytes at its end, or all, or has a bit of a byte flipped; and what
- * the loader says of it. */
+/* Damage of a file: `cut` bytes are missing at its end, or all of them, or a bit of the byte at `flip`
+ * is flipped. The loader's message matches the pattern `says`. */
 static const struct damage {
     const char *file;
     long cut, flip;
@@ -74,7 +74,7 @@ static bool copy(const char *name, const struct damage *d)
     return file && fclose(file) == 0 && good;
 }
 
-/* What SHA256SUMS lists, and itself. */
+/* Copies SHA256SUMS and all files that it lists. */
 static bool copy_all(void)
 {
     static const char *const inside[] = { "cases", "cases/golden", "vectors" };
@@ -93,7 +93,7 @@ static bool copy_all(void)
     return sums && good && copy(sums_name, &whole);
 }
 
-/* The loader refuses, and says why; the folder is whole before and after. */
+/* Returns true if the loader rejects a damaged file with the right message. The folder is whole before and after. */
 static bool is_found(const struct damage *d)
 {
     char error[VECTORS_ERROR] = "(it loads)";
@@ -108,7 +108,7 @@ static bool is_found(const struct damage *d)
 
 /* ---- Hashes and arrays ---- */
 
-/* FIPS 180-4 examples, and the same bytes in pieces of every size. */
+/* Tests the examples of FIPS 180-4, and the same bytes in pieces of every size. */
 static void require_hashes(void)
 {
     char hash[65], pieces[65], text[300];
@@ -152,8 +152,8 @@ static void require_arrays(void)
                memcmp(out[i].data, in[i].data, i ? sizeof two : sizeof one) == 0;
     require(same, "safetensors are read as written");
     require(!safetensors_read(&memory, file, bytes - 1, &out, &n, error),
-            "a cut file is refused");
-    require(!safetensors_read(&memory, file, 4, &out, &n, error), "four bytes are refused");
+            "a cut file is rejected");
+    require(!safetensors_read(&memory, file, 4, &out, &n, error), "four bytes are rejected");
     free(file);
     arena_free(&memory);
     stream = open_memstream(&file, &bytes);

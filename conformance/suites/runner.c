@@ -200,7 +200,7 @@ int main(int argc, char **argv)
     struct run run = { .n_backends = 0 };
     struct vectors vectors = { .n = 0 };
     char error[VECTORS_ERROR];
-    if (plugins_of_build())
+    if (plugins_add_of_build())
         return EXIT_BAD_INPUT;
     int status = read_arguments(argc, argv, &run);
     if (status)

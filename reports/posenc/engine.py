@@ -12,9 +12,8 @@ from types import FrameType
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .command import CommandError
-from .convert import Record
 from .records import parse
-from .runs import grouped
+from .runs import Record, grouped
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from ..colors import color_of
 from ..command import CommandError
-from ..convert import Record
 from ..engine import Engine
 from ..records import load
-from ..runs import grouped, member
+from ..runs import Record, grouped, member
 from ..units import size, times
 from .kinds import kind
 from .numbers import describe, problem_of

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import List, Optional, Sequence
 
 from ..command import CommandError, words_of
-from ..convert import Record
 from ..engine import SIGNALS, Engine, output_of, started
 from ..records import load
+from ..runs import Record
 
 SELECTING, SHAPES = ("kernel", "backend", "dtype", "case", "plugin", "vectors", "limit"), ("model", "config")
 # A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.

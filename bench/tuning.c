@@ -7,7 +7,7 @@
  * long as the quickest are rejected by the least of several calls.
  */
 #define POSENC_EXPERIMENTAL
-#include "race.h"
+#include "harness.h"
 #include "base/clock.h"
 
 #include <math.h>
@@ -23,51 +23,51 @@ static const double DRAM_WEIGHT = 4.0;
 static const char too_slow[] = "slower than the fastest by far";
 
 /* Rejects backends by what they did in nearer places. */
-static void reject_by_rate(struct race *race)
+static void reject_by_rate(struct case_run *run)
 {
-    const double *rate = race->session->rate;
-    struct contender *all = race->turns.contenders, *leader = NULL;
-    for (size_t i = 0; i < race->n_backends; i++) {
-        if (race->session->wrong[i] && contender_is_timed(&all[i]))
-            contender_refuse(&all[i], BENCH_REFUSED, "wrong in a smaller case");
+    const double *rate = run->session->rate;
+    struct contender *all = run->rounds.contenders, *leader = NULL;
+    for (size_t i = 0; i < run->n_backends; i++) {
+        if (run->session->wrong[i] && contender_is_timed(&all[i]))
+            contender_reject(&all[i], BENCH_REJECTED, "wrong in a smaller case");
         if (contender_is_timed(&all[i]) && (!leader || rate[i] >= rate[leader - all]))
             leader = &all[i];
     }
     for (int i = 0; leader && i < 2; i++) /* the second call finds its data where they belong */
-        if (!contender_try(leader, &race->call))
+        if (!contender_try(leader, &run->call))
             return;
-    for (size_t i = 0; leader && rate[leader - all] > 0.0 && i < race->n_backends; i++)
+    for (size_t i = 0; leader && rate[leader - all] > 0.0 && i < run->n_backends; i++)
         if (contender_is_timed(&all[i]) && &all[i] != leader &&
-            rate[i] * HOPELESS < (double)race->footprint / leader->seconds)
-            contender_refuse(&all[i], BENCH_REFUSED, too_slow);
+            rate[i] * HOPELESS < (double)run->footprint / leader->seconds)
+            contender_reject(&all[i], BENCH_REJECTED, too_slow);
 }
 
 /* Calls a backend up to three times, for a call that took long may have been interrupted. */
-static void try_fairly(struct race *race, struct contender *c, double best)
+static void try_fairly(struct case_run *run, struct contender *c, double best)
 {
     double least = (double)INFINITY;
-    for (int i = 0; i < 3 && !(least < FAR * best) && contender_try(c, &race->call); i++)
+    for (int i = 0; i < 3 && !(least < FAR * best) && contender_try(c, &run->call); i++)
         least = fmin(least, c->seconds);
     c->seconds = least;
 }
 
 /* Calibrates backends that are not far behind, and rejects what is not near. */
-static bool reject_by_calls(struct race *race)
+static bool reject_by_calls(struct case_run *run)
 {
-    struct session *session = race->session;
-    struct contender *all = race->turns.contenders;
+    struct session *session = run->session;
+    struct contender *all = run->rounds.contenders;
     double best = (double)INFINITY;
-    for (size_t i = 0; i < race->n_backends; i++) {
+    for (size_t i = 0; i < run->n_backends; i++) {
         if (!contender_is_timed(&all[i]))
             continue;
-        try_fairly(race, &all[i], best);
+        try_fairly(run, &all[i], best);
         if (all[i].seconds < FAR * best && !contender_calibrate(&all[i], session->least_sample))
             return false;
         best = fmin(best, all[i].seconds);
         if (session->nth > 1)
-            session->rate[i] = fmax(session->rate[i], (double)race->footprint / all[i].seconds);
+            session->rate[i] = fmax(session->rate[i], (double)run->footprint / all[i].seconds);
     }
-    for (size_t i = 0; i < race->n_backends; i++) {
+    for (size_t i = 0; i < run->n_backends; i++) {
         struct contender *c = &all[i];
         if (!contender_is_timed(c))
             continue;
@@ -76,27 +76,27 @@ static bool reject_by_calls(struct race *race)
             !contender_calibrate(c, session->least_sample))
             return false;
         if (c->seconds > HOPELESS * best)
-            contender_refuse(c, BENCH_REFUSED, too_slow);
+            contender_reject(c, BENCH_REJECTED, too_slow);
     }
     return true;
 }
 
 /* Plans as many rounds as fit; each backend takes part in all of them. */
-static void plan_contest(struct race *race, double left)
+static void plan_tuning_rounds(struct case_run *run, double left)
 {
     enum { GOOD = 7 };
     double round = 0.0;
-    for (size_t i = 0; i < race->n_backends; i++)
-        if (contender_is_timed(&race->turns.contenders[i]))
-            round += contender_sample_seconds(&race->turns.contenders[i]);
-    race->turns.rounds = (size_t)fmin(
-        fmax(left / round, round > CONTENDER_SLOW_S ? LEAST_ROUNDS : GOOD), CONTEST_ROUNDS);
-    for (size_t i = 0; i < race->n_backends; i++)
-        race->turns.contenders[i].rounds = race->turns.rounds;
+    for (size_t i = 0; i < run->n_backends; i++)
+        if (contender_is_timed(&run->rounds.contenders[i]))
+            round += contender_sample_seconds(&run->rounds.contenders[i]);
+    run->rounds.n_rounds = (size_t)fmin(
+        fmax(left / round, round > CONTENDER_SLOW_S ? LEAST_ROUNDS : GOOD), TUNING_ROUNDS);
+    for (size_t i = 0; i < run->n_backends; i++)
+        run->rounds.contenders[i].rounds = run->rounds.n_rounds;
 }
 
-void contest_begin(struct session *session, const struct bench_case *now,
-                   const struct bench_case *before, size_t n_backends)
+void tuning_begin_case(struct session *session, const struct bench_case *now,
+                       const struct bench_case *before, size_t n_backends)
 {
     if (before && now->problem.kernel == before->problem.kernel &&
         now->problem.dtype == before->problem.dtype)
@@ -106,24 +106,24 @@ void contest_begin(struct session *session, const struct bench_case *now,
     memset(session->wrong, 0, n_backends * sizeof *session->wrong);
 }
 
-void contest_hold(struct race *race, double begin, double share)
+void tuning_time_case(struct case_run *run, double begin, double share)
 {
-    struct session *session = race->session;
+    struct session *session = run->session;
     if (session->nth++ < CHECKED_CASES)
-        race_check(race);
-    for (size_t i = 0; i < race->n_backends; i++)
-        session->wrong[i] |= race->turns.contenders[i].outcome == BENCH_WRONG;
-    call_make_repeatable(&race->call);
-    timed_call_cut(&race->timed);
-    reject_by_rate(race);
-    if (!race_quickest(race) || race_is_stopped(session))
+        case_check(run);
+    for (size_t i = 0; i < run->n_backends; i++)
+        session->wrong[i] |= run->rounds.contenders[i].outcome == BENCH_WRONG;
+    call_make_repeatable(&run->call);
+    timed_call_cut(&run->timed);
+    reject_by_rate(run);
+    if (!case_quickest(run) || session_is_stopped(session))
         return;
-    const bool fine = reject_by_calls(race);
-    plan_contest(race, share - (clock_now() - begin));
-    race_run_turns(race, fine);
+    const bool fine = reject_by_calls(run);
+    plan_tuning_rounds(run, share - (clock_now() - begin));
+    case_time_rounds(run, fine);
 }
 
-double contest_weight(const struct session *session, const struct bench_case *c)
+double tuning_case_weight(const struct session *session, const struct bench_case *c)
 {
-    return session->options->contest && strcmp(c->footprint, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
+    return session->options->tuning && strcmp(c->footprint, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
 }
