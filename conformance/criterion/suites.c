@@ -39,8 +39,8 @@ static void on_result(void *user, const struct conf_result *r)
 
 static void run(const struct conf_options *options, struct failures *failures)
 {
-    const struct implementation faulty =
-        implementation_of(faulty_backend(DIFFER_IN_PLACE, posenc_backend_find("scalar")));
+    const struct implementation faulty = implementation_of(
+        faulty_backend(fault_find("differs-in-place"), posenc_backend_find("scalar")));
     conf_run_implementation(&faulty, options, on_result, failures);
 }
 #else
