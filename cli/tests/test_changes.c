@@ -81,7 +81,7 @@ static void check_equal(const struct posenc_backend *backend)
 
 static void check_faulty(const struct posenc_backend *right)
 {
-    const struct posenc_backend *wrong = faulty_backend(LAST_ROW_DIFFERS, right);
+    const struct posenc_backend *wrong = faulty_backend(fault_find("last-row-differs"), right);
     struct changes_seen seen;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         char sentence[128];
