@@ -15,7 +15,8 @@ for command in list verify bench pair table vectors; do
     if cmp -s stdout "help.$command"; then pass "help $command"; else fail "help $command" 'it differs'; fi
 done
 run "$POSENC"
-if [ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]; then pass 'no command'; else fail 'no command' "exit $status"; fi
+[ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]
+verdict 'no command'
 
 while read -r kind pattern; do
     succeeds "list $kind" "$pattern" list ${kind#all}
@@ -36,14 +37,11 @@ same 'list cases of a type' "$(grep -c '^rope_half/f32/' stdout | sed 's/[1-9].*
 succeeds 'vectors info' '^storage +[0-9]+ cases' vectors info
 succeeds 'vectors export' 'files: x$' vectors export x
 succeeds 'vectors check' '^([0-9]+) of \1 files' vectors check x
-if [ "$(grep -c '^ *"id": ' work/x/*.json | awk -F: '{ n += $2 } END { print n }')" = "$("$POSENC" list cases | grep -c /)" ]; then
-    pass 'every case is exported'
-else
-    fail 'every case is exported' "$(ls work/x)"
-fi
+[ "$(grep -c '^ *"id": ' work/x/*.json | awk -F: '{ n += $2 } END { print n }')" = "$("$POSENC" list cases | grep -c /)" ]
+verdict 'every case is exported'
 printf ' ' >>work/x/rope.json
 run "$POSENC" vectors check x
-if [ $status = 1 ] && grep -q 'rope.json: something was added: .*SHA-256' stdout; then pass 'vectors check finds a change'; else fail 'vectors check finds a change' "exit $status"; fi
+ended 'vectors check finds a change' 1 'rope.json: something was added: .*SHA-256'
 rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
@@ -80,21 +78,16 @@ succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/2"' verify --ke
 run "$POSENC" verify --kernel alibi --backend scalar --json --quiet
 same 'records, and nothing else' "$status $(grep -c -v '^{' stdout) $(wc -l <stderr)" '0 0 0'
 run "$POSENC" verify --kernel alibi --backend scalar --out jsonl:r.jsonl -o r.md -o r.csv
-if [ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]; then pass 'several outputs'; else fail 'several outputs' "$(ls work)"; fi
+[ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]
+verdict 'several outputs'
 rm -f work/*
 
 run "$POSENC" verify --kernel alibi --backend scalar --dtype bf16,f16 --out jsonl:r.jsonl
-if [ $status = 0 ] && grep '"t": *"check"' work/r.jsonl >conf && ! grep -v '"dtype": *"b*f16".*"case": *"alibi/b*f16/' conf; then
-    pass 'verify of two types'
-else
-    fail 'verify of two types' "exit $status"
-fi
+[ $status = 0 ] && grep '"t": *"check"' work/r.jsonl >conf && ! grep -v '"dtype": *"b*f16".*"case": *"alibi/b*f16/' conf
+verdict 'verify of two types'
 kernels=$("$POSENC" list kernels | grep -c '^[a-z_0-9]* *\(table\|apply\) ')
-if [ "$(grep -c '"t": *"kernel"' work/r.jsonl)" = "$kernels" ] && grep -q '"encodings": *\["DeBERTa", *"Shaw keys", *"Transformer-XL"\]' work/r.jsonl; then
-    pass 'records of kernels name encodings'
-else
-    fail 'records of kernels name encodings' "$(grep -c '"t": *"kernel"' work/r.jsonl)"
-fi
+[ "$(grep -c '"t": *"kernel"' work/r.jsonl)" = "$kernels" ] && grep -q '"encodings": *\["DeBERTa", *"Shaw keys", *"Transformer-XL"\]' work/r.jsonl
+verdict 'records of kernels name encodings'
 rm -f work/*
 run "$POSENC" bench --kernel rope_half --backend scalar --dtype f16,bf16 --model llama-3.1-8b --case '*-decode' --budget 1 --out jsonl:r.jsonl
 if [ $status = 77 ]; then
@@ -121,7 +114,8 @@ succeeds "$case_id in depth" '^Parameters' verify -v --case "$case_id"
 succeeds 'in depth every backend is shown' 'scalar .*pass' verify -v --case "$case_id"
 
 run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table --problem 'sinusoidal dim=4'
-if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSENC_VERBOSE'; else fail 'POSENC_VERBOSE' 'no such line'; fi
+grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr
+verdict 'POSENC_VERBOSE' 'no such line'
 
 # A run without results of its own is killed with its file; a signal in the middle of the others leaves
 # a valid file that says it is not complete, and leaves it soon.
@@ -146,11 +140,8 @@ interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
     kill -$signal $pid
     wait $pid
     status=$?
-    if [ $status = $expected ] && tail -n 1 work/$result | grep -q '"complete": *false'; then
-        pass "$name"
-    else
-        fail "$name" "exit $status, files: $(ls work)"
-    fi
+    [ $status = $expected ] && tail -n 1 work/$result | grep -q '"complete": *false'
+    verdict "$name"
 }
 interrupted 'interrupted' INT 130 r.jsonl 5 verify --full --out jsonl:r.jsonl
 interrupted 'terminated' TERM 143 r.jsonl 5 verify --full --out jsonl:r.jsonl

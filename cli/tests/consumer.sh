@@ -11,7 +11,8 @@ expect() { # NAME COMMAND...
     name=$1
     shift
     run "$@"
-    if [ $status = 0 ]; then pass "$name"; else fail "$name" "exit $status"; fi
+    [ $status = 0 ]
+    verdict "$name"
 }
 
 prefix=$scratch/prefix
@@ -31,7 +32,8 @@ by_pkg_config() {
     {
         expect 'C, shared' $cc -std=c11 -Wall -Wextra -Werror -pedantic main.c -o shared $(flags --cflags --libs) -lm
         expect 'it runs' ./shared
-        if grep -q 'serves rope_half' stdout; then pass 'it names a backend'; else fail 'it names a backend' ''; fi
+        grep -q 'serves rope_half' stdout
+        verdict 'it names a backend'
         if $cxx --version >version 2>&1; then
             for year in 11 14 17 20 23; do
                 if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then
@@ -141,7 +143,8 @@ if command -v nm >found; then
     else
         run sh -c "nm -D --defined-only '$lib'/libposenc.so | awk '{ print \$3 }' | grep -v '^posenc_'"
     fi
-    if [ ! -s stdout ]; then pass 'exports are posenc_* only'; else fail 'exports are posenc_* only' ''; fi
+    [ ! -s stdout ]
+    verdict 'exports are posenc_* only'
 else
     skip 'exports are posenc_* only' 'no nm'
 fi

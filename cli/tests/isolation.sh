@@ -141,7 +141,7 @@ dies() { # NAME PATTERN ARGUMENTS...
     shift 2
     # shellcheck disable=SC2086
     run $watched "$POSENC" "$@"
-    if [ $status = 1 ] && grep -Eq "$pattern" stderr; then pass "$name"; else fail "$name" "exit $status, want 1 and: $pattern"; fi
+    ended "$name" 1 "$pattern" stderr
 }
 as exit_when_loaded
 dies 'list: a plug-in that exits' 'exit_when_loaded.so: cannot be loaded: the process was ended by exit.0.' list backends --plugin ./exit_when_loaded.so

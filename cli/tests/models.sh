@@ -10,7 +10,8 @@ takes() {
     run "$POSENC" table --problem "$line" --positions 0..7,4095
     cp stdout wanted
     run "$POSENC" table "$@" --positions 0..7,4095
-    if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then pass "$name"; else fail "$name" "exit $status or other bytes"; fi
+    [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted
+    verdict "$name"
 }
 # says NAME PATTERN, hushes NAME PATTERN: stderr has such a line, or none
 says() { if grep -Eq -e "$2" stderr; then pass "$1"; else fail "$1" "stderr does not match: $2"; fi; }
@@ -51,7 +52,8 @@ for order in columns rows; do
     cp stdout wanted
     [ $order = rows ] || order=
     run "$POSENC" table --config "$scratch/kimi.json" --layer-type vision --problem 'rope_table tokens=6' --grid "3${order:+,rows}"
-    if [ -s wanted ] && cmp -s stdout wanted; then pass "a tower, ${order:-its own order}"; else fail "a tower, ${order:-its own order}" "exit $status"; fi
+    [ -s wanted ] && cmp -s stdout wanted
+    verdict "a tower, ${order:-its own order}"
 done
 
 # longrope by the length of the sequence: the largest position and 1, unless it is given.
@@ -61,7 +63,8 @@ for at in 4095 4096; do
     hushes "longrope, $((at + 1)) tokens: told" longrope
     cp stdout wanted.$at
     run "$POSENC" table rope_table --model phi-4-mini --positions 4,$at
-    if [ -s wanted.$at ] && cmp -s stdout wanted.$at; then pass "longrope, position $at"; else fail "longrope, position $at" 'other bytes'; fi
+    [ -s wanted.$at ] && cmp -s stdout wanted.$at
+    verdict "longrope, position $at" 'other bytes'
 done
 says 'longrope: long factors are said' "$long"
 if [ "$(sed -n 2p wanted.4095)" = "$(sed -n 2p wanted.4096)" ]; then fail 'longrope: the length counts' 'it does not'; else pass 'longrope: the length counts'; fi

@@ -6,17 +6,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 succeeds 'list names it' '^. example +example' list backends --plugin "$PLUGIN"
 succeeds 'verify passes it' 'example' verify --plugin "$PLUGIN"
 run "$POSENC" verify --plugin "$PLUGIN" --out csv
-if grep -q ',example,' stdout && ! grep -q ',scalar,' stdout; then
-    pass 'verify --plugin checks the plug-in alone'
-else
-    fail 'verify --plugin checks the plug-in alone' 'other backends in the results'
-fi
+grep -q ',example,' stdout && ! grep -q ',scalar,' stdout
+verdict 'verify --plugin checks the plug-in alone' 'other backends in the results'
 run "$POSENC" verify --plugin "$PLUGIN_WRONG"
-if [ $status = 1 ] && grep -q 'alibi/' stdout; then
-    pass 'a wrong one fails, exit 1'
-else
-    fail 'a wrong one fails, exit 1' "exit $status"
-fi
+ended 'a wrong one fails, exit 1' 1 'alibi/'
 # The plain loops as somebody else might build them: all that is right passes.
 if [ -n "${PLUGIN_F32:-}" ]; then
     succeeds 'one for f32 alone is handed nothing else, tables neither, and passes all cases' '^0 failed' \
@@ -53,7 +46,8 @@ for suite in vectors accuracy memory digests; do
     [ -n "$line" ] || continue
     problem=${line#*--problem \'}
     run "$POSENC" verify --plugin "$PLUGIN_WRONG" --problem "${problem%\'}"
-    if [ $status = 1 ]; then pass "the problem of a failure in $suite fails"; else fail "the problem of a failure in $suite fails" "exit $status: $line"; fi
+    [ $status = 1 ]
+    verdict "the problem of a failure in $suite fails"
 done
 rm -f work/w.jsonl
 # A wrong output is a failure of a command that times, too, whatever else it times, and where nothing else finds it.

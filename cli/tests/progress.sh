@@ -33,17 +33,11 @@ for columns in 80 40; do
     await has_time
     kill -TERM "$(cat pid)"
     wait $shown
-    if lines verify | grep -Eq '^verify 1/2( kernels on backends)?, about [0-9]+ (s|min) left'; then
-        pass "$columns columns: what is done, of what, and a time"
-    else
-        fail "$columns columns: what is done, of what, and a time" "$(lines verify | tail -n 2)"
-    fi
+    lines verify | grep -Eq '^verify 1/2( kernels on backends)?, about [0-9]+ (s|min) left'
+    verdict "$columns columns: what is done, of what, and a time"
     most=$(lines verify | widest)
-    if [ "$most" -gt 20 ] && [ "$most" -lt $columns ]; then
-        pass "$columns columns: the line fits"
-    else
-        fail "$columns columns: the line fits" "$most characters"
-    fi
+    [ "$most" -gt 20 ] && [ "$most" -lt $columns ]
+    verdict "$columns columns: the line fits" "$most characters"
     if [ $columns = 80 ] && ! lines verify | grep -Eq ' left  [a-z].*(/|\.\.\.)'; then
         fail '80 columns: what is checked' "$(lines verify | tail -n 2)"
     elif [ $columns = 80 ]; then

@@ -8,7 +8,8 @@ prints() {
     shift 3
     run "$POSENC" table "$@"
     got=$(sh -c "$command" <stdout | tr '\n' ' ')
-    if [ "$status $got" = "0 $wanted " ]; then pass "$name"; else fail "$name" "exit $status, got $got, want $wanted"; fi
+    [ "$status $got" = "0 $wanted " ]
+    verdict "$name"
 }
 # alike NAME ARGUMENTS... = ARGUMENTS...: two tables with the same bytes
 alike() {
@@ -25,7 +26,8 @@ alike() {
     set --
     while read -r word; do set -- "$@" "$word"; done <words
     run "$POSENC" table "$@"
-    if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then pass "$name"; else fail "$name" "exit $status or other bytes"; fi
+    [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted
+    verdict "$name"
 }
 
 # ---- Rows: tokens of the problem, positions, times, a picture ----

@@ -14,7 +14,8 @@ step() { # NAME COMMAND...
     shift
     "$@" >stdout 2>stderr
     status=$?
-    if [ $status = 0 ]; then pass "$name"; else fail "$name" "exit $status"; fi
+    [ $status = 0 ]
+    verdict "$name"
 }
 
 base=$(b from scratch)
@@ -33,7 +34,8 @@ same 'it runs verify unless told otherwise' "$(config '{{.OCIv1.Config.Entrypoin
 same 'by a user without rights' "$(config '{{.OCIv1.Config.User}}') $(in_image id -u)" 'posenc 1000'
 step 'verify' in_image posenc verify --quick --kernel alibi
 step 'bench' in_image posenc bench --quick --kernel alibi --backend scalar
-if grep -q '^  scalar ' stdout; then pass 'which times'; else fail 'which times' ''; fi
+grep -q '^  scalar ' stdout
+verdict 'which times'
 step 'the plug-ins are there' in_image sh -c 'posenc list backends | grep -q sleef_'
 step 'results can be written' in_image sh -c 'posenc verify --quick --kernel alibi --backend scalar --out jsonl:here.jsonl && test -s /results/here.jsonl'
 if in_image sh -c 'command -v gcc || command -v meson' >stdout 2>&1; then

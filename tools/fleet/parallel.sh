@@ -75,7 +75,8 @@ printf '# two machines\nalpha\nbeta\n' >hosts
 export SHARDS=4 VERIFY='verify --quick --kernel rope_half,alibi' BENCH="bench --quick --kernel alibi --backend scalar --case '*/l2'"
 run sh "$tree/examples/fleet/parallel.sh" "$scratch/hosts" "$bundle"
 results=$scratch/work/fleet-results
-if [ $status = 0 ]; then pass 'it checks, times, merges and reports'; else fail 'it checks, times, merges and reports' "exit $status"; fi
+[ $status = 0 ]
+verdict 'it checks, times, merges and reports'
 cp stdout shown
 program=$results/posenc/bin/posenc
 same 'each machine had a part' "$(awk 'FNR > 1 { print $2 }' "$results"/*-*.jobs | sort -u | tr '\n' ' ')" 'alpha beta '
