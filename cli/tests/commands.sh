@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every command once, as a person would call it.
+# Every command once, as users type it, and runs that a signal ends.
 . "$(dirname "$0")/tap.sh"
 
 succeeds 'help' 'usage: posenc COMMAND' --help
@@ -45,7 +45,7 @@ ended 'vectors check finds a change' 1 'rope.json: something was added: .*SHA-25
 rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
-# What watches memory is skipped, by name, where a sanitizer (3) or counters of coverage (1) write there themselves.
+# Checks of memory are skipped by name in builds with a sanitizer (3) or counters of coverage (1), which write there.
 of_a_problem='^0 failed, (15 passed, 0|14 passed, 1) skipped'
 run "$POSENC" verify --kernel alibi --backend scalar --suite vectors --out jsonl
 ! grep -q '"sanitizer":"[a-z]' stdout || of_a_problem='^0 failed, 12 passed, 3 skipped'
@@ -99,7 +99,7 @@ elif [ $status = 0 ] && [ "$(grep -c '"t": *"bench".*"dtype": *"f16".*rope_half/
 else
     fail 'bench of two types' "exit $status"
 fi
-# What other programs took while it was timed is measured where the system tells it (proc(5), /proc/stat).
+# The CPU time of other programs during timings comes from /proc/stat, which some systems lack.
 if [ $status = 77 ] || ! grep -q '^cpu ' /proc/stat 2>/dev/null; then
     skip 'the footer tells what others took' 'no timing, or no /proc/stat'
 elif grep -q '"t": *"footer".*"noise":.*"steal_pct": *[0-9].*"load1": *[0-9].*"others": *[0-9]' work/r.jsonl; then
@@ -117,9 +117,10 @@ run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table --problem 'sinuso
 grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr
 verdict 'POSENC_VERBOSE' 'no such line'
 
-# A run without results of its own is killed with its file; a signal in the middle of the others leaves
-# a valid file that says it is not complete, and leaves it soon.
-start() { # FILE LINES PATTERN ARGUMENTS...: in the background, until the file it writes has so many such lines
+# A signal soon ends a run with records, and its file says that it is not complete. Other runs leave no file.
+
+# Starts the program in the background and returns when the file that it writes has so many lines that match.
+start() { # FILE LINES PATTERN ARGUMENTS...
     file=$1 lines=$2 pattern=$3
     shift 3
     (cd work && exec "$POSENC" "$@" >"$scratch/stdout" 2>"$scratch/stderr") &

@@ -1,12 +1,12 @@
 #!/bin/sh
-# posenc bench --instructions: counts are the same in each process, and an instruction more is detected.
+# posenc bench --instructions: every process counts the same, and one instruction more is detected.
 . "$(dirname "$0")/tap.sh"
 
-# value NAME FILE: that member of the first count in a file of records.
+# Prints a member of the first count in a file of records.
 value() { sed -n '/"t": *"count"/{ s/.*"'"$1"'": *"\{0,1\}\([^,"}]*\).*/\1/p; q; }' "$2"; }
 
-# count FILE ARGUMENTS...: writes records into FILE.
-count() {
+# Counts instructions and writes the records into a file.
+count() { # FILE ARGUMENTS...
     file=$1
     shift
     run "$POSENC" bench --instructions "$@" --out jsonl:r.jsonl

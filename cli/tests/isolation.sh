@@ -1,23 +1,25 @@
 #!/bin/sh
-# What a plug-in does to its process is a result, and nothing else of the run is lost.  MISBEHAVES is one that does what its
-# file's name says (misbehaves.c).  Not under sanitizers, which see much of it first.
+# A plug-in that ends, hangs or damages its process makes one result, and all others of the run are kept. MISBEHAVES is a
+# plug-in that does what the name of its file says (misbehaves.c). Sanitizers would detect much of it first.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 
-# What takes longer hangs, whatever else the machine does, and is killed.
+# A run that takes longer than this hangs, however busy the machine is, and is killed.
 watched=
 command -v timeout >/dev/null && watched='timeout -k 10 600'
-# patience NAME: of one that does not return, seconds of CPU time; its other calls take some microseconds, those of a
-# model's size some milliseconds.  The others have the usual minute.
-patience() {
+# Prints options of a short limit of CPU time for a plug-in that does not return. Its other calls take microseconds.
+patience() { # NAME [SECONDS]
     case $1 in
     loop_* | sleep_* | stop_* | thread_exit_* | deaf_*) echo "--limit ${2:-1}" ;;
     esac
 }
 
-as() { cp "$MISBEHAVES" "work/$1.so"; }
+# Makes a plug-in that does what NAME says.
+as() { # NAME
+    cp "$MISBEHAVES" "work/$1.so"
+}
 
-# The reasons of results of a kernel that crashed or failed.
+# Prints the reasons of results of a kernel that crashed or failed, or the number of its results that passed.
 reasons() { sed -n "s/.*\"kernel\":\"$1\".*\"status\":\"\(crash\|fail\)\",\"reason\":\"\([^\"]*\)\".*/\2/p" stdout; }
 passes() { grep -c "\"t\":\"check\",\"kernel\":\"$1\".*\"backend\":\"$2\".*\"status\":\"pass\"" stdout; }
 
@@ -27,7 +29,7 @@ run $watched "$POSENC" verify --plugin ./good.so --backend scalar,example --kern
 want="$(passes alibi scalar) $(passes alibi_add example)" alone=$(passes alibi example)
 same 'what behaves passes' "$status $([ "$alone" -gt 10 ] && echo some)" '0 some'
 
-# name, what is said of alibi, and of which kernels else results are there: verify
+# Each line has a plug-in and the reason of its result. Other kernels and backends have their results.
 while read -r name said; do
     as "$name"
     # shellcheck disable=SC2046,SC2086  # words
@@ -85,7 +87,7 @@ as second
 run $watched "$POSENC" verify --plugin ./exit_in_call.so --plugin ./second.so --kernel alibi --suite memory --out jsonl
 same 'one that exits takes no backend along that comes after it' "$status $(passes alibi second)" "1 $alone"
 
-# The call at hand is told as a problem that can be run again.
+# The call that crashed is printed as a problem that can be run again.
 as abort_in_call
 # shellcheck disable=SC2086
 run $watched "$POSENC" verify --plugin ./abort_in_call.so --kernel alibi --out jsonl
@@ -93,7 +95,7 @@ same 'a crash says the call that ran, and what passed before it is kept' \
     "$(grep '"status":"crash"' stdout | grep -c "\"problem\":\"alibi .*posenc verify --plugin ./abort_in_call.so --backend example --problem 'alibi ") \
 $([ "$(passes alibi example)" -gt 10 ] && echo kept)" '1 kept'
 
-# What holds no result: a process that a plug-in leaves behind, text that it prints or writes to every file.
+# Processes that a plug-in leaves behind and text that it prints change no result.
 for name in fork print scribble; do
     as ${name}_in_call
     # shellcheck disable=SC2086
@@ -101,7 +103,7 @@ for name in fork print scribble; do
     same "$name: the run ends, and results alone are in it" \
         "$status $(grep -c 'no result' stdout) $(grep -c ',pass,' stdout | sed 's/^[1-9][0-9]*$/some/')" '0 0 some'
 done
-# Where nobody reads messages and records, the verdict is the same and the other output is whole.
+# With a closed standard output the verdict is the same and the other output is complete.
 for name in sigpipe print; do
     as ${name}_in_call
     (cd work && "$POSENC" verify --plugin ./${name}_in_call.so --kernel alibi --suite memory --out jsonl --out csv:all.csv 2>&1) | :
@@ -155,19 +157,18 @@ same 'no file is left' "$(ls work)" "$(printf 'exit_in_first_call.so\nexit_when_
 as abort_in_first_call
 dies 'verify -v: one that aborts' 'posenc verify: the process ended by signal 6 .* in alibi' verify -v --plugin ./abort_in_first_call.so \
     --backend example --problem "$small"
-# Those that lie in a folder are left out, and that is said.
+# Plug-ins of a folder are left out with a message.
 # shellcheck disable=SC2086
 run env POSENC_PLUGINS=. $watched "$POSENC" list kernels
 same 'a folder with one that exits' "$status $(grep -c 'left out: ./exit_when_loaded.so: the process was ended by exit(0)' stderr)" '0 1'
 rm -f work/*
 
-# TERM and INT end all of it at once, not when the call has taken too long, with what there is written, and with every
-# process that it started.
+# TERM and INT end a run at once, with all of its processes, and the results so far are written.
 as loop_in_call
 looping="--plugin $scratch/work/loop_in_call.so --kernel alibi --limit 86400"
 loops() { [ -e "$scratch/loops" ]; }
-# begins ARGUMENTS...: in the background, until the plug-in loops
-begins() {
+# Starts the program in the background and returns when the plug-in loops.
+begins() { # ARGUMENTS...
     rm -f loops
     (cd work && MISBEHAVED="$scratch/loops" exec "$POSENC" "$@") >stdout 2>stderr &
     pid=$!
@@ -197,7 +198,7 @@ ends 'no process is left' 'loop_in_call[.]so'
 same 'nor a temporary file' "$(find work -name '*.posenc-*')" ''
 rm -f work/*
 
-# What KILL leaves goes away with the next run; what is somebody else's, or in use, stays.
+# The next run removes the temporary file that KILL leaves, and no file of another name.
 as good
 as loop_in_call
 # shellcheck disable=SC2086

@@ -1,11 +1,15 @@
 #!/bin/sh
-# Shards of a run, merged, are that run; what does not belong together is refused by name; a run that was stopped says so.
+# Merged shards of a run are that run, and the file of a run that was interrupted says so. reports/tests/test_merge.py tests
+# which files are rejected.
 . "$(dirname "$0")/tap.sh"
 
 checks='--kernel alibi,learned_add --backend scalar,libm --suite memory'
 
-# conf FILE: its checks as they were written, in their order.
-conf() { grep '"t":"check"' "work/$1"; }
+# Prints the records of checks in a file.
+conf() { # FILE
+    grep '"t":"check"' "work/$1"
+}
+
 # ---- shards ----
 
 # shellcheck disable=SC2086  # a list of words

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What is taken of a model and said of it: the call that is meant, by kernel and by type of layers, at which length, and the
-# notes of its configuration, by every command that reads one.  That files are read right is tested in reports/tests.
+# --model and --config: which call of a model a command takes, by kernel, type of layers and length, and the notes that it
+# prints. reports/tests tests the readers of model files.
 . "$(dirname "$0")/tap.sh"
 
-# takes NAME LINE ARGUMENTS...: a table of the model with the bytes of one of a whole problem
-takes() {
+# A table of a model has the bytes of that of a whole problem.
+takes() { # NAME PROBLEM ARGUMENTS...
     name=$1 line=$2
     shift 2
     run "$POSENC" table --problem "$line" --positions 0..7,4095
@@ -13,9 +13,15 @@ takes() {
     [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted
     verdict "$name"
 }
-# says NAME PATTERN, hushes NAME PATTERN: stderr has such a line, or none
-says() { if grep -Eq -e "$2" stderr; then pass "$1"; else fail "$1" "stderr does not match: $2"; fi; }
-hushes() { if grep -Eq -e "$2" stderr; then fail "$1" "stderr matches: $2"; else pass "$1"; fi; }
+# Stderr of the last run has a line that matches, or none.
+says() {
+    grep -Eq -e "$2" stderr
+    verdict "$1" "stderr does not match: $2"
+}
+hushes() {
+    ! grep -Eq -e "$2" stderr
+    verdict "$1" "stderr matches: $2"
+}
 
 # ---- The call, and what a line changes of it ----
 
@@ -73,8 +79,8 @@ hushes 'longrope: a time is in the token before it' longrope
 
 # ---- What commands check and time of it ----
 
-# calls_of MODEL KERNEL ARGUMENTS...: the exit status, and "N of N" calls passed
-calls_of() {
+# Prints the exit status, and "N of N" calls passed.
+calls_of() { # MODEL KERNEL ARGUMENTS...
     model=$1 kernel=$2
     shift 2
     run "$POSENC" verify --backend scalar --model "$model" --kernel "$kernel" --case '*/model*' --out csv "$@"
@@ -99,8 +105,8 @@ model='"model_type":"llama","hidden_size":64,"num_attention_heads":2,"max_positi
 echo "{$model,\"torch_dtype\":\"bfloat16\"}" >stored.json
 echo "{$model}" >plain.json
 echo "{$model,\"torch_dtype\":\"float64\"}" >wide.json
-# stores NAME WANTED PATTERN COMMAND ARGUMENTS...: the types of what is checked or timed, and what stderr says of them
-stores() {
+# Checks the element types of the cases that a command checks or times, and its message about them.
+stores() { # NAME TYPES PATTERN COMMAND ARGUMENTS...
     name=$1 wanted=$2 pattern=$3
     shift 3
     run "$POSENC" "$@" --kernel rope_half --backend scalar --out csv

@@ -1,21 +1,21 @@
 #!/bin/sh
-# A reader that goes away (posenc list | head -1): exit 141 and not a word, of every command, with plug-ins and without.
+# Every command ends silently with 141 if the reader of its output has gone (posenc list | head -1).
 . "$(dirname "$0")/tap.sh"
 
 mkfifo pipe
 mkdir none some
 cp "$PLUGIN" some/plugin.so
 
-# unread ARGUMENTS...: runs it where stdout is a pipe that nobody reads any more.
-unread() {
+# Runs the program with a pipe without a reader as stdout.
+unread() { # ARGUMENTS...
     exec 3<>pipe 4>pipe 3<&-
     (cd work && exec "$POSENC" "$@") >&4 2>stderr
     status=$?
     exec 4>&-
 }
 
-# gone ARGUMENTS...: what it says of how it ended.  Nothing is timed, and nothing counted, on some machines.
-gone() {
+# Tests one command. Some machines neither time nor count.
+gone() { # ARGUMENTS...
     unread "$@"
     if [ $status = 77 ]; then
         skip "$plugins: $*" 'not on this machine'
@@ -69,13 +69,13 @@ for plugins in none some; do
 done
 gone doctor --quick
 
-# Where SIGPIPE is ignored, as some programs leave it to those that they start, it is the same.
+# Some programs let those that they start ignore SIGPIPE, which changes nothing.
 trap '' PIPE
 gone list
 gone table --problem 'sinusoidal dim=64 tokens=2000'
 trap - PIPE
 
-# A plug-in that ends its process by that signal is reported: its program's reader is there.
+# A plug-in that raises SIGPIPE is a crash, and reported.
 cp "$MISBEHAVES" work/pipe_in_first_call.so
 run env POSENC_PLUGINS= "$POSENC" verify -v --plugin ./pipe_in_first_call.so --problem 'alibi heads=1 queries=2 keys=2'
 same 'a plug-in that raises SIGPIPE is told of' "$status $(grep -c 'ended by signal 13 .* in alibi' stderr)" '1 1'

@@ -1,9 +1,9 @@
 #!/bin/sh
-# posenc table: which rows and columns it prints, in which format.  That the numbers are right is what posenc verify checks.
+# posenc table: its rows, columns and formats. posenc verify checks the numbers.
 . "$(dirname "$0")/tap.sh"
 
-# prints NAME WANTED COMMAND ARGUMENTS...: what a shell command makes of the table, lines joined by blanks
-prints() {
+# A shell command makes these words of a table.
+prints() { # NAME WORDS COMMAND ARGUMENTS...
     name=$1 wanted=$2 command=$3
     shift 3
     run "$POSENC" table "$@"
@@ -11,8 +11,8 @@ prints() {
     [ "$status $got" = "0 $wanted " ]
     verdict "$name"
 }
-# alike NAME ARGUMENTS... = ARGUMENTS...: two tables with the same bytes
-alike() {
+# Two tables have the same bytes.
+alike() { # NAME ARGUMENTS... = ARGUMENTS...
     name=$1
     shift
     : >words
