@@ -1,5 +1,5 @@
 #!/bin/sh
-# commit.sh FOLDER: the commit of a source tree, "-dirty" behind it where files differ from it.  An empty line where
+# commit.sh FOLDER: the commit of a source tree, "-dirty" behind it where files differ from it. An empty line where
 # FOLDER is not the top of a git work tree: a release unpacked inside another repository is no part of that one's commits.
 cd "$1" || exit 1
 commit=''

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Types the commands of README, CONTRIBUTING and docs.  TAP.
+# Types the commands of README, CONTRIBUTING and docs. TAP.
 #
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
@@ -7,7 +7,7 @@
 # - A block that begins with a line /* from FILE */ is an excerpt: its other lines stand in that file.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
-# - A ```python block of a lesson is run by reports/tests/test_course.py. Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
+# - A ```python block of a lesson is run by reports/tests/test_course.py. Other languages are refused; ``` without one is what a program prints. A block that cannot run says why in a line
 #   above it: <!-- not run: why -->
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
 #   in, the options are asked for (--help).

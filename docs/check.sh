@@ -1,7 +1,7 @@
 #!/bin/sh
-# Checks the claims of docs/encodings.md and docs/misconceptions.md, and the numbers of README and docs.  Every test that
+# Checks the claims of docs/encodings.md and docs/misconceptions.md, and the numbers of README and docs. Every test that
 # these two name as the measure of a claim exists and passes, every picture exists, and posenc explains each topic that
-# they say it does.  Each misconception has a number and the command that shows it, and the command prints the number.
+# they say it does. Each misconception has a number and the command that shows it, and the command prints the number.
 # Counts in the texts are those of the program, and the speeds in README are those of docs/speed.jsonl.
 #
 #   sh docs/check.sh [POSENC]      POSENC: the program, build/posenc unless given

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# ./run check [PART...]: what can be said of the source without running it.  Sourced by run.
+# ./run check [PART...]: what can be said of the source without running it. Sourced by run.
 #
 #     format       clang-format 14 has nothing to change
 #     rooms        no include runs back (tools/check/rooms.txt says which room may know which)
@@ -12,7 +12,7 @@
 #     gcc, clang   a build of everything where each warning is an error
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
-# Each part prints one line, and what it found before it.  tools/check/test.sh sees each of them fail.
+# Each part prints one line, and what it found before it. tools/check/test.sh sees each of them fail.
 all_parts='format rooms signatures lengths lines spelling shell python gcc clang tidy'
 check_parts=$all_parts
 

@@ -9,7 +9,7 @@
 quick_build() {
     configure build || return
     set -- posenc conformance/golden/vectors.pack
-    # Without jansson there is no program; the engine's own runner then.
+    # Without jansson there is no program, and the engine's own runner checks all kernels.
     pkg-config --exists jansson ||
         set -- conformance/criterion/runner conformance/golden/vectors.pack
     ninja -C build "$@" >build/run-build.log 2>&1 && return
@@ -18,7 +18,7 @@ quick_build() {
     return 1
 }
 
-# Of $quick_kernels.
+# Checks the kernels in $quick_kernels, or all.
 quick() {
     # shellcheck disable=SC2086  # a list of words
     set -- $quick_kernels
@@ -115,8 +115,8 @@ survey_environment() { # RELEASE
         pillow scipy >&2 && touch "build-survey/$1/complete"
 }
 
-# survey_of RELEASE ARGUMENTS...: what a model has is asked once.
-survey_of() {
+# Runs the survey with one release. build-survey/RELEASE.jsonl keeps the answers of transformers.
+survey_of() { # RELEASE ARGUMENTS...
     release=$1
     shift
     OMP_NUM_THREADS=1 build-survey/"$release"/bin/python conformance/models/survey.py --seen "build-survey/$release.jsonl" \

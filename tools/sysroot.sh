@@ -7,8 +7,8 @@
 #
 # apt finds, fetches and checks the packages and what they need, with lists and archives in a folder of its
 # own: nothing of this system's packages is touched, no foreign architecture is added, and no root is
-# needed.  The mirror is the one apt uses here; DEBIAN_MIRROR=URI names another (where apt's is no Debian).
-# Nothing is done twice: FOLDER/.packages says what is inside.  FOLDER is there whole or not at all.
+# needed. The mirror is the one apt uses here; DEBIAN_MIRROR=URI names another (where apt's is no Debian).
+# Nothing is done twice: FOLDER/.packages says what is inside. FOLDER is there whole or not at all.
 set -eu
 [ $# -ge 4 ] || {
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
@@ -61,7 +61,7 @@ Dir::State::Lists "$apt/lists";
 Dir::State::Status "$apt/status";
 pkgCacheGen::Essential "none";
 CONF
-# 75: the archive did not give them.  A copy of it that is being renewed has lists that do not agree, for hours at times.
+# 75: the archive did not give them. A copy of it that is being renewed has lists that do not agree, for hours at times.
 apt-get -c "$apt/conf" update -qq || exit 75
 apt-get -c "$apt/conf" install -y -qq --download-only "$@" >"$apt/log" || {
     cat "$apt/log" >&2

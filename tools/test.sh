@@ -1,6 +1,6 @@
 #!/bin/sh
 # ./run on machines that lack something: a copy of its scripts, with a PATH of stubs for whatever installs or builds, so
-# that nothing is installed or built.  TAP.
+# that nothing is installed or built. TAP.
 #
 #     sh tools/test.sh [BUILD]      BUILD, where one is named, is installed and used without pkg-config
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/ci, which people copy into projects of their own: what its script does with changes of a plug-in, in a
-# repository made for it, as GitHub and GitLab call it.
+# examples/ci/compare.sh, called as GitHub and GitLab call it: it judges changes of a plug-in in a repository made for this
+# test, and the YAML files around it agree with it.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 ci=$root/examples/ci
@@ -34,14 +34,13 @@ git checkout -q --orphan stranger && git commit -q -m stranger || exit 1
 git checkout -q main
 cd "$scratch" || exit 1
 
-# What GitHub does with action.yml: its inputs become these variables, and what it runs is this line.
+# GitHub makes these variables of the inputs of action.yml, and runs this line.
 # shellcheck disable=SC2016
 line='"$GITHUB_ACTION_PATH/compare.sh"'
 small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --processes 1 --time-limit 3600"
 
-# step FOLDER VARIABLE=VALUE...: the step of a job in that clone.  Its code is $status; what it says is in stdout and
-# stderr, the page in summary, what later steps can ask for in output.
-step() {
+# Runs the step of a job in a clone. $status is its exit code; the page is in summary, the outputs for later steps in output.
+step() { # FOLDER VARIABLE=VALUE...
     folder=$1
     shift
     : >summary
@@ -56,6 +55,12 @@ on() { # BRANCH VARIABLE=VALUE...: of the project
     shift
     (cd "$project" && git checkout -q --detach "$branch")
     step "$project" "$@"
+}
+tries() { # NAME STATUS PATTERN BRANCH VARIABLE=VALUE...: a step ends so, with a line of the page that matches
+    name=$1 wanted=$2 pattern=$3
+    shift 3
+    on "$@"
+    ended "$name" "$wanted" "$pattern" summary
 }
 says() { # NAME PATTERN [FILE]: a line of the page
     grep -Eq -e "$2" "${3:-summary}"
@@ -83,8 +88,7 @@ same 'both files of records are whole' "$(tail -q -n 1 "$project"/posenc-ci/*.js
 same 'the kept page is that of the job' "$(cmp "$project/posenc-ci/summary.md" summary && echo yes)" yes
 same 'nothing of git is left changed' "$(cd "$project" && git worktree list | wc -l | tr -d ' ')$(cd "$project" && git status --short | tr -d '\n')" '1?? posenc-ci/'
 
-# A slower one, told, and failing where there is a gate.  It takes some ten times as long, so that it is told on any
-# machine; of the time limit the small shape uses a second.
+# A slower change is reported, and fails if there is a gate. It takes ten times as long, which any machine detects.
 slow="${small%--processes*}--time-limit 3600"
 on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow" POSENC_GATE=yes
 same 'a slower one, with a gate: exit 3' $status 3
@@ -119,86 +123,83 @@ on single POSENC_BASE=double POSENC_GATE=yes
 same 'an error that grew, with a gate: exit 3' $status 3
 says 'and that it was the error' '^Exit code 3: the largest error of a case grew\.$'
 
-# What cannot be built.
-on broken POSENC_BASE=main
-same 'a HEAD that does not build: exit 2' $status 2
-says 'the page says so' '^the build of HEAD ended with exit code 1$'
-says 'with the compiler'"'"'s words' 'maths\.h.*No such file|maths\.h.*not found'
-same_outputs 'and so does an output'
-(cd "$project" && git checkout -q --detach broken && git checkout -q main plugin.c && git commit -q -m mended && git branch mended)
-on mended POSENC_BASE=broken
-same 'a base that does not build: exit 5' $status 5
-says 'HEAD is verified all the same' '^## posenc: [0-9]* checks passed'
-says 'and told why it is alone' 'does not build, so that there is nothing to compare with: HEAD is verified alone\.$'
-on main POSENC_LIBRARY=other.so POSENC_BASE=same
-same 'a library that is not made: exit 2' "$status $(grep -c 'makes no file other.so' summary)" '2 1'
+# ---- Builds that fail ----
 
-# Which base it is.
-on main
-same 'no base: HEAD is verified alone, exit 0' "$status $(grep -c '^No base is known here' summary)" '0 1'
-same 'a comparison of another run is no result of this one' "$(cd "$project/posenc-ci" && echo *.jsonl)" verify.jsonl
-on main POSENC_BASE=0000000000000000000000000000000000000000
-same 'a first push has none' "$status $(grep -c '^No base is known here' summary)" '0 1'
-on main POSENC_BASE=same
-same 'nor has what is older than its base' "$status $(grep -c '^HEAD has nothing that same has not' summary)" '0 1'
-on same POSENC_BASE=stranger
-same 'no commit in common: exit 2' "$status $(grep -c 'HEAD and stranger have no commit in common' summary)" '2 1'
-on same POSENC_BASE=nowhere
-same 'no such base: exit 2' "$status $(grep -c 'nowhere, is no commit of this clone' summary)" '2 1'
+tries 'a HEAD that does not build' 2 '^the build of HEAD ended with exit code 1$' broken POSENC_BASE=main
+says 'with the words of the compiler' 'maths\.h.*No such file|maths\.h.*not found'
+same_outputs 'and an output has the code'
+(cd "$project" && git checkout -q --detach broken && git checkout -q main plugin.c && git commit -q -m mended && git branch mended)
+tries 'a base that does not build' 5 'does not build, so that there is nothing to compare with: HEAD is verified alone\.$' \
+    mended POSENC_BASE=broken
+says 'HEAD is verified all the same' '^## posenc: [0-9]* checks passed'
+tries 'a library that is not made' 2 'makes no file other.so' main POSENC_LIBRARY=other.so POSENC_BASE=same
+
+# ---- The base ----
+
+tries 'without a base HEAD is verified alone' 0 '^No base is known here' main
+same 'and a comparison of another run is no result of this one' "$(cd "$project/posenc-ci" && echo *.jsonl)" verify.jsonl
+tries 'a first push has no base' 0 '^No base is known here' main POSENC_BASE=0000000000000000000000000000000000000000
+tries 'a HEAD that is older than its base' 0 '^HEAD has nothing that same has not' main POSENC_BASE=same
+tries 'no commit in common' 2 'HEAD and stranger have no commit in common' same POSENC_BASE=stranger
+tries 'no such base' 2 'nowhere, is no commit of this clone' same POSENC_BASE=nowhere
 on same CI_MERGE_REQUEST_DIFF_BASE_SHA="$(cd "$project" && git rev-parse main)" GITHUB_ACTIONS='' GITHUB_STEP_SUMMARY='' GITHUB_OUTPUT=''
 same 'a merge request of GitLab names its own' "$status $(grep -c '^Base is' "$project/posenc-ci/summary.md") $(grep -c '^::' stdout)" '0 1 0'
 
-# As actions/checkout leaves it of a pull request: a merge, alone or with its parents.
+# A clone that actions/checkout makes of a pull request has a merge, alone or with its parents.
 (cd "$project" && git checkout -q main && git commit -q --allow-empty -m later && git checkout -q -b merged main && git merge -q --no-edit same)
 pull="GITHUB_EVENT_NAME=pull_request GITHUB_BASE_REF=main GITHUB_SHA=$(cd "$project" && git rev-parse merged)"
 git clone -q --depth 1 --branch merged "file://$project" shallow
 # shellcheck disable=SC2086  # words
 step shallow $pull
-same 'a shallow clone: exit 2' $status 2
-says 'and what to write into the workflow' 'the base, origin/main, is not here, and this clone is shallow: expected fetch-depth: 0'
+ended 'a shallow clone, and what to write into the workflow' 2 \
+    'the base, origin/main, is not here, and this clone is shallow: expected fetch-depth: 0' summary
 git clone -q --depth 2 --branch merged "file://$project" parents
 # shellcheck disable=SC2086
 step parents $pull
-same 'one with the parents of the merge will do' "$status $(grep -c "^Base is $(cd "$project" && git rev-parse --short main), of main, into which" summary)" '0 1'
+main=$(cd "$project" && git rev-parse --short main)
+ended 'a clone with the parents of the merge has a base' 0 "^Base is $main, of main, into which" summary
 (cd "$project" && git checkout -q same && git checkout -q -b updated && git merge -q --no-edit main)
 git clone -q --branch updated "file://$project" branch
 # shellcheck disable=SC2086
 step branch $pull
-same 'a merge of the author'"'"'s own is none of GitHub'"'"'s' "$status $(grep -c "^Base is $(cd "$project" && git rev-parse --short main), .*origin/main" summary)" '0 1'
+ended 'a merge that the author made is compared with the branch' 0 "^Base is $main, .*origin/main" summary
 
-# What is asked for.
-on same POSENC_BUILD=
-same 'no build: exit 2, in words' "$status $(grep -c 'POSENC_BUILD (build:) is not given' summary)" '2 1'
-on same POSENC_GATE=maybe
-same 'a gate that is neither' "$status $(grep -c 'is maybe: expected yes or no' summary)" '2 1'
-on same POSENC_ARGUMENTS="--case 'x"
-same 'a quotation without an end' "$status $(grep -c 'expected arguments as a shell reads them' summary)" '2 1'
-on same POSENC_THRESHOLD=0 POSENC_BASE=main
-same 'a threshold of nothing, as posenc says it' "$status $(grep -c '^posenc compare: error: argument --threshold: expected a number above 0' output summary | tr '\n' ' ')" '2 output:0 summary:1 '
-on same POSENC_PROGRAM= POSENC_BUNDLE=https://localhost/x.tar.gz
-same 'a bundle from elsewhere needs its sum' "$status $(grep -c 'expected POSENC_BUNDLE_SHA256' summary)" '2 1'
+# ---- Inputs ----
+
+tries 'no build' 2 'POSENC_BUILD .build:. is not given' same POSENC_BUILD=
+tries 'a gate that is neither yes nor no' 2 'is maybe: expected yes or no' same POSENC_GATE=maybe
+tries 'a quotation without an end' 2 'expected arguments as a shell reads them' same POSENC_ARGUMENTS="--case 'x"
+tries 'a threshold of nothing, in the words of posenc' 2 \
+    '^posenc compare: error: argument --threshold: expected a number above 0' same POSENC_THRESHOLD=0 POSENC_BASE=main
+same 'which no output repeats' "$(grep -c 'posenc compare: error' output)" 0
+
+# ---- The program: of a bundle, beside the script, or built from the sources around it ----
+
 inside="$scratch/a bundle/posenc"
 mkdir -p "$inside/bin" "$inside/ci" "$inside/include" && cp "$ci/compare.sh" "$inside/ci" &&
     cp "$root/impl/include/posenc.h" "$inside/include" && echo '#error this one' >>"$inside/include/posenc.h" &&
     printf '#!/bin/sh\necho "a bundle" >&2\nexec "%s" "$@"\n' "$POSENC" >"$inside/bin/posenc" && chmod +x "$inside/bin/posenc"
 tar -czf bundle.tar.gz -C "$scratch/a bundle" posenc
-on same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz" POSENC_BUNDLE_SHA256=12
-same 'and the right one' "$status $(grep -c 'its SHA-256 is [0-9a-f]\{64\}, expected 12' summary)" '2 1'
-on same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz"
-same 'of one that is here program and header are used' "$status $(grep -c 'error: .*this one' summary) $(grep -q 'a bundle' stderr && echo yes)" '2 1 yes'
-on same POSENC_PROGRAM= POSENC_LIBRARY= GITHUB_ACTION_PATH="$inside/ci"
-same 'the script of a bundle begins like any' "$status $(grep -c 'POSENC_LIBRARY (library:) is not given' summary)" '2 1'
-on same POSENC_PROGRAM= GITHUB_ACTION_PATH="$inside/ci"
-same 'and takes the program beside it' "$status $(grep -c 'error: .*this one' summary) $(grep -q 'a bundle' stderr && echo yes)" '2 1 yes'
+tries 'an address of a bundle needs its sum' 2 'expected POSENC_BUNDLE_SHA256' \
+    same POSENC_PROGRAM= POSENC_BUNDLE=https://localhost/x.tar.gz
+tries 'and a file the right one, if one is given' 2 'its SHA-256 is [0-9a-f]{64}, expected 12' \
+    same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz" POSENC_BUNDLE_SHA256=12
+tries 'the script of a bundle needs the same inputs' 2 'POSENC_LIBRARY .library:. is not given' \
+    same POSENC_PROGRAM= POSENC_LIBRARY= GITHUB_ACTION_PATH="$inside/ci"
 sources="$scratch/its sources"
 mkdir -p "$sources/examples/ci" "$sources/impl" && cp "$ci/compare.sh" "$sources/examples/ci" && cp -r "$inside/include" "$sources/impl" &&
     printf '#!/bin/sh\n[ "$1" = build ] && mkdir build && cp "%s/bin/posenc" build\n' "$inside" >"$sources/run" && chmod +x "$sources/run"
-on same POSENC_PROGRAM= GITHUB_ACTION_PATH="$sources/examples/ci"
-same 'the script of the sources builds them' "$status $(grep -c 'error: .*this one' summary) $(grep -q 'a bundle' stderr && echo yes)" '2 1 yes'
-on same POSENC_PROGRAM= GITHUB_ACTION_PATH="$sources/examples/ci" # whose run fails where there is a folder build
-same 'and says so where that fails' "$status $(grep -c '^posenc itself could not be built' summary)" '2 1'
+for place in POSENC_BUNDLE="$scratch/bundle.tar.gz" GITHUB_ACTION_PATH="$inside/ci" GITHUB_ACTION_PATH="$sources/examples/ci"; do
+    tries "program and header are those of $place" 2 'error: .*this one' same POSENC_PROGRAM= "$place"
+    grep -q 'a bundle' stderr
+    verdict 'and the program runs'
+done
+# That run fails if there is a folder build.
+tries 'sources that cannot be built' 2 '^posenc itself could not be built' \
+    same POSENC_PROGRAM= GITHUB_ACTION_PATH="$sources/examples/ci"
 
-# The files around it: YAML that says what its script takes, and whose only shell is a call of it.
+# ---- YAML files: they name each input of the script, and their only shell is a call of it ----
+
 for python in /usr/bin/python3 python3 ''; do ! "$python" -c 'import yaml' 2>/dev/null || break; done
 if [ -n "$python" ]; then
     "$python" - "$ci" "$line" >found 2>&1 <<'PYTHON'

@@ -50,7 +50,7 @@ of_a_problem='^0 failed, (15 passed, 0|14 passed, 1) skipped'
 run "$POSENC" verify --kernel alibi --backend scalar --suite vectors --out jsonl
 ! grep -q '"sanitizer":"[a-z]' stdout || of_a_problem='^0 failed, 12 passed, 3 skipped'
 succeeds 'verify a problem' "$of_a_problem" verify --backend scalar --problem 'rope_half x head_dim=80 rotary_dim=32 heads=2 tokens=3 rows=3'
-# Rows 16 GiB apart take address space, no memory.  With little of it the checks of far rows are skipped, by name.
+# Rows 16 GiB apart take address space, no memory. With little of it the checks of far rows are skipped, by name.
 succeeds 'verify a problem of far rows' "$of_a_problem" verify --backend scalar --problem \
     'rope_half x head_dim=7 rotary_dim=4 heads=2 tokens=2 rows=3 x.stride=0,14,-4294979641 out.stride=0,4295004331,7'
 succeeds 'verify a problem of many rows' "$of_a_problem" verify --backend scalar --problem \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # consumer.sh BUILD: installs a build into a fresh prefix, then uses it from outside of the tree: by
 # pkg-config from C and C++, shared and static, as a dependency and a subproject of Meson, by CMake, and through the
-# installed program, which has to find its golden vectors and plug-ins.  MESON names the meson to use.
+# installed program, which has to find its golden vectors and plug-ins. MESON names the meson to use.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd) || exit 1
 meson=${MESON:-meson}

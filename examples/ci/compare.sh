@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks a change of a plug-in: builds it at its base and at HEAD, compares the two, verifies the one of HEAD, and says
-# so where people look.  action.yml and gitlab.yml call this script; a clone of one's own will do as well:
+# so where people look. action.yml and gitlab.yml call this script; a clone of one's own will do as well:
 #
 #     POSENC_BUILD='make mine.so' POSENC_LIBRARY=mine.so POSENC_BASE=main .../posenc/examples/ci/compare.sh
 #
@@ -9,9 +9,9 @@
 #     POSENC_BUILD      a shell command that builds the plug-in, run in the top folder of a fresh checkout of each commit;
 #                       posenc.h is in the folder $POSENC_INCLUDE
 #     POSENC_LIBRARY    the shared object that it makes, a path in that folder
-#     POSENC_BASE       a branch, tag or commit: HEAD is compared with the last commit that both have.  Not given: what the
+#     POSENC_BASE       a branch, tag or commit: HEAD is compared with the last commit that both have. Not given: what the
 #                       pull request, the merge request or the push says; where that is nothing, HEAD is verified alone
-#     POSENC_GATE       yes: what became slower fails (3), and so does an error that grew.  no, the default: it is told
+#     POSENC_GATE       yes: what became slower fails (3), and so does an error that grew. no, the default: it is told
 #     POSENC_THRESHOLD  per cent that a gate lets pass (3)
 #     POSENC_ARGUMENTS  of compare, as a shell reads them: --kernel rope_half --model llama-3.1-8b --strict
 #     POSENC_VERIFY     arguments of verify: --quick, the default, or --full
@@ -23,7 +23,7 @@
 #     POSENC_BUNDLE     what ./run bundle wrote, a file or an address, with POSENC_BUNDLE_SHA256 (an address needs it)
 #
 # Exit code: 0 fine, 1 wrong, 2 could not be built or asked for, 3 slower, 4 unclear with --strict, 5 nothing to compare
-# with, 77 nothing can be timed here.  The first of 1, 2, 3, 4, 5 that applies.
+# with, 77 nothing can be timed here. The first of 1, 2, 3, 4, 5 that applies.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${POSENC_OUT:-posenc-ci}

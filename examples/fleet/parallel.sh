@@ -3,12 +3,12 @@
 #
 #     fleet/parallel.sh HOSTS BUNDLE...
 #
-# HOSTS is a file of logins, one a line, as ssh takes them: a name of ~/.ssh/config, or user@machine.  They need sshd, tar,
-# gzip and perl (parallel's); here it takes parallel.  BUNDLE is what ./run bundle wrote; where there are several, each host gets the one for
-# its architecture.  Results come into the folder fleet-results; run again, the script goes on with what is missing.
+# HOSTS is a file of logins, one a line, as ssh takes them: a name of ~/.ssh/config, or user@machine. They need sshd, tar,
+# gzip and perl (parallel's); here it takes parallel. BUNDLE is what ./run bundle wrote; where there are several, each host gets the one for
+# its architecture. Results come into the folder fleet-results; run again, the script goes on with what is missing.
 #
 # Machines with the same CPU share the checks, a shard at a time; then one of each kind times, the first in HOSTS, and does
-# nothing else meanwhile.  Nothing stays on the hosts but the folder posenc-fleet in the home directory.
+# nothing else meanwhile. Nothing stays on the hosts but the folder posenc-fleet in the home directory.
 set -eu
 
 # ---- To be adapted ----
@@ -56,7 +56,7 @@ done <"$out/hosts"
 rm -rf "$out/posenc" && mkdir "$out/posenc"
 tar -xzf "$(bundle_for "$(uname -m)" "$@")" -C "$out/posenc" --strip-components=1
 
-# The shards of each kind, on its machines.  A check that fails (exit code 1) is a result; whatever else ends a shard
+# The shards of each kind, on its machines. A check that fails (exit code 1) is a result; whatever else ends a shard
 # early is not, and is run again the next time.
 for kind in $(cut -d ' ' -f 1 "$out/kinds" | sort -u); do
     logins=$(sed -n "s/^$kind //p" "$out/kinds" | paste -sd , -)

@@ -4,7 +4,7 @@
 #     fleet/slurm.sh [OPTIONS OF SBATCH...]          e.g. --partition=zen5 --account=me
 #
 # It lies in a bundle (./run bundle) that is unpacked where every node sees it, and is started where results shall come:
-# in the folder posenc-slurm.  Started again there, it goes on with what is missing.  The nodes that the options ask for should have one kind of CPU; start it once for each kind,
+# in the folder posenc-slurm. Started again there, it goes on with what is missing. The nodes that the options ask for should have one kind of CPU; start it once for each kind,
 # each time in a folder of its own, and "posenc results merge */posenc-slurm/results.jsonl" makes one file of all.
 #
 # ---- To be adapted ----
@@ -26,7 +26,7 @@ unless_whole() {
     [ ! -f "$1" ] || ! tail -n 1 "$1" | grep -q '"complete":true' || exit 0
 }
 
-# Slurm runs copies of this script, which ask ROLE what they are for.  A check that fails (exit code 1) is a result, and
+# Slurm runs copies of this script, which ask ROLE what they are for. A check that fails (exit code 1) is a result, and
 # the job has done its work.
 case ${ROLE:-} in
 shard)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Runs an x86-64 program on a CPU that is not at hand: Bochs interprets every instruction of a Skylake-X,
-# AVX-512 included.  The guest is a Linux kernel with a file system in memory: the program, the libraries that it is linked
+# AVX-512 included. The guest is a Linux kernel with a file system in memory: the program, the libraries that it is linked
 # with, and its data.
 #
 #     tools/bochs/guest.sh FOLDER KERNEL SECONDS PROGRAM DATA ARGUMENTS...
 #
-# In the guest the program is /program, the data /data.  Prints what the program printed; the exit status is the
+# In the guest the program is /program, the data /data. Prints what the program printed; the exit status is the
 # program's, 128 + N where signal N ended it, 124 where it ran past SECONDS, 125 where the guest did not come that far.
 set -eu
 [ $# -ge 5 ] || {

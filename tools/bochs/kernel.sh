@@ -1,6 +1,6 @@
 #!/bin/sh
 # The kernel of the guests that guest.sh boots: Debian's own for virtual machines, as apt names and checks it
-# today, unpacked and never installed.  Nothing is done twice: FOLDER/vmlinuz is there whole or not at all.
+# today, unpacked and never installed. Nothing is done twice: FOLDER/vmlinuz is there whole or not at all.
 #
 #     tools/bochs/kernel.sh FOLDER
 set -eu

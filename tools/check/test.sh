@@ -1,6 +1,6 @@
 #!/bin/sh
 # Sees ./run check fail: one offence after the other is put into a copy of the tree, and the part that is there for it
-# has to fail and to name the place.  TAP.
+# has to fail and to name the place. TAP.
 #
 #     sh tools/check/test.sh [PART...]      all parts, unless some are named; gcc, clang and tidy build and take minutes
 set -u

@@ -1,6 +1,6 @@
 #!/bin/sh
-# bundle.sh BUNDLE [ROOT...]: an archive of ./run bundle, unpacked and run where nothing else is.  ROOT is a folder with a
-# Debian that debootstrap made; it is copied, and left as it is.  TAP.
+# bundle.sh BUNDLE [ROOT...]: an archive of ./run bundle, unpacked and run where nothing else is. ROOT is a folder with a
+# Debian that debootstrap made; it is copied, and left as it is. TAP.
 bundle=$1
 shift
 tree=$(cd "$(dirname "$0")/../.." && pwd)

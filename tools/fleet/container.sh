@@ -1,6 +1,6 @@
 #!/bin/sh
 # container.sh BUNDLE ROOT: examples/fleet/Containerfile, built by buildah as it stands, on an image that is made of ROOT (a
-# Debian 12 by debootstrap) where others pull debian:12-slim, and run.  Images lie in a temporary folder.  TAP.
+# Debian 12 by debootstrap) where others pull debian:12-slim, and run. Images lie in a temporary folder. TAP.
 root=$2
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# What the results of a fleet are held to: the records of one run, and refusals of shards that are not whole.  Sourced by
+# What the results of a fleet are held to: the records of one run, and refusals of shards that are not whole. Sourced by
 # parallel.sh and slurm.sh, with tap.sh; $program is posenc.
 
 # records FILE: its conformance records, sorted.

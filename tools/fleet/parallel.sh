@@ -1,6 +1,6 @@
 #!/bin/sh
 # parallel.sh BUNDLE: examples/fleet/parallel.sh on two machines, which are this one under two names: two sshds on loopback
-# with keys and configurations of their own.  TAP.
+# with keys and configurations of their own. TAP.
 bundle=$1
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"

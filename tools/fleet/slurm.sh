@@ -1,6 +1,6 @@
 #!/bin/sh
 # slurm.sh BUNDLE: examples/fleet/slurm.sh on a cluster of one node, which is this machine: slurmctld, slurmd and munged on
-# loopback, with a configuration and a key of their own.  TAP.
+# loopback, with a configuration and a key of their own. TAP.
 bundle=$1
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"
