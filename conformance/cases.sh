@@ -1,11 +1,11 @@
 #!/bin/sh
-# The problems that are compiled in, as files[] of problem/cases.c: of the golden cases the paragraphs that say what
-# shapes kernels have, of other files all lines.
+# Prints the problems that are compiled in, as initializers of files[] in problem/cases.c: paragraphs of the golden cases with
+# the shapes of kernels, and all lines of other files.
 #
 #     sh cases.sh QUOTE.SED CASES
 quote=$1 cases=$2
 
-file() {
+file() { # CONSTANT NAME
     printf '[%s] = { "%s", (const char *const[]){\n' "$1" "$2"
     sed -f "$quote"
     printf 'NULL } },\n'

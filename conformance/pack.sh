@@ -1,5 +1,5 @@
 #!/bin/sh
-# The golden vectors of a folder with cases/ and vectors/ as one file, a pack (readers/load.c).
+# Prints the golden vectors of a folder with cases/ and vectors/ as one file, a pack, which readers/load.c reads.
 #
 #     sh pack.sh ROOT >PACK
 set -e

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Types the commands of README, CONTRIBUTING and docs. TAP.
+# Compiles the code of README, CONTRIBUTING and docs, runs their commands, and follows their links. Prints TAP.
 #
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
@@ -7,8 +7,9 @@
 # - A block that begins with a line /* from FILE */ is an excerpt: its other lines stand in that file.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
-# - A ```python block of a lesson is run by reports/tests/test_course.py. Other languages are refused; ``` without one is what a program prints. A block that cannot run says why in a line
-#   above it: <!-- not run: why -->
+# - reports/tests/test_course.py runs a ```python block of a lesson. A block without a language is output. Other languages
+#   are rejected.
+# - A block that cannot run says why in a line above it: <!-- not run: why -->
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
 #   in, the options are asked for (--help).
 # - What follows ./run is a job of run or a command.
@@ -20,8 +21,8 @@ root=$(dirname "$here")
 . "$root/cli/tests/tap.sh"
 mkdir work/docs
 
-verdict() { # NAME: of the last run
-    if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
+succeeded() { # NAME: the last run did
+    same "$1" "$status" 0
 }
 
 c_block() { # NAME FILE
@@ -30,12 +31,12 @@ c_block() { # NAME FILE
     # shellcheck disable=SC2086  # a list of words
     run ${CC:-cc} $flags block.c -o block "-L$library" -lposenc "-Wl,-rpath,$library" -lm
     [ $status != 0 ] || run ./block
-    verdict "$1"
+    succeeded "$1"
 }
 
-lines() { # NAME BLOCK FILE
-    run grep -vxF -f "$3" "$2" # what is not there
-    if [ $status = 1 ]; then pass "$1"; else fail "$1" "not in $3"; fi
+lines() { # NAME BLOCK FILE: each line of the block stands in the file
+    run grep -vxF -f "$3" "$2"
+    same "$1, in $3" "$status" 1
 }
 
 block() { # NAME LANGUAGE FILE
@@ -60,8 +61,7 @@ posenc() {
     "$POSENC" "$@"
 }
 
-# Words in capitals are to be filled in; one word alone is a mention of the command.
-tried() { # NAME COMMAND
+tried() { # NAME COMMAND: it works; of one with words in capitals, which a user fills in, and of a long one, --help does
     case $2 in
     *' '[A-Z][A-Z][A-Z]*)
         set -- "$1" "$(echo "$2" | sed 's/ --[a-z]* [A-Z][A-Z][A-Z]*//g; s/ [A-Z][A-Z][A-Z]*//g') --help"
@@ -71,7 +71,7 @@ tried() { # NAME COMMAND
     esac
     run eval "$2"
     case $2 in *' plot '*) grep -q 'lacks the module' stderr && skip "$1" 'no matplotlib' && return ;; esac
-    verdict "$1"
+    succeeded "$1"
 }
 
 job() { # NAME JOB

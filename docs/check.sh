@@ -1,10 +1,12 @@
 #!/bin/sh
-# Checks the claims of docs/encodings.md and docs/misconceptions.md, and the numbers of README and docs. Every test that
-# these two name as the measure of a claim exists and passes, every picture exists, and posenc explains each topic that
-# they say it does. Each misconception has a number and the command that shows it, and the command prints the number.
-# Counts in the texts are those of the program, and the speeds in README are those of docs/speed.jsonl.
+# Checks claims and numbers of the documentation, and prints those that are wrong:
 #
-#   sh docs/check.sh [POSENC]      POSENC: the program, build/posenc unless given
+# - encodings.md and misconceptions.md: every test that they name as the measure of a claim passes, every picture exists, and
+#   posenc explains each topic that they name
+# - misconceptions.md: each entry has a number and a command, and the command prints the number
+# - README and docs: counts are those of the program, speeds those of docs/speed.jsonl
+#
+#   sh docs/check.sh [POSENC]      the program (default: build/posenc)
 set -eu
 posenc=${1:-build/posenc}
 docs=$(dirname "$0")
@@ -46,12 +48,12 @@ awk '
     END { flush() }' "$misconceptions" > "$work/entries"
 [ -s "$work/entries" ] || complain 'no entries' misconceptions.md
 
-quoted() # TEXT: what it has between backticks, one a line
+quoted() # TEXT: prints the texts between backticks, one a line
 {
     printf '%s\n' "$1" | tr '`' '\n' | sed -n 'n;p' | tr -s ' '
 }
 
-printed() # NUMBER: "$work/printed" has a field that rounds to it; the first of a line says which row it is
+is_printed() # NUMBER: succeeds if "$work/printed" has a field that rounds to it; the first field of a line names the row
 {
     awk -F, -v want="$1" '
         BEGIN {
@@ -83,12 +85,12 @@ while IFS='	' read -r statement number shown; do
     quoted "$number" > "$work/numbers"
     [ ! -s "$work/printed" ] || [ -s "$work/numbers" ] || complain "$statement: no number that its command prints" misconceptions.md
     while read -r value; do
-        printed "$value" || complain "$statement: no command of it prints $value" misconceptions.md
+        is_printed "$value" || complain "$statement: no command of it prints $value" misconceptions.md
     done < "$work/numbers"
 done < "$work/entries"
 
 sort -u "$work/named" > "$work/names"
-# All in one run, which costs less than a run for each: ids of cases, and how they ended.
+# One run of all cases costs less than a run for each.
 "$posenc" verify --backend scalar --out "csv:$work/all" > "$work/result" 2>&1 < /dev/null || true
 awk -F, '{ print $7, $11 }' "$work/all" > "$work/ended"
 POSENC=$posenc python3 "$docs/claims.py" >> "$work/ended" || true
@@ -110,8 +112,7 @@ for picture in $(sed -n 's/^!\[.*](\(.*\.svg\))$/\1/p' "$text"); do
     [ -s "$docs/$picture" ] || complain "$picture is not there"
 done
 
-# counted NUMBER WORDS: README says "NUMBER WORDS", and no text says another number with these words.
-counted()
+counted() # NUMBER WORDS: README says "NUMBER WORDS", and no page has another number before these words
 {
     for page in "$root/README.md" "$root/CONTRIBUTING.md" "$docs"/*.md; do
         tr '\n' ' ' < "$page" | grep -oE "[0-9]+ $2" | grep -vx "$1 $2" | sort -u > "$work/others" || true
@@ -120,13 +121,13 @@ counted()
     says README.md "$1 $2"
 }
 
-says() # FILE WORDS: wherever its lines end
+says() # FILE WORDS: the file has them, on one line or several
 {
     tr '\n' ' ' < "$root/$1" | tr -s ' ' | grep -qF -e "$2" || complain "it does not say '$2'" "$1"
 }
 
 "$posenc" list types > "$work/types"
-types() # WORDS: the number before them at the end of posenc list types
+types() # WORDS: prints the number before them at the end of posenc list types
 {
     sed -n "s/.*: \([0-9][0-9]*\) $1.*/\1/p" "$work/types"
 }
@@ -138,7 +139,7 @@ counted "$(grep -cE " [0-9a-f]{64}\$" "$root/conformance/engine/digests.txt")" '
 surveyed=$(sed -n 's/^The library has \([0-9]*\) types of models.*/\1/p' "$docs/models.md")
 says docs/models.md "\`posenc list types\` prints these and $(($(types 'model types') - surveyed)) more"
 
-# The other measurements in README, from the pages that say how they were made.
+# Measurements in README are those of the pages that say how they were made.
 sampled=$(sed -n 's/^| `exact`, sampled | \([0-9 ]*[0-9]\) | 0 |.*/\1/p' "$docs/accuracy.md")
 hardest=$(sed -n 's/^| `exact`, searched: .* | \([0-9.]* ulp\) |$/\1/p' "$docs/accuracy.md")
 says README.md "All $sampled sampled table values are correctly rounded"
@@ -152,9 +153,9 @@ awk -F'|' '/^[|] the same, / { rows += $3; alarms += $4 + $5 } /^[|] slowed by 5
 while read -r verdict; do says README.md "$verdict"; done < "$work/verdicts"
 [ "$(wc -l < "$work/verdicts")" = 2 ] || complain 'its table has a false alarm, or a slowdown that was missed' verdicts.md
 
-# The speeds in README, from the records that its picture is drawn from.
+# Speeds in README are those of the records that its picture is drawn from.
 "$posenc" results export "$docs/speed.jsonl" --format csv -o "$work/speed" --force
-faster() # CASE THAN FORMAT: how many times as fast avx512 is in a case, by printed medians; THAN: a pattern of backends
+faster() # CASE BACKENDS FORMAT: prints how many times as fast as the best of these avx512 is, by printed medians
 {
     awk -F, -v id="$1" -v than="^($2)\$" -v form="$3" '
         NR == 1 { for (i = 1; i <= NF; i++) { sub(/\r$/, "", $i); at[$i] = i }; next }

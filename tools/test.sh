@@ -1,8 +1,8 @@
 #!/bin/sh
-# ./run on machines that lack something: a copy of its scripts, with a PATH of stubs for whatever installs or builds, so
-# that nothing is installed or built. TAP.
+# Tests ./run on machines that lack something: a copy of its scripts runs with a PATH of stubs for all programs that install
+# or build, so that nothing is installed or built. Prints TAP.
 #
-#     sh tools/test.sh [BUILD]      BUILD, where one is named, is installed and used without pkg-config
+#     sh tools/test.sh [BUILD]      also installs this build and uses it without pkg-config
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:+$(cd "$1" && pwd)}
 . "$root/cli/tests/tap.sh"
@@ -14,7 +14,7 @@ cp "$root/pyproject.toml" work
 sed "s,/usr/bin/python3,$scratch/bin/python3-of-system,; s,/usr/share/javascript,$scratch/share," "$root/tools/packages.sh" >work/tools/packages.sh
 mkdir -p share/d3 && touch share/d3/d3.min.js
 
-# What a shell script takes, and nothing else of this machine.
+# The tools that shell scripts take are those of this machine, and no others.
 for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sleep sort tail \
     touch tr uname wc xargs; do
     path=$(command -v $tool) && ln -s "$path" "bin/$tool"
@@ -51,7 +51,7 @@ echo 'exit 0' | stub apt-get
 echo 'exit 0' | stub apt-cache
 echo 'echo ${WHO:-1000}' | stub id
 
-# A Python has the modules in MODULES.  One in a virtual environment has all when pip did its work, which it does unless OFFLINE.
+# A Python has the modules in MODULES. One in a virtual environment has all as soon as pip was called, unless OFFLINE is set.
 stub python3 <<'STUB'
 case $1 in
 -c)
@@ -76,36 +76,32 @@ echo 'MODULES=$SYSTEM_MODULES exec python3 "$@"' | stub python3-of-system
 
 everything='jansson criterion benchmark sleef'
 modules='venv jinja2 rich matplotlib pytest jsonschema gmpy2'
-# at NAME=VALUE... ARGUMENTS: ./run there; WHO is its user, HAS its libraries, MAKES: building brings the program.
-at() {
+# Runs ./run on such a machine: WHO is the user, HAS its libraries, MAKES is set if building makes the program.
+at() { # NAME=VALUE... ./run ARGUMENTS...
     : >calls
     run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MODULES="$modules" MAKES=yes "$@"
 }
 
-# says NAME STATUS WORDS...: how the last one ended, and what a person saw of it.
-says() {
-    name=$1
-    if [ $status != "$2" ]; then
-        fail "$name" "exit $status instead of $2"
-        return
-    fi
+# Tests the exit status of the last run, and that it printed each of some texts.
+says() { # NAME STATUS TEXT...
+    name=$1 missing=
+    [ $status = "$2" ] || missing="exit $2; it is $status"
     shift 2
-    for words; do
-        if ! grep -qF -e "$words" stderr stdout; then
-            fail "$name" "not said: $words"
-            return
-        fi
+    for text; do
+        grep -qF -e "$text" stderr stdout || missing=$text
     done
-    pass "$name"
+    same "$name" "without: $missing" 'without: '
 }
 
-called() { # NAME PATTERN: by the last run
-    if grep -q -e "$2" calls; then pass "$1"; else fail "$1" "not called: $2; called: $(cat calls)"; fi
+called() { # NAME PATTERN: the last run called such a program
+    grep -q -e "$2" calls
+    verdict "$1" "not called: $2"
 }
-uncalled() {
-    if grep -q -e "$2" calls; then fail "$1" "called: $(grep -e "$2" calls)"; else pass "$1"; fi
+uncalled() { # NAME PATTERN: it called none
+    ! grep -q -e "$2" calls
+    verdict "$1" "called: $2"
 }
-bare() {
+bare() { # removes the build
     rm -rf work/build
 }
 
@@ -238,7 +234,8 @@ echo 'exit 0' | stub brew
 bare
 at MODULES=venv OFFLINE=yes ./run report
 says 'where pip cannot either, the rest is built' 0 'no package here brings jinja2' 'posenc report lacks jinja2 rich d3' 'the program: report'
-if [ -e work/build/venv ]; then fail 'and nothing half-made stays' "$(ls work/build/venv)"; else pass 'and nothing half-made stays'; fi
+[ ! -e work/build/venv ]
+verdict 'and nothing half-made stays'
 at MODULES=venv ./run report
 called 'it is tried again' "$pip"
 bare
@@ -253,13 +250,14 @@ touch share/d3/d3.min.js
 
 # ---- A build that takes long ----
 
-# It takes until ./run has said that it does: a file tells so, or the screen.
+# The stub of meson runs until ./run has printed that it does, which a file or the screen shows.
 until='i=0; until %s; do i=$((i + 1)); [ $i -lt 6000 ] || exit 1; sleep 0.1; done'
 at SLOW="$(printf "$until" '[ -s build/run-told ]')" ./run build
 says 'a long build says what it does' 0 './run: compiling build: 40 steps, written to build/run-build.log' './run: compiled build in '
 same 'once each' "$(cat stdout stderr | grep -c compil)" 2
 at ./run build
-if grep -q compil stderr stdout; then fail 'and a short one nothing' 'it does'; else pass 'and a short one nothing'; fi
+! grep -q compil stderr stdout
+verdict 'and a short one nothing'
 reason=$(no_terminal)
 if [ -n "$reason" ]; then
     skip 'on a terminal, how much, and how long' "$reason"

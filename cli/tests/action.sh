@@ -99,7 +99,7 @@ says 'an error is annotated' '^::error title=mine.*::SLOWER ' stdout
 says 'as is the outcome' '^::error title=posenc::a kernel became slower' stdout
 on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow"
 same 'without a gate: exit 0' $status 0
-says 'it is told' '^Exit code 0: nothing that fails the job; a kernel became slower, which is told'
+says 'it is told' '^Exit code 0: nothing that fails the job; a kernel became slower, which is reported'
 same 'as a warning, and no error' "$(grep -c '^::warning title=mine.*::SLOWER ' stdout)$(grep -c '^::error' stdout)" 10
 
 # A wrong one fails always: one product is rounded that was not.

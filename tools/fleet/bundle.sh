@@ -1,6 +1,6 @@
 #!/bin/sh
-# bundle.sh BUNDLE [ROOT...]: an archive of ./run bundle, unpacked and run where nothing else is. ROOT is a folder with a
-# Debian that debootstrap made; it is copied, and left as it is. TAP.
+# bundle.sh BUNDLE [ROOT...]: unpacks an archive of ./run bundle and runs it on systems that have nothing else. ROOT is a
+# folder with a Debian that debootstrap made, which is copied. Prints TAP.
 bundle=$1
 shift
 tree=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,9 +23,9 @@ done
 
 # ---- In a folder with spaces ----
 
-# works NAME: list, verify, bench and report do, wherever $POSENC is and by the words before it.
+# Tests list, verify and bench of $POSENC, which a command runs, such as chroot.
 small='--kernel alibi --backend scalar'
-works() {
+works() { # WHERE [COMMAND...]
     where=$1
     shift
     run "$@" "$POSENC" list backends
@@ -43,7 +43,7 @@ works 'with spaces'
 run "$POSENC" verify --quick
 ended 'verify --quick of everything' 0 '^0 failed, [1-9]'
 
-# Of what it opens, what is there has to be its own, glibc's or the kernel's.
+# Each file that it opens is its own, glibc's or the kernel's.
 run strace -f -qq -e trace=open,openat,execve -o "$scratch/opened" "$POSENC" bench --quick $small --case '*/l2'
 grep -v ' = -1 ' opened | sed -n 's/^[0-9]* [a-z]*([^"]*"\([^"]*\)".*/\1/p' | sort -u |
     grep -v -e "^$here/" -e '^/proc/' -e '^/sys/' -e '^/dev/' -e '^/etc/ld.so.cache$' -e '^/etc/os-release$' -e '^/etc/localtime$' \
@@ -69,8 +69,8 @@ for command in "$here/$name"/libexec/posenc/posenc-*; do
     same "$command starts with its own modules" $status 0
 done
 
-# asks_for_python WHERE WORDS...: report says in one line that Python is missing.
-asks_for_python() {
+# Tests that report says in one line that Python is missing.
+asks_for_python() { # WHERE COMMAND...
     where=$1
     shift
     run "$@" "$POSENC" report --model transformer-base --backend scalar --dir nowhere
@@ -97,8 +97,8 @@ if [ "$(id -u)" != 0 ]; then
     exit
 fi
 
-# in_root ROOT COMMAND...: with /proc and /dev, which go with the command.
-in_root() {
+# Runs a command in a root, with /proc and /dev in a namespace that ends with it.
+in_root() { # ROOT COMMAND...
     unshare --mount sh -c 'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && root=$1 && shift &&
         exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"' sh "$@"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# container.sh BUNDLE ROOT: examples/fleet/Containerfile, built by buildah as it stands, on an image that is made of ROOT (a
-# Debian 12 by debootstrap) where others pull debian:12-slim, and run. Images lie in a temporary folder. TAP.
+# container.sh BUNDLE ROOT: builds examples/fleet/Containerfile by buildah and runs it. ROOT, a Debian 12 by debootstrap,
+# takes the place of the image debian:12-slim. Images lie in a temporary folder. Prints TAP.
 root=$2
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"

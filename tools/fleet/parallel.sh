@@ -1,6 +1,6 @@
 #!/bin/sh
-# parallel.sh BUNDLE: examples/fleet/parallel.sh on two machines, which are this one under two names: two sshds on loopback
-# with keys and configurations of their own. TAP.
+# parallel.sh BUNDLE: runs examples/fleet/parallel.sh on two machines, which are this one under two names: two sshds on
+# loopback with keys and configurations of their own. Prints TAP.
 bundle=$1
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"
@@ -20,8 +20,8 @@ made=
 for key in host user; do
     ssh-keygen -q -t ed25519 -N '' -C posenc -f $key
 done
-# machine NAME PORT: an sshd whose users are in the folder NAME and not at home.
-machine() {
+# Starts an sshd whose users are in the folder NAME and not at home.
+machine() { # NAME PORT
     mkdir "$1"
     cat >"$1.conf" <<CONF
 ListenAddress 127.0.0.1

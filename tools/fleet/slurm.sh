@@ -65,8 +65,8 @@ daemons="$daemons $!"
 slurmd -D >slurmd.out 2>&1 &
 daemons="$daemons $!"
 
-# waited SECONDS COMMAND...: until it succeeds.
-waited() {
+# Runs a command until it succeeds, or fails after some seconds.
+waited() { # SECONDS COMMAND...
     seconds=$1
     shift
     begun=$(date +%s)
