@@ -166,7 +166,7 @@ test_baseline() {
         cannot "$job: the program and the vectors"
         return
     fi
-    baseline=build/baseline
+    machine=x86_64 sysroot=/ cross=build baseline=build/baseline # of tools/emulated.sh
     mkdir -p "$baseline"
     "${CC:-cc}" -std=c11 -O2 -o "$baseline/illegal" tools/illegal.c || {
         tally "$job: tools/illegal.c" 0 1 0
@@ -174,69 +174,41 @@ test_baseline() {
     }
     names=$(build/posenc list backends | baseline_list | cut -d' ' -f1)
     # The runners take the most time: all start at once, and the program is tested meanwhile.
-    baseline_runners
+    for level in sse2 avx2; do
+        emulated_primitives $level "$(baseline_cpu $level)"
+        for name in $names; do
+            [ -n "$(baseline_lacks $level "$name")" ] || baseline_start $level "$name"
+        done
+    done
     for level in sse2 avx2; do
         baseline_program $level
     done
-    wait
-    for started in $runners; do
-        case $started in
-        *-primitives) tally_runner "$job: ${started%-*}, primitives" "$baseline/$started.log" ;;
-        *) tally_runner "$job: ${started%%-*}" "$baseline/$started.log" ;;
-        esac
-        status=$(cat "$baseline/$started.status")
-        [ "$status" -le 1 ] || tally "$job: $started: the runner ended with $status" 0 1 0
-    done
+    emulated_count
+}
+
+# Starts the suites of a backend. scalar and libm have every suite on the CPU without AVX. With AVX they are the code that
+# ./run test runs, so that vectors and digests are enough; digests are of the templates.
+baseline_start() { # LEVEL BACKEND
+    cpu=$(baseline_cpu "$1")
+    case $1-$2 in
+    avx2-libm) emulated_again "$1-$2" "$cpu" "$2" --suite vectors ;;
+    avx2-scalar)
+        emulated_again "$1-$2-vectors" "$cpu" "$2" --suite vectors
+        emulated_again "$1-$2-digests" "$cpu" "$2" --suite digests
+        ;;
+    *-autovec_v3)
+        emulated_again "$1-$2" "$cpu" "$2" --except '*/memory/guard-end' --except '*/memory/values' \
+            --except '*/memory/sizes' --except '*/properties/layouts' --except '*/random/*'
+        ;;
+    *) emulated_again "$1-$2" "$cpu" "$2" ;;
+    esac
 }
 
 # Runs a program on the CPU of a level.
 run_on() { # LEVEL PROGRAM ARGUMENTS...
     cpu=$(baseline_cpu "$1")
     shift
-    QEMU_CPU=$cpu qemu-x86_64 "$@"
-}
-
-# Starts the tests of primitives on each level, and a runner for each backend. scalar and libm have every suite on the CPU
-# without AVX. With AVX they are the code that ./run test runs, so that vectors and digests are enough.
-baseline_runners() {
-    runners=''
-    for level in sse2 avx2; do
-        baseline_start $level-primitives build/impl/simd/tests/primitives
-        for name in $names; do
-            [ -z "$(baseline_lacks $level "$name")" ] || continue
-            case $level-$name in
-            avx2-scalar | avx2-libm) # digests are of the templates
-                baseline_suites $level "$name" --suite vectors
-                [ "$name" = libm ] || baseline_suites $level "$name" --suite digests
-                ;;
-            *-autovec_v3)
-                baseline_suites $level "$name" --no-accuracy --except '*/memory/guard-end' --except '*/memory/values' \
-                    --except '*/memory/sizes' --except '*/properties/layouts' --except '*/random/*'
-                ;;
-            *) baseline_suites $level "$name" --no-accuracy ;;
-            esac
-        done
-    done
-}
-
-baseline_suites() { # LEVEL BACKEND ARGUMENTS...
-    level=$1 name=$2
-    shift 2
-    suites=$(printf %s "$*" | tr -cd 'a-z')
-    [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*' --except '*/random/*'
-    baseline_start "$level-$name-$suites" build/conformance/criterion/runner --backend "$name" "$@" \
-        build/conformance/golden/vectors.pack
-}
-
-# Starts a program in the background, and adds its name to $runners.
-baseline_start() { # LEVEL-NAME PROGRAM ARGUMENTS...
-    runners="$runners $1"
-    {
-        start=$1 status=0
-        shift
-        run_on "${start%%-*}" "$@" >"$baseline/$start.log" 2>&1 || status=$?
-        echo $status >"$baseline/$start.status"
-    } &
+    emulated "$cpu" "$@"
 }
 
 # Reads the output of posenc list backends and prints "NAME runs", "NAME serves" (the default) or "NAME off: REASON".
