@@ -25,7 +25,7 @@ succeeded() { # NAME: the last run did
     same "$1" "$status" 0
 }
 
-c_block() { # NAME FILE
+test_c_block() { # NAME FILE
     flags="-std=c11 -Wall -Wextra -pedantic -Werror -I$root/impl/include"
     cp "$2" work/block.c
     # shellcheck disable=SC2086  # a list of words
@@ -34,25 +34,25 @@ c_block() { # NAME FILE
     succeeded "$1"
 }
 
-lines() { # NAME BLOCK FILE: each line of the block stands in the file
+test_lines() { # NAME BLOCK FILE: each line of the block stands in the file
     run grep -vxF -f "$3" "$2"
     same "$1, in $3" "$status" 1
 }
 
-block() { # NAME LANGUAGE FILE
+test_block() { # NAME LANGUAGE FILE
     source=$(sed -n '1s,^/[*] from \(.*\) [*]/$,\1,p' "$3")
     if [ -n "$source" ]; then
         sed '1d; /^ *[.][.][.]$/d' "$3" >"$3.excerpt" # ... stands for lines that are left out
-        lines "$1, an excerpt" "$3.excerpt" "$root/$source"
+        test_lines "$1, an excerpt" "$3.excerpt" "$root/$source"
         return
     fi
     case $2 in
-    c) c_block "$1" "$3" ;;
+    c) test_c_block "$1" "$3" ;;
     text) ;;
     python) ;; # of the lessons: reports/tests/test_course.py
-    meson) lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
-    yaml) lines "$1" "$3" "$root/examples/ci/workflow.yml" ;;
-    cmake) lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
+    meson) test_lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
+    yaml) test_lines "$1" "$3" "$root/examples/ci/workflow.yml" ;;
+    cmake) test_lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
     *) fail "$1" "no test for blocks of $2: c, meson, cmake, yaml, or none" ;;
     esac
 }
@@ -61,7 +61,7 @@ posenc() {
     "$POSENC" "$@"
 }
 
-tried() { # NAME COMMAND: it works; of one with words in capitals, which a user fills in, and of a long one, --help does
+test_command() { # NAME COMMAND: it works; of one with words in capitals, which a user fills in, and of a long one, --help does
     case $2 in
     *' '[A-Z][A-Z][A-Z]*)
         set -- "$1" "$(echo "$2" | sed 's/ --[a-z]* [A-Z][A-Z][A-Z]*//g; s/ [A-Z][A-Z][A-Z]*//g') --help"
@@ -74,27 +74,27 @@ tried() { # NAME COMMAND: it works; of one with words in capitals, which a user 
     succeeded "$1"
 }
 
-job() { # NAME JOB
-    if grep -q "^#     ./run $2 " "$root/run"; then pass "$1"; else tried "$1" "posenc $2"; fi
+test_job() { # NAME JOB
+    if grep -q "^#     ./run $2 " "$root/run"; then pass "$1"; else test_command "$1" "posenc $2"; fi
 }
 
-path() { # NAME PATH: * stands for anything, <...> and {...} too
+test_path() { # NAME PATH: * stands for anything, <...> and {...} too
     set -- "$1" "$(printf %s "$2" | sed 's/<[^>]*>/*/g; s/{[^}]*}/*/g')"
     # shellcheck disable=SC2086  # a pattern
     set -- "$1" "$root"/$2
     if [ -e "$2" ]; then named=$((named + 1)); else fail "$1" 'not there'; fi
 }
 
-typed() { # NAME COMMAND
+test_typed() { # NAME COMMAND
     case $2 in
-    posenc\ * | build/posenc\ *) tried "$1" "${2#build/}" ;;
-    ./run\ [a-z]*) job "$1" "$(echo "$2" | awk '{ print $2 }')" ;;
+    posenc\ * | build/posenc\ *) test_command "$1" "${2#build/}" ;;
+    ./run\ [a-z]*) test_job "$1" "$(echo "$2" | awk '{ print $2 }')" ;;
     *\ *) ;;
-    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | tools/* | examples/*) path "$1" "$2" ;;
+    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | tools/* | examples/*) test_path "$1" "$2" ;;
     esac
 }
 
-link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
+test_link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
     case $3 in http://* | https://*) return ;; esac
     set -- "$1" "$2" "${3%%#*}" "$(printf %s "$3" | sed -n 's/^[^#]*#//p')"
     to=$root/$2
@@ -116,13 +116,13 @@ for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/archit
     [ -s found ] || fail "$text has commands or blocks" 'none was found'
     while read -r kind line what; do
         case $kind in
-        block) block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
+        block) test_block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
         exempt) skip "$text:$line: block" "$what" ;;
         command)
             what=${what%%  *\#*} # a comment behind it
-            typed "$text:$line: $what" "$what"
+            test_typed "$text:$line: $what" "$what"
             ;;
-        link) link "$text:$line: link to $what" "$text" "$what" ;;
+        link) test_link "$text:$line: link to $what" "$text" "$what" ;;
         esac
     done <found
     rm -f work/*.*

@@ -133,7 +133,7 @@ wait $pid
 if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi
 
 grows=''
-interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
+test_interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
     name="$1: a valid file" signal=$2 expected=$3 result=$4 lines=$5
     shift 5
     rm -rf work/*
@@ -144,13 +144,13 @@ interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
     [ $status = $expected ] && tail -n 1 work/$result | grep -q '"complete": *false'
     verdict "$name"
 }
-interrupted 'interrupted' INT 130 r.jsonl 5 verify --full --out jsonl:r.jsonl
-interrupted 'terminated' TERM 143 r.jsonl 5 verify --full --out jsonl:r.jsonl
+test_interrupted 'interrupted' INT 130 r.jsonl 5 verify --full --out jsonl:r.jsonl
+test_interrupted 'terminated' TERM 143 r.jsonl 5 verify --full --out jsonl:r.jsonl
 run "$POSENC" bench --case nope
 if [ $status = 77 ]; then
     skip 'interrupted in a timing' "$(cat stderr)"
 else
-    interrupted 'interrupted in a timing' INT 130 r.jsonl 1 bench --full --out jsonl:r.jsonl
+    test_interrupted 'interrupted in a timing' INT 130 r.jsonl 1 bench --full --out jsonl:r.jsonl
 fi
 rm -rf work/*
 finish

@@ -39,22 +39,22 @@ same 'help tells of exit codes' "$(grep -c 'Exit codes: 0 success, 1' stdout)" 1
 # ---- Results: bits, statuses and errors on the problems of the suites, whatever is timed ----
 
 # Prints how many changes there are of each kind, and if they are worse: "1 bits true", or "many".
-changes() {
+count_changes() {
     grep '"t":"change"' stdout | sed 's/.*"what":"\([a-z]*\)","worse":\([a-z]*\).*/\1 \2/' | LC_ALL=C sort | uniq -c |
         awk '{ print ($1 > 1 ? "many" : 1), $2, $3 }' | tr '\n' ' '
 }
 compare_small "$PLUGIN" "$PLUGIN_WRONG"
-same 'a wrong head: bits and statuses, all worse' "$status $(changes)" '1 many bits true many status true '
+same 'a wrong head: bits and statuses, all worse' "$status $(count_changes)" '1 many bits true many status true '
 same 'with kernel, place, values of both, the truth, errors and limit' "$(grep '"case":"alibi/f32/given/digest-h4".*"what":"bits"' stdout |
     grep -c '"base":{"max":0.0,"value":"0x0p+0"},"head":{"max":"inf","value":"-0x1p-2"},"metric":"exact","limit":0.0,"worst_at":"batch 0 head 0 query 0 key 4","want":"0x0p+0","moved":180,"of":180.*"first":{"worst_at":"batch 0 head 0 query 0 key 0","base":"-0x1p+0","head":"-0x1.4p+0"}')" 1
 concludes 'no number is given, and the gate fails' 1 'incomparable '
 same 'with its reason' "$(grep -c '"reason":"head: wrong: .*"failed":{"who":"head","how":"wrong"}' stdout) $(grep -c '"ratio"' stdout)" '1 0'
 compare_small "$PLUGIN_WRONG" "$PLUGIN"
-same 'a head that is right again: the same changes, all better' "$status $(changes)" '0 many bits false many status false '
+same 'a head that is right again: the same changes, all better' "$status $(count_changes)" '0 many bits false many status false '
 same 'and base is named' "$(grep -c '"failed":{"who":"base","how":"wrong"}' stdout)" 1
 compare_small "$PLUGIN" "$PLUGIN_COUNTED"
 same 'the same results: no change, and what was compared' \
-    "$(changes)$(grep '"t":"agreement"' stdout | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0,')" 1
+    "$(count_changes)$(grep '"t":"agreement"' stdout | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0,')" 1
 compare_small "$PLUGIN" "$PLUGIN_CRASH"
 same 'a head that ends the process is a change, too' \
     "$status $(grep '"t":"change"' stdout | grep -c '"what":"status","worse":true,"base":{"status":"pass"},"head":{"status":"crash","reason":"the process ended by signal 6')" '1 1'
@@ -124,15 +124,15 @@ if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
 
     # Ended while a process times: a valid file, or none.
     cp "$LIBRARY" base.so
-    timing() { has_process 'pair .*--part times .*base[.]so'; }
+    is_timing() { has_process 'pair .*--part times .*base[.]so'; }
     # begins NAME: timings on every backend, in the background, until the first process of nine runs
-    begins() {
+    start_timing() {
         (cd work && exec "$POSENC" compare "$scratch/base.so" "$LIBRARY" --identical --kernel rope_half --processes 9 \
             --time-limit 36000 -o "$scratch/work/$1") >stdout 2>stderr &
         pid=$!
-        await timing
+        await is_timing
     }
-    begins ended.jsonl
+    start_timing ended.jsonl
     kill -TERM $pid
     wait $pid
     same 'SIGTERM ends it, and what there is is written' \
@@ -140,7 +140,7 @@ if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
     run "$POSENC" compare ended.jsonl ended.jsonl
     same 'which compare reads' "$status $(grep -c 'ended early in base' stdout)" '5 1'
     rm -rf work/*
-    begins ended.md
+    start_timing ended.md
     kill -KILL $pid
     wait $pid
     ends 'SIGKILL leaves no process' 'pair .*base[.]so'

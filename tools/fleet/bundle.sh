@@ -25,7 +25,7 @@ done
 
 # Tests list, verify and bench of $POSENC, which a command runs, such as chroot.
 small='--kernel alibi --backend scalar'
-works() { # WHERE [COMMAND...]
+test_commands() { # WHERE [COMMAND...]
     where=$1
     shift
     run "$@" "$POSENC" list backends
@@ -39,7 +39,7 @@ works() { # WHERE [COMMAND...]
     run "$@" "$POSENC" bench --quick $small --case '*/l2'
     ended "$where: bench" 0 '^  scalar '
 }
-works 'with spaces'
+test_commands 'with spaces'
 run "$POSENC" verify --quick
 ended 'verify --quick of everything' 0 '^0 failed, [1-9]'
 
@@ -70,23 +70,23 @@ for command in "$here/$name"/libexec/posenc/posenc-*; do
 done
 
 # Tests that report says in one line that Python is missing.
-asks_for_python() { # WHERE COMMAND...
+test_missing_python() { # WHERE COMMAND...
     where=$1
     shift
     run "$@" "$POSENC" report --model transformer-base --backend scalar --dir nowhere
     [ $status = 2 ] && [ "$(wc -l <stderr)" = 1 ] && [ ! -s stdout ] && grep -q 'Install Python 3.9' stderr
     verdict "$where: report asks for Python in one line"
 }
-asks_for_python 'without Python' env PATH="$scratch/nothing"
+test_missing_python 'without Python' env PATH="$scratch/nothing"
 
 # ---- Moved, and called by a link ----
 
 mv "$here" "$scratch/work/elsewhere" && mkdir "$scratch/work/bin"
 POSENC=$scratch/work/elsewhere/$name/bin/posenc
-works 'moved'
+test_commands 'moved'
 ln -s "$POSENC" work/bin/posenc
 POSENC=$scratch/work/bin/posenc
-works 'by a link'
+test_commands 'by a link'
 unpacked=$scratch/work/elsewhere/$name
 
 # ---- Other systems ----
@@ -98,7 +98,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # Runs a command in a root, with /proc and /dev in a namespace that ends with it.
-in_root() { # ROOT COMMAND...
+run_in_root() { # ROOT COMMAND...
     unshare --mount sh -c 'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && root=$1 && shift &&
         exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"' sh "$@"
 }
@@ -113,18 +113,18 @@ for library in c m dl pthread rt; do
 done
 cp -R "$unpacked" "$root/posenc"
 POSENC=/posenc/bin/posenc
-works 'glibc alone' in_root "$root"
-asks_for_python 'glibc alone' in_root "$root"
+test_commands 'glibc alone' run_in_root "$root"
+test_missing_python 'glibc alone' run_in_root "$root"
 
 for original; do
     release=$(basename "$original") root=$scratch/root
     mkdir "$root" && cp -a "$original/." "$root" && cp -R "$unpacked" "$root/opt/posenc"
     POSENC=/opt/posenc/bin/posenc
-    version=$(in_root "$root" ldd --version | sed -n '1s/.* //p')
-    works "$release, glibc $version" in_root "$root"
-    asks_for_python "$release" in_root "$root"
+    version=$(run_in_root "$root" ldd --version | sed -n '1s/.* //p')
+    test_commands "$release, glibc $version" run_in_root "$root"
+    test_missing_python "$release" run_in_root "$root"
     if [ "$original" = "$1" ]; then # the oldest: of everything
-        run in_root "$root" $POSENC verify --quick
+        run run_in_root "$root" $POSENC verify --quick
         ended "$release: verify --quick of everything" 0 '^0 failed, [1-9]'
     fi
     rm -rf "$root"

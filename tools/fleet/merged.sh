@@ -3,17 +3,17 @@
 # rejected. parallel.sh and slurm.sh source this file after tap.sh; $program is posenc.
 
 # Prints the conformance records of a file, sorted.
-records() { # FILE
+check_records() { # FILE
     grep '^{"t": *"check"' "$1" | sort
 }
 
 # Tests that a file has the conformance records of one run with these options.
-same_as_one() { # NAME FILE OPTIONS...
+test_merged() { # NAME FILE OPTIONS...
     what=$1 file=$2
     shift 2
     "$program" verify "$@" --out jsonl:one.jsonl >one.log 2>&1 || [ $? = 1 ] || cat one.log
-    records one.jsonl >one.records
-    records "$file" >all.records
+    check_records one.jsonl >one.records
+    check_records "$file" >all.records
     if [ -s one.records ] && cmp -s one.records all.records; then
         pass "$what: the $(wc -l <one.records) conformance records of one run"
     else
@@ -22,7 +22,7 @@ same_as_one() { # NAME FILE OPTIONS...
 }
 
 # Tests that posenc results merge ends with a status and a message, and writes nothing.
-refused() { # NAME STATUS PATTERN FILES...
+test_rejected() { # NAME STATUS PATTERN FILES...
     what=$1 wanted=$2 pattern=$3
     shift 3
     run "$program" results merge "$@" -o merged.jsonl
@@ -37,15 +37,15 @@ refused() { # NAME STATUS PATTERN FILES...
 }
 
 # Tests that a shard that is missing, doubled or damaged is rejected by name.
-refuses_broken() { # SHARD-FILES...
+test_broken_shards() { # SHARD-FILES...
     first=$1
     shift
-    refused 'a missing shard is refused by name' 6 'missing: shard 0 of [0-9]+ of verify' "$@"
+    test_rejected 'a missing shard is refused by name' 6 'missing: shard 0 of [0-9]+ of verify' "$@"
     cp "$first" doubled.jsonl
-    refused 'a doubled shard is refused by name' 2 'doubled.jsonl' "$first" "$@" "$scratch/doubled.jsonl"
+    test_rejected 'a doubled shard is refused by name' 2 'doubled.jsonl' "$first" "$@" "$scratch/doubled.jsonl"
     # A full disk or a kill cuts a file in the middle of a record.
     head -c $(($(wc -c <"$first") * 2 / 3)) "$first" >damaged.jsonl
-    refused 'a shard that ends early is refused by name' 2 'damaged.jsonl: is partial' "$scratch/damaged.jsonl" "$@"
+    test_rejected 'a shard that ends early is refused by name' 2 'damaged.jsonl: is partial' "$scratch/damaged.jsonl" "$@"
     sed '$d' "$first" >unended.jsonl
-    refused 'and one without its last line' 2 'unended.jsonl: is partial' "$scratch/unended.jsonl" "$@"
+    test_rejected 'and one without its last line' 2 'unended.jsonl: is partial' "$scratch/unended.jsonl" "$@"
 }

@@ -9,19 +9,19 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 # ---- Two machines: alpha and beta ----
 
 daemons=
-stop() {
+stop_daemons() {
     # shellcheck disable=SC2086  # a list of numbers
     [ -z "$daemons" ] || kill $daemons 2>/dev/null
     [ -z "$made" ] || rmdir /run/sshd 2>/dev/null
 }
-trap 'stop; sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
+trap 'stop_daemons; sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
 made=
 [ -d /run/sshd ] || { mkdir /run/sshd && made=yes; }
 for key in host user; do
     ssh-keygen -q -t ed25519 -N '' -C posenc -f $key
 done
 # Starts an sshd whose users are in the folder NAME and not at home.
-machine() { # NAME PORT
+start_machine() { # NAME PORT
     mkdir "$1"
     cat >"$1.conf" <<CONF
 ListenAddress 127.0.0.1
@@ -47,8 +47,8 @@ CONF
     echo "[127.0.0.1]:$2 $(cut -d ' ' -f 1,2 host.pub)" >>known
 }
 port=$((20000 + $$ % 20000))
-machine alpha $port
-machine beta $((port + 1))
+start_machine alpha $port
+start_machine beta $((port + 1))
 cat >>ssh.conf <<CONF
 Host *
     User $(id -un)
@@ -81,13 +81,13 @@ cp stdout shown
 program=$results/posenc/bin/posenc
 same 'each machine had a part' "$(awk 'FNR > 1 { print $2 }' "$results"/*-*.jobs | sort -u | tr '\n' ' ')" 'alpha beta '
 same 'and the first of its kind timed' "$(grep -l '"t": *"bench"' "$results"/bench-*.jsonl | sed 's,.*/,,' | tr '\n' ' ')" 'bench-alpha.jsonl '
-same_as_one 'four shards by ssh' "$results/all/results.jsonl" --quick --kernel rope_half,alibi
-refuses_broken "$results"/*-[0-3]of4.jsonl
+test_merged 'four shards by ssh' "$results/all/results.jsonl" --quick --kernel rope_half,alibi
+test_broken_shards "$results"/*-[0-3]of4.jsonl
 
 # Again: what is there is not run again.
 run sh "$tree/examples/fleet/parallel.sh" "$scratch/hosts" "$bundle"
 same 'again it runs nothing that is there' "$status $(cat "$results"/*.jobs | grep -c '^[0-9]')" '0 5'
 same 'and prints the same' "$(cksum <stdout)" "$(cksum <shown)"
-stop
+stop_daemons
 daemons='' made=''
 finish
