@@ -1,5 +1,5 @@
 /*
- * The monotonic clock, and how fine it is.
+ * Reads the monotonic clock, and measures its resolution.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "clock.h"

@@ -1,6 +1,4 @@
-/*
- * The monotonic clock, by which everything is timed.
- */
+/* The monotonic clock, by which everything is timed. */
 #ifndef POSENC_CLOCK_H
 #define POSENC_CLOCK_H
 

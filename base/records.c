@@ -1,6 +1,4 @@
-/*
- * Records in memory, and to a stream line by line.
- */
+/* Keeps records in memory, writes them line by line, and reads their members; see records.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "records.h"
 #include "base/text/text.h"
@@ -10,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What others wrote ---- */
+/* ---- Texts of others ---- */
 
 json_t *record_string(const char *text)
 {
@@ -30,7 +28,7 @@ static int make_text_plain(json_t *value)
     return status;
 }
 
-/* The member of that name, under the name as it may be shown. */
+/* Renames a member to the name as it may be shown. */
 static int make_name_plain(json_t *object, const char *name, json_t *value)
 {
     char *plain = text_plain_copy(name);
@@ -133,8 +131,8 @@ double record_double(const json_t *value, double otherwise)
     return end == text || *end ? otherwise : number;
 }
 
-/* The member at a path of names joined by dots. */
-static const json_t *member(const json_t *record, const char *path)
+/* Returns the member at a path of names joined by dots, or NULL. */
+static const json_t *find_member(const json_t *record, const char *path)
 {
     char name[64];
     while (record && *path) {
@@ -151,13 +149,13 @@ static const json_t *member(const json_t *record, const char *path)
 
 const char *record_text(const json_t *record, const char *path)
 {
-    const char *text = json_string_value(member(record, path));
+    const char *text = json_string_value(find_member(record, path));
     return text ? text : "";
 }
 
 double record_value(const json_t *record, const char *path, double otherwise)
 {
-    return record_double(member(record, path), otherwise);
+    return record_double(find_member(record, path), otherwise);
 }
 
 int record_int(const json_t *record, const char *path, int otherwise)

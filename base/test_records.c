@@ -1,6 +1,4 @@
-/*
- * Records are written unchanged, except that control characters are escaped.
- */
+/* Tests that records are written unchanged, except that control characters are escaped. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/records.h"
 #include "conformance/tap/tap.h"

@@ -4,34 +4,31 @@
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
 
-#include "caches.h"
 #include "conformance/problem/problem.h"
 
 struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
-    const char
-        *footprint; /* bench_footprint(problem_working_set(&problem)): "L1", ... "DRAM" */
+    const char *footprint; /* bench_footprint() of its working set: "L1", ... "DRAM" */
     struct problem problem;
-    uint64_t
-        most; /* of a tuning: bytes up to which a call counts as one of that place; else 0 */
+    uint64_t most; /* of a tuning: the bytes up to which a call belongs to that level; else 0 */
 };
 
-/* What became of a backend on a case; the later the worse. */
+/* Outcomes of a backend on a case; the later the worse. */
 enum bench_outcome {
     BENCH_TIMED,
-    BENCH_LACKS_IT, /* the backend has no such kernel */
-    BENCH_REFUSED,  /* the shape, or the backend on this CPU */
-    BENCH_WRONG,    /* it, or the scalar it is compared with, failed its check */
+    BENCH_NOT_PROVIDED, /* the backend has no such kernel */
+    BENCH_REJECTED,     /* the shape, or the backend on this CPU */
+    BENCH_WRONG,        /* it, or the scalar it is compared with, failed its check */
 };
 
-enum { CONTEST_ROUNDS = 21 }; /* at most */
+enum { TUNING_ROUNDS = 21 }; /* at most */
 
 struct bench_result {
     const struct bench_case *bench_case;
     const struct posenc_backend *backend;
     enum bench_outcome outcome;
     const char
-        *refused; /* why there is no number, or NULL; lives as long as the call of the sink */
+        *reason; /* for having no number; NULL: it was timed; lives during the sink's call */
     int threads, rounds;
     double median_ns, min_ns, ci_level, ci_low, ci_high; /* of one call */
     size_t bytes;                                        /* useful bytes of one call */
@@ -40,33 +37,33 @@ struct bench_result {
     const char
         *roofline_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
     double roofline_gbps, roofline_ratio;
-    /* What binds: "memory", "conversion", "ports", "latency" or "calls"; NULL: unknown.  The kind of
-     * that roofline or loop ("f64 to f32", "table"), or "call"; "avx512", or the backend of a call. */
+    /* The limit that binds: its resource, "memory", "conversion", "ports", "latency" or "calls"; NULL:
+     * unknown.  The kind is that of a roofline or loop ("f64 to f32"), or "call"; the variant "avx512", or
+     * the backend of a call. */
     const char *limit_resource, *limit_kind, *limit_variant;
     double limit_gbps, limit_ratio;
     double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0: unknown */
-    double vs_apart;     /* and to the steps that its kernel does in one pass; 0: one step */
-    const char *autovec; /* the faster member of that family, which vs_autovec is about */
-    double control_pct;  /* distance of a copy of one backend from itself */
-    /* In a contest: posenc_footprint() of the call, and the time of a call in each round. */
+    double control_pct;         /* distance of a copy of one backend from itself */
+    /* For a tuning: posenc_footprint() of the call, and the time of a call in each round. */
     uint64_t footprint;
-    double sample_ns[CONTEST_ROUNDS];
+    double sample_ns[TUNING_ROUNDS];
 };
 typedef void bench_sink(void *user, const struct bench_result *result);
 
 struct bench_options {
     bool full; /* more rounds, all footprints */
-    /* Find the fastest backend of each case and time nothing beside it (contest.c). */
-    bool contest;
+    bool
+        tuning; /* find the fastest backend of each case and time nothing beside it (tuning.c) */
     int threads;
     double budget_s; /* adds no more rounds after this; 0: the default of the mode */
     uint64_t seed;
-    /* NULL, or asked between rounds with the sink's `user`: true ends the run without the present case. */
+    /* Asked between rounds, with the sink's `user`: true ends the run without the present case.  NULL, as
+     * each callback may be: nothing is asked. */
     bool (*stop)(void *user);
-    /* NULL, or is told which backend is called on a case, and NULL after the calls. */
+    /* Is told the backend that is called on a case, and NULL after the calls. */
     void (*watch)(void *user, const struct bench_case *bench_case,
                   const struct posenc_backend *backend);
-    /* NULL, or returns why a backend that has the kernel is not to be called; NULL: it is. */
+    /* Returns the reason for which a backend that has the kernel is not to be called, or NULL. */
     const char *(*unfit)(void *user, const struct bench_case *bench_case,
                          const struct posenc_backend *backend);
 };
@@ -79,6 +76,7 @@ enum { BENCH_DTYPES = POSENC_BF16 + 1 };
 size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
+/* Returns the level of memory that holds so many bytes: "L1", "L2", "L3", "DRAM". */
 const char *bench_footprint(size_t bytes);
 bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
@@ -96,5 +94,34 @@ double bench_budget(const struct bench_options *options);
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);
+
+/* ---- The cost of a call (overhead.c) ---- */
+
+/* Ways of calling posenc_rope_half() for one token in f32 with heads of 128. */
+enum overhead_way { OVERHEAD_FRONT, OVERHEAD_PREPARED, OVERHEAD_CONTROL, OVERHEAD_WAYS };
+
+/* Nanoseconds above a call of the backend's own function: the median over the rounds of the difference
+ * within a round, and its interval of 99 %.  OVERHEAD_CONTROL is that function once more. */
+struct overhead_ns {
+    double median, low, high, level;
+};
+
+struct overhead {
+    const struct posenc_backend *backend;
+    enum posenc_kernel kernel;
+    int64_t heads, head_dim;
+    int rounds;
+    double function_ns; /* one call of the backend's function: the median */
+    /* Time that this core took for some plain loads, compares and stores in the same rounds, over that of
+     * the core for which the limits of 20 and 5 ns were set (Sapphire Rapids, 2.6 GHz, quiet). */
+    double pace;
+    struct overhead_ns above[OVERHEAD_WAYS];
+};
+
+enum { OVERHEAD_MOST_HEADS = 32, OVERHEAD_ROWS = 3 };
+extern const int64_t overhead_heads[OVERHEAD_ROWS];
+
+/* Returns false without memory or a backend that runs the kernel. */
+bool overhead_measure(int64_t heads, struct overhead *overhead);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Chooses what the roofline of a call reads and writes, and lets a team run a call, its steps, its
+ * Chooses what the roofline of a call reads and writes, and lets a team run a call, its
  * roofline or a lower-bound loop.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -102,14 +102,14 @@ static void choose_roofline(struct timed_call *timed)
         reads[n++] = stream_of(x, elements_of(x));
     n += other_streams(call, reads + n);
     if (n == 1 && call->problem.in_place && kernel_in_place(call->problem.kernel)) {
-        timed->roofline = ROOFLINE_IN_PLACE; /* of the channels that are rotated */
+        timed->roofline = BOUND_in_place; /* of the channels that are rotated */
         timed->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
     } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum: read into what is in cache */
-        timed->roofline = ROOFLINE_ADD;
+        timed->roofline = BOUND_add;
         reads[1] = reads[0];
         reads[0] = (struct stream){ timed->dst[0], timed->n[0] };
     } else {
-        timed->roofline = n == 0 ? ROOFLINE_STORE : n == 1 ? ROOFLINE_COPY : ROOFLINE_ADD;
+        timed->roofline = n == 0 ? BOUND_store : n == 1 ? BOUND_copy : BOUND_add;
     }
     timed->conversion = looped_conversion(call, timed->n[0] + timed->n[1]);
     timed->work = looped_work(call);
@@ -127,8 +127,8 @@ static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
     const int64_t all = call_extent(timed->call, dim), half = all / 2 / together * together;
     for (int k = 0; k < MOST_CUTS && half > 0; k++)
         if (s->cuts[k] == dim) {
-            *timed->part = call_cut(timed->call, dim, 0, half);
-            timed->part_share = (double)half / (double)all;
+            *timed->partial = call_cut(timed->call, dim, 0, half);
+            timed->partial_share = (double)half / (double)all;
             return true;
         }
     return false;
@@ -136,11 +136,11 @@ static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
 
 /* Cuts off half of the rows, by eights if possible, for kernels take so many together.  What is done
  * once for all rows, or for each head, then belongs to the call.  Of one row it is half of the heads. */
-static void cut_part(struct timed_call *timed)
+static void cut_partial_call(struct timed_call *timed)
 {
     enum { TOGETHER = 8 };
 
-    timed->part_share = 0.0;
+    timed->partial_share = 0.0;
     (void)(cut_half(timed, DIM_TOKEN, TOGETHER) || cut_half(timed, DIM_QUERY, TOGETHER) ||
            cut_half(timed, DIM_TOKEN, 1) || cut_half(timed, DIM_QUERY, 1) ||
            cut_half(timed, DIM_HEAD, TOGETHER) || cut_half(timed, DIM_HEAD, 1) ||
@@ -173,7 +173,7 @@ static bool slice_call(const struct call *call, int member, int n, struct call *
 void timed_call_cut(struct timed_call *timed)
 {
     if (timed->threads == 1) {
-        cut_part(timed);
+        cut_partial_call(timed);
         return;
     }
     for (int i = 0; i < timed->threads; i++)
@@ -188,9 +188,9 @@ bool timed_call_open(struct timed_call *timed, struct call *call, struct team *t
     timed->idle = calloc(n, sizeof *timed->idle);
     timed->status = calloc(n, sizeof *timed->status);
     timed->slices = n > 1 ? calloc(n, sizeof *timed->slices) : call;
-    timed->part = calloc(1, sizeof *timed->part);
+    timed->partial = calloc(1, sizeof *timed->partial);
     timed->blocks = looped_blocks(call, n);
-    if (!timed->part || !timed->idle || !timed->status || !timed->slices || !timed->blocks)
+    if (!timed->partial || !timed->idle || !timed->status || !timed->slices || !timed->blocks)
         return false;
     choose_roofline(timed);
     timed_call_cut(timed);
@@ -201,7 +201,7 @@ void timed_call_close(struct timed_call *timed)
 {
     free(timed->idle);
     free(timed->status);
-    free(timed->part);
+    free(timed->partial);
     free(timed->blocks);
     if (timed->slices != timed->call)
         free(timed->slices);
@@ -256,7 +256,7 @@ struct contender contender_of_loop(const struct timed_call *timed,
 static int64_t covered(const struct timed_call *timed, const struct looped *looped)
 {
     int64_t all = 0, begin, end;
-    for (int o = 0; o < 2 && timed->n[o] > 0; o++)
+    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++)
         for (int i = 0; i < timed->threads; i++) {
             share_of(timed->n[o], LINE, i, timed->threads, &begin, &end);
             const int64_t share = looped_covered(looped, end - begin);
@@ -301,7 +301,7 @@ static const float *read_from(const struct stream *stream, int64_t at, int64_t *
 static void run_roofline(const struct timed_call *f, roofline_function *roofline, int member,
                          int n)
 {
-    for (int o = 0; o < 2 && f->n[o] > 0; o++) {
+    for (int o = 0; o < MOST_OUTPUTS && f->n[o] > 0; o++) {
         const int64_t passes = f->add[0].n / f->n[o];
         const bool again = passes > 1 || f->add[1].data;
         int64_t begin, end, length;
@@ -328,7 +328,7 @@ static void run_roofline(const struct timed_call *f, roofline_function *roofline
 static void run_loop_over(const struct contender *c, int member, int n)
 {
     const struct timed_call *f = c->timed;
-    for (int o = 0; o < 2 && f->n[o] > 0; o++) {
+    for (int o = 0; o < MOST_OUTPUTS && f->n[o] > 0; o++) {
         int64_t begin, end;
         share_of(f->n[o], LINE, member, n, &begin, &end);
         looped_run_over(c->roofline, c->looped, &f->blocks[member], f->dst[o] + begin,
@@ -358,23 +358,21 @@ static void run_share(void *user, int member, int n)
 {
     struct contender *c = user;
     const struct timed_call *f = c->timed;
-    if (c->entered)
+    if (c->after_checks)
         f->status[member] = enter_call(f->call->problem.kernel, &f->call->args);
     if (c->looped && c->blocks == 0)
         run_loop_over(c, member, n);
     else if (c->looped)
         looped_run(c->roofline, c->looped, &f->blocks[member], c->blocks);
-    else if (c->part)
-        f->status[member] = call_run(f->part, c->backend);
+    else if (c->partial)
+        f->status[member] = call_run(f->partial, c->backend);
     else if (c->roofline)
         run_roofline(f, c->roofline->function, member, n);
-    else if (!f->idle[member] && c->steps)
-        f->status[member] = c->steps(&f->slices[member].args, c->backend);
     else if (!f->idle[member])
         f->status[member] = call_run(&f->slices[member], c->backend);
 }
 
-void contender_begins(void *contender)
+void contender_announce(void *contender)
 {
     const struct contender *c = contender;
     if (c->timed->watch)
@@ -394,25 +392,25 @@ void contender_call(void *contender)
             c->status = f->status[i];
 }
 
-void contender_refuse(struct contender *c, enum bench_outcome outcome, const char *reason)
+void contender_reject(struct contender *c, enum bench_outcome outcome, const char *reason)
 {
     c->outcome = outcome;
-    snprintf(c->refused, sizeof c->refused, "%s", reason);
+    snprintf(c->reason, sizeof c->reason, "%s", reason);
 }
 
 bool contender_try(struct contender *c, struct call *call)
 {
     if (call)
         call_reset(call);
-    contender_begins(c);
+    contender_announce(c);
     const double begin = clock_now();
     contender_call(c);
     c->seconds = clock_now() - begin;
     if (c->timed->watch)
         c->timed->watch(c->timed->watch_user, NULL);
     if (c->status != POSENC_OK)
-        contender_refuse(c,
-                         c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_LACKS_IT : BENCH_REFUSED,
-                         posenc_status_string(c->status));
+        contender_reject(
+            c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_NOT_PROVIDED : BENCH_REJECTED,
+            posenc_status_string(c->status));
     return c->status == POSENC_OK;
 }

@@ -19,7 +19,7 @@
 #include <ucontext.h>
 #include <x86intrin.h>
 
-enum { TRAP_FLAG = 0x100, HANDLER_STACK = 256 << 10 };
+enum { TRAP_FLAG = 0x100 };
 
 struct range {
     uintptr_t begin, end;
@@ -56,8 +56,8 @@ static int find_code(struct dl_phdr_info *object, size_t size, void *user)
     return 0;
 }
 
-/* Returns whether this is a string instruction with a repeat prefix, which traps once for each time. */
-static bool repeats(uintptr_t at)
+/* Returns true for a string instruction with a repeat prefix, which traps once for each repetition. */
+static bool is_repeated(uintptr_t at)
 {
     const unsigned char *code = (const unsigned char *)at;
     bool prefixed = false;
@@ -66,8 +66,8 @@ static bool repeats(uintptr_t at)
     return prefixed && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
 }
 
-/* Takes the instruction at `at`, which runs next.  Returns false if no more steps are wanted. */
-static bool take_step(struct steps *steps, uintptr_t at, uintptr_t stack)
+/* Counts the instruction at `at`, which runs next.  Returns false if no more steps are wanted. */
+static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
 {
     if (steps->state == STEPS_BEFORE && at == steps->entry) {
         steps->state = STEPS_INSIDE;
@@ -78,13 +78,12 @@ static bool take_step(struct steps *steps, uintptr_t at, uintptr_t stack)
     }
     if (steps->state != STEPS_INSIDE)
         return steps->state == STEPS_BEFORE;
-    if (at == steps->last && repeats(at))
+    if (at == steps->last && is_repeated(at))
         return true;
     steps->last = at;
-    if (is_within(&steps->code[0], at) || is_within(&steps->code[1], at))
-        steps->inside++;
-    else
-        steps->outside++;
+    const bool inside = is_within(&steps->code[0], at) || is_within(&steps->code[1], at);
+    steps->inside += inside;
+    steps->outside += !inside;
     if (steps->inside + steps->outside > steps->most)
         steps->state = STEPS_TOO_MANY;
     return steps->state == STEPS_INSIDE;
@@ -94,12 +93,11 @@ static struct steps *volatile stepped;
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
-    (void)number;
-    (void)info;
+    (void)number, (void)info;
     const int error = errno;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     if (!stepped ||
-        !take_step(stepped, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP]))
+        !count_step(stepped, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP]))
         registers[REG_EFL] &= ~TRAP_FLAG;
     errno = error;
 }
@@ -111,30 +109,22 @@ __attribute__((noinline)) static void run_trapped(const struct counted_call *cal
     __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
 }
 
-/* Runs the call with a handler of SIGTRAP on a stack of its own, and puts everything back after. */
+/* Runs the call with a handler of SIGTRAP, and restores signals after it. */
 static bool run_steps(const struct counted_call *call, struct steps *steps)
 {
-    stack_t stack = { .ss_sp = malloc(HANDLER_STACK), .ss_size = HANDLER_STACK }, old_stack;
-    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK }, old_action;
+    struct sigaction action = { .sa_flags = SA_SIGINFO }, old_action;
     sigset_t trap, old_mask;
     action.sa_sigaction = on_trap;
-    sigemptyset(&action.sa_mask);
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
-    if (!stack.ss_sp || sigaltstack(&stack, &old_stack) != 0) {
-        free(stack.ss_sp);
+    if (sigaction(SIGTRAP, &action, &old_action) != 0)
         return false;
-    }
-    if (sigaction(SIGTRAP, &action, &old_action) == 0) {
-        pthread_sigmask(SIG_UNBLOCK, &trap, &old_mask);
-        stepped = steps;
-        run_trapped(call);
-        stepped = NULL;
-        pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
-        sigaction(SIGTRAP, &old_action, NULL);
-    }
-    sigaltstack(&old_stack, NULL);
-    free(stack.ss_sp);
+    pthread_sigmask(SIG_UNBLOCK, &trap, &old_mask);
+    stepped = steps;
+    run_trapped(call);
+    stepped = NULL;
+    pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
+    sigaction(SIGTRAP, &old_action, NULL);
     return steps->state == STEPS_RETURNED || steps->state == STEPS_TOO_MANY;
 }
 
@@ -157,16 +147,10 @@ static bool count_steps(const struct counted_call *call, uintptr_t other, uint64
     return true;
 }
 
-/* Takes PROBE_INSTRUCTIONS.  An emulator that ignores the trap flag does not count them right. */
-enum { PROBE_INSTRUCTIONS = 4 };
-__attribute__((naked)) static void probe(void) { __asm__("nop\n\tnop\n\tnop\n\tret"); }
-
-static bool counts_the_probe(void)
+/* Takes four instructions.  An emulator that ignores the trap flag does not count them right. */
+__attribute__((naked)) static void four_instructions(void)
 {
-    const struct counted_call call = { probe, NULL, NULL };
-    struct call_instructions count = { .by = NULL };
-    return count_steps(&call, 0, INSTRUCTIONS_MOST, &count) &&
-           count.instructions == PROBE_INSTRUCTIONS && count.outside == 0;
+    __asm__("nop\n\tnop\n\tnop\n\tret");
 }
 
 #else
@@ -178,16 +162,20 @@ static bool count_steps(const struct counted_call *call, uintptr_t other, uint64
     return false;
 }
 
-static bool counts_the_probe(void) { return false; }
+static void four_instructions(void) {}
 
 #endif
 
 const char *instructions_method(void)
 {
-    static int known; /* 1: they are counted here, -1: they are not */
-    if (known == 0)
-        known = counts_the_probe() ? 1 : -1;
-    return known > 0 ? "single step" : NULL;
+    static bool is_known, is_counted;
+    const struct counted_call call = { four_instructions, NULL, NULL };
+    struct call_instructions count = { .by = NULL };
+    if (!is_known)
+        is_counted = count_steps(&call, 0, INSTRUCTIONS_MOST, &count) &&
+                     count.instructions == 4 && count.outside == 0;
+    is_known = true;
+    return is_counted ? "single step" : NULL;
 }
 
 struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
@@ -220,8 +208,7 @@ static int64_t elements_of(const struct call *call)
 /* Memory for all tensors of a call, in the order in which they are asked for.  With malloc() their
  * order would vary, and with it the path through the checks of overlap. */
 struct block {
-    char *memory;
-    size_t used, size;
+    char *next, *end;
 };
 
 enum { LINE = 64 };
@@ -230,19 +217,16 @@ static void *block_get(void *user, size_t bytes, int64_t offset_bytes, char role
 {
     struct block *block = user;
     const size_t offset = (size_t)offset_bytes % LINE,
-                 all = (offset + bytes + LINE - 1) / LINE * LINE + LINE;
+                 left = (size_t)(block->end - block->next);
     (void)role;
-    if (!block->memory || all < bytes || all > block->size - block->used)
+    if (!block->next || left < offset + 2 * LINE || bytes > left - offset - 2 * LINE)
         return NULL;
-    block->used += all;
-    return block->memory + block->used - all + offset;
+    char *data = block->next + offset;
+    block->next += (offset + bytes + LINE - 1) / LINE * LINE + LINE;
+    return data;
 }
 
-static void block_free(void *user, void *data)
-{
-    (void)user;
-    (void)data;
-}
+static void block_free(void *user, void *data) { (void)user, (void)data; }
 
 /* Counts the second call on a problem: the first one does what is done once. */
 static bool count_problem(const struct implementation *implementation,
@@ -251,7 +235,8 @@ static bool count_problem(const struct implementation *implementation,
 {
     struct call call;
     const size_t size = (problem_memory(problem) * 2 + (1 << 16) + LINE - 1) / LINE * LINE;
-    struct block block = { aligned_alloc(LINE, size), 0, size };
+    char *all = aligned_alloc(LINE, size);
+    struct block block = { all, all ? all + size : NULL };
     const struct memory memory = { .get = block_get, .free = block_free, .user = &block };
     *count = (struct call_instructions){ .by = NULL };
     enum posenc_status status = call_create_by(implementation, &call, problem, &memory);
@@ -268,7 +253,7 @@ static bool count_problem(const struct implementation *implementation,
             &counted, (uintptr_t)backend_entry(implementation->backend, problem->kernel),
             INSTRUCTIONS_MOST);
     call_destroy(&call);
-    free(block.memory);
+    free(all);
     return count->by;
 }
 
@@ -284,9 +269,8 @@ static void choose_problems(enum posenc_kernel kernel, enum posenc_dtype dtype,
         if (problem_working_set(&problems[0]) > problem_working_set(&problems[1]))
             break;
     }
-    for (int i = 0; i < 2; i++)
-        if (kernel_has_freqs(kernel))
-            problems[i].freqs.profile = profile;
+    for (int i = 0; i < 2 && kernel_has_freqs(kernel); i++)
+        problems[i].freqs.profile = profile;
 }
 
 size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile profiles[2])
@@ -301,9 +285,8 @@ bool instructions_of_kernel(const struct implementation *implementation,
                             enum posenc_profile profile, struct kernel_instructions *to)
 {
     struct problem problems[2];
-    *to = (struct kernel_instructions){ .per_call = 0.0 };
     choose_problems(kernel, dtype, profile, problems);
-    to->problem = problems[0];
+    *to = (struct kernel_instructions){ .problem = problems[0] };
     for (int i = 0; i < 2; i++)
         if (!count_problem(implementation, &problems[i], &to->elements[i], &to->call[i])) {
             memcpy(to->why, to->call[i].why, sizeof to->why);

@@ -2,7 +2,7 @@
  * Chooses the loops of a call and runs them, over the call's tensors or over a block that stays in the
  * nearest cache.
  */
-#include "looped.h"
+#include "rooflines.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 

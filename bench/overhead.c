@@ -8,7 +8,7 @@
  * begins elsewhere in each process: at one place, some processes take twice as long in every round.
  */
 #define POSENC_EXPERIMENTAL
-#include "overhead.h"
+#include "bench.h"
 #include "base/clock.h"
 #include "base/statistics/stats.h"
 

@@ -9,8 +9,8 @@
  */
 #include "pairs.h"
 #include "check.h"
-#include "emulation.h"
-#include "turns.h"
+#include "machine.h"
+#include "harness.h"
 #include "base/clock.h"
 
 #include <math.h>
@@ -30,61 +30,63 @@ struct side {
     struct contender contender;
 };
 
-struct match {
+struct timed_pair {
     struct side side[PAIR_SIDES];
     enum bench_outcome outcome;
     enum pair_side who; /* whose outcome it is */
     char reason[REASON_SIZE];
 };
 
-struct contest {
+/* All pairs of one case. */
+struct pairs_run {
     const struct pair_options *options;
     struct team *team;
     double least_sample, deadline;
     unsigned buffers;
-    struct call call; /* whose tensors all have */
+    struct call call; /* whose tensors all sides use */
     size_t n;
-    struct match *matches;
-    struct timed_call timed;
+    struct timed_pair *pairs;
+    struct timed_call timed; /* of the roofline */
     struct contender roofline;
 };
 
-static bool stopped(const struct contest *all)
+static bool is_stopped(const struct pairs_run *run)
 {
-    return all->options->stop && all->options->stop(all->options->user);
+    return run->options->stop && run->options->stop(run->options->user);
 }
 
-static void announce(const struct contest *all, const struct match *match, enum pair_side who)
+static void announce(const struct pairs_run *run, const struct timed_pair *pair,
+                     enum pair_side who)
 {
-    if (all->options->doing)
-        all->options->doing(all->options->user, (size_t)(match - all->matches), who);
+    if (run->options->doing)
+        run->options->doing(run->options->user, (size_t)(pair - run->pairs), who);
 }
 
-static void refuse(struct match *match, enum pair_side who, enum bench_outcome outcome,
-                   const char *reason)
+static void reject_pair(struct timed_pair *pair, enum pair_side who, enum bench_outcome outcome,
+                        const char *reason)
 {
-    match->who = who;
-    match->outcome = outcome;
-    snprintf(match->reason, sizeof match->reason, "%s", reason);
+    pair->who = who;
+    pair->outcome = outcome;
+    snprintf(pair->reason, sizeof pair->reason, "%s", reason);
 }
 
-static void refuse_all(struct contest *all, enum bench_outcome outcome, const char *reason)
+static void reject_all(struct pairs_run *run, enum bench_outcome outcome, const char *reason)
 {
-    for (size_t i = 0; i < all->n; i++)
-        if (all->matches[i].outcome == BENCH_TIMED)
-            refuse(&all->matches[i], PAIR_SIDES, outcome, reason);
+    for (size_t i = 0; i < run->n; i++)
+        if (run->pairs[i].outcome == BENCH_TIMED)
+            reject_pair(&run->pairs[i], PAIR_SIDES, outcome, reason);
 }
 
 /* ---- Checks ---- */
 
-/* Opens the side's own call, on the tensors of all.  Returns false, with a reason, if it cannot be. */
-static bool open_side(struct contest *all, struct side *side, char reason[REASON_SIZE])
+/* Opens the side's own call, on the tensors of run.  Returns false, with a reason, if it cannot be. */
+static bool open_side(struct pairs_run *run, struct side *side, char reason[REASON_SIZE])
 {
-    if (call_share(&all->call, side->implementation, &side->call) != POSENC_OK) {
+    if (call_share(&run->call, side->implementation, &side->call) != POSENC_OK) {
         posenc_error_text(&side->call.error, reason, REASON_SIZE);
         return false;
     }
-    if (!timed_call_open(&side->timed, &side->call, all->team, 1)) {
+    if (!timed_call_open(&side->timed, &side->call, run->team, 1)) {
         snprintf(reason, REASON_SIZE, "no memory");
         return false;
     }
@@ -99,30 +101,30 @@ static void close_side(struct side *side)
         call_unshare(&side->call);
 }
 
-static void check_side(struct contest *all, struct match *match, enum pair_side who,
+static void check_side(struct pairs_run *run, struct timed_pair *pair, enum pair_side who,
                        const struct check *check)
 {
     char reason[REASON_SIZE] = "";
-    struct side *side = &match->side[who];
+    struct side *side = &pair->side[who];
     const struct posenc_backend *backend = side->implementation->backend;
-    announce(all, match, who);
-    if (!contender_try(&side->contender, &all->call))
-        refuse(match, who, BENCH_REFUSED, side->contender.refused);
-    else if (!(all->options->rows_alone ? check_rows : check_output)(check, backend, reason,
+    announce(run, pair, who);
+    if (!contender_try(&side->contender, &run->call))
+        reject_pair(pair, who, BENCH_REJECTED, side->contender.reason);
+    else if (!(run->options->rows_alone ? check_rows : check_output)(check, backend, reason,
                                                                      sizeof reason))
-        refuse(match, who, BENCH_WRONG, reason);
+        reject_pair(pair, who, BENCH_WRONG, reason);
 }
 
-/* Takes what the build's own scalar writes, if it is right in 64 rows: its family has the same bits. */
-static bool make_reference(struct contest *all, enum pair_side who, struct check *check,
+/* Takes the output of the build's own scalar, if it is right in 64 rows: its family has the same bits. */
+static bool make_reference(struct pairs_run *run, enum pair_side who, struct check *check,
                            char reason[REASON_SIZE])
 {
     const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
-    const struct implementation *theirs = all->options->scalar[who];
+    const struct implementation *theirs = run->options->scalar[who];
     struct side scalar = { .implementation = theirs ? theirs : &mine };
-    bool right = open_side(all, &scalar, reason);
-    if (right && !contender_try(&scalar.contender, &all->call)) {
-        snprintf(reason, REASON_SIZE, "%s", scalar.contender.refused);
+    bool right = open_side(run, &scalar, reason);
+    if (right && !contender_try(&scalar.contender, &run->call)) {
+        snprintf(reason, REASON_SIZE, "%s", scalar.contender.reason);
         right = false;
     }
     right =
@@ -131,45 +133,45 @@ static bool make_reference(struct contest *all, enum pair_side who, struct check
     return right;
 }
 
-static void check_sides(struct contest *all, enum pair_side who, struct check *check)
+static void check_sides(struct pairs_run *run, enum pair_side who, struct check *check)
 {
     char why[REASON_SIZE] = "", reason[REASON_SIZE];
-    if (all->n > 0)
-        announce(all, &all->matches[0], who);
-    const bool reference = all->options->rows_alone || make_reference(all, who, check, why);
+    if (run->n > 0)
+        announce(run, &run->pairs[0], who);
+    const bool reference = run->options->rows_alone || make_reference(run, who, check, why);
     snprintf(reason, sizeof reason, "no reference: scalar: %.220s", why);
-    for (size_t i = 0; i < all->n && !stopped(all); i++) {
-        struct match *match = &all->matches[i];
-        if (match->outcome == BENCH_TIMED && reference)
-            check_side(all, match, who, check);
-        else if (match->outcome == BENCH_TIMED)
-            refuse(match, who, BENCH_WRONG, reason);
+    for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
+        struct timed_pair *pair = &run->pairs[i];
+        if (pair->outcome == BENCH_TIMED && reference)
+            check_side(run, pair, who, check);
+        else if (pair->outcome == BENCH_TIMED)
+            reject_pair(pair, who, BENCH_WRONG, reason);
     }
 }
 
-/* Opens the sides of each pair up to the first that cannot be, which is the one to be named. */
-static void open_sides(struct contest *all)
+/* Opens the sides of each pair up to the first that cannot be opened, which is then reported. */
+static void open_sides(struct pairs_run *run)
 {
     char reason[REASON_SIZE];
-    for (size_t i = 0; i < all->n; i++)
+    for (size_t i = 0; i < run->n; i++)
         for (enum pair_side s = PAIR_BASE; s < PAIR_SIDES; s++) {
-            announce(all, &all->matches[i], s);
-            if (!open_side(all, &all->matches[i].side[s], reason)) {
-                refuse(&all->matches[i], s, BENCH_REFUSED, reason);
+            announce(run, &run->pairs[i], s);
+            if (!open_side(run, &run->pairs[i].side[s], reason)) {
+                reject_pair(&run->pairs[i], s, BENCH_REJECTED, reason);
                 break;
             }
         }
 }
 
-static void check_all(struct contest *all)
+static void check_pairs(struct pairs_run *run)
 {
-    struct check *check = check_create(&all->call, all->options->seed);
-    open_sides(all);
+    struct check *check = check_create(&run->call, run->options->seed);
+    open_sides(run);
     if (check) {
-        check_sides(all, PAIR_BASE, check);
-        check_sides(all, PAIR_HEAD, check);
+        check_sides(run, PAIR_BASE, check);
+        check_sides(run, PAIR_HEAD, check);
     } else {
-        refuse_all(all, BENCH_REFUSED, "no memory for the check");
+        reject_all(run, BENCH_REJECTED, "no memory for the check");
     }
     check_destroy(check);
 }
@@ -177,181 +179,181 @@ static void check_all(struct contest *all)
 /* ---- Rounds ---- */
 
 /* Chooses the quickest variant by one call each, after one that warms unless that takes long. */
-static void choose_roofline(struct contest *all)
+static void choose_roofline(struct pairs_run *run)
 {
-    all->roofline.outcome = BENCH_LACKS_IT;
-    for (size_t i = 0; all->timed.blocks && roofline_variant_at(i); i++) {
+    run->roofline.outcome = BENCH_NOT_PROVIDED;
+    for (size_t i = 0; run->timed.blocks && roofline_variant_at(i); i++) {
         const struct roofline_variant *variant = roofline_variant_at(i);
-        if (variant->kind != all->timed.roofline || (variant->runs && !variant->runs()))
+        if (variant->kind != run->timed.roofline || (variant->runs && !variant->runs()))
             continue;
-        struct contender c = contender_of_roofline(&all->timed, variant);
+        struct contender c = contender_of_roofline(&run->timed, variant);
         contender_try(&c, NULL);
         if (c.seconds <= LONG_S)
             contender_try(&c, NULL);
-        if (!all->roofline.roofline || c.seconds < all->roofline.seconds)
-            all->roofline = c;
+        if (!run->roofline.roofline || c.seconds < run->roofline.seconds)
+            run->roofline = c;
     }
-    if (all->roofline.roofline && !contender_calibrate(&all->roofline, all->least_sample))
-        all->roofline.outcome = BENCH_REFUSED;
+    if (run->roofline.roofline && !contender_calibrate(&run->roofline, run->least_sample))
+        run->roofline.outcome = BENCH_REJECTED;
 }
 
 /* Plans all sides in every round, as many rounds as fit into the share of this pair. */
-static void plan_rounds(struct turns *turns, const struct pair_options *options, double share)
+static void plan_rounds(struct rounds *rounds, const struct pair_options *options, double share)
 {
     double round = 0.0;
-    for (size_t i = 0; i < turns->n; i++)
-        round += contender_sample_seconds(&turns->contenders[i]);
+    for (size_t i = 0; i < rounds->n; i++)
+        round += contender_sample_seconds(&rounds->contenders[i]);
     const double fit = fmax(share / fmax(round, 1e-9), (double)options->least_rounds);
-    turns->rounds = (size_t)fmin(fit, (double)options->most_rounds);
-    for (size_t i = 0; i < turns->n; i++)
-        turns->contenders[i].rounds = turns->rounds;
+    rounds->n_rounds = (size_t)fmin(fit, (double)options->most_rounds);
+    for (size_t i = 0; i < rounds->n; i++)
+        rounds->contenders[i].rounds = rounds->n_rounds;
 }
 
-static void report_refused(const struct contest *all, const struct match *match)
+static void report_rejected(const struct pairs_run *run, const struct timed_pair *pair)
 {
-    const struct pair_result result = { .pair = (size_t)(match - all->matches),
-                                        .outcome = match->outcome,
-                                        .who = match->who,
-                                        .reason = match->reason };
-    all->options->sink(all->options->user, &result);
+    const struct pair_result result = { .pair = (size_t)(pair - run->pairs),
+                                        .outcome = pair->outcome,
+                                        .who = pair->who,
+                                        .reason = pair->reason };
+    run->options->sink(run->options->user, &result);
 }
 
-static void report(const struct contest *all, const struct match *match,
-                   const struct turns *turns)
+static void report(const struct pairs_run *run, const struct timed_pair *pair,
+                   const struct rounds *rounds)
 {
-    struct pair_result result = { .pair = (size_t)(match - all->matches),
-                                  .outcome = match->outcome,
-                                  .rounds = turns->rounds };
-    const double *base = turns_samples(turns, &turns->contenders[PAIR_BASE]);
-    double *ratios = malloc(2 * turns->rounds * sizeof *ratios + 1);
+    struct pair_result result = { .pair = (size_t)(pair - run->pairs),
+                                  .outcome = pair->outcome,
+                                  .rounds = rounds->n_rounds };
+    const double *base = rounds_samples(rounds, &rounds->contenders[PAIR_BASE]);
+    double *ratios = malloc(2 * rounds->n_rounds * sizeof *ratios + 1);
     for (size_t s = 0; s < PAIR_SIDES; s++) {
-        const double *samples = turns_samples(turns, &turns->contenders[s]);
-        result.ns[s] = 1e9 * stats_median(samples, turns->rounds);
-        for (size_t r = 0; ratios && s > PAIR_BASE && r < turns->rounds; r++)
-            ratios[(s - 1) * turns->rounds + r] = log(samples[r] / base[r]);
+        const double *samples = rounds_samples(rounds, &rounds->contenders[s]);
+        result.ns[s] = 1e9 * rounds_median(rounds, &rounds->contenders[s]);
+        for (size_t r = 0; ratios && s > PAIR_BASE && r < rounds->n_rounds; r++)
+            ratios[(s - 1) * rounds->n_rounds + r] = log(samples[r] / base[r]);
     }
-    if (turns->n > PAIR_SIDES) {
-        const struct contender *roofline = &turns->contenders[PAIR_SIDES];
+    if (rounds->n > PAIR_SIDES) {
+        const struct contender *roofline = &rounds->contenders[PAIR_SIDES];
         result.roofline_kind = roofline_kind_name[roofline->roofline->kind];
         result.roofline_variant = roofline->roofline->name;
-        result.roofline_ns = 1e9 * stats_median(turns_samples(turns, roofline), turns->rounds);
+        result.roofline_ns = 1e9 * rounds_median(rounds, roofline);
     }
     if (!ratios)
         result.rounds = 0;
     result.x = ratios;
-    result.z = ratios ? ratios + turns->rounds : NULL;
-    all->options->sink(all->options->user, &result);
+    result.z = ratios ? ratios + rounds->n_rounds : NULL;
+    run->options->sink(run->options->user, &result);
     free(ratios);
 }
 
-/* Calibrates base and head.  The longer count is everybody's: had one stumbled, both samples would be as
- * long. */
-static bool calibrate(struct contender *contenders, double least_sample)
+/* Calibrates base and head.  All sides take the larger count, so that an interruption of one calibration
+ * makes no sample shorter than the others. */
+static bool calibrate_sides(struct contender *contenders, double least_sample)
 {
-    for (int s = 0; s < PAIR_NULL; s++)
+    for (int s = 0; s < PAIR_CONTROL; s++)
         if (!contender_calibrate(&contenders[s], least_sample))
             return false;
     const int64_t base = contenders[PAIR_BASE].iterations,
                   head = contenders[PAIR_HEAD].iterations;
     for (int s = 0; s < PAIR_SIDES; s++)
         contenders[s].iterations = base > head ? base : head;
-    contenders[PAIR_NULL].seconds = contenders[PAIR_BASE].seconds;
+    contenders[PAIR_CONTROL].seconds = contenders[PAIR_BASE].seconds;
     return true;
 }
 
-static void time_match(struct contest *all, struct match *match, double share)
+static void time_pair(struct pairs_run *run, struct timed_pair *pair, double share)
 {
     struct contender contenders[CONTENDERS];
     const double begin = clock_now();
-    struct turns turns = { .contenders = contenders,
-                           .least_sample = all->least_sample,
-                           .order = mix64(all->options->seed, (uint64_t)(match - all->matches)),
-                           .stop = all->options->stop,
-                           .user = all->options->user };
+    struct rounds rounds = { .contenders = contenders,
+                             .least_sample = run->least_sample,
+                             .seed = mix64(run->options->seed, (uint64_t)(pair - run->pairs)),
+                             .stop = run->options->stop,
+                             .user = run->options->user };
     for (int s = 0; s < PAIR_SIDES; s++) {
-        call_make_repeatable(&match->side[s].call);
-        contenders[turns.n++] = match->side[s].contender;
+        call_make_repeatable(&pair->side[s].call);
+        contenders[rounds.n++] = pair->side[s].contender;
     }
-    if (contender_is_timed(&all->roofline))
-        contenders[turns.n++] = all->roofline;
-    bool fine = calibrate(contenders, all->least_sample);
-    plan_rounds(&turns, all->options, share - (clock_now() - begin));
-    turns.samples = malloc(turns.n * turns.rounds * sizeof *turns.samples);
-    fine = fine && turns.samples && turns_run(&turns);
+    if (contender_is_timed(&run->roofline))
+        contenders[rounds.n++] = run->roofline;
+    bool fine = calibrate_sides(contenders, run->least_sample);
+    plan_rounds(&rounds, run->options, share - (clock_now() - begin));
+    rounds.samples = malloc(rounds.n * rounds.n_rounds * sizeof *rounds.samples);
+    fine = fine && rounds.samples && rounds_run(&rounds);
     if (!fine)
-        refuse(match, PAIR_SIDES, BENCH_REFUSED, "Google Benchmark could not time it");
-    if (!stopped(all) && fine)
-        report(all, match, &turns);
-    else if (!stopped(all))
-        report_refused(all, match);
-    free(turns.samples);
+        reject_pair(pair, PAIR_SIDES, BENCH_REJECTED, "Google Benchmark could not time it");
+    if (!is_stopped(run) && fine)
+        report(run, pair, &rounds);
+    else if (!is_stopped(run))
+        report_rejected(run, pair);
+    free(rounds.samples);
 }
 
-static void time_all(struct contest *all)
+static void time_pairs(struct pairs_run *run)
 {
-    call_make_repeatable(&all->call);
-    choose_roofline(all);
-    for (size_t i = 0; i < all->n && !stopped(all); i++) {
-        struct match *match = &all->matches[i];
-        const double left = all->deadline - clock_now();
-        announce(all, match, PAIR_SIDES);
-        if (match->outcome != BENCH_TIMED)
-            report_refused(all, match);
+    call_make_repeatable(&run->call);
+    choose_roofline(run);
+    for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
+        struct timed_pair *pair = &run->pairs[i];
+        const double left = run->deadline - clock_now();
+        announce(run, pair, PAIR_SIDES);
+        if (pair->outcome != BENCH_TIMED)
+            report_rejected(run, pair);
         else
-            time_match(all, match, left / (double)(all->n - i));
+            time_pair(run, pair, left / (double)(run->n - i));
     }
 }
 
 /* ---- A case ---- */
 
-static void hold(struct contest *all, const struct problem *problem)
+static void time_case(struct pairs_run *run, const struct problem *problem)
 {
     char reason[REASON_SIZE];
-    struct memory memory = bench_memory(&all->buffers);
-    if (call_create(&all->call, problem, &memory) != POSENC_OK) {
-        posenc_error_text(&all->call.error, reason, sizeof reason);
-        refuse_all(all, BENCH_REFUSED, reason);
-    } else if (!timed_call_open(&all->timed, &all->call, all->team, 1)) {
-        refuse_all(all, BENCH_REFUSED, "no memory");
+    struct memory memory = bench_memory(&run->buffers);
+    if (call_create(&run->call, problem, &memory) != POSENC_OK) {
+        posenc_error_text(&run->call.error, reason, sizeof reason);
+        reject_all(run, BENCH_REJECTED, reason);
+    } else if (!timed_call_open(&run->timed, &run->call, run->team, 1)) {
+        reject_all(run, BENCH_REJECTED, "no memory");
     } else {
-        check_all(all);
-        all->deadline = clock_now() + all->options->share_s;
+        check_pairs(run);
+        run->deadline = clock_now() + run->options->share_s;
     }
-    if (!stopped(all))
-        time_all(all);
+    if (!is_stopped(run))
+        time_pairs(run);
 }
 
-static void close_all(struct contest *all)
+static void close_run(struct pairs_run *run)
 {
-    for (size_t i = 0; all->matches && i < all->n; i++)
+    for (size_t i = 0; run->pairs && i < run->n; i++)
         for (int s = 0; s < PAIR_SIDES; s++)
-            close_side(&all->matches[i].side[s]);
-    free(all->matches);
-    timed_call_close(&all->timed);
-    call_destroy(&all->call);
-    team_destroy(all->team);
+            close_side(&run->pairs[i].side[s]);
+    free(run->pairs);
+    timed_call_close(&run->timed);
+    call_destroy(&run->call);
+    team_destroy(run->team);
 }
 
 int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
               const struct pair_options *options, char *error)
 {
-    if (bench_emulator()) {
-        snprintf(error, 256, "emulated: %.240s", bench_emulator());
+    if (machine_emulator()) {
+        snprintf(error, 256, "emulated: %.240s", machine_emulator());
         return -1;
     }
-    struct contest all = { .options = options,
-                           .team = team_create(1),
-                           .least_sample = clock_least_sample(),
-                           .n = n,
-                           .matches = calloc(n + 1, sizeof *all.matches) };
-    const bool fine = all.team && all.matches;
+    struct pairs_run run = { .options = options,
+                             .team = team_create(1),
+                             .least_sample = clock_least_sample(),
+                             .n = n,
+                             .pairs = calloc(n + 1, sizeof *run.pairs) };
+    const bool fine = run.team && run.pairs;
     for (size_t i = 0; fine && i < n; i++)
         for (int s = 0; s < PAIR_SIDES; s++)
-            all.matches[i].side[s].implementation = pairs[i].side[s];
+            run.pairs[i].side[s].implementation = pairs[i].side[s];
     if (fine)
-        hold(&all, &bench_case->problem);
+        time_case(&run, &bench_case->problem);
     else
         snprintf(error, 256, "no memory for the contenders");
-    close_all(&all);
+    close_run(&run);
     return fine ? 0 : -1;
 }

@@ -1,24 +1,23 @@
 /*
- * Rooflines: the best this machine does with the same bytes and the same access pattern as a kernel, doing
- * next to no arithmetic.  They run over the tensors of the very call they belong to, in the same rounds, so
- * that pages, caches and clock are the same.  Lower-bound loops are listed with them.
+ * Rooflines and lower-bound loops, and which of them a call has.
+ *
+ * A roofline is the best that this machine does with the same bytes and the same access pattern as a
+ * kernel, with next to no arithmetic.  It runs over the tensors of the very call that it belongs to, in the
+ * same rounds, so that pages, caches and clock are the same.  A lower-bound loop does the work of a kernel
+ * beside moving its tensors, and nothing else.
  */
 #ifndef POSENC_ROOFLINES_H
 #define POSENC_ROOFLINES_H
 
 #include "bench/loops/bounds.h"
+#include "conformance/problem/problem.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+/* ---- Variants (rooflines.c) ---- */
 
+/* Kinds of bench/loops/bounds.h: BOUND_store to BOUND_add are rooflines of memory. */
 enum roofline_kind {
-    ROOFLINE_STORE,    /* write dst: tables and biases */
-    ROOFLINE_IN_PLACE, /* dst = -dst: rotations in place, scores in place */
-    ROOFLINE_COPY,     /* dst = src: out of place */
-    ROOFLINE_ADD, /* dst = src + add: out of place with a second stream, e.g. learned_add */
-/* Loops of bench/loops/bounds.h: */
 #define KIND(name, unused) BOUND_##name,
-    BOUND_KINDS(KIND, )
+    MOVE_KINDS(KIND, ) BOUND_KINDS(KIND, )
 #undef KIND
         ROOFLINE_KIND_COUNT,
 };
@@ -27,16 +26,16 @@ extern const char *const roofline_kind_name[ROOFLINE_KIND_COUNT];
 /* Resources that bind a row. */
 enum resource {
     RESOURCE_MEMORY,
-    RESOURCE_CONVERSION, /* between types of storage and of arithmetic */
+    RESOURCE_CONVERSION, /* between element types and types of arithmetic */
     RESOURCE_PORTS,      /* of the core, that instructions go through */
     RESOURCE_LATENCY,    /* of one operation that waits for another */
-    RESOURCE_CALLS,      /* what a call takes without its rows */
+    RESOURCE_CALLS,      /* the part of a call that does not depend on its rows */
     RESOURCE_COUNT
 };
 extern const char *const resource_name[RESOURCE_COUNT];
 enum resource roofline_resource(enum roofline_kind kind);
 
-/* Writes n floats from dst; reads src and add if the kind does (in place: src = dst).  Normal, non-zero
+/* Writes n floats from dst on; reads src and add if the kind does (in place: src = dst).  Normal, non-zero
  * numbers give such numbers: lines of zeros are faster than real ones on some CPUs, denormals slower. */
 typedef void roofline_function(float *dst, const float *src, const float *add, size_t n);
 
@@ -44,10 +43,50 @@ struct roofline_variant {
     enum roofline_kind kind;
     const char *name; /* "avx512 prefetch" */
     roofline_function *function;
-    bool (*runs)(void); /* whether this CPU can; NULL: always */
+    bool (*runs)(
+        void); /* returns false if this CPU lacks the instructions; NULL: all have them */
 };
 
 /* Lists all variants of all kinds; NULL past the end. */
 const struct roofline_variant *roofline_variant_at(size_t index);
+
+/* ---- Loops of a call (looped.c) ---- */
+
+/* Work of a call that a loop does, and how much of it. */
+struct looped {
+    enum roofline_kind kind; /* ROOFLINE_KIND_COUNT: there is no such work */
+    int64_t floats;          /* that the loop would write, or add up, for all of the call */
+    bool reads;              /* reads as many others */
+    bool wide;       /* numbers that it makes itself are in f32 before they are stored */
+    bool stored;     /* elements are stored as the call's; a float is as many of their bytes */
+    bool in_tensors; /* can go over the call's own tensors */
+    int64_t row;     /* floats of a row; 0: rows do not matter */
+    int64_t at_once; /* rows that are written side by side */
+};
+
+/* Returns the conversions of a call, over `stored` floats of memory, and the work of its kernel. */
+struct looped looped_conversion(const struct call *call, int64_t stored);
+struct looped looped_work(const struct call *call);
+
+/* Memory of one thread's loops: output, and ordinary numbers in f32 and as the call stores them. */
+enum { LOOPED_BLOCK = 2 * BOUND_STEP };
+struct looped_block {
+    _Alignas(64) float out[LOOPED_BLOCK], wide[LOOPED_BLOCK], stored[LOOPED_BLOCK];
+};
+struct looped_block *looped_blocks(const struct call *call, size_t n); /* malloc'ed, or NULL */
+
+/* Runs a loop over its block, so many times. */
+void looped_run(const struct roofline_variant *loop, const struct looped *looped,
+                struct looped_block *block, int64_t blocks);
+
+/* Runs a loop over n floats of a tensor from dst on, except for the rest behind whole blocks.  src: as
+ * many others, or NULL. */
+void looped_run_over(const struct roofline_variant *loop, const struct looped *looped,
+                     struct looped_block *block, float *dst, const float *src, int64_t n);
+/* Returns how many of n floats looped_run_over() writes. */
+int64_t looped_covered(const struct looped *looped, int64_t n);
+
+/* Returns the blocks of a sample for each thread; all of the call is `times` as much. */
+int64_t looped_sample(const struct looped *looped, int threads, double *times);
 
 #endif

@@ -3,7 +3,7 @@
  * then asleep.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "team.h"
+#include "contender.h"
 
 #include <pthread.h>
 #include <sched.h>

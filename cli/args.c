@@ -1,5 +1,8 @@
 /*
- * The options of every command, their parser (getopt_long, IEEE Std 1003.1 12.2) and their help.
+ * The options of every command (see args.h): their table, parser and help, and the options of a record.
+ *
+ * The parser is getopt_long(), by IEEE Std 1003.1 12.2. The offset of an option's member in struct cli
+ * says where its value goes.
  */
 #define _GNU_SOURCE
 #include "args.h"
@@ -14,22 +17,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Commands and conditions that several options have in common. */
 enum { RUNS = FOR_VERIFY | FOR_BENCH, TIMES = FOR_BENCH | FOR_PAIR };
 enum { MEASURES = FOR_VERIFY | TIMES, SELECTS = MEASURES | BESIDE_VERBOSE };
 enum { WRITES = MEASURES | FOR_TABLE | BESIDE_PROBLEM | UNRECORDED };
 enum { CALLS = RUNS | FOR_TABLE | BESIDE_VERBOSE | BESIDE_PROBLEM };
 
-/* WORDS is a list that commas split, PATHS one that they do not. */
+/* Kinds of values. WORDS is a list that commas split, PATHS one that they do not. */
 enum kind { FLAG, INTEGER, REAL, TEXT, WORDS, PATHS };
 
 struct option_spec {
-    const char *name; /* "heads" */
-    char letter;      /* 'h'; 0: none */
+    const char *name; /* "jobs" */
+    char letter;      /* 'j'; 0: none */
     enum kind kind;
-    unsigned commands;
-    size_t offset; /* of the member of struct cli */
+    unsigned commands; /* FOR_VERIFY, BESIDE_VERBOSE, ... */
+    size_t offset;     /* of the member of struct cli */
     const char *argument, *help;
-    double least, most; /* INTEGER; a REAL is above `least` */
+    double least, most; /* range of an INTEGER; a REAL is above `least` */
 };
 
 #define AT(member) offsetof(struct cli, member)
@@ -77,8 +81,8 @@ static const struct option_spec specs[] = {
     { "exhaustive", 0, FLAG, FOR_VERIFY | UNRECORDED, AT(exhaustive), NULL,
       "run every position below 2^20, presets in 16 bits; minutes to hours", 0, 0 },
     { "suite", 0, TEXT, FOR_VERIFY, AT(suite), "NAME",
-      "run one suite: vectors, accuracy, digests, memory, properties, conduct or random", 0,
-      0 },
+      "run one suite: vectors, accuracy, digests, memory, properties, side-effects or random",
+      0, 0 },
     { "seed", 0, INTEGER, FOR_VERIFY, AT(seed), "N", "seed for random problems (default: 0)", 0,
       SEED_MOST },
     { "seed", 0, INTEGER, FOR_BENCH | FOR_PAIR | BESIDE_PROBLEM, AT(seed), "N",
@@ -105,9 +109,9 @@ static const struct option_spec specs[] = {
     { "vectors", 0, TEXT,
       RUNS | FOR_LIST | FOR_VECTORS | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(vectors),
       "PATH", "take golden vectors from this pack (also POSENC_VECTORS)", 0, 0 },
-    { "budgets", 0, TEXT, FOR_VERIFY | BESIDE_PROBLEM, AT(budgets), "FILE",
+    { "error-limits", 0, TEXT, FOR_VERIFY | BESIDE_PROBLEM, AT(error_limits), "FILE",
       "take error limits from this file", 0, 0 },
-    { "update-budgets", 0, FLAG, FOR_VERIFY, AT(update_budgets), NULL,
+    { "update-error-limits", 0, FLAG, FOR_VERIFY, AT(update_error_limits), NULL,
       "lower the limits in that file to what was measured", 0, 0 },
     { "part", 0, WORDS, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(part), "NAME",
       "compare results, code, times, counts or none (default: code,times)", 0, 0 },
@@ -296,7 +300,8 @@ static int add_config(struct cli *cli, const char *text)
                             sizeof path - 3);
 }
 
-/* -o PATH is --out FORMAT:PATH, with the first format of that suffix.  Several have .json. */
+/* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. Several formats have .json, which
+ * chooses none. */
 static int add_path(struct cli *cli, const struct command *command, const char *path)
 {
     const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
@@ -360,7 +365,7 @@ static void set_defaults(struct cli *cli)
     }
 }
 
-/* Fills what getopt_long() wants to know of the options of a command. */
+/* Fills the tables of getopt_long() with the options of a command. */
 static void list_options(const struct command *command, struct option options[N_SPECS + 1],
                          char letters[2 * N_SPECS])
 {

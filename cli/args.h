@@ -40,18 +40,19 @@ struct list {
 /* Options and operands as given. Integers that were not given are INT64_MIN, reals NaN. */
 struct cli {
     const char *command;
-    unsigned bit; /* its own, of those of an option */
-    int argc;     /* of main() */
+    unsigned bit; /* FOR_VERIFY, ...: that of the command */
+    int argc;     /* argc and argv are those of main() */
     char **argv;
     int n_operands;
     char **operands;
     size_t n_copies;
-    char *copies[LIST_MAX]; /* of the values of lists, split at commas */
+    char *copies[LIST_MAX]; /* values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, update_budgets, force, help, version, json, rows_alone, probe;
+    bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
+        probe;
     bool tune, verbose, quiet, instructions;
-    const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *pairs, *tuning;
+    const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
     const char *positions, *grid;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
@@ -63,10 +64,9 @@ struct command {
     int (*run)(struct cli *cli);
     const char *operands; /* as in the usage line */
     const char *summary;
-    const char *details; /* of --help; ends with a newline */
-    const struct format
-        *formats; /* that --out takes, of those that `writes` may write; or NULL */
-    unsigned writes;
+    const char *details;          /* of --help; ends with a newline */
+    const struct format *formats; /* that --out takes, if they are for `writes`; or NULL */
+    unsigned writes;              /* BY_VERIFY, ... */
 };
 
 enum {
@@ -77,8 +77,8 @@ enum {
     FOR_TABLE = 16,
     FOR_VECTORS = 32,
     FOR_ALL = 63,
-    /* No commands, but options that mean something beside another option, and those that records leave out: they say
-     * how a run goes, and change no result. */
+    /* No commands, but options that mean something beside another option, and options that records leave
+     * out, since they change no result. */
     BESIDE_VERBOSE = 64,
     BESIDE_PROBLEM = 128,
     UNRECORDED = 256,

@@ -3,9 +3,9 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
-#include "base/machine/quality.h"
+#include "base/machine/env.h"
 #include "base/text/text.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "emit.h"
 #include "instructions.h"
 #include "plugins.h"
@@ -20,7 +20,7 @@
 
 #ifdef POSENC_HAVE_BENCH
 
-const char *work_no_timing(void) { return bench_emulator(); }
+const char *work_no_timing(void) { return machine_emulator(); }
 
 /* ---- Cases ---- */
 
@@ -89,7 +89,7 @@ static void choose_backends(struct bench *bench)
     const struct selection *selected = &bench->work.selected;
     for (size_t i = 0; i < selected->n; i++)
         if (!posenc_backend_obstacle(selected->backends[i]) &&
-            !(bench->work.cli->tune && plugins_has(selected->backends[i])))
+            !(bench->work.cli->tune && plugins_is_stand_in(selected->backends[i])))
             bench->backends[bench->n_backends++] = selected->backends[i];
 }
 
@@ -124,7 +124,7 @@ static int time_cases(struct bench *bench)
     const struct cli *cli = work->cli;
     const struct bench_options options = {
         .full = cli->full,
-        .contest = cli->tune,
+        .tuning = cli->tune,
         .threads = cli->threads != INT64_MIN ? (int)cli->threads : 1,
         .budget_s = isnan(cli->budget) ? 0.0 : cli->budget,
         .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0
@@ -169,7 +169,7 @@ static void time_overhead(struct work *work)
     bool chosen = false;
     for (size_t i = 0; i < work->selected.n; i++)
         chosen |= work->selected.backends[i] == backend;
-    if (!chosen || plugins_has(backend) || work->cli->cases.n > 0 ||
+    if (!chosen || plugins_is_stand_in(backend) || work->cli->cases.n > 0 ||
         !times_dtype(&work->selected, NULL, POSENC_F32) ||
         (work->selected.any_kernel && !work->selected.kernels[POSENC_KERNEL_rope_half]))
         return;
@@ -205,7 +205,7 @@ static int exit_code(const struct bench *bench)
     return bench->worst == BENCH_WRONG                      ? EXIT_CONFORMANCE
            : bench->timed                                   ? EXIT_FINE
            : bench->n_results == 0 && bench->work.elsewhere ? EXIT_FINE
-           : bench->worst == BENCH_REFUSED                  ? EXIT_USAGE
+           : bench->worst == BENCH_REJECTED                  ? EXIT_USAGE
                                                             : EXIT_NOTHING;
 }
 

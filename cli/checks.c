@@ -1,6 +1,6 @@
 /*
- * Checks kernels in workers (see checks.h). The steps of a job are the backends: the oracle
- * answers once for all of them.
+ * Checks kernels in workers (see checks.h). The steps of a job are the subjects: the oracle answers
+ * once for all of them.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"
@@ -13,41 +13,54 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The longest time between two cases: those of --exhaustive take longest. */
+/* The longest CPU time between two cases: those of --exhaustive take longest. */
 static const double QUICK_S = 600.0, FULL_S = 7200.0;
 
-struct run;
+struct check_jobs;
 
-/* The checks of a kernel. */
+/* The checks of a kernel on all subjects. */
 struct kernel_checks {
-    struct run *run;
+    struct check_jobs *all;
     enum posenc_kernel kernel;
     const struct worker_job *job;
     json_t *kept;   /* records, until the kernels before are done */
     char suite[16]; /* of the last record */
-    /* In the worker: the first case since the last result, and the last result; or "". */
+    /* In the worker: the subject at hand; the first case since the last result, and the last
+     * result, or "". */
+    size_t subject;
     char begun[96], last[96];
 };
 
-struct run {
+struct check_jobs {
     const struct checks *checks;
-    size_t n, first; /* first: the kernel whose records are handed on as they come */
+    size_t n;
+    size_t first; /* the kernel whose records are handed on as they come */
     struct kernel_checks kernels[POSENC_KERNEL_COUNT]; /* in their order */
     struct worker_job jobs[POSENC_KERNEL_COUNT];       /* as they begin */
 };
 
 /* ---- In the worker ---- */
 
+json_t *checks_record(const struct checks *checks, size_t subject,
+                      const struct conf_result *result)
+{
+    const char *build = checks->subjects[subject].build;
+    json_t *record = emit_conf(result, checks->rerun);
+    if (record && build)
+        json_object_set_new(record, "build", json_string(build));
+    return record;
+}
+
 static void send_check(void *user, const struct conf_result *result)
 {
     struct kernel_checks *kernel = user;
-    json_t *record = emit_conf(result, kernel->run->checks->rerun);
+    json_t *record = checks_record(kernel->all->checks, kernel->subject, result);
     if (result->range)
         json_object_set_new(record, "range", json_string(result->range));
     kernel->begun[0] = '\0';
     if (result->status != CONF_ELSEWHERE)
         snprintf(kernel->last, sizeof kernel->last, "%s", result->id);
-    worker_tell(record);
+    worker_send(record);
 }
 
 /* Notes the case at hand before any work is done for it; of several that begin at once, the
@@ -55,72 +68,89 @@ static void send_check(void *user, const struct conf_result *result)
 static bool note_case(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)asked;
-    const struct conf_options *options = kernel->run->checks->options;
+    const struct conf_options *options = kernel->all->checks->options;
     const char *slash = strrchr(id, '/');
     if (kernel->begun[0] == '\0')
         snprintf(kernel->begun, sizeof kernel->begun, "%s", id);
     if (strcmp(kernel->begun, id) == 0 || !slash)
-        worker_doing(false, "in %s", kernel->begun);
+        worker_note_work(false, "in %s", kernel->begun);
     else
-        worker_doing(false, "in %s to %s", kernel->begun, slash + 1);
+        worker_note_work(false, "in %s to %s", kernel->begun, slash + 1);
     return !options->wants || options->wants(options->asked, backend, id);
 }
 
 /* Makes a result that is no case of a suite. */
-static struct conf_result result_of(const struct kernel_checks *kernel, size_t backend,
+static struct conf_result result_of(const struct kernel_checks *kernel, size_t subject,
                                     const char *suite, const char *name,
                                     enum conf_status status)
 {
     struct conf_result r = { .kernel = kernel->kernel,
                              .suite = suite,
                              .profile = "given",
-                             .backend = kernel->run->checks->backends[backend],
+                             .backend =
+                                 kernel->all->checks->subjects[subject].implementation.backend,
                              .status = status };
     snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(r.kernel), name);
     return r;
 }
 
 /* Reports a plug-in that could not be loaded or misreports its vector width. */
-static void check_loading(struct kernel_checks *kernel, size_t at)
+static void check_loading(struct kernel_checks *kernel, const struct posenc_backend *backend)
 {
-    const struct conf_options *options = kernel->run->checks->options;
-    const struct posenc_backend *backend = kernel->run->checks->backends[at];
-    const char *broken = plugins_broken(backend), *lie = plugins_lie(backend);
+    const struct conf_options *options = kernel->all->checks->options;
+    const char *broken = plugins_load_error(backend), *lie = plugins_lanes_error(backend);
     if ((!broken && !lie) || !posenc_provides(backend, kernel->kernel))
         return;
-    struct conf_result r = result_of(kernel, at, "all", broken ? "loaded" : "lanes",
-                                     broken ? CONF_CRASH : CONF_FAIL);
+    struct conf_result r =
+        result_of(kernel, kernel->subject, "all", broken ? "loaded" : "lanes",
+                  broken ? CONF_CRASH : CONF_FAIL);
     snprintf(r.reason, sizeof r.reason, "%s", broken ? broken : lie);
     if (options->wants && !options->wants(options->asked, backend, r.id))
         r.status = CONF_ELSEWHERE;
     send_check(kernel, &r);
 }
 
-/* Checks the backends from one on, up to a plug-in, which may leave traces in the process. */
-static size_t check_backends(void *user, size_t first)
+/* Checks a subject. Returns true for a plug-in, which may leave traces in the process. */
+static bool check_subject(struct kernel_checks *kernel)
 {
-    struct kernel_checks *kernel = user;
-    const struct checks *checks = kernel->run->checks;
+    const struct checks *checks = kernel->all->checks;
+    const struct implementation *implementation =
+        &checks->subjects[kernel->subject].implementation;
+    const struct posenc_backend *backend = implementation->backend;
     struct conf_options options = *checks->options;
-    bool foreign = false;
-    size_t i = first;
+    check_loading(kernel, backend);
+    if (plugins_load_error(backend))
+        return false;
+    const bool foreign =
+        plugins_is_stand_in(backend) && posenc_provides(backend, kernel->kernel);
+    if (foreign)
+        plugins_load_family(backend);
+    memset(options.kernels, 0, sizeof options.kernels);
+    options.kernels[kernel->kernel] = true;
     options.wants = note_case;
     options.asked = kernel;
-    for (; i < checks->n_backends && !foreign; i++) {
-        const struct posenc_backend *backend = checks->backends[i];
+    conf_run_implementation(implementation, &options, send_check, kernel);
+    worker_note_work(false, "after %s", *kernel->last != '\0' ? kernel->last : "no case");
+    if (checks->after_suites)
+        checks->after_suites(checks->user, kernel->subject, kernel->kernel);
+    return foreign;
+}
+
+/* Checks the subjects from one on, up to a plug-in. */
+static size_t check_subjects(void *user, size_t first)
+{
+    struct kernel_checks *kernel = user;
+    const struct checks *checks = kernel->all->checks;
+    bool foreign = false;
+    for (kernel->subject = first; kernel->subject < checks->n_subjects && !foreign;
+         kernel->subject++) {
         kernel->begun[0] = kernel->last[0] = '\0';
-        worker_step(i);
-        worker_doing(false, "before its first case");
-        check_loading(kernel, i);
-        if (plugins_broken(backend))
-            continue;
-        foreign = plugins_has(backend) && posenc_provides(backend, kernel->kernel);
-        if (foreign)
-            plugins_use_family(backend);
-        conf_run_kernel(backend, kernel->kernel, &options, send_check, kernel);
-        worker_doing(false, "after %s", *kernel->last != '\0' ? kernel->last : "no case");
+        worker_note_step(kernel->subject);
+        worker_note_work(false, "before its first case");
+        if (checks->subjects[kernel->subject].implementation.backend)
+            foreign = check_subject(kernel);
     }
-    return i;
+    return kernel->subject;
 }
 
 /* ---- In the parent ---- */
@@ -130,18 +160,18 @@ static void hand_on_kept(const struct kernel_checks *kernel)
     size_t i;
     json_t *record;
     json_array_foreach(kernel->kept, i, record)
-        kernel->run->checks->take(kernel->run->checks->user, record);
+        kernel->all->checks->take(kernel->all->checks->user, record);
     json_array_clear(kernel->kept);
 }
 
 /* Hands on the records of the first kernel, and those of the next ones whose turn has come. */
-static void hand_on(struct run *run)
+static void hand_on(struct check_jobs *all)
 {
-    while (run->first < run->n) {
-        hand_on_kept(&run->kernels[run->first]);
-        if (!run->kernels[run->first].job->finished)
+    while (all->first < all->n) {
+        hand_on_kept(&all->kernels[all->first]);
+        if (!all->kernels[all->first].job->finished)
             return;
-        run->first++;
+        all->first++;
     }
 }
 
@@ -154,7 +184,7 @@ static void take_record(void *user, json_t *record)
         snprintf(kernel->suite, sizeof kernel->suite, "%s", record_text(record, "suite"));
     if (json_array_append(kernel->kept, record) != 0)
         abort(); /* rather than lose a failure */
-    hand_on(kernel->run);
+    hand_on(kernel->all);
 }
 
 /* Finds the suite at hand in a case such as alibi/f32/memory/guard-end; else it is that of the
@@ -171,9 +201,9 @@ static const char *suite_at_hand(const struct kernel_checks *kernel, const char 
     return kernel->suite[0] != '\0' ? kernel->suite : "all";
 }
 
-/* Reports an early end, with the problem that ran. The other backends continue in another
+/* Reports an early end, with the problem that ran. The other subjects continue in another
  * worker. */
-static size_t lose_backend(void *user, const struct worker_end *end)
+static size_t lose_subject(void *user, const struct worker_end *end)
 {
     struct kernel_checks *kernel = user;
     const struct guard_note *call = &end->note->call;
@@ -183,46 +213,46 @@ static size_t lose_backend(void *user, const struct worker_end *end)
     snprintf(r.reason, sizeof r.reason, "%.90s %.100s", end->how, end->note->doing);
     if (call->inside && call->known)
         conf_note_problem(r.problem, &call->problem);
-    json_t *record = emit_conf(&r, kernel->run->checks->rerun);
+    json_t *record = checks_record(kernel->all->checks, kernel->job->step, &r);
     take_record(kernel, record);
     json_decref(record);
     return kernel->job->step + 1;
 }
 
-static bool goes_on(void *user)
+static bool hand_on_and_show(void *user)
 {
-    struct run *run = user;
-    const struct checks *checks = run->checks;
+    struct check_jobs *all = user;
+    const struct checks *checks = all->checks;
     size_t done = 0;
-    hand_on(run);
-    for (size_t i = 0; i < run->n; i++)
-        done += run->jobs[i].finished ? checks->n_backends : run->jobs[i].step;
-    checks->progress(checks->user, done, run->n * checks->n_backends);
+    hand_on(all);
+    for (size_t i = 0; i < all->n; i++)
+        done += all->jobs[i].finished ? checks->n_subjects : all->jobs[i].step;
+    checks->progress(checks->user, done, all->n * checks->n_subjects);
     return outputs_interrupted() == 0;
 }
 
 /* Lists kernels in their order, and jobs as they begin: kernels with sines take longest and
  * come first, so that all CPUs are done at about the same time. */
-static void list_kernels(struct run *run)
+static void list_kernels(struct check_jobs *all)
 {
     size_t n_jobs = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        if (conf_selects(run->checks->options, (enum posenc_kernel)k))
-            run->kernels[run->n++] = (struct kernel_checks){ .run = run,
+        if (conf_selects(all->checks->options, (enum posenc_kernel)k))
+            all->kernels[all->n++] = (struct kernel_checks){ .all = all,
                                                              .kernel = (enum posenc_kernel)k,
                                                              .kept = json_array() };
     for (int sines = 1; sines >= 0; sines--)
-        for (size_t i = 0; i < run->n; i++) {
-            struct kernel_checks *kernel = &run->kernels[i];
+        for (size_t i = 0; i < all->n; i++) {
+            struct kernel_checks *kernel = &all->kernels[i];
             if ((kernel_has_freqs(kernel->kernel) || kernel_rotates(kernel->kernel)) !=
                 (sines == 1))
                 continue;
-            kernel->job = &run->jobs[n_jobs];
-            run->jobs[n_jobs++] = (struct worker_job){ .user = kernel,
-                                                       .n_steps = run->checks->n_backends,
-                                                       .run = check_backends,
+            kernel->job = &all->jobs[n_jobs];
+            all->jobs[n_jobs++] = (struct worker_job){ .user = kernel,
+                                                       .n_steps = all->checks->n_subjects,
+                                                       .run = check_subjects,
                                                        .take = take_record,
-                                                       .lost = lose_backend };
+                                                       .lost = lose_subject };
         }
 }
 
@@ -231,21 +261,21 @@ void checks_run(const struct checks *checks)
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const struct worker_limits limits =
         worker_limits_of(checks->limit_s, checks->options->full ? FULL_S : QUICK_S);
-    struct run *run = calloc(1, sizeof *run);
-    if (!run)
+    struct check_jobs *all = calloc(1, sizeof *all);
+    if (!all)
         abort(); /* rather than say that all is well */
-    run->checks = checks;
-    if (checks->n_backends > 0)
-        list_kernels(run);
-    workers_run(run->jobs, run->n,
+    all->checks = checks;
+    if (checks->n_subjects > 0)
+        list_kernels(all);
+    workers_run(all->jobs, all->n,
                 checks->at_once > 0 ? checks->at_once
                 : cpus > 0          ? (size_t)cpus
                                     : 1,
-                &limits, goes_on, run);
-    for (size_t i = 0; i < run->n; i++) {
+                &limits, hand_on_and_show, all);
+    for (size_t i = 0; i < all->n; i++) {
         hand_on_kept(
-            &run->kernels[i]); /* of an interrupted run, kernels whose turn has not come */
-        json_decref(run->kernels[i].kept);
+            &all->kernels[i]); /* of an interrupted run, kernels whose turn has not come */
+        json_decref(all->kernels[i].kept);
     }
-    free(run);
+    free(all);
 }

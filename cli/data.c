@@ -100,8 +100,8 @@ static void tell_plugin(const char *path, const char *error)
 /* Loads a plug-in, unless it is broken: that is no backend of the library's list. */
 static const struct posenc_backend *meet_usable(const char *path, char error[PLUGIN_ERROR])
 {
-    const struct posenc_backend *backend = plugins_meet(path, error);
-    const char *broken = backend ? plugins_broken(backend) : NULL;
+    const struct posenc_backend *backend = plugins_make_stand_in(path, error);
+    const char *broken = backend ? plugins_load_error(backend) : NULL;
     if (broken)
         snprintf(error, PLUGIN_ERROR, "%s", broken);
     return broken ? NULL : backend;

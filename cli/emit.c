@@ -6,7 +6,7 @@
 #include "emit.h"
 #include "plugins.h"
 #include "models.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "conformance/readers/vectors.h"
 #include "base/machine/env.h"
 #include "data.h"
@@ -69,7 +69,7 @@ json_t *emit_header(const struct emit_run *run)
 json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
-                                   bench_emulator(), posenc_build() };
+                                   machine_emulator(), posenc_build() };
     return env_record(&library, "");
 }
 
@@ -222,81 +222,6 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
     return record;
 }
 
-/* One side of a change. */
-static json_t *change_side(const struct change *c, const struct conf_result *r)
-{
-    if (c->what == CHANGE_STATUS)
-        return r->reason[0] ? json_pack("{s:s,s:s}", "status", conf_status_name[r->status],
-                                        "reason", r->reason)
-                            : json_pack("{s:s}", "status", conf_status_name[r->status]);
-    return json_pack("{s:o,s:o}", "max", record_number(r->max), "value",
-                     record_hex((double)r->got));
-}
-
-/* Sets what went wrong of a change of status; of others the worst value. */
-static void set_value(json_t *record, const struct change *c)
-{
-    const char *wrong = c->head.reason[0] ? c->head.reason : c->base.reason;
-    if (c->what == CHANGE_STATUS && *wrong)
-        json_object_set_new(record, "worst_at", json_string(wrong));
-    if (c->what == CHANGE_STATUS || !c->head.metric)
-        return;
-    json_object_set_new(record, "metric", json_string(c->head.metric));
-    json_object_set_new(record, "limit", record_number(c->head.limit));
-    json_object_set_new(record, "worst_at", json_string(c->head.worst_at));
-    json_object_set_new(record, "want", record_hex(c->head.want));
-}
-
-/* Sets how many values moved, how many of them came nearer to the truth, and the first. */
-static void set_moved(json_t *record, const struct change *c)
-{
-    json_object_set_new(record, "moved", json_integer((json_int_t)c->moved));
-    json_object_set_new(record, "of", json_integer((json_int_t)c->of));
-    json_object_set_new(record, "judged", json_integer((json_int_t)c->judged));
-    json_object_set_new(record, "nearer", json_integer((json_int_t)c->nearer));
-    json_object_set_new(record, "farther", json_integer((json_int_t)c->farther));
-    json_object_set_new(record, "first",
-                        json_pack("{s:s,s:o,s:o}", "worst_at", c->first, "base",
-                                  record_hex((double)c->first_base), "head",
-                                  record_hex((double)c->first_head)));
-}
-
-json_t *emit_change(const struct change *c)
-{
-    const struct conf_result *r = &c->head;
-    json_t *record =
-        emit_result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
-    if (!record)
-        return NULL;
-    json_object_set_new(record, "suite", json_string(r->suite));
-    json_object_set_new(record, "what", json_string(change_kind_name[c->what]));
-    json_object_set_new(record, "worse",
-                        c->way == CHANGE_ONLY ? json_null()
-                                              : json_boolean(c->way == CHANGE_WORSE));
-    json_object_set_new(record, "base", change_side(c, &c->base));
-    json_object_set_new(record, "head", change_side(c, &c->head));
-    set_value(record, c);
-    if (c->what == CHANGE_BITS)
-        set_moved(record, c);
-    const char *problem = r->problem[0] ? r->problem : c->base.problem;
-    if (problem[0])
-        json_object_set_new(record, "problem", json_string(problem));
-    return record;
-}
-
-json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *head,
-                       const struct accuracy *found)
-{
-    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "t", "agreement",
-                     "kernel", posenc_kernel_name(kernel), "backend", head->name, "family",
-                     head->family, "problems", (json_int_t)found->seen.problems, "values",
-                     (json_int_t)found->seen.values, "moved", (json_int_t)found->seen.moved,
-                     "cases", (json_int_t)found->cases, "failed", (json_int_t)found->failed,
-                     "worse", (json_int_t)found->changes[CHANGE_WORSE], "better",
-                     (json_int_t)found->changes[CHANGE_BETTER], "other",
-                     (json_int_t)found->changes[CHANGE_ONLY]);
-}
-
 /* The profile of a bench case: of its frequencies where it has some, else tables are given. */
 const char *emit_profile(const struct problem *p)
 {
@@ -321,7 +246,7 @@ static void set_tuning(json_t *record, const struct bench_result *r)
         json_boolean(
             posenc_selection_for(c->problem.kernel, c->problem.dtype, r->footprint).backend ==
             r->backend));
-    json_t *samples = r->refused ? NULL : json_array();
+    json_t *samples = r->reason ? NULL : json_array();
     for (int i = 0; samples && i < r->rounds; i++)
         json_array_append_new(samples, record_number(r->sample_ns[i]));
     if (samples)
@@ -341,8 +266,8 @@ json_t *emit_bench(const struct bench_result *r)
                                   (json_int_t)problem_working_set(&c->problem)));
     if (c->most)
         set_tuning(record, r);
-    if (r->refused) {
-        json_object_set_new(record, "rejected", json_string(r->refused));
+    if (r->reason) {
+        json_object_set_new(record, "rejected", json_string(r->reason));
         return record;
     }
     json_object_set_new(record, "threads", json_integer(r->threads));
@@ -370,8 +295,6 @@ json_t *emit_bench(const struct bench_result *r)
         set_number(record, "speedup_libm", r->vs_libm);
     if (r->vs_autovec > 0.0)
         set_number(record, "speedup_autovec", r->vs_autovec);
-    if (r->vs_apart > 0.0)
-        set_number(record, "speedup_separate", r->vs_apart);
     set_number(record, "control_pct", r->control_pct);
     return record;
 }
@@ -402,7 +325,7 @@ json_t *emit_overhead(const struct overhead *o)
     set_number(record, "pace", o->pace);
     json_object_set_new(record, "frontend", overhead_of(&o->above[OVERHEAD_FRONT]));
     json_object_set_new(record, "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]));
-    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_NULL]));
+    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_CONTROL]));
     return record;
 }
 

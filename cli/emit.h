@@ -6,13 +6,10 @@
 #define POSENC_EMIT_H
 
 #include "bench/bench.h"
-#include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "base/records.h"
-#include "accuracy.h"
 #include "select.h"
-#include "shard.h"
 
 struct emit_run {
     const struct cli *cli;
@@ -32,10 +29,6 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
  * " --plugin mine.so". */
 json_t *emit_conf(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
-/* The records of two builds: a difference in results, and the numbers of a kernel's comparison. */
-json_t *emit_change(const struct change *change);
-json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *head,
-                       const struct accuracy *found);
 json_t *emit_overhead(const struct overhead *overhead);
 /* Makes a record with the members of every result. The profile of a case that is timed is that of
  * its frequencies, or "given". */

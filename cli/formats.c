@@ -127,23 +127,6 @@ struct shown_error show_judged(double max, double limit, const char *metric)
     return (struct shown_error){ error, most };
 }
 
-const char *show_count(double n)
-{
-    char *text = buffer(), digits[32];
-    if (!(fabs(n) < 1e15)) { /* more than any run counts: only a file says so */
-        snprintf(text, 48, "%.3g", n);
-        return text;
-    }
-    int length = snprintf(digits, sizeof digits, "%.0f", n), at = 0, first = digits[0] == '-';
-    for (int i = 0; i < length; i++) {
-        if (i > first && (length - i) % 3 == 0)
-            text[at++] = ' ';
-        text[at++] = digits[i];
-    }
-    text[at] = 0;
-    return text;
-}
-
 /* ---- The console: failures with their command, a table of checks or timings, and the sum ---- */
 
 enum { NAMES = 64, LISTED = 20, TIME_BYTES = 24, ERROR_BYTES = 48 };

@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "hand_over.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,8 +71,8 @@ bool hand_over_find(const char *name, char path[DATA_PATH])
         return false;
     if (data_program(program))
         setenv("POSENC_PROGRAM", program, 1);
-    if (bench_emulator()) /* which may not last: it emulates no program that is started */
-        setenv("POSENC_EMULATOR", bench_emulator(), 1);
+    if (machine_emulator()) /* which may not last: it emulates no program that is started */
+        setenv("POSENC_EMULATOR", machine_emulator(), 1);
     return true;
 }
 

@@ -86,10 +86,10 @@ static void count_one(struct counting *counting, const struct posenc_backend *ba
 {
     const struct implementation implementation = implementation_of(backend);
     struct kernel_instructions count;
-    worker_enter(posenc_kernel_name(form->kernel));
+    worker_enter_kernel(posenc_kernel_name(form->kernel));
     counting->counted += instructions_of_kernel(&implementation, form->kernel, form->dtype,
                                                 form->freqs.profile, &count);
-    worker_leave();
+    worker_leave_kernel();
     records_append(&counting->work->records, instructions_record(&count, backend, NULL));
 }
 

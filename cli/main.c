@@ -1,5 +1,8 @@
 /*
- * The posenc program: which command, and what they have in common.
+ * The posenc program: finds the command, parses its options and runs it.
+ *
+ * A command that calls kernels in its own process runs in a worker if there are plug-ins. Names that are
+ * no command here are programs of their own, posenc-NAME (hand_over.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
@@ -84,14 +87,14 @@ static const struct command commands[] = {
       "  posenc table --problem 't5_bias heads=1 queries=1 keys=9 query_offset=4\n"
       "      num_buckets=8 max_distance=16 bidirectional=true recipe=index'\n",
       table_formats, BY_ALL },
-    { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|check DIR",
+    { "vectors", FOR_VECTORS, command_vectors, "info|export DIR",
       "Exports golden vectors for other programs",
-      "info counts cases and values by group and explains the flags. export writes manifests\n"
-      "(JSON) and tensors (safetensors) into a folder. check finds files in one that were\n"
-      "altered, with exit code 1.\n"
+      "info counts cases and values by group and explains the flags. export writes a new\n"
+      "folder: cases.jsonl has the parameters of each case and names its tensors, which are\n"
+      "files in safetensors format. `sha256sum -c vectors/SHA256SUMS` checks them there.\n"
       "Examples\n"
-      "  posenc vectors export golden\n"
-      "  posenc vectors check golden\n",
+      "  posenc vectors info\n"
+      "  posenc vectors export golden\n",
       NULL, 0 },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -100,19 +103,19 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static const struct {
     const char *name, *summary;
 } others[] = {
-    { "compare", "Whether a change made a kernel slower or faster, or its results others" },
-    { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
+    { "compare", "Compares two builds or two runs: speed and results" },
+    { "doctor", "Finds conditions on this machine that disturb timings, and their fixes" },
     { "explain",
-      "A model file, a kernel, a scaling, a profile, a method or a parameter in words" },
-    { "explore", "An interactive page about encodings, for a browser" },
-    { "plot", "Pictures of encodings, of errors and of speeds" },
-    { "report", "Which backend is fastest here, how sure that is, and is it right" },
-    { "results", "Files of results: export, merge, trend" },
-    { "tune", "Which backend to use for which call, measured on this CPU" },
+      "Explains a model file, a kernel, a scaling, a mode, a method or a parameter" },
+    { "explore", "Writes an interactive page about encodings, for a browser" },
+    { "plot", "Draws encodings, errors and speeds" },
+    { "report", "Shows which backend is fastest here, how sure that is, and if it is right" },
+    { "results", "Exports, merges and trends files of results" },
+    { "tune", "Measures which backend to use for which call on this CPU" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
     fputs("usage: posenc COMMAND [OPTIONS]\n\n"
           "Positional encodings of transformers on this CPU: is each backend right, and which "
@@ -122,22 +125,28 @@ static void help(FILE *out)
         fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
     for (size_t i = 0; i < N_OTHERS; i++)
         fprintf(out, "  %-9s%s\n", others[i].name, others[i].summary);
-    fputs(
-        "\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
-        "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 3 slower (compare "
-        "--gate),\n"
-        "4 unclear (compare --strict), 5 nothing to compare, 6 shards are missing, 77 nothing "
-        "to run here,\n"
-        "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
-        "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
-        "POSENC_PROFILE names a\n"
-        "tuning file of posenc tune, POSENC_VERBOSE=1 tells who serves each kernel, "
-        "POSENC_VECTORS "
-        "names other golden vectors, POSENC_PLUGINS "
-        "another "
-        "folder of\n"
-        "plug-ins (empty: none), NO_COLOR is respected.\n",
-        out);
+    fputs("\nposenc COMMAND --help lists its options.  Results go to stdout, the rest to "
+          "stderr.\n"
+          "\nExit codes\n"
+          "  0    success\n"
+          "  1    conformance failure\n"
+          "  2    usage or bad input\n"
+          "  3    slower (compare --gate)\n"
+          "  4    unclear (compare --strict)\n"
+          "  5    nothing to compare\n"
+          "  6    shards are missing\n"
+          "  77   nothing to run here\n"
+          "  128  and the signal's number (130: SIGINT) interrupted; finished results are "
+          "written\n"
+          "\nEnvironment\n"
+          "  POSENC_BACKEND  force a backend\n"
+          "  POSENC_MAX_ISA  use no backend above this one\n"
+          "  POSENC_PROFILE  use a tuning file of posenc tune\n"
+          "  POSENC_VERBOSE  1: print the backend of each kernel\n"
+          "  POSENC_VECTORS  use other golden vectors\n"
+          "  POSENC_PLUGINS  load another folder of plug-ins (empty: none)\n"
+          "  NO_COLOR        print no colours\n",
+          out);
 }
 
 static const struct command *find_command(const char *name)
@@ -172,7 +181,8 @@ static int run_other(const char *name, char **argv)
     return status == HAND_OVER_NONE ? refuse_command(name) : status;
 }
 
-static void tell_selection(void)
+/* Prints the backend that runs each kernel by default, if POSENC_VERBOSE asks for it. */
+static void print_defaults(void)
 {
     const char *verbose = getenv("POSENC_VERBOSE");
     if (!verbose || *verbose == '\0' || strcmp(verbose, "0") == 0)
@@ -185,10 +195,10 @@ static void tell_selection(void)
     }
 }
 
-/* A result that nobody could read is a failure. */
+/* Returns the exit code: a result that could not be written is a failure, unless nobody reads it. */
 static int check_stdout(int status)
 {
-    int why = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* that one was told */
+    const int why = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* usage was reported */
     if (outputs_failed() != 0)
         return outputs_failed();
     if (status == EXIT_FINE && (outputs_reader_gone() || why == EPIPE))
@@ -200,22 +210,22 @@ static int check_stdout(int status)
     return status;
 }
 
-/* A command that calls kernels itself, rather than let a process of its own do so. */
-static bool runs_kernels(const struct command *command, const struct cli *cli)
+/* Returns true for a command that calls kernels in its own process. */
+static bool calls_kernels(const struct command *command, const struct cli *cli)
 {
     return (command->bit & (FOR_LIST | FOR_TABLE)) || cli->verbose || cli->instructions;
 }
 
-struct running {
+struct command_call {
     const struct command *command;
     struct cli *cli;
 };
 
 static int run_with_plugins(void *user)
 {
-    const struct running *running = user;
-    plugins_use_all();
-    return check_stdout(running->command->run(running->cli));
+    const struct command_call *call = user;
+    plugins_load_all();
+    return check_stdout(call->command->run(call->cli));
 }
 
 static int print_version(void)
@@ -224,7 +234,7 @@ static int print_version(void)
     return EXIT_FINE;
 }
 
-static int run(const struct command *command, struct cli *cli)
+static int run_command(const struct command *command, struct cli *cli)
 {
     if (cli->help) {
         cli_print_help(command);
@@ -235,15 +245,34 @@ static int run(const struct command *command, struct cli *cli)
     if (cli->quick && (cli->full || cli->exhaustive))
         return cli_refuse(cli, "--quick", NULL, "expected without %s",
                           cli->full ? "--full" : "--exhaustive");
-    plugins_limit(cli->limit);
+    plugins_set_limit(cli->limit);
     data_plugins();
     if (select_environment(cli) != EXIT_FINE || tuned_check(cli) != EXIT_FINE)
         return EXIT_USAGE;
-    tell_selection();
-    if (runs_kernels(command, cli) && (plugins_any() || cli->plugin.n > 0))
-        return worker_command(run_with_plugins, &(struct running){ command, cli },
+    print_defaults();
+    if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
+        return worker_command(run_with_plugins, &(struct command_call){ command, cli },
                               command->name, cli->limit);
     return command->run(cli);
+}
+
+/* Prints the help of a command, or of the program without a name. */
+static int help_command(char *program, const char *name)
+{
+    if (!name) {
+        print_help(stdout);
+        return EXIT_FINE;
+    }
+    const struct command *command = find_command(name);
+    if (!command)
+        return run_other(name, (char *[]){ program, NULL, "--help", NULL });
+    cli_print_help(command);
+    return EXIT_FINE;
+}
+
+static bool is_one_of(const char *name, const char *a, const char *b, const char *c)
+{
+    return strcmp(name, a) == 0 || strcmp(name, b) == 0 || strcmp(name, c) == 0;
 }
 
 int main(int argc, char **argv)
@@ -251,23 +280,13 @@ int main(int argc, char **argv)
     outputs_guard();
     tuned_begin();
     if (argc < 2) {
-        help(stderr);
+        print_help(stderr);
         return EXIT_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "help") == 0 && argc > 2) {
-        const struct command *command = find_command(argv[2]);
-        if (!command)
-            return run_other(argv[2], (char *[]){ argv[0], NULL, "--help", NULL });
-        cli_print_help(command);
-        return check_stdout(EXIT_FINE);
-    }
-    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        help(stdout);
-        return check_stdout(EXIT_FINE);
-    }
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 ||
-        strcmp(name, "version") == 0)
+    if (is_one_of(name, "help", "--help", "-h"))
+        return check_stdout(help_command(argv[0], strcmp(name, "help") == 0 ? argv[2] : NULL));
+    if (is_one_of(name, "version", "--version", "-V"))
         return check_stdout(print_version());
     const struct command *command = find_command(name);
     if (!command)
@@ -275,7 +294,7 @@ int main(int argc, char **argv)
     struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
     int status = cli_parse(&cli, command, argc - 1, argv + 1);
     if (status == EXIT_FINE)
-        status = run(command, &cli);
+        status = run_command(command, &cli);
     cli_free(&cli);
     return check_stdout(status);
 }

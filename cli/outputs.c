@@ -254,7 +254,7 @@ static int open_temporary(const struct cli *cli, struct out_file *output,
     const int file = temporary_open(output->target, &output->temporary);
     if (file < 0)
         return refuse_path(cli, output->path, strerror(errno));
-    worker_file(output->temporary, true);
+    worker_note_file(output->temporary, true);
     if (fchmod(file, mode_for(old)) != 0 || !(output->stream = fdopen(file, "w"))) {
         close(file);
         return refuse_path(cli, output->path, strerror(errno));
@@ -346,7 +346,7 @@ static void discard(struct out_file *output)
         fclose(output->stream);
     if (output->temporary) {
         unlink(output->temporary);
-        worker_file(output->temporary, false);
+        worker_note_file(output->temporary, false);
     }
     free(output->temporary);
     free(output->target);
@@ -409,7 +409,7 @@ static int publish(const struct cli *cli, struct out_file *output)
     if (rename(output->temporary, output->target) != 0)
         return refuse_path(cli, output->path, strerror(errno));
     char *temporary = output->temporary;
-    worker_file(temporary, false);
+    worker_note_file(temporary, false);
     output->temporary = NULL; /* before it is freed: a signal may come at any time */
     free(temporary);
     return EXIT_FINE;

@@ -1,8 +1,15 @@
 /*
- * The command posenc pair: chooses the rows, and runs the parts that are asked for (see pair.h).
+ * The command posenc pair: opens two builds, chooses cases and backends, and runs the parts that are
+ * asked for (see pair.h).
+ *
+ * The quick set, if the command line names no shapes, is f32 and one shape in L2 on every backend. A
+ * kernel that it names is also timed on one shape in memory (DRAM), on the backend that serves by
+ * default: that takes as long as twenty shapes in L2, by any backend. Named backends, and --full, are
+ * timed on all shapes.
  */
 #define _DEFAULT_SOURCE
 #include "pair.h"
+#include "conformance/problem/signature.h"
 #include "emit.h"
 
 #include <errno.h>
@@ -39,53 +46,259 @@ static int check_parts(const struct cli *cli)
     return EXIT_FINE;
 }
 
+/* ---- Builds ---- */
+
+static int open_build(const struct cli *cli, const char *path, struct library **library)
+{
+    char error[PLUGIN_ERROR];
+    *library = library_open(path, error);
+    if (!*library)
+        return cli_refuse(cli, "build", path, "%s", error);
+    if ((*library)->abi == POSENC_ABI)
+        return EXIT_FINE;
+    cli_refuse(cli, "build", path,
+               "is incomparable: of ABI %u, and this program of ABI %u; expected builds of ABI "
+               "%u, or a posenc of their own",
+               (*library)->abi, POSENC_ABI, POSENC_ABI);
+    return EXIT_INCOMPARABLE;
+}
+
+static int open_builds(struct pair_run *run)
+{
+    const struct cli *cli = run->work.cli;
+    int status = open_build(cli, cli->operands[0], &run->base);
+    if (status == EXIT_FINE)
+        status = open_build(cli, cli->operands[1], &run->head);
+    if (status == EXIT_FINE && has_part(cli, "times"))
+        status = open_build(cli, cli->operands[0], &run->again);
+    return status;
+}
+
+/* Makes the record of a build, with the hash of the file that was loaded. */
+static json_t *build_record(const struct library *library)
+{
+    static char block[1 << 16];
+    struct sha256 hash;
+    char sha256[65];
+    off_t at = 0;
+    sha256_init(&hash);
+    for (ssize_t n; (n = pread(library->file, block, sizeof block, at)) > 0; at += n)
+        sha256_update(&hash, block, (size_t)n);
+    sha256_final(&hash, sha256);
+    return json_pack("{s:o,s:s,s:I,s:s,s:b}", "path", record_string(library->path), "version",
+                     library->version, "abi", (json_int_t)library->abi, "sha256", sha256,
+                     "plugin", library->is_plugin);
+}
+
+/* ---- Backends ---- */
+
+/* Returns an implementation that can run here, or NULL. */
+static const struct implementation *find_usable(const struct library *library, const char *name)
+{
+    const struct implementation *implementation =
+        library ? library_implementation(library, name) : NULL;
+    return implementation && !library->obstacle(implementation->backend) ? implementation
+                                                                         : NULL;
+}
+
+static void add_backends(struct pair_run *run, const struct library *library)
+{
+    for (size_t i = 0; i < library->n && run->n_backends < PAIR_BACKENDS; i++) {
+        const char *name = library->implementations[i].backend->name;
+        size_t at = 0;
+        while (at < run->n_backends && strcmp(run->backends[at].name, name) != 0)
+            at++;
+        if (at == run->n_backends)
+            run->backends[run->n_backends++] =
+                (struct pair_backend){ .name = name,
+                                       .base = find_usable(run->base, name),
+                                       .head = find_usable(run->head, name),
+                                       .again = find_usable(run->again, name) };
+    }
+}
+
+/* Returns the description of a backend, usable or not. */
+static const struct posenc_backend *description_of(const struct pair_run *run,
+                                                   const struct pair_backend *backend)
+{
+    const struct implementation *implementation =
+        library_implementation(run->head, backend->name);
+    if (!implementation)
+        implementation = library_implementation(run->base, backend->name);
+    return implementation->backend;
+}
+
+/* Returns true if a backend or its family has that name. */
+static bool is_called(const struct pair_run *run, const struct pair_backend *backend,
+                      const char *name)
+{
+    return strcmp(backend->name, name) == 0 ||
+           strcmp(description_of(run, backend)->family, name) == 0;
+}
+
+static bool is_selected(const struct pair_run *run, const struct pair_backend *backend)
+{
+    const struct list *names = &run->work.cli->backend;
+    bool selected = names->n == 0;
+    for (size_t i = 0; i < names->n; i++)
+        selected = selected || is_called(run, backend, names->item[i]);
+    return selected;
+}
+
+/* Rejects a name of --backend that no backend has, or none that can run here. */
+static int check_backend(const struct pair_run *run, const char *name)
+{
+    const char *names[PAIR_BACKENDS], *obstacle = NULL;
+    bool known = false, runs = false;
+    for (size_t i = 0; i < run->n_backends; i++) {
+        const struct pair_backend *backend = &run->backends[i];
+        names[i] = backend->name;
+        if (!is_called(run, backend, name))
+            continue;
+        known = true;
+        runs = runs || backend->base || backend->head;
+        obstacle = posenc_backend_obstacle(description_of(run, backend));
+    }
+    if (!known)
+        return cli_refuse_name(run->work.cli, "--backend", name, names, run->n_backends);
+    return runs ? EXIT_FINE
+                : cli_refuse(run->work.cli, "--backend", name,
+                             "cannot run here: %s; expected one that can",
+                             obstacle ? obstacle : "its build refuses it");
+}
+
+/* Keeps the backends that the command line names, or all that run here. Records describe head's, and
+ * those of base alone. */
+static int choose_backends(struct pair_run *run)
+{
+    const struct cli *cli = run->work.cli;
+    struct selection *selected = &run->work.selected;
+    size_t kept = 0;
+    add_backends(run, run->head);
+    add_backends(run, run->base);
+    for (size_t i = 0; i < cli->backend.n; i++)
+        if (check_backend(run, cli->backend.item[i]) != EXIT_FINE)
+            return EXIT_USAGE;
+    for (size_t i = 0; i < run->n_backends; i++)
+        if (is_selected(run, &run->backends[i]) &&
+            (run->backends[i].base || run->backends[i].head))
+            run->backends[kept++] = run->backends[i];
+    run->n_backends = kept;
+    for (size_t i = 0; i < kept && selected->n < BACKENDS_MAX; i++)
+        selected->backends[selected->n++] = description_of(run, &run->backends[i]);
+    return EXIT_FINE;
+}
+
+/* ---- Cases ---- */
+
+static enum pair_owner owner_of(const struct pair_backend *backend, enum posenc_kernel kernel)
+{
+    if (!implementation_provides(backend->head, kernel))
+        return implementation_provides(backend->base, kernel) ? OWNED_BY_BASE : OWNED_BY_NONE;
+    return implementation_provides(backend->base, kernel) ? OWNED_BY_BOTH : OWNED_BY_HEAD;
+}
+
+static bool has_backend(const struct pair_run *run, enum posenc_kernel kernel)
+{
+    for (size_t i = 0; i < run->n_backends; i++)
+        if (owner_of(&run->backends[i], kernel) != OWNED_BY_NONE)
+            return true;
+    return false;
+}
+
+static bool is_in_memory(const struct bench_case *c)
+{
+    return strcmp(c->footprint, "DRAM") == 0;
+}
+
+/* Keeps the cases that are asked for and that a backend has. */
+static int choose_cases(struct pair_run *run)
+{
+    struct work *work = &run->work;
+    const struct cli *cli = work->cli;
+    struct bench_case *cases = NULL;
+    const size_t n = cli->problem         ? work_problem_case(work, &cases)
+                     : work->n_models > 0 ? work_model_cases(work, &cases)
+                                          : work_footprint_cases(work, &cases);
+    const bool with_memory = cli->full || cli->kernel.n > 0 || cli->cases.n > 0 ||
+                             cli->problem || work->n_models > 0;
+    run->cases = cases;
+    for (size_t i = 0; i < n; i++) {
+        if (!cases[i].footprint)
+            cases[i].footprint = bench_footprint(problem_working_set(&cases[i].problem));
+        if (has_backend(run, cases[i].problem.kernel) &&
+            (with_memory || !is_in_memory(&cases[i])) && work_wants(work, cases[i].id))
+            cases[run->n_cases++] = cases[i];
+    }
+    if (run->n_cases > 0)
+        return EXIT_FINE;
+    if (cli->cases.n > 0)
+        return work_check_patterns(work);
+    return cli_refuse(cli, work->selected.any_kernel ? "--kernel" : "builds",
+                      work->selected.any_kernel ? cli->kernel.item[0] : NULL,
+                      "neither build has what was selected: expected a kernel of one of their "
+                      "backends (posenc list kernels)");
+}
+
 /* ---- Rows ---- */
+
+/* Adds the rows of a case: every backend that has it, or the first of them alone. */
+static void add_rows(struct pair_run *run, const struct bench_case *c, bool first_alone)
+{
+    for (size_t i = 0; i < run->n_backends; i++) {
+        const struct pair_backend *backend = &run->backends[i];
+        const enum pair_owner owner = owner_of(backend, c->problem.kernel);
+        const struct implementation *one = backend->head ? backend->head : backend->base;
+        if (owner == OWNED_BY_NONE)
+            continue;
+        if (one->backend->f16_bf16 || problem_is_f32(&c->problem))
+            run->rows[run->n_rows++] =
+                (struct pair_row){ .bench_case = c, .backend = backend, .owner = owner };
+        if (first_alone)
+            return;
+    }
+}
 
 static bool make_rows(struct pair_run *run)
 {
-    const struct pairing *p = &run->pairing;
-    const size_t most = p->n_cases * p->n_names + 1;
+    const struct cli *cli = run->work.cli;
+    const size_t most = run->n_cases * run->n_backends + 1;
+    const bool on_all =
+        cli->full || cli->problem || run->work.n_models > 0 || cli->backend.n > 0;
     run->rows = calloc(most, sizeof *run->rows);
     run->wanted = calloc(most, sizeof *run->wanted);
-    for (size_t c = 0; run->rows && run->wanted && c < p->n_cases; c++)
-        for (size_t b = 0; b < p->n_names; b++) {
-            const enum pairing_kind kind = pairing_kind(p, c, b);
-            if (kind != PAIRING_NONE)
-                run->rows[run->n++] =
-                    (struct pair_row){ .at_case = c, .name = b, .kind = kind };
-        }
+    for (size_t c = 0; run->rows && run->wanted && c < run->n_cases; c++)
+        add_rows(run, &run->cases[c], is_in_memory(&run->cases[c]) && !on_all);
     return run->rows && run->wanted;
 }
 
-static void want(struct pair_run *run, size_t row)
+static void want_row(struct pair_run *run, struct pair_row *row)
 {
-    if (run->rows[row].kind == PAIRING_BOTH && !run->rows[row].wanted)
+    if (row->owner == OWNED_BY_BOTH && !row->wanted)
         run->wanted[run->n_wanted++] = row;
-    run->rows[row].wanted = true;
+    row->wanted = true;
 }
 
 static int want_line(struct pair_run *run, char *line)
 {
-    const struct pairing *p = &run->pairing;
     char *rest = NULL;
     const char *id = strtok_r(line, " \t\r\n", &rest), *name = strtok_r(NULL, " \t\r\n", &rest);
-    size_t i = 0;
     if (!id)
         return EXIT_FINE;
-    while (name && i < run->n &&
-           (strcmp(p->cases[run->rows[i].at_case].id, id) != 0 ||
-            strcmp(p->names[run->rows[i].name].name, name) != 0))
-        i++;
-    if (!name || i == run->n)
-        return cli_refuse(run->work.cli, "--pairs", id,
-                          "is not compared here with the backend %s: expected lines of a case "
-                          "and a backend that were selected",
-                          name ? name : "(none)");
-    want(run, i);
-    return EXIT_FINE;
+    for (size_t i = 0; name && i < run->n_rows; i++) {
+        struct pair_row *row = &run->rows[i];
+        if (strcmp(row->bench_case->id, id) == 0 && strcmp(row->backend->name, name) == 0) {
+            want_row(run, row);
+            return EXIT_FINE;
+        }
+    }
+    return cli_refuse(run->work.cli, "--pairs", id,
+                      "is not compared here with the backend %s: expected lines of a case "
+                      "and a backend that were selected",
+                      name ? name : "(none)");
 }
 
-/* Rows that --pairs lists, or all. */
+/* Chooses the rows that --pairs lists, or all. */
 static int choose_rows(struct pair_run *run)
 {
     const struct cli *cli = run->work.cli;
@@ -93,8 +306,8 @@ static int choose_rows(struct pair_run *run)
     size_t room = 0;
     int status = EXIT_FINE;
     if (!cli->pairs) {
-        for (size_t i = 0; i < run->n; i++)
-            want(run, i);
+        for (size_t i = 0; i < run->n_rows; i++)
+            want_row(run, &run->rows[i]);
         return EXIT_FINE;
     }
     FILE *in = strcmp(cli->pairs, "-") == 0 ? stdin : fopen(cli->pairs, "r");
@@ -110,8 +323,8 @@ static int choose_rows(struct pair_run *run)
 
 /* ---- The process ---- */
 
-/* Ends with the process that started this one, whatever happens to that one. */
-static int end_with(const struct cli *cli)
+/* Makes this process end with the one that started it, however that one ends. */
+static int end_with_parent(const struct cli *cli)
 {
     if (cli->parent == INT64_MIN)
         return EXIT_FINE;
@@ -123,24 +336,36 @@ static int end_with(const struct cli *cli)
                : cli_refuse(cli, "--parent", NULL, "that process did not start this one");
 }
 
-static json_t *build_record(const struct library *library)
+/* Resolves the command line, opens the builds and chooses what is compared. */
+static int prepare(struct pair_run *run)
 {
-    char sha256[65] = "";
-    pairing_sha256(library, sha256);
-    return json_pack("{s:o,s:s,s:I,s:s,s:b}", "path", record_string(library->path), "version",
-                     library->version, "abi", (json_int_t)library->abi, "sha256", sha256,
-                     "plugin", library->is_plugin);
+    struct work *work = &run->work;
+    const struct cli *cli = work->cli;
+    int status = select_shapes(cli, &work->selected);
+    if (status == EXIT_FINE && cli->problem)
+        status = problem_take(cli, &work->line, &work->arena);
+    if (status == EXIT_FINE)
+        status = work_models(work, cli->model.item, cli->model.n);
+    if (status == EXIT_FINE)
+        status = open_builds(run);
+    if (status == EXIT_FINE)
+        status = choose_backends(run);
+    if (status == EXIT_FINE)
+        status = choose_cases(run);
+    if (status == EXIT_FINE && !make_rows(run))
+        status = work_refuse_memory(work);
+    return status == EXIT_FINE ? choose_rows(run) : status;
 }
 
-static int measure(struct pair_run *run)
+static int run_parts(struct pair_run *run)
 {
     const struct cli *cli = run->work.cli;
     int status = EXIT_FINE;
     if (has_part(cli, "results"))
         status = pair_results(run);
-    for (size_t i = 0; i < run->n && !cli->pairs; i++)
+    for (size_t i = 0; i < run->n_rows && !cli->pairs; i++)
         records_append(&run->work.records,
-                       pair_record_planned(run, &run->rows[i], has_part(cli, "code")));
+                       pair_record_planned(&run->rows[i], has_part(cli, "code")));
     if (status == EXIT_FINE && has_part(cli, "times"))
         status = pair_times(run);
     if (status == EXIT_FINE && has_part(cli, "counts"))
@@ -153,33 +378,27 @@ static int measure(struct pair_run *run)
 static int exit_code(const struct pair_run *run)
 {
     size_t common = 0;
-    for (size_t i = 0; i < run->n; i++)
-        common += run->rows[i].kind == PAIRING_BOTH;
+    for (size_t i = 0; i < run->n_rows; i++)
+        common += run->rows[i].owner == OWNED_BY_BOTH;
     return run->broken > 0 ? EXIT_CONFORMANCE : common == 0 ? EXIT_INCOMPARABLE : EXIT_FINE;
 }
 
-static int pair_builds(struct pair_run *run, struct cli *cli)
+static int pair_builds(struct pair_run *run)
 {
     struct work *work = &run->work;
-    int status = pairing_open(&run->pairing, work, cli, has_part(cli, "times"));
+    int status = prepare(run);
     if (status != EXIT_FINE)
         return status;
-    work->compare = json_pack("{s:o,s:o}", "base", build_record(run->pairing.base), "head",
-                              build_record(run->pairing.head));
+    work->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
+                              build_record(run->head));
     work->formats = pair_formats;
-    if (!make_rows(run))
-        return work_refuse_memory(work);
-    status = choose_rows(run);
+    status = work_open(work, BY_ALL, !work->cli->pairs);
     if (status == EXIT_FINE)
-        status = work_open(work, BY_ALL, !cli->pairs);
-    if (status == EXIT_FINE)
-        status = measure(run);
-    if (status == EXIT_FINE) {
-        const int code = exit_code(run);
-        status = work_end(work, true);
-        status = status == EXIT_FINE ? code : status;
-    }
-    return status;
+        status = run_parts(run);
+    if (status != EXIT_FINE)
+        return status;
+    status = work_end(work, true);
+    return status == EXIT_FINE ? exit_code(run) : status;
 }
 
 int command_pair(struct cli *cli)
@@ -187,7 +406,7 @@ int command_pair(struct cli *cli)
     if (cli->n_operands != 2)
         return cli_refuse(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
                           "expected two builds of the library, or two plug-ins: BASE HEAD");
-    if (check_parts(cli) != EXIT_FINE || end_with(cli) != EXIT_FINE)
+    if (check_parts(cli) != EXIT_FINE || end_with_parent(cli) != EXIT_FINE)
         return EXIT_USAGE;
     if (work_no_timing()) {
         cli_refuse(cli, "nothing is timed here", NULL, "%s", work_no_timing());
@@ -196,12 +415,16 @@ int command_pair(struct cli *cli)
     struct pair_run *run = calloc(1, sizeof *run);
     if (!run)
         return cli_refuse(cli, "memory", NULL, "none left");
+    run->work.cli = cli;
     run->seed = mix64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
-    const int status = pair_builds(run, cli);
+    const int status = pair_builds(run);
     work_give_up(&run->work);
     free(run->rows);
     free(run->wanted);
-    pairing_close(&run->pairing);
+    free(run->cases);
+    library_close(run->base);
+    library_close(run->head);
+    library_close(run->again);
     free(run);
     return status;
 }

@@ -1,7 +1,7 @@
 /*
  * posenc pair: two builds of the library side by side, in one process.
  *
- * Python runs it several times for `posenc compare` (reports/posenc/compare) and judges what it prints.
+ * Python runs it several times for `posenc compare` (reports/posenc/compare) and judges the records.
  */
 #ifndef POSENC_CLI_PAIR_H
 #define POSENC_CLI_PAIR_H
@@ -11,71 +11,49 @@
 #include "conformance/engine/library.h"
 #include "work.h"
 
-/* ---- What two builds have in common, and what of it is compared ---- */
+enum { PAIR_BACKENDS = 2 * BACKENDS_MAX };
 
-enum { PAIRING_NAMES = 2 * BACKENDS_MAX };
-
-/* A backend of one of them or of both. */
-struct pairing_name {
+/* A backend of one build or of both. An implementation is NULL if that build lacks it, or if it cannot
+ * run here. */
+struct pair_backend {
     const char *name;
-    const struct implementation *base, *head,
-        *again; /* NULL: not in that build, or cannot run here */
+    const struct implementation *base, *head, *again;
 };
 
-struct pairing {
-    struct library *base, *head,
-        *again; /* again: a second copy of base, where it was asked for */
-    size_t n_names;
-    struct pairing_name names[PAIRING_NAMES];
-    size_t n_cases;
-    struct bench_case *cases;
-    bool all_alike; /* whatever lies in memory is timed on every backend, too */
-};
+/* The builds that have the kernel of a case on a backend. */
+enum pair_owner { OWNED_BY_NONE, OWNED_BY_BOTH, OWNED_BY_HEAD, OWNED_BY_BASE };
 
-enum pairing_kind { PAIRING_NONE, PAIRING_BOTH, PAIRING_NEW, PAIRING_REMOVED };
-
-/* Opens the two builds that the command line names, and chooses.  EXIT_FINE; EXIT_USAGE or
- * EXIT_INCOMPARABLE after a message. */
-int pairing_open(struct pairing *pairing, struct work *work, struct cli *cli, bool with_null);
-void pairing_close(struct pairing *pairing);
-
-/* Hashes the file that a build was loaded from, in hexadecimal. */
-void pairing_sha256(const struct library *library, char hex[65]);
-
-/* Returns which builds have a backend (by its index) for a case; PAIRING_NONE: it is not compared. */
-enum pairing_kind pairing_kind(const struct pairing *pairing, size_t at_case, size_t name);
-
-/* ---- The command ---- */
-
-/* A backend on a case. */
+/* A case on a backend. */
 struct pair_row {
-    size_t at_case, name; /* of the pairing */
-    enum pairing_kind kind;
+    const struct bench_case *bench_case;
+    const struct pair_backend *backend;
+    enum pair_owner owner;
     bool wanted;  /* by --pairs, or without it */
     bool counted; /* its instructions were, or those of a row like it */
 };
 
 struct pair_run {
     struct work work;
-    struct pairing pairing;
-    size_t n;
-    struct pair_row *rows; /* case by case */
-    size_t *wanted;        /* rows in the order of --pairs */
-    size_t n_wanted;
+    struct library *base, *head;
+    struct library *again; /* a second copy of base, if times are taken */
+    size_t n_backends, n_cases, n_rows, n_wanted;
+    struct pair_backend backends[PAIR_BACKENDS];
+    struct bench_case *cases;
+    struct pair_row *rows;    /* case by case */
+    struct pair_row **wanted; /* in the order of --pairs */
     uint64_t seed;
     size_t broken; /* results of head that are wrong or fail where those of base do not */
 };
 
-/* Compares the results of both builds exactly; records of changes and agreements. */
+/* Checks both builds and compares their outputs; adds records of checks, changes and agreements. */
 int pair_results(struct pair_run *run);
-/* Times the rows that are wanted; records of samples. */
+/* Times the rows that are wanted; adds records of samples. */
 int pair_times(struct pair_run *run);
 /* Counts instructions in both builds, of one row at least, within --budget. */
 void pair_counts(struct pair_run *run);
 
-/* The record of a row that is there. */
-json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row,
-                            bool with_entries);
+/* Makes the record of a row before it is run. */
+json_t *pair_record_planned(const struct pair_row *row, bool with_entries);
 /* Prints the compact table of records. */
 int pair_print(const json_t *records, FILE *out);
 extern const struct format pair_formats[];

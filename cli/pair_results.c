@@ -1,13 +1,12 @@
 /*
- * Compares the results of two builds exactly (see pair.h): every kernel that is compared, on each
- * of the backends, by the suites and on the same problems, with those that are timed and fit a
- * cache.
+ * Results of two builds (see pair.h): checks of every kernel that is compared, on each backend, by the
+ * suites, and outputs that differ in bits (changes.h), also of problems that are timed and fit a cache.
  *
- * A worker compares a kernel on a backend. If that ends early, others run each build beside
- * itself and find who did it.
+ * A check has the member "build"; reports/posenc/compare finds those that differ.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "accuracy.h"
+#include "checks.h"
+#include "conformance/engine/changes.h"
 #include "emit.h"
 #include "pair.h"
 #include "worker.h"
@@ -18,171 +17,187 @@
 
 /* Larger problems take longer than they add: timings check them. */
 static const size_t most_bytes = (size_t)4 << 20;
-/* The longest CPU time that a worker uses without a message: all cases of a kernel, on a slow
- * machine. */
-static const double QUICK_S = 600.0, FULL_S = 7200.0;
-
-enum step { BOTH, BASE_ALONE, HEAD_ALONE, STEPS };
-
-struct results;
-
-/* A kernel on a backend. */
-struct comparison {
-    struct results *all;
-    const struct pairing_name *name;
-    enum posenc_kernel kernel;
-    struct implementation base, head;
-    struct posenc_backend none; /* in place of the backend that a build lacks */
-    struct accuracy found;
-    char lost[STEPS][WORKER_HOW]; /* how the worker of a step ended; "": as it should */
-    bool reported;
-};
 
 struct results {
     struct pair_run *run;
+    struct checks checks;
     struct conf_options options;
+    struct checks_subject subjects[2 * PAIR_BACKENDS]; /* base and head of each backend */
     struct problem_line *extra;
-    size_t n_extra, n;
-    struct comparison *comparisons;
-    struct worker_job *jobs;
-    struct progress progress;
+    size_t n_extra;
+    json_t *failures;          /* of base, by case, backend and suite */
+    size_t n_checks, n_failed; /* of head, of the kernel and backend at hand */
+    size_t at_subject;         /* in the worker: the one at hand */
 };
 
 /* ---- In the worker ---- */
 
-static void ignore_change(void *user, const struct change *change) { (void)user, (void)change; }
-
-/* Sends a change. Its record is left out if its type is not selected. */
-static void send_change(void *user, const struct change *change)
+static void set_errors(json_t *record, const struct change *c)
 {
-    const struct comparison *c = user;
-    const bool selected = selects_dtype(&c->all->run->work.selected, change->head.id);
-    const bool broken = change->what == CHANGE_STATUS && change->way == CHANGE_WORSE &&
-                        change->head.status != CONF_UNSUPPORTED;
-    worker_tell(json_pack("{s:i,s:b,s:o}", "way", (int)change->way, "broken",
-                          selected && broken, "record",
-                          selected ? emit_change(change) : json_null()));
+    json_object_set_new(record, "base",
+                        json_pack("{s:o,s:o}", "max", record_number(c->base_max), "value",
+                                  record_hex((double)c->base_got)));
+    json_object_set_new(record, "head",
+                        json_pack("{s:o,s:o}", "max", record_number(c->head.max), "value",
+                                  record_hex((double)c->head.got)));
+    json_object_set_new(record, "metric", json_string(c->head.metric));
+    json_object_set_new(record, "limit", record_number(c->head.limit));
+    json_object_set_new(record, "worst_at", json_string(c->head.worst_at));
+    json_object_set_new(record, "want", record_hex(c->head.want));
 }
 
-static void send_found(const struct accuracy *found)
+/* Sends outputs that moved, with the worst error of both builds if there is a truth. */
+static void send_change(void *user, const struct change *c)
 {
-    worker_tell(json_pack("{s:[I,I,I,I,I]}", "found", (json_int_t)found->seen.problems,
-                          (json_int_t)found->seen.values, (json_int_t)found->seen.moved,
-                          (json_int_t)found->cases, (json_int_t)found->failed));
+    const struct results *all = user;
+    const struct conf_result *r = &c->head;
+    const bool worse = r->max > c->base_max, better = r->max < c->base_max;
+    if (!selects_dtype(&all->run->work.selected, r->id))
+        return;
+    json_t *record =
+        emit_result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
+    json_object_set_new(record, "suite", json_string(r->suite));
+    json_object_set_new(record, "what", json_string("bits"));
+    json_object_set_new(record, "worse", worse || better ? json_boolean(worse) : json_null());
+    if (r->metric)
+        set_errors(record, c);
+    json_object_set_new(record, "moved", json_integer((json_int_t)c->moved));
+    json_object_set_new(record, "of", json_integer((json_int_t)c->of));
+    json_object_set_new(record, "first",
+                        json_pack("{s:s,s:o,s:o}", "worst_at", c->first, "base",
+                                  record_hex((double)c->first_base), "head",
+                                  record_hex((double)c->first_head)));
+    if (r->problem[0])
+        json_object_set_new(record, "problem", json_string(r->problem));
+    worker_send(record);
 }
 
-static size_t compare(void *user, size_t step)
+/* Sends the results of a problem that only one build could run. */
+static void send_fault(void *user, const struct conf_result *base,
+                       const struct conf_result *head)
 {
-    struct comparison *c = user;
-    const struct changes_ask ask = { .options = &c->all->options,
-                                     .base = step == HEAD_ALONE ? &c->head : &c->base,
-                                     .head = step == BASE_ALONE ? &c->base : &c->head,
-                                     .extra = c->all->extra,
-                                     .n_extra = c->all->n_extra };
-    if (step == BOTH) {
-        const struct accuracy found = accuracy_compare(&ask, c->kernel, send_change, c);
-        send_found(&found);
-    } else {
-        accuracy_compare(&ask, c->kernel, ignore_change, NULL);
-    }
-    return STEPS;
+    const struct results *all = user;
+    if (base->status == head->status)
+        return;
+    worker_send(checks_record(&all->checks, all->at_subject & ~(size_t)1, base));
+    worker_send(checks_record(&all->checks, all->at_subject, head));
+}
+
+static bool has_kernel(const struct results *all, size_t subject, enum posenc_kernel kernel)
+{
+    const struct posenc_backend *backend = all->subjects[subject].implementation.backend;
+    return backend && posenc_provides(backend, kernel);
+}
+
+/* Sends a check that no suite makes. */
+static void send_own_check(const struct results *all, enum posenc_kernel kernel,
+                           enum posenc_dtype dtype, const char *name, bool is_supported)
+{
+    struct conf_result r = { .kernel = kernel,
+                             .suite = "all",
+                             .backend = all->subjects[all->at_subject].implementation.backend,
+                             .status = is_supported ? CONF_PASS : CONF_UNSUPPORTED };
+    snprintf(r.id, sizeof r.id, "%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
+             name);
+    worker_send(checks_record(&all->checks, all->at_subject, &r));
+}
+
+/* Compares outputs of a subject with those of base. Base is compared with itself, so that a problem
+ * that ends its process does so there and not beside head. Then come checks that the subject has the
+ * kernel and its types, and that the process did not end early. */
+static void compare_outputs(void *user, size_t subject, enum posenc_kernel kernel)
+{
+    struct results *all = user;
+    const size_t base = subject & ~(size_t)1;
+    const bool had = has_kernel(all, base, kernel), has = has_kernel(all, subject, kernel);
+    const struct changes_request request = {
+        .options = &(struct conf_options){ .vectors = all->options.vectors },
+        .base = &all->subjects[base].implementation,
+        .head = &all->subjects[subject].implementation,
+        .extra = all->extra,
+        .n_extra = all->n_extra,
+        .on_change = send_change,
+        .on_fault = send_fault,
+        .user = all
+    };
+    const struct posenc_backend *backend = request.head->backend;
+    struct changes_seen seen = { 0 };
+    all->at_subject = subject;
+    if (!had && !has)
+        return;
+    if (had && has)
+        seen = changes_find(&request, kernel);
+    for (int dtype = 0; dtype < N_DTYPES; dtype++)
+        if (!all->run->work.selected.any_dtype || all->run->work.selected.dtypes[dtype])
+            send_own_check(all, kernel, (enum posenc_dtype)dtype, "supported",
+                           has && (dtype == POSENC_F32 || backend->f16_bf16));
+    send_own_check(all, kernel, POSENC_F32, "ended", true);
+    if (subject != base)
+        worker_send(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I}", "t", "agreement", "kernel",
+                              posenc_kernel_name(kernel), "backend", backend->name, "family",
+                              backend->family, "problems", (json_int_t)seen.problems, "values",
+                              (json_int_t)seen.values, "moved", (json_int_t)seen.moved));
 }
 
 /* ---- In the parent ---- */
 
-static void add_change(struct comparison *c, enum change_direction way, bool broken,
-                       json_t *record)
+static bool is_of_head(const json_t *check)
 {
-    struct pair_run *run = c->all->run;
-    c->found.changes[way]++;
-    run->broken += broken;
-    if (json_is_object(record))
-        records_append(&run->work.records, json_incref(record));
+    return strcmp(record_text(check, "build"), "head") == 0;
 }
 
-static void take_message(void *user, json_t *message)
+/* Counts a failure of head where base has none. */
+static void count_failure(struct results *all, const json_t *check)
 {
-    struct comparison *c = user;
-    json_int_t n[5];
-    json_t *record;
-    int way, broken;
-    if (json_unpack(message, "{s:i,s:b,s:o}", "way", &way, "broken", &broken, "record",
-                    &record) == 0 &&
-        way >= 0 && way < CHANGE_DIRECTIONS) {
-        add_change(c, (enum change_direction)way, broken != 0, record);
-    } else if (json_unpack(message, "{s:[I,I,I,I,I]}", "found", &n[0], &n[1], &n[2], &n[3],
-                           &n[4]) == 0) {
-        c->found.seen.problems = (uint64_t)n[0];
-        c->found.seen.values = (uint64_t)n[1];
-        c->found.seen.moved = (uint64_t)n[2];
-        c->found.cases = (size_t)n[3];
-        c->found.failed = (size_t)n[4];
+    char key[256];
+    snprintf(key, sizeof key, "%s %s %s", record_text(check, "case"),
+             record_text(check, "backend"), record_text(check, "suite"));
+    if (!is_of_head(check))
+        json_object_set_new(all->failures, key, json_true());
+    else
+        all->run->broken += json_object_get(all->failures, key) == NULL;
+}
+
+/* Counts the checks of head since the last one of base, which says how its process ended. */
+static void take_check(struct results *all, const json_t *check)
+{
+    const char *status = record_text(check, "status"), *id = record_text(check, "case");
+    const char *name = strrchr(id, '/');
+    const bool failed = strcmp(status, "fail") == 0 || strcmp(status, "crash") == 0;
+    if (failed)
+        count_failure(all, check);
+    if (is_of_head(check)) {
+        all->n_checks++;
+        all->n_failed += failed;
+    } else if (name && strcmp(name, "/ended") == 0) {
+        all->n_checks = all->n_failed = 0;
     }
 }
 
-/* After both builds together, base runs alone; head does if base ended its worker as well. */
-static size_t lose_comparison(void *user, const struct worker_end *end)
-{
-    struct comparison *c = user;
-    const size_t step = c->lost[BOTH][0] == '\0'         ? BOTH
-                        : c->lost[BASE_ALONE][0] == '\0' ? BASE_ALONE
-                                                         : HEAD_ALONE;
-    snprintf(c->lost[step], WORKER_HOW, "%s", end->how);
-    return step + 1;
-}
-
-static struct conf_result result_of(const struct comparison *c,
-                                    const struct implementation *implementation,
-                                    const char *lost)
-{
-    struct conf_result r = { .kernel = c->kernel, .suite = "all", .profile = "given" };
-    r.backend = implementation->backend;
-    r.status = lost ? CONF_CRASH : CONF_PASS;
-    snprintf(r.id, sizeof r.id, "%s/f32/ended", posenc_kernel_name(c->kernel));
-    snprintf(r.reason, sizeof r.reason, "%s", lost ? lost : "");
-    return r;
-}
-
-/* Reports who ended the worker. Head did if base does not end one alone. */
-static void report_end(struct comparison *c)
-{
-    const char *base = c->lost[BASE_ALONE][0] != '\0' ? c->lost[BASE_ALONE] : NULL;
-    const char *head = !base                            ? c->lost[BOTH]
-                       : c->lost[HEAD_ALONE][0] != '\0' ? c->lost[HEAD_ALONE]
-                                                        : NULL;
-    const struct conf_result was = result_of(c, &c->base, base),
-                             is = result_of(c, &c->head, head);
-    struct change change;
-    c->found.failed += head != NULL;
-    if (!change_of_case(&change, &was, &is))
-        return;
-    json_t *record = emit_change(&change);
-    add_change(c, change.way, change.way == CHANGE_WORSE, record);
-    json_decref(record);
-}
-
-/* Reports comparisons that have ended, and draws the progress. */
-static bool goes_on(void *user)
+static void take_record(void *user, json_t *record)
 {
     struct results *all = user;
-    if (outputs_interrupted() != 0)
-        return false;
-    for (size_t i = 0; i < all->n; i++) {
-        struct comparison *c = &all->comparisons[i];
-        if (c->reported)
-            continue;
-        all->progress.where = c->name->name;
-        if (!all->jobs[i].finished)
-            break;
-        if (c->lost[BOTH][0] != '\0')
-            report_end(c);
-        records_append(&all->run->work.records,
-                       emit_agreement(c->kernel, c->head.backend, &c->found));
-        c->reported = true;
-        all->progress.done += 1.0;
+    const char *kind = record_text(record, "t");
+    if (strcmp(record_text(record, "status"), "elsewhere") == 0)
+        return;
+    if (strcmp(kind, "check") == 0)
+        take_check(all, record);
+    if (strcmp(kind, "agreement") == 0) {
+        json_object_set_new(record, "cases", json_integer((json_int_t)all->n_checks));
+        json_object_set_new(record, "failed", json_integer((json_int_t)all->n_failed));
+        all->n_checks = all->n_failed = 0;
     }
-    progress(&all->progress);
-    return true;
+    records_append(&all->run->work.records, json_incref(record));
+}
+
+static void show_progress(void *user, size_t done, size_t total)
+{
+    (void)user;
+    progress(&(struct progress){ .what = "pair results",
+                                 .unit = "kernels on backends of either build",
+                                 .notes = "",
+                                 .done = (double)done,
+                                 .total = total });
 }
 
 /* ---- What is compared ---- */
@@ -190,89 +205,70 @@ static bool goes_on(void *user)
 /* Lists the problems that are timed, named by the last part of their ids. */
 static bool list_timed(struct results *all)
 {
-    const struct pairing *p = &all->run->pairing;
-    all->extra = calloc(p->n_cases + 1, sizeof *all->extra);
-    for (size_t i = 0; all->extra && i < p->n_cases; i++) {
-        const char *slash = strrchr(p->cases[i].id, '/');
-        if (problem_working_set(&p->cases[i].problem) <= most_bytes)
+    const struct pair_run *run = all->run;
+    all->extra = calloc(run->n_cases + 1, sizeof *all->extra);
+    for (size_t i = 0; all->extra && i < run->n_cases; i++) {
+        const char *slash = strrchr(run->cases[i].id, '/');
+        if (problem_working_set(&run->cases[i].problem) <= most_bytes)
             all->extra[all->n_extra++] =
-                (struct problem_line){ .name = slash ? slash + 1 : p->cases[i].id,
-                                       .problem = p->cases[i].problem };
+                (struct problem_line){ .name = slash ? slash + 1 : run->cases[i].id,
+                                       .problem = run->cases[i].problem };
     }
     return all->extra != NULL;
 }
 
-static bool is_compared(const struct pairing *p, enum posenc_kernel kernel)
+static void list_subjects(struct results *all)
 {
-    for (size_t i = 0; i < p->n_cases; i++)
-        if (p->cases[i].problem.kernel == kernel)
-            return true;
-    return false;
+    const struct pair_run *run = all->run;
+    for (size_t i = 0; i < run->n_cases; i++)
+        all->options.kernels[run->cases[i].problem.kernel] = true;
+    for (size_t i = 0; i < run->n_backends; i++) {
+        const struct pair_backend *backend = &run->backends[i];
+        struct checks_subject *base = &all->subjects[2 * i], *head = base + 1;
+        base->build = "base";
+        head->build = "head";
+        if (backend->base)
+            base->implementation = *backend->base;
+        if (backend->head)
+            head->implementation = *backend->head;
+    }
 }
 
-/* Makes one of the two implementations: of a build that lacks the backend, one without kernels. */
-static struct implementation implementation_or_none(struct comparison *c,
-                                                    const struct implementation *own,
-                                                    const struct implementation *other)
+static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
-    struct implementation implementation = own ? *own : *other;
-    if (own)
-        return implementation;
-    c->none = (struct posenc_backend){ .size = sizeof c->none,
-                                       .abi = POSENC_ABI,
-                                       .name = other->backend->name,
-                                       .family = other->backend->family,
-                                       .description = "",
-                                       .needs = "" };
-    implementation.backend = &c->none;
-    return implementation;
-}
-
-static void add_comparison(struct results *all, const struct pairing_name *name,
-                           enum posenc_kernel kernel)
-{
-    struct comparison *c = &all->comparisons[all->n];
-    *c = (struct comparison){ .all = all, .name = name, .kernel = kernel };
-    c->base = implementation_or_none(c, name->base, name->head);
-    c->head = implementation_or_none(c, name->head, name->base);
-    all->jobs[all->n] = (struct worker_job){ .user = c,
-                                             .n_steps = STEPS,
-                                             .run = compare,
-                                             .take = take_message,
-                                             .lost = lose_comparison };
-    if (posenc_provides(c->base.backend, kernel) || posenc_provides(c->head.backend, kernel))
-        all->n++;
-}
-
-static bool list_comparisons(struct results *all)
-{
-    const struct pairing *p = &all->run->pairing;
-    const size_t most = POSENC_KERNEL_COUNT * p->n_names + 1;
-    all->comparisons = calloc(most, sizeof *all->comparisons);
-    all->jobs = calloc(most, sizeof *all->jobs);
-    for (int k = 0; all->comparisons && all->jobs && k < POSENC_KERNEL_COUNT; k++)
-        for (size_t i = 0; is_compared(p, (enum posenc_kernel)k) && i < p->n_names; i++)
-            add_comparison(all, &p->names[i], (enum posenc_kernel)k);
-    return all->comparisons && all->jobs;
+    const struct results *all = asked;
+    (void)backend;
+    return selects_dtype(&all->run->work.selected, id);
 }
 
 int pair_results(struct pair_run *run)
 {
     struct work *work = &run->work;
-    struct results all = {
-        .run = run,
-        .options = { .full = work->cli->full, .vectors = &work->vectors },
-        .progress = { .what = "pair results", .unit = "kernels on backends", .notes = "" }
+    struct results *all = calloc(1, sizeof *all);
+    if (!all)
+        return work_refuse_memory(work);
+    all->run = run;
+    all->options = (struct conf_options){
+        .full = work->cli->full, .vectors = &work->vectors, .wants = wants_check, .asked = all
     };
-    const struct worker_limits limits =
-        worker_limits_of((double)NAN, work->cli->full ? FULL_S : QUICK_S);
-    const bool listed = list_timed(&all) && list_comparisons(&all);
-    all.progress.total = all.n;
-    if (listed)
-        workers_run(all.jobs, all.n, 1, &limits, goes_on, &all);
-    free(all.extra);
-    free(all.comparisons);
-    free(all.jobs);
+    all->checks = (struct checks){ .subjects = all->subjects,
+                                   .n_subjects = 2 * run->n_backends,
+                                   .options = &all->options,
+                                   .rerun = "",
+                                   .limit_s = (double)NAN,
+                                   .take = take_record,
+                                   .after_suites = compare_outputs,
+                                   .progress = show_progress,
+                                   .user = all };
+    all->failures = json_object();
+    const bool listed = all->failures && list_timed(all);
+    if (listed) {
+        list_subjects(all);
+        checks_run(&all->checks);
+    }
+    json_decref(all->failures);
+    free(all->extra);
+    free(all);
     progress_clear();
     if (!listed)
         return work_refuse_memory(work);

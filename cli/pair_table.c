@@ -54,15 +54,22 @@ static void print_samples(const json_t *r, FILE *out)
                 median_change(r, "control"));
 }
 
-static void print_change(const json_t *r, FILE *out)
+/* Prints outputs that moved, or a check that failed. */
+static void print_result(const json_t *r, FILE *out)
 {
     const json_t *worse = json_object_get(r, "worse");
-    fprintf(out, "%s: %s %s: %s%s%s\n",
-            json_is_true(worse)    ? "worse"
-            : json_is_false(worse) ? "better"
-                                   : "changed",
-            record_text(r, "case"), record_text(r, "backend"), record_text(r, "what"),
-            *record_text(r, "worst_at") ? ", " : "", record_text(r, "worst_at"));
+    if (is_kind(r, "change"))
+        fprintf(out, "outputs %s: %s %s: %.0f of %.0f values moved, at %s\n",
+                json_is_true(worse)    ? "worse"
+                : json_is_false(worse) ? "better"
+                                       : "changed",
+                record_text(r, "case"), record_text(r, "backend"),
+                record_value(r, "moved", 0.0), record_value(r, "of", 0.0),
+                record_text(r, "worst_at"));
+    else if (strcmp(record_text(r, "status"), "fail") == 0 ||
+             strcmp(record_text(r, "status"), "crash") == 0)
+        fprintf(out, "%s: %s: %s %s: %s\n", record_text(r, "build"), record_text(r, "status"),
+                record_text(r, "case"), record_text(r, "backend"), record_text(r, "reason"));
 }
 
 static void print_count(const json_t *r, FILE *out)
@@ -85,13 +92,14 @@ int pair_print(const json_t *records, FILE *out)
                     "change", "A/A");
         if (is_kind(r, "samples"))
             print_samples(r, out);
-        else if (is_kind(r, "change"))
-            print_change(r, out);
+        else if (is_kind(r, "change") || is_kind(r, "check"))
+            print_result(r, out);
         else if (is_kind(r, "agreement"))
-            fprintf(out, "results of %s %s: %.0f worse, %.0f better, %.0f otherwise changed\n",
+            fprintf(out,
+                    "results of %s %s: %.0f of %.0f values moved, %.0f of %.0f checks failed\n",
                     record_text(r, "kernel"), record_text(r, "backend"),
-                    record_value(r, "worse", 0.0), record_value(r, "better", 0.0),
-                    record_value(r, "other", 0.0));
+                    record_value(r, "moved", 0.0), record_value(r, "values", 0.0),
+                    record_value(r, "failed", 0.0), record_value(r, "cases", 0.0));
         else if (is_kind(r, "count"))
             print_count(r, out);
         else if (is_kind(r, "planned") && strcmp(record_text(r, "builds"), "both") != 0)

@@ -1,27 +1,28 @@
 /*
- * Records of posenc pair and its timings, which are made in this process (see pair.h).
+ * Timings of posenc pair, which this process makes, counted instructions, and their records (see pair.h).
  */
 #define _GNU_SOURCE
 #include "pair.h"
 #include "emit.h"
+#include "instructions.h"
 
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { LEAST_ROUNDS = 5, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, DISPLACED_BYTES = 16384 };
-static const double USUAL_S = 12.0;
+/* Time limits without --budget. */
+static const double TIMES_S = 12.0, COUNTS_S = 15.0;
 
 /* ---- Records ---- */
 
-static json_t *record_of(const char *kind, const struct pair_run *run,
-                         const struct pair_row *row)
+static json_t *record_of(const char *kind, const struct pair_row *row)
 {
-    const struct pairing_name *name = &run->pairing.names[row->name];
-    const struct bench_case *c = &run->pairing.cases[row->at_case];
-    const struct implementation *implementation = name->head ? name->head : name->base;
+    const struct bench_case *c = row->bench_case;
+    const struct implementation *one =
+        row->backend->head ? row->backend->head : row->backend->base;
     return emit_result(kind, c->problem.kernel, c->problem.dtype, emit_profile(&c->problem),
-                       c->id, implementation->backend);
+                       c->id, one->backend);
 }
 
 /* Makes a list of where the kernel begins in the file of a build, and the front-end if it is there. */
@@ -44,33 +45,23 @@ static json_t *entries_of(const struct implementation *implementation,
     return list;
 }
 
-json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row,
-                            bool with_entries)
+json_t *pair_record_planned(const struct pair_row *row, bool with_entries)
 {
-    const struct pairing_name *name = &run->pairing.names[row->name];
     static const char *const builds[] = {
-        [PAIRING_BOTH] = "both", [PAIRING_NEW] = "head", [PAIRING_REMOVED] = "base"
+        [OWNED_BY_BOTH] = "both", [OWNED_BY_HEAD] = "head", [OWNED_BY_BASE] = "base"
     };
-    const struct bench_case *c = &run->pairing.cases[row->at_case];
-    json_t *record = record_of("planned", run, row);
+    const struct bench_case *c = row->bench_case;
+    json_t *record = record_of("planned", row);
     json_object_set_new(record, "footprint",
                         json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));
-    json_object_set_new(record, "builds", json_string(builds[row->kind]));
-    if (with_entries && row->kind == PAIRING_BOTH)
+    json_object_set_new(record, "builds", json_string(builds[row->owner]));
+    if (with_entries && row->owner == OWNED_BY_BOTH)
         json_object_set_new(record, "entries",
                             json_pack("{s:o,s:o}", "base",
-                                      entries_of(name->base, c->problem.kernel), "head",
-                                      entries_of(name->head, c->problem.kernel)));
+                                      entries_of(row->backend->base, c->problem.kernel), "head",
+                                      entries_of(row->backend->head, c->problem.kernel)));
     return record;
-}
-
-static json_t *running_record(const struct pair_run *run, const struct pair_row *row,
-                              const char *who)
-{
-    return json_pack("{s:s,s:s,s:s,s:s}", "t", "running", "case",
-                     run->pairing.cases[row->at_case].id, "backend",
-                     run->pairing.names[row->name].name, "who", who);
 }
 
 static json_t *numbers(const double *values, size_t n)
@@ -97,11 +88,10 @@ static void set_times(json_t *record, const struct pair_result *r)
                                       record_number(r->roofline_ns)));
 }
 
-static json_t *samples_record(const struct pair_run *run, const struct pair_row *row,
-                              const struct pair_result *result)
+static json_t *samples_record(const struct pair_row *row, const struct pair_result *result)
 {
     static const char *const outcomes[] = { "timed", "lacks it", "rejected", "wrong" };
-    json_t *record = record_of("samples", run, row);
+    json_t *record = record_of("samples", row);
     json_object_set_new(record, "outcome", json_string(outcomes[result->outcome]));
     if (result->outcome == BENCH_TIMED) {
         set_times(record, result);
@@ -117,82 +107,82 @@ static json_t *samples_record(const struct pair_run *run, const struct pair_row 
 /* ---- Timings ---- */
 
 /* The rows of one case. */
-struct group {
+struct row_group {
     struct pair_run *run;
-    const size_t *rows;
+    struct pair_row *const *rows;
     size_t n;
 };
 
-static struct pair_row *row_of(const struct group *group, size_t pair)
+/* Writes the call at hand, for readers of a crash alone. */
+static void write_running(void *user, size_t pair, enum pair_side who)
 {
-    return &group->run->rows[group->rows[pair]];
-}
-
-static void on_doing(void *user, size_t pair, enum pair_side who)
-{
-    const struct group *group = user;
-    json_t *record = running_record(group->run, row_of(group, pair),
-                                    who < PAIR_SIDES ? pair_side_name[who] : "rounds");
-    records_write(&group->run->work.records, record); /* for readers of a crash alone */
+    const struct row_group *group = user;
+    json_t *record = json_pack("{s:s,s:s,s:s,s:s}", "t", "running", "case",
+                               group->rows[pair]->bench_case->id, "backend",
+                               group->rows[pair]->backend->name, "who",
+                               who < PAIR_SIDES ? pair_side_name[who] : "rounds");
+    records_write(&group->run->work.records, record);
     json_decref(record);
 }
 
-static void on_result(void *user, const struct pair_result *result)
+static void add_samples(void *user, const struct pair_result *result)
 {
-    const struct group *group = user;
+    const struct row_group *group = user;
     struct pair_run *run = group->run;
-    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_LACKS_IT &&
+    if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
         result->who != PAIR_BASE)
         run->broken++;
-    records_append(&run->work.records,
-                   samples_record(run, row_of(group, result->pair), result));
+    records_append(&run->work.records, samples_record(group->rows[result->pair], result));
 }
 
-static bool stop(void *user)
+static bool is_interrupted(void *user)
 {
     (void)user;
     return outputs_interrupted() != 0;
 }
 
-static int time_group(struct group *group, double share_s)
+static int time_group(struct row_group *group, double share_s)
 {
     struct pair_run *run = group->run;
-    const struct pairing *p = &run->pairing;
-    const size_t c = row_of(group, 0)->at_case;
+    const struct bench_case *bench_case = group->rows[0]->bench_case;
     struct bench_pair *pairs = calloc(group->n, sizeof *pairs);
     char error[256] = "";
     for (size_t i = 0; pairs && i < group->n; i++) {
-        const struct pairing_name *name = &p->names[row_of(group, i)->name];
-        pairs[i] = (struct bench_pair){ { name->base, name->head, name->again } };
+        const struct pair_backend *backend = group->rows[i]->backend;
+        pairs[i] = (struct bench_pair){ { backend->base, backend->head, backend->again } };
     }
     const struct pair_options options = {
-        .seed = mix64(run->seed, c),
-        .scalar = { library_implementation(p->base, "scalar"),
-                    library_implementation(p->head, "scalar") },
+        .seed = mix64(run->seed, (uint64_t)(bench_case - run->cases)),
+        .scalar = { library_implementation(run->base, "scalar"),
+                    library_implementation(run->head, "scalar") },
         .rows_alone = run->work.cli->rows_alone,
         .share_s = share_s,
         .least_rounds = LEAST_ROUNDS,
         .most_rounds = run->work.cli->full ? FULL_ROUNDS : QUICK_ROUNDS,
-        .doing = on_doing,
-        .sink = on_result,
-        .stop = stop,
+        .doing = write_running,
+        .sink = add_samples,
+        .stop = is_interrupted,
         .user = group
     };
-    const bool done = pairs && pairs_run(&p->cases[c], pairs, group->n, &options, error) == 0;
+    const bool done = pairs && pairs_run(bench_case, pairs, group->n, &options, error) == 0;
     free(pairs);
     return done ? EXIT_FINE
                 : cli_refuse(run->work.cli, "timing", NULL, "%s", pairs ? error : "no memory");
 }
 
+static double deadline_of(const struct cli *cli, double usual_s)
+{
+    return clock_now() + (isnan(cli->budget) ? usual_s : cli->budget);
+}
+
 static int time_all(struct pair_run *run)
 {
-    const double budget = run->work.cli->budget,
-                 deadline = clock_now() + (isnan(budget) ? USUAL_S : budget);
+    const double deadline = deadline_of(run->work.cli, TIMES_S);
     int status = EXIT_FINE;
-    for (size_t at = 0; at < run->n_wanted && status == EXIT_FINE && !stop(NULL);) {
-        struct group group = { run, run->wanted + at, 0 };
+    for (size_t at = 0; at < run->n_wanted && status == EXIT_FINE && !is_interrupted(NULL);) {
+        struct row_group group = { run, run->wanted + at, 1 };
         while (at + group.n < run->n_wanted &&
-               row_of(&group, group.n)->at_case == row_of(&group, 0)->at_case)
+               group.rows[group.n]->bench_case == group.rows[0]->bench_case)
             group.n++;
         const double share = (double)group.n / (double)(run->n_wanted - at);
         status = time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
@@ -201,8 +191,9 @@ static int time_all(struct pair_run *run)
     return status;
 }
 
-/* Displaces stack and heap by the seed. The cost of a layout is then part of the noise between processes, and no
- * difference between two builds. Address-space randomisation alone moves whole pages. */
+/* Displaces stack and heap by the seed. The cost of a layout is then part of the noise between
+ * processes, and no difference between two builds. Address-space randomisation alone moves whole
+ * pages. */
 static int time_displaced(struct pair_run *run, unsigned bytes)
 {
     volatile char *displaced = __builtin_alloca(bytes + 1);
@@ -216,4 +207,54 @@ static int time_displaced(struct pair_run *run, unsigned bytes)
 int pair_times(struct pair_run *run)
 {
     return time_displaced(run, (unsigned)(mix64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
+}
+
+/* ---- Instructions: they have no noise and explain the times ---- */
+
+/* Returns true if rows differ in the size of the shape alone, which does not change the count. */
+static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
+{
+    const struct problem *p = &a->bench_case->problem, *q = &b->bench_case->problem;
+    return a->backend == b->backend && p->kernel == q->kernel && p->dtype == q->dtype &&
+           (p->freqs.profile == q->freqs.profile || !kernel_has_freqs(p->kernel));
+}
+
+static bool is_counted(const struct pair_run *run, const struct pair_row *row)
+{
+    for (size_t i = 0; i < run->n_rows; i++)
+        if (run->rows[i].counted && have_same_count(&run->rows[i], row))
+            return true;
+    return false;
+}
+
+/* Counts in both builds. Callers have timed the row before, so that a call of it ends. */
+static void count_row(struct pair_run *run, const struct pair_row *row)
+{
+    const struct implementation *implementations[2] = { row->backend->base,
+                                                        row->backend->head };
+    const struct problem *p = &row->bench_case->problem;
+    for (int i = 0; i < 2; i++) {
+        struct kernel_instructions count;
+        (void)instructions_of_kernel(implementations[i], p->kernel, p->dtype, p->freqs.profile,
+                                     &count);
+        records_append(
+            &run->work.records,
+            instructions_record(&count, implementations[i]->backend, i == 0 ? "base" : "head"));
+    }
+}
+
+void pair_counts(struct pair_run *run)
+{
+    const double deadline = deadline_of(run->work.cli, COUNTS_S);
+    size_t n = 0;
+    for (size_t i = 0; instructions_method() && i < run->n_wanted && !is_interrupted(NULL);
+         i++) {
+        struct pair_row *row = run->wanted[i];
+        if (is_counted(run, row))
+            continue;
+        if (n++ > 0 && clock_now() > deadline)
+            break;
+        count_row(run, row);
+        row->counted = true;
+    }
 }

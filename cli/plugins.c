@@ -1,5 +1,6 @@
 /*
- * Stand-ins of plug-ins: see plugins.h.
+ * Stand-ins of plug-ins (see plugins.h): a worker loads the plug-in and sends the facts that it
+ * exports; from these the parent makes a backend without code.
  */
 #define _GNU_SOURCE
 #include "plugins.h"
@@ -20,23 +21,23 @@ enum { MOST_LANES = 64, MOST_PLUGINS = 2 * BACKENDS_MAX };
 
 struct plugin {
     struct posenc_backend stand_in;
-    /* What the plug-in exports: texts, flags, and a bit for each kernel; lanes() twice. NULL:
-     * it could not be loaded. */
-    json_t *facts, *lanes;
+    json_t *facts; /* texts, flags, and a bit for each kernel; NULL: it could not be loaded */
+    json_t *lanes; /* two results of lanes(), or NULL */
     struct stat file;
     char path[WORKER_PATH];
-    char error[PLUGIN_ERROR]; /* why it cannot be used */
-    char broken[WORKER_HOW + WORKER_DOING], lie[256];
+    char error[PLUGIN_ERROR];                   /* why it cannot be used, or "" */
+    char load_error[WORKER_HOW + WORKER_DOING]; /* how loading it failed, or "" */
+    char lanes_error[256];                      /* what is wrong with lanes(), or "" */
     int n_lanes;
-    bool here;
+    bool is_loaded; /* into this process */
 };
 
 static struct plugin *plugins[MOST_PLUGINS];
 static size_t n_plugins;
-static bool use_all;
+static bool loads_all; /* a new one is loaded at once */
 static double limit_s = (double)NAN;
 
-void plugins_limit(double seconds) { limit_s = seconds; }
+void plugins_set_limit(double seconds) { limit_s = seconds; }
 
 /* ---- The worker that loads a plug-in ---- */
 
@@ -52,26 +53,26 @@ static json_t *facts_of(const struct posenc_backend *found)
                      "has_lanes", found->lanes != NULL, "kernels", kernels);
 }
 
-/* Tells what the plug-in exports, and then lanes(), which may not return: it may execute the
- * instructions that it asks about, so it is not called where these are missing. */
-static size_t load(void *user, size_t first)
+/* Sends what the plug-in exports, and then lanes(), which may not return. It may execute the instructions
+ * that it asks about, so it is not called if the CPU lacks these. */
+static size_t send_facts(void *user, size_t first)
 {
     const struct plugin *plugin = user;
     char error[PLUGIN_ERROR];
-    worker_doing(true, PLUGINS_LOADING);
+    worker_note_work(true, PLUGINS_LOADING);
     const struct posenc_backend *found = plugin_find(plugin->path, error);
     const bool exports = found != NULL;
     if (found && !plugin_check(found, error))
         found = NULL;
-    worker_tell(
+    worker_send(
         found ? json_pack("{s:o}", "facts", facts_of(found))
               : json_pack("{s:o,s:b}", "error", record_string(error), "exports", exports));
-    worker_doing(true, "in lanes()");
+    worker_note_work(true, "in lanes()");
     if (found && found->lanes && !posenc_backend_obstacle(found)) {
         const int lanes[2] = { found->lanes(), found->lanes() };
-        worker_tell(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
+        worker_send(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
     }
-    worker_doing(false, "while it was unloaded");
+    worker_note_work(false, "while it was unloaded");
     return first + 1;
 }
 
@@ -86,25 +87,25 @@ static void take_facts(void *user, json_t *message)
     if (json_object_get(message, "lanes"))
         plugin->lanes = json_incref(json_object_get(message, "lanes"));
     if (error && json_is_true(json_object_get(message, "exports")))
-        snprintf(plugin->broken, sizeof plugin->broken, "the plug-in %s",
+        snprintf(plugin->load_error, sizeof plugin->load_error, "the plug-in %s",
                  json_string_value(error));
     else if (error)
         snprintf(plugin->error, PLUGIN_ERROR, "%s", json_string_value(error));
 }
 
-/* Takes the end of a worker that a plug-in ended: a lie of lanes() if that was at hand. */
+/* Takes the end of a worker that a plug-in ended, in lanes() or before. */
 static size_t lose_plugin(void *user, const struct worker_end *end)
 {
     struct plugin *plugin = user;
     const bool in_lanes = strcmp(end->note->doing, "in lanes()") == 0;
-    if (plugin->broken[0] == '\0' && plugin->error[0] == '\0')
-        snprintf(in_lanes ? plugin->lie : plugin->broken,
-                 in_lanes ? sizeof plugin->lie : sizeof plugin->broken, "%s %s", end->how,
-                 end->note->doing);
+    if (plugin->load_error[0] == '\0' && plugin->error[0] == '\0')
+        snprintf(in_lanes ? plugin->lanes_error : plugin->load_error,
+                 in_lanes ? sizeof plugin->lanes_error : sizeof plugin->load_error, "%s %s",
+                 end->how, end->note->doing);
     return 1;
 }
 
-static bool goes_on(void *user)
+static bool is_not_interrupted(void *user)
 {
     (void)user;
     return outputs_interrupted() == 0;
@@ -115,9 +116,9 @@ static void load_in_worker(struct plugin *plugin)
 {
     const struct worker_limits limits = worker_limits_of(limit_s, 0.0);
     struct worker_job job = {
-        .user = plugin, .n_steps = 1, .run = load, .take = take_facts, .lost = lose_plugin
+        .user = plugin, .n_steps = 1, .run = send_facts, .take = take_facts, .lost = lose_plugin
     };
-    if (!workers_run(&job, 1, 1, &limits, goes_on, NULL))
+    if (!workers_run(&job, 1, 1, &limits, is_not_interrupted, NULL))
         snprintf(plugin->error, PLUGIN_ERROR, "cannot be loaded: interrupted");
 }
 
@@ -132,8 +133,9 @@ static void load_in_worker(struct plugin *plugin)
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-static int32_t lanes_told; /* of the one that was loaded last */
-static int32_t tell_lanes(void) { return lanes_told; }
+/* The vector width of the plug-in that was loaded last. */
+static int32_t loaded_lanes;
+static int32_t get_loaded_lanes(void) { return loaded_lanes; }
 
 /* Sets texts, of which a plug-in has its own copy in each process. */
 static void set_texts(struct plugin *plugin)
@@ -145,7 +147,8 @@ static void set_texts(struct plugin *plugin)
     b->family = record_text(plugin->facts, "family");
     b->description = record_text(plugin->facts, "description");
     b->needs = record_text(plugin->facts, "needs");
-    b->lanes = json_is_true(json_object_get(plugin->facts, "has_lanes")) ? tell_lanes : NULL;
+    b->lanes =
+        json_is_true(json_object_get(plugin->facts, "has_lanes")) ? get_loaded_lanes : NULL;
 }
 
 static bool has_flag(const struct plugin *plugin, const char *name)
@@ -153,7 +156,7 @@ static bool has_flag(const struct plugin *plugin, const char *name)
     return json_is_true(json_object_get(plugin->facts, name));
 }
 
-static void stand_in(struct plugin *plugin)
+static void fill_stand_in(struct plugin *plugin)
 {
     struct posenc_backend *b = &plugin->stand_in;
     const json_int_t kernels = json_integer_value(json_object_get(plugin->facts, "kernels"));
@@ -180,7 +183,7 @@ static void make_facts(struct plugin *plugin)
         name[n] = good ? file[n] : '_';
         name[n + 1] = '\0';
     }
-    snprintf(description, sizeof description, "cannot be loaded: %.200s", plugin->broken);
+    snprintf(description, sizeof description, "cannot be loaded: %.200s", plugin->load_error);
     json_decref(plugin->facts);
     plugin->facts = json_pack("{s:s,s:s,s:o,s:s,s:I,s:I}", "name", name, "family", name,
                               "description", record_string(description), "needs", "", "size",
@@ -193,18 +196,20 @@ static void make_facts(struct plugin *plugin)
 static void judge_lanes(struct plugin *plugin)
 {
     int first, second;
-    if (plugin->lie[0] != '\0' || json_unpack(plugin->lanes, "[i,i]", &first, &second) != 0)
+    if (plugin->lanes_error[0] != '\0' ||
+        json_unpack(plugin->lanes, "[i,i]", &first, &second) != 0)
         return;
     if (first != second)
-        snprintf(plugin->lie, sizeof plugin->lie, "lanes() is %d, then %d", first, second);
+        snprintf(plugin->lanes_error, sizeof plugin->lanes_error, "lanes() is %d, then %d",
+                 first, second);
     else if (first < 1 || first > MOST_LANES)
-        snprintf(plugin->lie, sizeof plugin->lie, "lanes() is %d: expected 1 to %d", first,
-                 MOST_LANES);
+        snprintf(plugin->lanes_error, sizeof plugin->lanes_error,
+                 "lanes() is %d: expected 1 to %d", first, MOST_LANES);
     else
         plugin->n_lanes = first;
 }
 
-static struct plugin *plugin_of(const struct posenc_backend *backend)
+static struct plugin *find_plugin(const struct posenc_backend *backend)
 {
     for (size_t i = 0; i < n_plugins; i++)
         if (&plugins[i]->stand_in == backend)
@@ -212,7 +217,7 @@ static struct plugin *plugin_of(const struct posenc_backend *backend)
     return NULL;
 }
 
-static struct plugin *met_before(const struct stat *file)
+static struct plugin *find_by_file(const struct stat *file)
 {
     for (size_t i = 0; i < n_plugins; i++)
         if (plugins[i]->file.st_dev == file->st_dev && plugins[i]->file.st_ino == file->st_ino)
@@ -220,17 +225,17 @@ static struct plugin *met_before(const struct stat *file)
     return NULL;
 }
 
-/* Keeps a plug-in that can be used, or reports why not. */
-static struct plugin *keep(struct plugin *plugin, char error[PLUGIN_ERROR])
+/* Keeps a plug-in that can be used; else returns NULL with a reason. */
+static struct plugin *keep_plugin(struct plugin *plugin, char error[PLUGIN_ERROR])
 {
-    if (plugin->broken[0] != '\0')
+    if (plugin->load_error[0] != '\0')
         make_facts(plugin);
-    bool fine = plugin->facts && plugin->error[0] == '\0';
-    if (fine) {
-        stand_in(plugin);
-        fine = plugin_has_free_name(&plugin->stand_in, plugin->error);
+    bool usable = plugin->facts && plugin->error[0] == '\0';
+    if (usable) {
+        fill_stand_in(plugin);
+        usable = plugin_has_free_name(&plugin->stand_in, plugin->error);
     }
-    if (!fine) {
+    if (!usable) {
         snprintf(error, PLUGIN_ERROR, "%s", plugin->error);
         json_decref(plugin->facts);
         json_decref(plugin->lanes);
@@ -239,16 +244,16 @@ static struct plugin *keep(struct plugin *plugin, char error[PLUGIN_ERROR])
     }
     judge_lanes(plugin);
     plugins[n_plugins++] = plugin;
-    if (use_all)
-        plugins_use(&plugin->stand_in);
+    if (loads_all)
+        plugins_load(&plugin->stand_in);
     return plugin;
 }
 
-const struct posenc_backend *plugins_meet(const char *path, char error[PLUGIN_ERROR])
+const struct posenc_backend *plugins_make_stand_in(const char *path, char error[PLUGIN_ERROR])
 {
     struct stat file = { .st_ino = 0 }; /* if it is not there, dlopen() says so */
     const bool there = stat(path, &file) == 0;
-    struct plugin *plugin = there ? met_before(&file) : NULL;
+    struct plugin *plugin = there ? find_by_file(&file) : NULL;
     if (plugin)
         return &plugin->stand_in;
     plugin = n_plugins < MOST_PLUGINS ? calloc(1, sizeof *plugin) : NULL;
@@ -259,39 +264,42 @@ const struct posenc_backend *plugins_meet(const char *path, char error[PLUGIN_ER
     plugin->file = file;
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
     load_in_worker(plugin);
-    plugin = keep(plugin, error);
+    plugin = keep_plugin(plugin, error);
     return plugin ? &plugin->stand_in : NULL;
 }
 
-bool plugins_has(const struct posenc_backend *backend) { return plugin_of(backend) != NULL; }
-
-const char *plugins_broken(const struct posenc_backend *backend)
+bool plugins_is_stand_in(const struct posenc_backend *backend)
 {
-    const struct plugin *plugin = plugin_of(backend);
-    return plugin && plugin->broken[0] != '\0' ? plugin->broken : NULL;
+    return find_plugin(backend) != NULL;
 }
 
-const char *plugins_lie(const struct posenc_backend *backend)
+const char *plugins_load_error(const struct posenc_backend *backend)
 {
-    const struct plugin *plugin = plugin_of(backend);
-    return plugin && plugin->lie[0] != '\0' ? plugin->lie : NULL;
+    const struct plugin *plugin = find_plugin(backend);
+    return plugin && plugin->load_error[0] != '\0' ? plugin->load_error : NULL;
+}
+
+const char *plugins_lanes_error(const struct posenc_backend *backend)
+{
+    const struct plugin *plugin = find_plugin(backend);
+    return plugin && plugin->lanes_error[0] != '\0' ? plugin->lanes_error : NULL;
 }
 
 int plugins_lanes(const struct posenc_backend *backend)
 {
-    const struct plugin *plugin = plugin_of(backend);
+    const struct plugin *plugin = find_plugin(backend);
     return plugin ? plugin->n_lanes : backend->lanes ? backend->lanes() : 0;
 }
 
-bool plugins_any(void) { return n_plugins > 0; }
+bool plugins_exist(void) { return n_plugins > 0; }
 
-void plugins_use(const struct posenc_backend *backend)
+void plugins_load(const struct posenc_backend *backend)
 {
-    struct plugin *plugin = plugin_of(backend);
+    struct plugin *plugin = find_plugin(backend);
     char error[PLUGIN_ERROR];
-    if (!plugin || plugin->here || plugin->broken[0] != '\0')
+    if (!plugin || plugin->is_loaded || plugin->load_error[0] != '\0')
         return;
-    worker_doing(true, PLUGINS_LOADING);
+    worker_note_work(true, PLUGINS_LOADING);
     const struct posenc_backend *found = plugin_load(plugin->path, error);
     if (!found) {
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
@@ -300,23 +308,23 @@ void plugins_use(const struct posenc_backend *backend)
     memcpy(&plugin->stand_in, found,
            found->size < sizeof *found ? found->size : sizeof plugin->stand_in);
     set_texts(plugin);
-    lanes_told = plugin->n_lanes > 0 ? plugin->n_lanes : MOST_LANES / 4;
-    plugin->here = true;
-    worker_doing(false, "after it was loaded");
+    loaded_lanes = plugin->n_lanes > 0 ? plugin->n_lanes : MOST_LANES / 4;
+    plugin->is_loaded = true;
+    worker_note_work(false, "after it was loaded");
 }
 
-void plugins_use_family(const struct posenc_backend *backend)
+void plugins_load_family(const struct posenc_backend *backend)
 {
     const struct posenc_backend *other;
-    plugins_use(backend);
+    plugins_load(backend);
     for (size_t i = 0; (other = posenc_backend_at(i)) != NULL; i++)
         if (strcmp(other->family, backend->family) == 0)
-            plugins_use(other);
+            plugins_load(other);
 }
 
-void plugins_use_all(void)
+void plugins_load_all(void)
 {
-    use_all = true;
+    loads_all = true;
     for (size_t i = 0; i < n_plugins; i++)
-        plugins_use(&plugins[i]->stand_in);
+        plugins_load(&plugins[i]->stand_in);
 }

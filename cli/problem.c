@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "problem.h"
-#include "conformance/problem/cost.h"
+#include "conformance/problem/notation.h"
 #include "models.h"
 
 #include <stdio.h>

@@ -3,31 +3,23 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
-#include "models.h"
-#include "plugins.h"
-#include "work.h"
-#include "worker.h"
 #include "conformance/problem/problem.h"
+#include "plugins.h"
+#include "worker.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The library's list, then the plug-ins of --plugin that are not on it. */
+/* ---- Backends ---- */
+
+/* Backends to choose from: the library's list, then the plug-ins of --plugin that are not on it. */
 struct candidates {
     size_t n;
     const struct posenc_backend *backend[BACKENDS_MAX];
-    bool named[BACKENDS_MAX]; /* by --plugin */
+    bool is_plugin[BACKENDS_MAX]; /* named by --plugin */
+    bool chosen[BACKENDS_MAX];
 };
-
-static size_t place(const struct candidates *all, const struct posenc_backend *backend)
-{
-    size_t i = 0;
-    while (i < all->n && all->backend[i] != backend)
-        i++;
-    return i;
-}
 
 /* Returns true if a plug-in that crashes is a result of the command, and no error. */
 static bool has_results(const struct cli *cli)
@@ -35,30 +27,32 @@ static bool has_results(const struct cli *cli)
     return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0;
 }
 
-static int gather_plugin(const struct cli *cli, const char *path, struct candidates *all)
+static int add_plugin(const struct cli *cli, const char *path, struct candidates *all)
 {
     char error[PLUGIN_ERROR];
-    const struct posenc_backend *backend = plugins_meet(path, error);
+    size_t at = 0;
+    const struct posenc_backend *backend = plugins_make_stand_in(path, error);
     if (!backend)
         return cli_refuse(cli, "--plugin", path, "%s", error);
-    if (plugins_broken(backend) && !has_results(cli)) {
-        cli_refuse(cli, "--plugin", path, "cannot be loaded: %s", plugins_broken(backend));
+    if (plugins_load_error(backend) && !has_results(cli)) {
+        cli_refuse(cli, "--plugin", path, "cannot be loaded: %s", plugins_load_error(backend));
         worker_exit(EXIT_CONFORMANCE);
     }
-    const size_t i = place(all, backend);
-    if (i == BACKENDS_MAX)
+    while (at < all->n && all->backend[at] != backend)
+        at++;
+    if (at == BACKENDS_MAX)
         return cli_refuse(cli, "--plugin", path, "expected at most %d backends", BACKENDS_MAX);
-    for (size_t j = 0; j < all->n; j++)
-        if ((j != i || all->named[i]) && strcmp(all->backend[j]->name, backend->name) == 0)
+    for (size_t i = 0; i < all->n; i++)
+        if ((i != at || all->is_plugin[i]) && strcmp(all->backend[i]->name, backend->name) == 0)
             return cli_refuse(cli, "--plugin", path, "is named %s, as one before it",
                               backend->name);
-    all->n += i == all->n;
-    all->backend[i] = backend;
-    all->named[i] = true;
+    all->n += at == all->n;
+    all->backend[at] = backend;
+    all->is_plugin[at] = true;
     return EXIT_FINE;
 }
 
-static int gather(const struct cli *cli, struct candidates *all)
+static int list_candidates(const struct cli *cli, struct candidates *all)
 {
     *all = (struct candidates){ 0 };
     while (all->n < BACKENDS_MAX && posenc_backend_at(all->n)) {
@@ -66,89 +60,150 @@ static int gather(const struct cli *cli, struct candidates *all)
         all->n++;
     }
     for (size_t i = 0; i < cli->plugin.n; i++)
-        if (gather_plugin(cli, cli->plugin.item[i], all) != EXIT_FINE)
+        if (add_plugin(cli, cli->plugin.item[i], all) != EXIT_FINE)
             return EXIT_USAGE;
     return EXIT_FINE;
 }
 
-static void usable_names(const struct candidates *all, char *text, size_t size)
+/* Lists the names of backends that run here. */
+static size_t list_usable(const struct candidates *all, const char *names[BACKENDS_MAX])
 {
-    size_t at = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < all->n && at < size; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++)
         if (!posenc_backend_obstacle(all->backend[i]))
-            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
-                                   all->backend[i]->name);
-    }
+            names[n++] = all->backend[i]->name;
+    return n;
 }
 
 static int refuse_unusable(const struct cli *cli, const char *what, const char *name,
                            const struct candidates *all, const char *obstacle)
 {
-    char usable[512];
-    usable_names(all, usable, sizeof usable);
+    const char *names[BACKENDS_MAX];
+    const size_t n = list_usable(all, names);
+    char text[512];
+    size_t at = 0;
+    for (size_t i = 0; i < n && at < sizeof text; i++)
+        at +=
+            (size_t)snprintf(text + at, sizeof text - at, "%s%s", i > 0 ? ", " : "", names[i]);
     return cli_refuse(cli, what, name, "cannot run here: %s; expected one of %s", obstacle,
-                      usable);
+                      n > 0 ? text : "none");
 }
 
 static int refuse_unknown(const struct cli *cli, const char *what, const char *name,
                           const struct candidates *all, bool with_families)
 {
     const char *names[2 * BACKENDS_MAX];
-    size_t n = 0;
-    for (size_t i = 0; i < all->n; i++)
-        if (!posenc_backend_obstacle(all->backend[i]))
-            names[n++] = all->backend[i]->name;
-    for (size_t i = 0; i < all->n && with_families;
-         i++) { /* families whose name is no backend's */
-        bool listed = false;
-        for (size_t j = 0; j < n; j++)
-            listed = listed || strcmp(names[j], all->backend[i]->family) == 0;
-        if (!listed)
-            names[n++] = all->backend[i]->family;
+    size_t n = list_usable(all, names);
+    for (size_t i = 0; i < all->n && with_families; i++) {
+        size_t at = 0; /* a family may have the name of a backend, or of a listed family */
+        while (at < n && strcmp(names[at], all->backend[i]->family) != 0)
+            at++;
+        names[at] = all->backend[i]->family;
+        n += at == n;
     }
     return cli_refuse_name(cli, what, name, names, n);
 }
 
-/* Marks what `name`, a backend or a family, stands for. */
-static int mark(const struct cli *cli, const struct candidates *all, const char *name,
-                bool *chosen)
+static int refuse_kernel(const struct cli *cli, const char *name, enum posenc_kernel kernel)
+{
+    return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin", name,
+                      "does not provide %s: expected one that does (posenc list backends)",
+                      posenc_kernel_name(kernel));
+}
+
+/* Chooses the backends that a value of --backend names: one of that name, and a family's that run
+ * here. */
+static int choose_named(const struct cli *cli, struct candidates *all, const char *name)
 {
     const char *obstacle = NULL;
     bool known = false, usable = false;
     for (size_t i = 0; i < all->n; i++) {
-        const struct posenc_backend *backend = all->backend[i];
-        bool exact = strcmp(backend->name, name) == 0;
-        if (!exact && strcmp(backend->family, name) != 0)
+        const bool exact = strcmp(all->backend[i]->name, name) == 0;
+        if (!exact && strcmp(all->backend[i]->family, name) != 0)
             continue;
-        const char *why = posenc_backend_obstacle(backend);
+        const char *why = posenc_backend_obstacle(all->backend[i]);
         known = true;
-        usable = usable || !why;
         obstacle = why ? why : obstacle;
+        usable = usable || !why;
+        all->chosen[i] = all->chosen[i] || !why;
         if (exact && why)
             return refuse_unusable(cli, "--backend", name, all, why);
-        chosen[i] = chosen[i] || !why;
     }
     for (size_t i = 0; i < all->n && !known;
-         i++) /* it may be the name of one that cannot be loaded */
-        if (all->named[i] && plugins_broken(all->backend[i]))
-            known = usable = chosen[i] = true;
+         i++) /* a plug-in that cannot be loaded may have it */
+        if (all->is_plugin[i] && plugins_load_error(all->backend[i]))
+            known = usable = all->chosen[i] = true;
     if (!known)
         return refuse_unknown(cli, "--backend", name, all, true);
     return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, all, obstacle);
 }
 
-static int choose(struct cli *cli, struct candidates *all, bool *chosen, bool plugins_alone)
+static int choose_candidates(const struct cli *cli, struct candidates *all, bool plugins_alone)
 {
-    if (gather(cli, all) != EXIT_FINE)
+    if (list_candidates(cli, all) != EXIT_FINE)
         return EXIT_USAGE;
     for (size_t i = 0; i < cli->backend.n; i++)
-        if (mark(cli, all, cli->backend.item[i], chosen) != EXIT_FINE)
+        if (choose_named(cli, all, cli->backend.item[i]) != EXIT_FINE)
             return EXIT_USAGE;
     for (size_t i = 0; i < all->n && cli->backend.n == 0; i++)
-        chosen[i] = all->named[i] || !plugins_alone || cli->plugin.n == 0;
+        all->chosen[i] = all->is_plugin[i] || !plugins_alone || cli->plugin.n == 0;
     return EXIT_FINE;
 }
+
+int select_require(const struct cli *cli, const struct selection *selection,
+                   enum posenc_kernel kernel)
+{
+    for (size_t i = 0; i < selection->n; i++)
+        if (posenc_provides(selection->backends[i], kernel) &&
+            !posenc_backend_obstacle(selection->backends[i]))
+            return EXIT_FINE;
+    return refuse_kernel(cli, selection->n > 0 ? selection->backends[0]->name : NULL, kernel);
+}
+
+int select_one(struct cli *cli, enum posenc_kernel kernel,
+               const struct posenc_backend **backend)
+{
+    *backend = NULL;
+    if (cli->backend.n == 0 && cli->plugin.n == 0)
+        return EXIT_FINE;
+    struct candidates all;
+    if (choose_candidates(cli, &all, true) != EXIT_FINE)
+        return EXIT_USAGE;
+    if (cli->backend.n > 1)
+        return cli_refuse(cli, "--backend", cli->backend.item[1], "expected one backend");
+    const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
+    for (size_t i = 0; i < all.n; i++) {
+        const char *obstacle = posenc_backend_obstacle(all.backend[i]);
+        if (all.chosen[i] && obstacle)
+            return refuse_unusable(cli, "--plugin", name, &all, obstacle);
+        if (all.chosen[i] && posenc_provides(all.backend[i], kernel)) {
+            *backend = all.backend[i];
+            return EXIT_FINE;
+        }
+    }
+    return refuse_kernel(cli, name, kernel);
+}
+
+int select_environment(const struct cli *cli)
+{
+    struct candidates all;
+    const struct cli without_plugins = { .command = cli->command };
+    const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
+    if (list_candidates(&without_plugins, &all) != EXIT_FINE)
+        return EXIT_USAGE;
+    if (forced && *forced != '\0') {
+        const struct posenc_backend *backend = posenc_backend_find(forced);
+        if (!backend)
+            return refuse_unknown(cli, "POSENC_BACKEND", forced, &all, false);
+        const char *why = posenc_backend_obstacle(backend);
+        return !why ? EXIT_FINE : refuse_unusable(cli, "POSENC_BACKEND", forced, &all, why);
+    }
+    if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling))
+        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &all, false);
+    return EXIT_FINE;
+}
+
+/* ---- Kernels ---- */
 
 int select_kernel(const struct cli *cli, const char *what, const char *name,
                   enum posenc_kernel *kernel)
@@ -162,7 +217,7 @@ int select_kernel(const struct cli *cli, const char *what, const char *name,
     return cli_refuse_name(cli, what, name, names, POSENC_KERNEL_COUNT);
 }
 
-/* ---- types of storage ---- */
+/* ---- Element types ---- */
 
 int select_dtypes(const struct cli *cli, struct selection *selection)
 {
@@ -211,6 +266,8 @@ struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype
     return stored;
 }
 
+/* ---- Selections ---- */
+
 int select_shapes(const struct cli *cli, struct selection *selection)
 {
     for (size_t i = 0; i < cli->kernel.n; i++) {
@@ -224,243 +281,57 @@ int select_shapes(const struct cli *cli, struct selection *selection)
 
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
 {
-    *selection = (struct selection){ 0 };
     struct candidates all;
-    bool chosen[BACKENDS_MAX] = { false };
-    if (choose(cli, &all, chosen, plugins_alone) != EXIT_FINE)
+    *selection = (struct selection){ 0 };
+    if (choose_candidates(cli, &all, plugins_alone) != EXIT_FINE)
         return EXIT_USAGE;
     for (size_t i = 0; i < all.n; i++)
-        if (chosen[i]) {
-            selection->is_plugin[selection->n] = all.named[i];
+        if (all.chosen[i]) {
+            selection->is_plugin[selection->n] = all.is_plugin[i];
             selection->backends[selection->n++] = all.backend[i];
         }
     return select_shapes(cli, selection);
 }
 
-int select_require(const struct cli *cli, const struct selection *selection,
-                   enum posenc_kernel kernel)
-{
-    for (size_t i = 0; i < selection->n; i++)
-        if (posenc_provides(selection->backends[i], kernel) &&
-            !posenc_backend_obstacle(selection->backends[i]))
-            return EXIT_FINE;
-    return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin",
-                      selection->n > 0 ? selection->backends[0]->name : NULL,
-                      "does not provide %s: expected one that does (posenc list backends)",
-                      posenc_kernel_name(kernel));
-}
+/* ---- Shares of a run ---- */
 
-int select_one(struct cli *cli, enum posenc_kernel kernel,
-               const struct posenc_backend **backend)
+enum { SHARDS_MAX = 4096 };
+
+int shard_read(const struct cli *cli, struct shard *shard)
 {
-    *backend = NULL;
-    if (cli->backend.n == 0 && cli->plugin.n == 0)
+    int end = 0;
+    *shard = (struct shard){ 0, 0 };
+    if (!cli->shard)
         return EXIT_FINE;
-    struct candidates all;
-    bool chosen[BACKENDS_MAX] = { false };
-    if (choose(cli, &all, chosen, true) != EXIT_FINE)
-        return EXIT_USAGE;
-    const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
-    if (cli->backend.n > 1)
-        return cli_refuse(cli, "--backend", cli->backend.item[1], "expected one backend");
-    for (size_t i = 0; i < all.n; i++) {
-        if (chosen[i] && posenc_backend_obstacle(all.backend[i]))
-            return refuse_unusable(cli, "--plugin", name, &all,
-                                   posenc_backend_obstacle(all.backend[i]));
-        if (chosen[i] && posenc_provides(all.backend[i], kernel)) {
-            *backend = all.backend[i];
-            return EXIT_FINE;
-        }
-    }
-    return cli_refuse(cli, "--backend", name,
-                      "does not provide %s: expected one that does (posenc list backends)",
-                      posenc_kernel_name(kernel));
+    const int n = sscanf(cli->shard, "%4d/%4d%n", &shard->i, &shard->n, &end);
+    if (n == 2 && cli->shard[end] == '\0' && shard->n >= 1 && shard->n <= SHARDS_MAX &&
+        shard->i >= 0 && shard->i < shard->n)
+        return EXIT_FINE;
+    return cli_refuse(
+        cli, "--shard", cli->shard,
+        "expected I/N, share I of N with I from 0 to N - 1 and N at most %d, e.g. "
+        "0/4, 1/4, 2/4 and 3/4",
+        SHARDS_MAX);
 }
 
-int select_environment(const struct cli *cli)
+/* Returns the length of the part of an id that decides. Checks of the memory suite are made in one sweep
+ * over a kernel in a type: they have one share, which follows from "kernel/dtype/memory". */
+static size_t length_of_unit(const char *id)
 {
-    struct candidates all;
-    struct cli plain = { .command = cli->command };
-    const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
-    if (gather(&plain, &all) != EXIT_FINE)
-        return EXIT_USAGE;
-    if (forced && *forced != '\0') {
-        const struct posenc_backend *backend = posenc_backend_find(forced);
-        if (!backend)
-            return refuse_unknown(cli, "POSENC_BACKEND", forced, &all, false);
-        const char *why = posenc_backend_obstacle(backend);
-        return !why ? EXIT_FINE : refuse_unusable(cli, "POSENC_BACKEND", forced, &all, why);
-    }
-    if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling))
-        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &all, false);
-    return EXIT_FINE;
+    static const char memory[] = "/memory/";
+    const char *together = strstr(id, memory);
+    return together ? (size_t)(together - id) + strlen(memory) - 1 : strlen(id);
 }
 
-/* ---- What a run takes of them: kernels, models, cases ---- */
-
-/* ---- kernels ---- */
-
-static bool is_called(const struct work *work, enum posenc_kernel kernel)
+/* Hashes an id by FNV-1a of 64 bits, mixed as MurmurHash3 does at its end: the remainder is the share. */
+bool shard_has(const struct shard *shard, const char *id)
 {
-    for (size_t m = 0; m < work->n_models; m++)
-        for (size_t i = 0; i < work->models[m].n_cases; i++)
-            if (work->models[m].cases[i].problem.kernel == kernel)
-                return true;
-    return false;
-}
-
-static bool is_provided(const struct work *work, enum posenc_kernel kernel)
-{
-    for (size_t i = 0; i < work->selected.n; i++)
-        if (posenc_provides(work->selected.backends[i], kernel))
-            return true;
-    return false;
-}
-
-/* Returns true for the kernel of --problem, else for selected kernels that the models call. */
-static bool is_wanted(const struct work *work, enum posenc_kernel kernel)
-{
-    if (work->cli->problem)
-        return work->line.problem.kernel == kernel;
-    return (!work->selected.any_kernel || work->selected.kernels[kernel]) &&
-           (work->cli->model.n == 0 || is_called(work, kernel));
-}
-
-/* "alibi, alibi_add": the kernels for which the test holds. */
-static void list_kernels(const struct work *work,
-                         bool (*holds)(const struct work *, enum posenc_kernel), char text[512])
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (int k = 0; k < POSENC_KERNEL_COUNT && at < 512; k++)
-        if (holds(work, (enum posenc_kernel)k))
-            at += (size_t)snprintf(text + at, 512 - at, "%s%s", at > 0 ? ", " : "",
-                                   posenc_kernel_name((enum posenc_kernel)k));
-}
-
-/* Rejects a selected kernel for which the test does not hold. */
-static int check_named(const struct work *work,
-                       bool (*holds)(const struct work *, enum posenc_kernel), const char *why)
-{
-    char good[512];
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (!work->selected.kernels[k] || holds(work, kernel))
-            continue;
-        list_kernels(work, holds, good);
-        return cli_refuse(work->cli, "--kernel", posenc_kernel_name(kernel),
-                          "%s: expected one of %s", why, good);
-    }
-    return EXIT_FINE;
-}
-
-/* Rejects backends of which none has a selected kernel. */
-static int check_backends(const struct work *work)
-{
-    const struct cli *cli = work->cli;
-    char wanted[512];
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        if (is_wanted(work, (enum posenc_kernel)k) && is_provided(work, (enum posenc_kernel)k))
-            return EXIT_FINE;
-    list_kernels(work, is_wanted, wanted);
-    return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin",
-                      work->selected.n > 0 ? work->selected.backends[0]->name : NULL,
-                      "does not provide what was selected: expected a backend with %s", wanted);
-}
-
-int work_check_kernels(const struct work *work)
-{
-    if ((work->cli->model.n > 0 &&
-         check_named(work, is_called, "no model that was named calls it") != EXIT_FINE) ||
-        check_named(work, is_provided, "no backend that was selected provides it") != EXIT_FINE)
-        return EXIT_USAGE;
-    return check_backends(work);
-}
-
-/* ---- models ---- */
-
-void work_free_models(struct work *work)
-{
-    for (size_t i = 0; i < work->n_models; i++)
-        model_free(&work->models[i]);
-    free(work->models);
-    work->models = NULL;
-    work->n_models = 0;
-}
-
-int work_models(struct work *work, const char *const *names, size_t n)
-{
-    work_free_models(work);
-    work->models = calloc(n > 0 ? n : 1, sizeof *work->models);
-    if (!work->models)
-        return cli_refuse(work->cli, "memory", NULL, "none left");
-    for (size_t i = 0; i < n; i++) {
-        struct model *model = &work->models[work->n_models++];
-        char storage[128];
-        if (models_read(work->cli, names[i], model) != EXIT_FINE)
-            return EXIT_USAGE;
-        if (*models_storage(model, &work->selected, storage))
-            cli_print_note("%s: %s\n", model->name, storage);
-    }
-    return EXIT_FINE;
-}
-
-size_t work_model_cases(const struct work *work, struct bench_case **cases)
-{
-    size_t n = 0;
-    *cases = calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
-    for (size_t m = 0; m < work->n_models && *cases; m++) {
-        for (size_t i = 0; i < work->models[m].n_cases; i++) {
-            const struct model_case *one = &work->models[m].cases[i];
-            bool wanted =
-                !work->selected.any_kernel || work->selected.kernels[one->problem.kernel];
-            for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++)
-                if (times_dtype(&work->selected, &work->models[m], (enum posenc_dtype)dtype))
-                    (*cases)[n++] = case_stored_as(one, (enum posenc_dtype)dtype);
-        }
-    }
-    return n;
-}
-
-/* ---- patterns of ids ---- */
-
-void work_keep_to_plugins(struct work *work)
-{
-    const struct cli *cli = work->cli;
-    struct selection *selected = &work->selected;
-    bool named = selected->any_kernel || cli->cases.n > 0 || cli->problem;
-    for (size_t i = 0; i < selected->n && !named; i++) {
-        const struct posenc_backend *backend = selected->backends[i];
-        for (int k = 0; k < POSENC_KERNEL_COUNT && selected->is_plugin[i]; k++)
-            if (posenc_provides(backend, (enum posenc_kernel)k))
-                selected->kernels[k] = selected->any_kernel = true;
-    }
-}
-
-bool work_wants(struct work *work, const char *id)
-{
-    const struct list *globs = &work->cli->cases;
-    bool wanted = globs->n == 0;
-    for (size_t i = 0; i < globs->n; i++) {
-        bool matches = fnmatch(globs->item[i], id, 0) == 0;
-        work->matched[i] |= matches;
-        wanted |= matches;
-    }
-    return wanted;
-}
-
-int work_check_patterns(const struct work *work)
-{
-    static const char nothing[] =
-        "matches nothing that was selected: expected a pattern such as 'rope_table/*'";
-    const struct cli *cli = work->cli;
-    bool any = cli->cases.n == 0;
-    for (size_t i = 0; i < cli->cases.n; i++)
-        any |= work->matched[i];
-    if (!any)
-        return cli_refuse(cli, "--case", cli->cases.item[0], "%s", nothing);
-    for (size_t i = 0; i < cli->cases.n; i++)
-        if (!work->matched[i])
-            (void)cli_refuse(cli, "--case", cli->cases.item[i], "%s", nothing);
-    return EXIT_FINE;
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (shard->n == 0)
+        return true;
+    for (size_t i = 0, n = length_of_unit(id); i < n; i++)
+        hash = (hash ^ (unsigned char)id[i]) * 0x100000001b3u;
+    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
+    hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53u;
+    return (hash ^ hash >> 33) % (uint64_t)shard->n == (uint64_t)shard->i;
 }

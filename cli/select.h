@@ -1,5 +1,6 @@
 /*
- * Backends (plug-ins among them), kernels and element types that the command line selects by name.
+ * Selection by the command line: backends (plug-ins among them), kernels and element types by name, and
+ * a share of the cases.
  */
 #ifndef POSENC_CLI_SELECT_H
 #define POSENC_CLI_SELECT_H
@@ -14,9 +15,9 @@ struct selection {
     size_t n; /* backends, in the order of the lists, each once */
     const struct posenc_backend *backends[BACKENDS_MAX];
     bool is_plugin[BACKENDS_MAX]; /* named by --plugin */
-    bool any_kernel;              /* some were named; otherwise none is set */
+    bool any_kernel;              /* some kernel was named; otherwise none is set */
     bool kernels[POSENC_KERNEL_COUNT];
-    bool any_dtype; /* likewise */
+    bool any_dtype; /* some type was named; otherwise none is set */
     bool dtypes[N_DTYPES];
 };
 
@@ -48,6 +49,16 @@ int select_kernel(const struct cli *cli, const char *what, const char *name,
  * NULL, for the default, without these options. */
 int select_one(struct cli *cli, enum posenc_kernel kernel,
                const struct posenc_backend **backend);
+
+/* --shard I/N: share I of N of a run, from 0 to N - 1 as arrays of jobs count. The id of a case alone
+ * decides in which share it is. All backends of a case are checked and timed in the same share, and the
+ * N shares together are the whole run. */
+struct shard {
+    int i, n; /* n 0: the whole run */
+};
+/* Reads --shard if it is given. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+int shard_read(const struct cli *cli, struct shard *shard);
+bool shard_has(const struct shard *shard, const char *id);
 
 /* Rejects a POSENC_BACKEND or POSENC_MAX_ISA that is unknown or cannot run here. */
 int select_environment(const struct cli *cli);

@@ -12,6 +12,5 @@ struct shown_error {
     const char *error, *limit;
 };
 struct shown_error show_judged(double max, double limit, const char *metric);
-const char *show_count(double n); /* 2 400 000; 1e+15 and above so */
 
 #endif

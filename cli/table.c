@@ -190,9 +190,9 @@ static enum posenc_status run_call(struct call *call, const struct posenc_backen
             .stride_token = 1,
             .stride_axis = table->n_axes > 1 ? table->rows : 0,
         };
-    worker_enter(posenc_kernel_name(call->problem.kernel));
+    worker_enter_kernel(posenc_kernel_name(call->problem.kernel));
     const enum posenc_status status = call_run(call, backend);
-    worker_leave();
+    worker_leave_kernel();
     return status;
 }
 

@@ -40,5 +40,7 @@ void table_settle_length(const struct cli *cli, int64_t largest,
  * message. */
 int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *problem,
                         const struct outputs *outputs);
+int table_write_errors(struct cli *cli, struct posenc_freqs_spec *spec,
+                       const struct outputs *outputs);
 
 #endif

@@ -1,11 +1,8 @@
 /*
- * posenc table frequencies, drift and errors: columns of numbers as CSV (see table.h).
+ * posenc table frequencies and drift: columns of numbers as CSV (see table.h).
  */
 #define _POSIX_C_SOURCE 200809L
-#include "base/text/text.h"
 #include "worker.h"
-#include "errors.h"
-#include "select.h"
 #include "table.h"
 
 #include <math.h>
@@ -163,10 +160,10 @@ static enum posenc_status find_drift(const struct posenc_freqs_spec *spec,
         drift[i].first = -1;
     for (int64_t at = 0; at < length && passed < n && status == POSENC_OK; at += t.rows) {
         const int64_t rows = length - at < t.rows ? length - at : t.rows;
-        worker_enter("tables");
+        worker_enter_kernel("tables");
         for (int i = 0; i < 2 && status == POSENC_OK; i++)
             status = compute(&t, i, at, rows, error);
-        worker_leave();
+        worker_leave_kernel();
         for (int64_t row = 0; row < rows && status == POSENC_OK; row++)
             while (passed < n && is_off(&t, rows, row, (float)drift[passed].limit))
                 drift[passed++].first = at + row;
@@ -196,43 +193,6 @@ static int write_drift(struct cli *cli, const struct problem *p, const struct ou
     return EXIT_FINE;
 }
 
-/* ---- errors ---- */
-
-static void write_curves(const struct errors *errors, FILE *out)
-{
-    fputs("curve,numerics,backend,position,error\n", out);
-    for (size_t c = 0; c < errors->n; c++) {
-        const struct error_curve *curve = &errors->curves[c];
-        for (int b = 0; b < ERROR_BINS; b++)
-            fprintf(out, "\"%s\",%s,%s,%.10g,%.6g\n", curve->label, curve->profile,
-                    curve->backend ? curve->backend : "", errors_position(b), curve->error[b]);
-    }
-}
-
-static int write_errors(struct cli *cli, struct posenc_freqs_spec *spec,
-                        const struct outputs *outputs)
-{
-    struct selection selected;
-    struct errors errors;
-    struct posenc_error error = { 0 };
-    int status = select_all(cli, &selected, false);
-    if (status == EXIT_FINE)
-        status = select_require(cli, &selected, POSENC_KERNEL_rope_table);
-    if (status == EXIT_FINE) {
-        table_settle_length(cli, errors_last_position, spec);
-        const enum posenc_status measured = errors_measure(&selected, spec, &errors, &error);
-        if (measured != POSENC_OK)
-            status = cli_refuse_status(cli, "errors", measured, &error);
-    }
-    if (status != EXIT_FINE)
-        return status;
-    if (errors.left_out[0] != '\0')
-        text_print(stderr, "posenc table: left out: %s\n", errors.left_out);
-    for (size_t i = 0; i < outputs->n; i++)
-        write_curves(&errors, outputs->output[i].stream);
-    return EXIT_FINE;
-}
-
 int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *problem,
                         const struct outputs *outputs)
 {
@@ -244,7 +204,7 @@ int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *p
                           kind == TABLE_ERRORS ? "" : " or sinusoidal");
     if (kind == TABLE_DRIFT && problem->tokens < 1)
         return problem_refuse_empty(cli, problem);
-    return kind == TABLE_ERRORS  ? write_errors(cli, &problem->freqs, outputs)
+    return kind == TABLE_ERRORS  ? table_write_errors(cli, &problem->freqs, outputs)
            : kind == TABLE_DRIFT ? write_drift(cli, problem, outputs)
                                  : write_frequencies(cli, &problem->freqs, outputs);
 }

@@ -46,7 +46,7 @@ static size_t index_of(const struct timings *timings, const struct posenc_backen
 static void send_result(void *user, const struct bench_result *result)
 {
     const struct run *run = user;
-    worker_tell(json_pack("{s:I,s:I,s:i,s:o}", "case",
+    worker_send(json_pack("{s:I,s:I,s:i,s:o}", "case",
                           (json_int_t)(result->bench_case - run->timings->cases), "backend",
                           (json_int_t)index_of(run->timings, result->backend), "outcome",
                           (int)result->outcome, "record", emit_bench(result)));
@@ -58,11 +58,11 @@ static void note_call(void *user, const struct bench_case *bench_case,
     const struct run *run = user;
     const size_t i = index_of(run->timings, backend);
     const bool known = i < run->timings->n_backends;
-    worker_step((size_t)(bench_case - run->timings->cases));
-    worker_at(AT_BACKEND, known ? i + 1 : 0);
-    if (known && plugins_has(backend))
-        worker_at(AT_PLUGIN, i + 1);
-    worker_doing(known, "in %s", bench_case->id);
+    worker_note_step((size_t)(bench_case - run->timings->cases));
+    worker_note_number(AT_BACKEND, known ? i + 1 : 0);
+    if (known && plugins_is_stand_in(backend))
+        worker_note_number(AT_PLUGIN, i + 1);
+    worker_note_work(known, "in %s", bench_case->id);
 }
 
 static const char *why_unfit(void *user, const struct bench_case *bench_case,
@@ -82,9 +82,9 @@ static void load_plugins(struct run *run, size_t first)
         for (size_t c = first; c < timings->n_cases; c++)
             wanted |= posenc_provides(timings->backends[i], timings->cases[c].problem.kernel) &&
                       !why_unfit(run, &timings->cases[c], timings->backends[i]);
-        worker_at(AT_BACKEND, i + 1);
+        worker_note_number(AT_BACKEND, i + 1);
         if (wanted)
-            plugins_use(timings->backends[i]);
+            plugins_load(timings->backends[i]);
     }
 }
 
@@ -101,7 +101,7 @@ static size_t time_cases(void *user, size_t first)
     options.unfit = why_unfit;
     if (bench_run(timings->cases + first, timings->n_cases - first, timings->backends,
                   timings->n_backends, &options, send_result, run, error) != 0)
-        worker_tell(json_pack("{s:s}", "error", error));
+        worker_send(json_pack("{s:s}", "error", error));
     return timings->n_cases;
 }
 
@@ -142,11 +142,11 @@ static void set_unfit(struct run *run, size_t backend, int kernel, const char *w
 static bool blame(struct run *run, const struct worker_end *end)
 {
     const struct timings *timings = run->timings;
-    const size_t last = end->note->at[AT_PLUGIN];
+    const size_t last = end->note->numbers[AT_PLUGIN];
     const enum posenc_kernel kernel = timings->cases[run->job->step].problem.kernel;
-    size_t who = end->note->at[AT_BACKEND];
+    size_t who = end->note->numbers[AT_BACKEND];
     if (who == 0 || who > timings->n_backends ||
-        (last > 0 && !plugins_has(timings->backends[who - 1])))
+        (last > 0 && !plugins_is_stand_in(timings->backends[who - 1])))
         who = last;
     if (who == 0 || who > timings->n_backends || *run->unfit[who - 1][kernel] != '\0')
         return false;
@@ -178,8 +178,8 @@ static size_t lose_case(void *user, const struct worker_end *end)
 static void note_loading(struct run *run)
 {
     for (size_t i = 0; i < run->timings->n_backends; i++) {
-        const char *broken = plugins_broken(run->timings->backends[i]),
-                   *lie = plugins_lie(run->timings->backends[i]);
+        const char *broken = plugins_load_error(run->timings->backends[i]),
+                   *lie = plugins_lanes_error(run->timings->backends[i]);
         char why[WHY - 8];
         snprintf(why, sizeof why, "%s%.250s", broken ? "crashed: " : "",
                  broken ? broken

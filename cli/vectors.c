@@ -1,141 +1,154 @@
 /*
- * posenc vectors: what the golden vectors are, and their files for other programs.
+ * posenc vectors: prints what the golden vectors are, or exports them for programs in any language.
+ *
+ * An export is a folder with the files that vectors/SHA256SUMS lists, and cases.jsonl with a line for each case:
+ *
+ *     {"id": "rope_table/f32/exact/hd128", "kernel", "flags", "note", "source",
+ *      "params": {"rotary_dim": 128, ...},
+ *      "outputs": [{"name": "cos", "file": "vectors/rope.safetensors", "tensor": "ID.cos"}, ...]}
+ *
+ * `sha256sum -c vectors/SHA256SUMS`, in that folder, finds files that were altered.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/readers/export.h"
 #include "data.h"
-#include "outputs.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
 
-/* The folder that files go to, or are compared with. */
-struct exported {
-    const struct cli *cli;
-    const char *path;
-    size_t files, wrong;
-};
+/* ---- Cases as JSON ---- */
 
-static void path_of(const struct exported *folder, const char *name, char path[PATH_BYTES])
+static json_t *make_value(const struct field *field, const struct problem *problem, int64_t i)
 {
-    snprintf(path, PATH_BYTES, "%.3000s/%.200s", folder->path, name);
+    const uint64_t bits = field_get(field, problem, i);
+    if (field_is_real(field))
+        return json_real(bits_to_double(bits));
+    if (field->kind == FIELD_BOOL)
+        return json_boolean(bits != 0);
+    if (field->kind == FIELD_ENUM)
+        return json_string(field->names[bits]);
+    return json_integer((json_int_t)bits);
 }
 
-/* Writes a file whole or not at all, into a folder that was found to be ours. */
-static bool write_file(const char *name, const void *data, size_t bytes, void *user)
+/* Returns all parameters of a problem, but those of where its tensors lie only if they are not dense. */
+static json_t *make_params(const struct problem *problem)
 {
-    static const struct format any = { .name = "vectors", .begins = "*" };
-    struct exported *folder = user;
-    struct outputs outputs = { 0 };
+    json_t *params = json_object();
+    struct field field;
+    for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
+        char name[FIELD_TEXT];
+        if (field.tensor && field_is_blank(&field, problem))
+            continue;
+        json_t *list = json_array();
+        for (int64_t k = 0; k < field_length(&field, problem); k++)
+            json_array_append_new(list, make_value(&field, problem, k));
+        field_name(&field, name);
+        json_object_set(params, name, field.list ? list : json_array_get(list, 0));
+        json_decref(list);
+    }
+    return params;
+}
+
+static json_t *make_case(const struct vector_case *c)
+{
+    json_t *outputs = json_array();
+    char file[128];
+    snprintf(file, sizeof file, "vectors/%.100s.safetensors", c->group);
+    for (int o = 0; o < c->n_outputs; o++)
+        json_array_append_new(outputs, json_pack("{s:s, s:s, s:s}", "name", c->output_names[o],
+                                                 "file", file, "tensor", c->tensors[o]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "kernel",
+                     posenc_kernel_name(c->problem.kernel), "flags", c->flags, "note", c->note,
+                     "source", c->source, "params", make_params(&c->problem), "outputs",
+                     outputs);
+}
+
+/* ---- Export ---- */
+
+static FILE *open_inside(const char *folder, const char *name)
+{
     char path[PATH_BYTES];
-    path_of(folder, name, path);
-    bool good = outputs_add(folder->cli, &outputs, &any, path) == EXIT_FINE;
-    if (good) {
-        fwrite(data, 1, bytes, outputs.output[0].stream);
-        good = outputs_commit(folder->cli, &outputs) == EXIT_FINE;
-    } else {
-        outputs_discard(&outputs);
-    }
-    folder->wrong += !good;
-    folder->files++;
-    return good;
+    snprintf(path, sizeof path, "%.3000s/%.1000s", folder, name);
+    return fopen(path, "wb");
 }
 
-/* Prints how a file differs from what the export would write, and goes on with the others. */
-static bool compare_file(const char *name, const void *data, size_t bytes, void *user)
+/* Closes a file, and returns true if all of it was written. */
+static bool close_written(FILE *file)
 {
-    struct exported *folder = user;
-    struct arena arena = { NULL };
-    char path[PATH_BYTES], error[VECTORS_ERROR], hash[65], want[65];
-    size_t there = 0;
-    path_of(folder, name, path);
-    const void *found = vectors_read_file(&arena, path, &there, error);
-    sha256_hex(data, bytes, want);
-    if (!found) {
-        printf("%s\n", error);
-    } else {
-        sha256_hex(found, there, hash);
-        if (strcmp(hash, want) != 0)
-            printf("%s: %s: it has %zu bytes and SHA-256 %s, expected %zu and %s\n", path,
-                   there == bytes  ? "altered"
-                   : there < bytes ? "truncated"
-                                   : "something was added",
-                   there, hash, bytes, want);
+    const bool failed = !file || ferror(file);
+    return file && fclose(file) == 0 && !failed;
+}
+
+static bool write_cases(const struct vectors *vectors, const char *folder)
+{
+    FILE *file = open_inside(folder, "cases.jsonl");
+    for (size_t i = 0; file && i < vectors->n; i++) {
+        json_t *one = make_case(&vectors->cases[i]);
+        if (!one || json_dumpf(one, file, JSON_SORT_KEYS) != 0 || fputc('\n', file) == EOF) {
+            fclose(file);
+            file = NULL;
+        }
+        json_decref(one);
     }
-    folder->wrong += !found || strcmp(hash, want) != 0;
-    folder->files++;
-    arena_free(&arena);
+    return close_written(file);
+}
+
+static bool write_files(const struct vectors *vectors, const char *folder)
+{
+    static const char *const inside[] = { "cases", "cases/golden", "vectors" };
+    char path[PATH_BYTES];
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+        snprintf(path, sizeof path, "%.3000s/%s", folder, inside[i]);
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return false;
+    }
+    for (size_t i = 0; i < vectors->n_files; i++) {
+        const struct vector_file *from = &vectors->files[i];
+        FILE *file = open_inside(folder, from->name);
+        if (file)
+            fwrite(from->data, 1, from->bytes, file);
+        if (!close_written(file))
+            return false;
+    }
     return true;
-}
-
-/* A folder with files of other people's is no place for fifty more. */
-static int check_place(const struct cli *cli, const char *path)
-{
-    static const struct format manifest = { .name = "manifest", .begins = "{\n \"cases\": *" };
-    char inside[PATH_BYTES];
-    bool empty = true;
-    DIR *list = opendir(path);
-    for (struct dirent *entry; list && (entry = readdir(list));)
-        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
-    if (list)
-        closedir(list);
-    snprintf(inside, sizeof inside, "%.3000s/MANIFEST.json", path);
-    return empty || cli->force || output_is_own(&manifest, inside)
-               ? EXIT_FINE
-               : cli_refuse(cli, "export", path,
-                            "holds other files and no export: expected a new or empty folder "
-                            "or one of an export, or --force to write into it");
 }
 
 static int export_to(const struct cli *cli, const struct vectors *vectors, const char *path)
 {
-    struct exported folder = { .cli = cli, .path = path };
+    if (!cli->force && rmdir(path) != 0 && errno != ENOENT)
+        return cli_refuse(cli, "export", path,
+                          "expected a new or an empty folder, or --force to write into it");
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return cli_refuse(cli, "export", path, "no such folder can be made: %s",
                           strerror(errno));
-    if (check_place(cli, path) != EXIT_FINE)
-        return EXIT_USAGE;
-    if (!vectors_export(vectors, write_file, &folder))
-        return folder.wrong > 0 ? EXIT_USAGE
-                                : cli_refuse_status(cli, "export", POSENC_ERR_MEMORY, NULL);
-    printf("%zu cases in %zu files: %s\n", vectors->n, folder.files, path);
+    if (!write_files(vectors, path) || !write_cases(vectors, path))
+        return cli_refuse(cli, "export", path, "cannot be written: %s", strerror(errno));
+    printf("%zu cases in %zu files: %s\n", vectors->n, vectors->n_files + 1, path);
     return EXIT_FINE;
 }
 
-static int check_folder(const struct cli *cli, const struct vectors *vectors, const char *path)
-{
-    struct exported folder = { .cli = cli, .path = path };
-    struct stat facts;
-    if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
-        return cli_refuse(cli, "check", path,
-                          "expected a folder that posenc vectors export "
-                          "wrote");
-    if (!vectors_export(vectors, compare_file, &folder))
-        return cli_refuse_status(cli, "check", POSENC_ERR_MEMORY, NULL);
-    printf("%zu of %zu files are those of the golden vectors: %s\n",
-           folder.files - folder.wrong, folder.files, path);
-    return folder.wrong > 0 ? EXIT_CONFORMANCE : EXIT_FINE;
-}
+/* ---- Summary ---- */
 
-static int tell(const struct vectors *vectors)
+static int print_info(const struct vectors *vectors)
 {
     printf("%zu golden vectors, SHA-256 %s%s\n\n", vectors->n, vectors->sha256,
            vectors->official ? "" : ": " OTHER_VECTORS);
-    for (size_t i = 0, end; i < vectors->n; i = end) {
-        size_t values = 0;
-        end = vectors_group_end(vectors, i);
-        for (size_t k = i; k < end; k++) {
-            const struct vector_case *c = &vectors->cases[k];
-            for (int o = 0; o < c->n_outputs; o++)
-                values += (size_t)(c->rows[o] * c->width[o]);
-        }
-        printf("%-20s%4zu cases %8zu values\n", vectors->cases[i].group, end - i, values);
+    size_t cases = 0, values = 0;
+    for (size_t i = 0; i < vectors->n; i++) {
+        const struct vector_case *c = &vectors->cases[i];
+        cases++;
+        for (int o = 0; o < c->n_outputs; o++)
+            values += (size_t)(c->rows[o] * c->width[o]);
+        if (i + 1 < vectors->n && strcmp(c[1].group, c->group) == 0)
+            continue;
+        printf("%-20s%4zu cases %8zu values\n", c->group, cases, values);
+        cases = values = 0;
     }
     puts("\nflags");
     for (size_t i = 0; i < vectors->n_flags; i++)
@@ -146,19 +159,15 @@ static int tell(const struct vectors *vectors)
 
 int command_vectors(struct cli *cli)
 {
-    static const char expected[] = "expected info, export DIR or check DIR";
     const char *action = cli->n_operands > 0 ? cli->operands[0] : "";
-    const bool info = strcmp(action, "info") == 0, out = strcmp(action, "export") == 0;
-    if (!info && !out && strcmp(action, "check") != 0)
-        return cli_refuse(cli, "vectors", *action ? action : NULL, "%s", expected);
-    if (cli->n_operands != (info ? 1 : 2))
-        return cli_refuse(cli, "vectors", action, "%s", expected);
+    const bool info = strcmp(action, "info") == 0 && cli->n_operands == 1;
+    if (!info && (strcmp(action, "export") != 0 || cli->n_operands != 2))
+        return cli_refuse(cli, "vectors", *action ? action : NULL,
+                          "expected info or export DIR");
     struct vectors vectors;
     if (data_vectors(cli, &vectors) != EXIT_FINE)
         return EXIT_USAGE;
-    const int status = info  ? tell(&vectors)
-                       : out ? export_to(cli, &vectors, cli->operands[1])
-                             : check_folder(cli, &vectors, cli->operands[1]);
+    const int status = info ? print_info(&vectors) : export_to(cli, &vectors, cli->operands[1]);
     vectors_free(&vectors);
     return status;
 }

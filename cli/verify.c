@@ -1,11 +1,13 @@
 /*
- * posenc verify: does each backend conform?
+ * The command posenc verify: chooses checks, takes their records from workers (checks.h), and lowers
+ * error limits (--update-error-limits).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
 #include "checks.h"
 #include "models.h"
 #include "work.h"
+#include "conformance/engine/error_limits.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,10 +23,10 @@ enum { N_SUITES = sizeof suites / sizeof *suites };
 struct verify {
     struct work work;
     char rerun[512]; /* --plugin and --model as given, for commands that rerun a check */
-    char doing[160], notes[64]; /* in the line of progress */
+    char last[160];  /* backend and case of the last check, for the line of progress */
     size_t n_judged, n_failed;
     uint64_t place;      /* of the last check among those of all shards */
-    json_t *for_budgets; /* checks with a row of error limits, for --update-budgets */
+    json_t *with_limits; /* checks with a row of error limits, for --update-error-limits */
 };
 
 /* ---- Arguments ---- */
@@ -39,27 +41,29 @@ static int check_arguments(const struct cli *cli)
         known = strcmp(cli->suite, suites[i]) == 0;
     if (!known)
         return cli_refuse_name(cli, "--suite", cli->suite, suites, N_SUITES);
-    if (cli->update_budgets && !cli->budgets)
-        return cli_refuse(cli, "--update-budgets", NULL,
-                          "expected --budgets FILE beside it: the file to write");
+    if (cli->update_error_limits && !cli->error_limits)
+        return cli_refuse(cli, "--update-error-limits", NULL,
+                          "expected --error-limits FILE beside it: the file to write");
     /* Limits lowered from some of the cases would make the others fail. */
-    if (cli->update_budgets &&
+    if (cli->update_error_limits &&
         (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard))
-        return cli_refuse(cli, "--update-budgets", NULL,
+        return cli_refuse(cli, "--update-error-limits", NULL,
                           "expected --full beside it, and every kernel and case in one run");
-    if (cli->budgets && access(cli->budgets, cli->update_budgets ? R_OK | W_OK : R_OK) != 0)
-        return cli_refuse(cli, "--budgets", cli->budgets, "%s: expected a budgets file",
-                          strerror(errno));
+    if (cli->error_limits &&
+        access(cli->error_limits, cli->update_error_limits ? R_OK | W_OK : R_OK) != 0)
+        return cli_refuse(cli, "--error-limits", cli->error_limits,
+                          "%s: expected a file of error limits", strerror(errno));
     return EXIT_FINE;
 }
 
-/* Reads error limits, once it is known which backends there are. */
-static int read_budgets(const struct work *work)
+/* Reads error limits. Backends have to be selected before, since their families may have limits. */
+static int read_error_limits(const struct work *work)
 {
-    char error[512];
-    budgets_know(work->selected.backends, work->selected.n);
-    if (work->cli->budgets && budgets_read(work->cli->budgets, error) != 0)
-        return cli_refuse(work->cli, "--budgets", NULL, "%s", error); /* it names the file */
+    char error[ERROR_LIMITS_MESSAGE];
+    error_limits_add_backends(work->selected.backends, work->selected.n);
+    if (work->cli->error_limits && !error_limits_read(work->cli->error_limits, error))
+        return cli_refuse(work->cli, "--error-limits", NULL, "%s",
+                          error); /* it names the file */
     return EXIT_FINE;
 }
 
@@ -75,8 +79,8 @@ static void narrow_to_models(struct work *work)
     }
 }
 
-/* Returns the time for random problems that one kernel and backend have. */
-static double share_of_budget(const struct work *work)
+/* Returns the seconds that one kernel and backend have for random problems, of --budget. */
+static double random_share_s(const struct work *work)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t asked = work->cli->jobs;
@@ -142,8 +146,8 @@ static size_t model_problems(const struct work *work, bool full, struct problem 
 
 /* ---- Records of checks ---- */
 
-/* Returns true for a check of --case and --dtype. That a kernel cannot run, or ended its
- * worker, is recorded whatever they are. */
+/* Returns true for a check that --case and --dtype select. A kernel that cannot run, or that ended its
+ * worker, is recorded whatever they say. */
 static bool is_selected(struct work *work, const char *id)
 {
     static const char *const always[] = { "unsupported", "ended", "loaded", "lanes" };
@@ -152,13 +156,13 @@ static bool is_selected(struct work *work, const char *id)
         if (strcmp(name, always[i]) != 0)
             continue;
         for (size_t c = 0; c < work->cli->cases.n && i > 0; c++)
-            work->matched[c] = true; /* nobody knows what it would have matched */
+            work->matched[c] = true; /* a case that did not run may have matched */
         return true;
     }
     return work_wants(work, id) && selects_dtype(&work->selected, id);
 }
 
-/* Asked by the engine before it does any work for a check. */
+/* Answers the engine, which asks before it does any work for a check. */
 static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct work *work = (struct work *)(uintptr_t)asked;
@@ -203,9 +207,9 @@ static void take_check(void *user, json_t *check)
                         has_status(check, CONF_WEAK);
     verify->n_failed += failed;
     verify->n_judged += failed || has_status(check, CONF_PASS);
-    snprintf(verify->doing, sizeof verify->doing, "%s %s", record_text(check, "backend"), id);
-    if (work->cli->update_budgets && json_object_get(check, "range") &&
-        json_array_append_new(verify->for_budgets, json_copy(check)) != 0)
+    snprintf(verify->last, sizeof verify->last, "%s %s", record_text(check, "backend"), id);
+    if (work->cli->update_error_limits && json_object_get(check, "range") &&
+        json_array_append_new(verify->with_limits, json_copy(check)) != 0)
         abort(); /* rather than keep a limit that is too high */
     json_object_del(check, "range");
     work_append(work, json_incref(check), place);
@@ -213,21 +217,21 @@ static void take_check(void *user, json_t *check)
 
 static void show_progress(void *user, size_t done, size_t total)
 {
-    struct verify *verify = user;
-    const struct progress now = { .what = "verify",
-                                  .unit = "kernels on backends",
-                                  .done = (double)done,
-                                  .total = total,
-                                  .notes = verify->notes,
-                                  .where = verify->doing };
+    const struct verify *verify = user;
+    char notes[64] = "";
     if (verify->n_failed > 0)
-        snprintf(verify->notes, sizeof verify->notes, ", %zu FAILED", verify->n_failed);
-    progress(&now);
+        snprintf(notes, sizeof notes, ", %zu FAILED", verify->n_failed);
+    progress(&(struct progress){ .what = "verify",
+                                 .unit = "kernels on backends",
+                                 .done = (double)done,
+                                 .total = total,
+                                 .notes = notes,
+                                 .where = verify->last });
 }
 
 /* ---- The ratchet of error limits ---- */
 
-static struct conf_result budget_result(const json_t *check, const struct selection *selected)
+static struct conf_result result_of_check(const json_t *check, const struct selection *selected)
 {
     struct conf_result r = { .status = has_status(check, CONF_PASS) ? CONF_PASS : CONF_FAIL,
                              .kernel = posenc_kernel_find(record_text(check, "kernel")),
@@ -242,22 +246,22 @@ static struct conf_result budget_result(const json_t *check, const struct select
     return r;
 }
 
-static int lower_budgets(const struct verify *verify)
+static int lower_error_limits(const struct verify *verify)
 {
     const struct cli *cli = verify->work.cli;
-    const size_t n = json_array_size(verify->for_budgets);
+    const size_t n = json_array_size(verify->with_limits);
     struct conf_result *results = calloc(n + 1, sizeof *results);
-    char error[512];
+    char error[ERROR_LIMITS_MESSAGE];
     if (!results)
         return work_refuse_memory(&verify->work);
     for (size_t i = 0; i < n; i++)
         results[i] =
-            budget_result(json_array_get(verify->for_budgets, i), &verify->work.selected);
-    const int lowered = budgets_update(cli->budgets, results, n, error);
+            result_of_check(json_array_get(verify->with_limits, i), &verify->work.selected);
+    const int lowered = error_limits_lower(cli->error_limits, results, n, error);
     free(results);
     if (lowered < 0)
-        return cli_refuse(cli, "--budgets", cli->budgets, "%s", error);
-    text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->budgets);
+        return cli_refuse(cli, "--error-limits", cli->error_limits, "%s", error);
+    text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, cli->error_limits);
     return EXIT_FINE;
 }
 
@@ -267,8 +271,12 @@ static void run_checks(struct verify *verify, const struct conf_options *options
 {
     struct work *work = &verify->work;
     const int64_t jobs = work->cli->jobs;
-    const struct checks checks = { .backends = work->selected.backends,
-                                   .n_backends = work->selected.n,
+    struct checks_subject subjects[BACKENDS_MAX];
+    for (size_t i = 0; i < work->selected.n; i++)
+        subjects[i] =
+            (struct checks_subject){ implementation_of(work->selected.backends[i]), NULL };
+    const struct checks checks = { .subjects = subjects,
+                                   .n_subjects = work->selected.n,
                                    .options = options,
                                    .rerun = verify->rerun,
                                    .at_once = jobs != INT64_MIN ? (size_t)jobs : 0,
@@ -292,7 +300,7 @@ static int verify_all(struct verify *verify)
                                     .exhaustive = cli->exhaustive,
                                     .suite = cli->problem ? "problem" : cli->suite,
                                     .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                                    .budget_s = share_of_budget(work),
+                                    .random_s = random_share_s(work),
                                     .problem = problems,
                                     .only = cli->problem ? &work->line.problem : NULL,
                                     .vectors = work->vectors.n > 0 ? &work->vectors : NULL,
@@ -321,7 +329,7 @@ static int verify_selected(struct verify *verify, struct cli *cli)
     if (check_arguments(cli) != EXIT_FINE ||
         work_begin(work, cli, BY_VERIFY, true, true) != EXIT_FINE)
         return EXIT_USAGE;
-    int status = read_budgets(work);
+    int status = read_error_limits(work);
     if (status == EXIT_FINE) {
         narrow_to_models(work);
         note_rerun(verify);
@@ -332,8 +340,8 @@ static int verify_selected(struct verify *verify, struct cli *cli)
         return status;
     }
     const bool judged = verify->n_judged > 0 || work->elsewhere;
-    if (cli->update_budgets && verify->n_failed == 0)
-        status = lower_budgets(verify);
+    if (cli->update_error_limits && verify->n_failed == 0)
+        status = lower_error_limits(verify);
     if (work_end(work, true) != EXIT_FINE || status != EXIT_FINE)
         return EXIT_USAGE;
     return verify->n_failed > 0 ? EXIT_CONFORMANCE : judged ? EXIT_FINE : EXIT_NOTHING;
@@ -343,8 +351,8 @@ int command_verify(struct cli *cli)
 {
     if (cli->verbose)
         return verify_in_depth(cli);
-    struct verify verify = { .for_budgets = json_array() };
+    struct verify verify = { .with_limits = json_array() };
     const int status = verify_selected(&verify, cli);
-    json_decref(verify.for_budgets);
+    json_decref(verify.with_limits);
     return status;
 }

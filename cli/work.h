@@ -15,7 +15,6 @@
 #include "progress.h"
 #include "problem.h"
 #include "select.h"
-#include "shard.h"
 
 struct work {
     struct cli *cli;
@@ -23,17 +22,18 @@ struct work {
     struct outputs outputs;
     const struct format *formats; /* of --out; NULL: record_formats */
     struct records records;
-    struct shard shard;       /* the share that is this run's */
-    bool elsewhere;           /* something is another shard's */
+    struct shard shard;       /* the share of this run */
+    bool elsewhere;           /* some check belongs to another share */
     struct problem_line line; /* of --problem */
     struct arena arena;
     struct vectors vectors;
     size_t n_models;
     struct model *models;
-    struct noise_watch watch, timing; /* since the run began; since its timings did */
-    json_t *noise;                    /* of the timings, once they have ended */
-    json_t *compare;        /* the two builds that are compared, for the header; or NULL */
-    bool matched[LIST_MAX]; /* patterns of --case that an id matched */
+    struct noise_watch watch;  /* since the run began */
+    struct noise_watch timing; /* since its timings began */
+    json_t *noise;             /* of the timings, once they have ended */
+    json_t *compare;           /* the two builds that are compared, for the header; or NULL */
+    bool matched[LIST_MAX];    /* patterns of --case that an id matched */
 };
 
 /* Resolves everything that the command line names, opens its outputs, in formats that `command`
@@ -78,8 +78,7 @@ void work_end_if_interrupted(struct work *work);
 void work_give_up(struct work *work);
 int work_refuse_memory(const struct work *work);
 
-/* Prints, for posenc verify -v, the parameters of one case or problem, each backend's numbers beside
- * the reference, and the verdicts. Returns EXIT_FINE, EXIT_CONFORMANCE if a verdict is a failure, or
+/* Prints, for posenc verify -v, one case or problem, each backend's numbers beside the oracle's, and the verdicts. Returns EXIT_FINE, EXIT_CONFORMANCE if a verdict is a failure, or
  * EXIT_USAGE after a message. */
 int verify_in_depth(struct cli *cli);
 

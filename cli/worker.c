@@ -1,5 +1,5 @@
 /*
- * Runs jobs in processes of their own (see worker.h).
+ * Runs jobs in processes of their own_note (see worker.h).
  */
 #define _GNU_SOURCE
 #include "worker.h"
@@ -29,18 +29,19 @@
 enum { ALL_DONE = 42 };
 enum { LINE = 1 << 16, POLL_MS = 200, POLL_AFTER_CLOSE_MS = 2, MOST_OPEN = 256 };
 
-static struct worker_note *own; /* of this process, if it is a worker */
+/* State of this process, if it is a worker. */
+static struct worker_note *own_note;
 static int own_pipe = -1;
 static bool own_finished;
 
 /* Ends of pipes that this process reads. A worker that held one would keep others from
  * noticing that the parent ended. */
-static int reading[MOST_OPEN];
-static size_t n_reading;
+static int read_ends[MOST_OPEN];
+static size_t n_read_ends;
 
 /* ---- In the worker ---- */
 
-void worker_tell(json_t *message)
+void worker_send(json_t *message)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     if (!text)
@@ -58,44 +59,44 @@ void worker_tell(json_t *message)
     json_decref(message);
 }
 
-void worker_doing(bool inside, const char *form, ...)
+void worker_note_work(bool inside, const char *form, ...)
 {
     va_list arguments;
-    if (!own)
+    if (!own_note)
         return;
     va_start(arguments, form);
-    vsnprintf(own->doing, sizeof own->doing, form, arguments);
+    vsnprintf(own_note->doing, sizeof own_note->doing, form, arguments);
     va_end(arguments);
-    own->inside = inside;
-    own->turn++;
+    own_note->inside = inside;
+    own_note->turn++;
 }
 
-void worker_enter(const char *kernel) { worker_doing(true, "in %s", kernel); }
+void worker_enter_kernel(const char *kernel) { worker_note_work(true, "in %s", kernel); }
 
-void worker_leave(void)
+void worker_leave_kernel(void)
 {
-    if (!own)
+    if (!own_note)
         return;
-    own->inside = false;
-    own->turn++;
+    own_note->inside = false;
+    own_note->turn++;
 }
 
-void worker_step(size_t step)
+void worker_note_step(size_t step)
 {
-    if (own)
-        own->step = step;
+    if (own_note)
+        own_note->step = step;
 }
 
-void worker_at(size_t which, size_t value)
+void worker_note_number(size_t which, size_t value)
 {
-    if (own)
-        own->at[which] = value;
+    if (own_note)
+        own_note->numbers[which] = value;
 }
 
-void worker_file(const char *path, bool exists)
+void worker_note_file(const char *path, bool exists)
 {
-    for (size_t i = 0; own && i < WORKER_FILES; i++) {
-        char *file = own->files[i];
+    for (size_t i = 0; own_note && i < WORKER_FILES; i++) {
+        char *file = own_note->files[i];
         if (exists ? file[0] == '\0' : strcmp(file, path) == 0) {
             snprintf(file, WORKER_PATH, "%s", exists ? path : "");
             return;
@@ -105,7 +106,7 @@ void worker_file(const char *path, bool exists)
 
 /* Makes the worker end with its parent. Linux does so at once; elsewhere the next message
  * does. */
-static void end_with(pid_t parent)
+static void end_with_parent(pid_t parent)
 {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -115,7 +116,7 @@ static void end_with(pid_t parent)
 }
 
 /* Ends the worker if a plug-in raised SIGPIPE, but not if it printed where nobody reads. */
-static void on_pipe(int number, siginfo_t *info, void *context)
+static void handle_sigpipe(int number, siginfo_t *info, void *context)
 {
     (void)context;
 #ifdef SI_TKILL
@@ -132,7 +133,7 @@ static void on_pipe(int number, siginfo_t *info, void *context)
  * registered last first. A plug-in that calls exit() from several threads at once may
  * otherwise deadlock in it. */
 #ifdef __GLIBC__
-static void on_early_exit(int status, void *unused)
+static void handle_early_exit(int status, void *unused)
 {
     (void)unused;
     if (!own_finished)
@@ -142,20 +143,20 @@ static void on_early_exit(int status, void *unused)
 
 /* Flushes and ends the worker. It calls exit() and not _exit(): sanitizers and coverage report
  * at the end. */
-_Noreturn static void finish(size_t next)
+_Noreturn static void finish_worker(size_t next)
 {
     fflush(NULL);
-    own->next = next;
-    own->finished = own_finished = true;
+    own_note->next = next;
+    own_note->finished = own_finished = true;
     exit(ALL_DONE);
 }
 
 void worker_exit(int code)
 {
-    if (!own)
+    if (!own_note)
         exit(code);
-    worker_tell(json_pack("{s:i}", "code", code));
-    finish(1);
+    worker_send(json_pack("{s:i}", "code", code));
+    finish_worker(1);
 }
 
 _Noreturn static void run_worker(const struct worker_job *job, size_t first,
@@ -163,37 +164,40 @@ _Noreturn static void run_worker(const struct worker_job *job, size_t first,
 {
     static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
     const struct rlimit none = { 0, 0 };
-    const struct sigaction on_pipes = { .sa_sigaction = on_pipe,
-                                        .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
+    const struct sigaction on_sigpipe = { .sa_sigaction = handle_sigpipe,
+                                          .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
     setpgid(0, 0);
-    end_with(parent);
+    end_with_parent(parent);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         signal(ending[i], SIG_DFL); /* cleaning up is the parent's */
     setrlimit(RLIMIT_CORE, &none);
-    while (n_reading > 0)
-        close(reading[--n_reading]);
+    while (n_read_ends > 0)
+        close(read_ends[--n_read_ends]);
     if (!job->prints) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
-        sigaction(SIGPIPE, &on_pipes, NULL);
+        sigaction(SIGPIPE, &on_sigpipe, NULL);
     }
-    own = note;
-    own->step = first;
+    own_note = note;
+    own_note->step = first;
     own_pipe = pipe_end;
-    worker_doing(false, "before its first case");
+    worker_note_work(false, "before its first case");
     guard_note_to(&note->call);
 #ifdef __GLIBC__
-    on_exit(on_early_exit, NULL);
+    on_exit(handle_early_exit, NULL);
 #endif
-    finish(job->run(job->user, first));
+    finish_worker(job->run(job->user, first));
 }
 
 /* ---- The clock of a worker ---- */
 
 /* The time that a worker has been busy with one thing. */
-struct silence {
+struct busy_time {
+    /* Counters of the note when it began: they change when the worker begins something else. */
     unsigned turn;
-    unsigned long call;
-    double asked_s, asked_cpu_s, since_cpu_s, slept_s;
+    unsigned long call_turn;
+    double begin_cpu_s;
+    double look_s, look_cpu_s; /* both clocks at the last look */
+    double slept_s;            /* without a pause, until the last look */
 };
 
 /* Returns the CPU time that a process used, or the time of day if the system does not report
@@ -213,7 +217,7 @@ static double cpu_s_of(pid_t pid)
 
 /* Reads proc(5), where the state follows the name, which may hold anything. In state Z the
  * first thread has ended and others have not. */
-static bool sleeps(pid_t pid)
+static bool is_asleep(pid_t pid)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
@@ -226,32 +230,32 @@ static bool sleeps(pid_t pid)
     return name_ends && name_ends[1] == ' ' && strchr("STZ", name_ends[2]) != NULL;
 }
 
-static void silence_begin(struct silence *silence, pid_t pid)
+static void busy_begin(struct busy_time *busy, pid_t pid)
 {
-    silence->asked_s = clock_now();
-    silence->asked_cpu_s = silence->since_cpu_s = cpu_s_of(pid);
-    silence->slept_s = 0.0;
+    busy->look_s = clock_now();
+    busy->look_cpu_s = busy->begin_cpu_s = cpu_s_of(pid);
+    busy->slept_s = 0.0;
 }
 
-/* Returns true if the silence lasts too long; then `how` says in which way. A look that comes
+/* Returns true if the worker is busy for too long; then `how` says in which way. A look that comes
  * late counts as a second. */
-static bool silence_lasts(struct silence *silence, pid_t pid, double most_s,
+static bool busy_too_long(struct busy_time *busy, pid_t pid, double most_s,
                           char how[WORKER_HOW])
 {
-    static const double asleep = 0.01, look_s = 1.0;
-    const double now = clock_now(), cpu_s = cpu_s_of(pid), step_s = now - silence->asked_s,
-                 ran_s = cpu_s - silence->since_cpu_s;
+    static const double asleep_share = 0.01, longest_step_s = 1.0;
+    const double now = clock_now(), cpu_s = cpu_s_of(pid), step_s = now - busy->look_s,
+                 ran_s = cpu_s - busy->begin_cpu_s;
     if (step_s < 0.5e-3 * POLL_MS)
         return false;
-    const bool slept = cpu_s - silence->asked_cpu_s < asleep * step_s && sleeps(pid);
-    silence->slept_s = slept ? silence->slept_s + fmin(step_s, look_s) : 0.0;
-    silence->asked_s = now;
-    silence->asked_cpu_s = cpu_s;
+    const bool slept = cpu_s - busy->look_cpu_s < asleep_share * step_s && is_asleep(pid);
+    busy->slept_s = slept ? busy->slept_s + fmin(step_s, longest_step_s) : 0.0;
+    busy->look_s = now;
+    busy->look_cpu_s = cpu_s;
     if (ran_s > most_s)
         snprintf(how, WORKER_HOW, "did not return within %.3g s of CPU time", ran_s);
-    else if (silence->slept_s > most_s)
+    else if (busy->slept_s > most_s)
         snprintf(how, WORKER_HOW, "did not return within %.3g s, in which it slept",
-                 silence->slept_s);
+                 busy->slept_s);
     else
         return false;
     return true;
@@ -271,7 +275,7 @@ struct worker {
     struct worker_note *note;
     int from; /* the end of the pipe that is read, without waiting; -1 after its end */
     size_t filled;
-    struct silence silence;
+    struct busy_time busy;
     char line[LINE];
 };
 
@@ -295,22 +299,22 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
     setpgid(job->pid, job->pid);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    if (n_reading < MOST_OPEN)
-        reading[n_reading++] = ends[0];
+    if (n_read_ends < MOST_OPEN)
+        read_ends[n_read_ends++] = ends[0];
     worker->job = job;
     worker->note = note;
     worker->from = ends[0];
     worker->filled = 0;
     job->step = first;
-    worker->silence = (struct silence){ .turn = 0 };
-    silence_begin(&worker->silence, job->pid);
+    worker->busy = (struct busy_time){ .turn = 0 };
+    busy_begin(&worker->busy, job->pid);
 }
 
 static void close_pipe(struct worker *worker)
 {
-    for (size_t i = 0; i < n_reading; i++)
-        if (reading[i] == worker->from)
-            reading[i] = reading[--n_reading];
+    for (size_t i = 0; i < n_read_ends; i++)
+        if (read_ends[i] == worker->from)
+            read_ends[i] = read_ends[--n_read_ends];
     if (worker->from >= 0)
         close(worker->from);
     worker->from = -1;
@@ -345,15 +349,15 @@ static bool worker_hangs(struct worker *worker, const struct worker_limits *limi
                          char how[WORKER_HOW])
 {
     const struct worker_note *note = worker->note;
-    struct silence *silence = &worker->silence;
+    struct busy_time *busy = &worker->busy;
     const double threads = 1.0 + note->call.beside; /* the clock is that of all of them */
-    if (note->turn != silence->turn || note->call.turn != silence->call) {
-        silence->turn = note->turn;
-        silence->call = note->call.turn;
-        silence_begin(silence, worker->job->pid);
+    if (note->turn != busy->turn || note->call.turn != busy->call_turn) {
+        busy->turn = note->turn;
+        busy->call_turn = note->call.turn;
+        busy_begin(busy, worker->job->pid);
         return false;
     }
-    return silence_lasts(silence, worker->job->pid,
+    return busy_too_long(busy, worker->job->pid,
                          note->inside || note->call.inside ? threads * limits->inside_s
                                                            : limits->outside_s,
                          how);
@@ -373,7 +377,7 @@ static bool worker_goes_on(struct worker *worker, const struct worker_limits *li
     if (n > 0) {
         worker->filled += (size_t)n;
         take_lines(worker);
-        silence_begin(&worker->silence, worker->job->pid);
+        busy_begin(&worker->busy, worker->job->pid);
         return true;
     }
     if (n == 0)
@@ -382,7 +386,7 @@ static bool worker_goes_on(struct worker *worker, const struct worker_limits *li
 }
 
 /* Waits for the worker and ends all that it started; its number is not free before waitpid(). */
-static int wait_for(struct worker *worker)
+static int worker_wait(struct worker *worker)
 {
     const pid_t pid = worker->job->pid;
     siginfo_t info;
@@ -414,7 +418,7 @@ static size_t worker_end(struct worker *worker, const char *how)
     struct worker_end end = { .note = worker->note };
     if (*how != '\0')
         worker_kill(worker);
-    const int status = wait_for(worker);
+    const int status = worker_wait(worker);
     end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (*how != '\0')
         snprintf(end.how, sizeof end.how, "%s", how);
@@ -435,7 +439,7 @@ static size_t worker_end(struct worker *worker, const char *how)
 }
 
 /* Waits for a message, or until it is time to look who hangs. */
-static void wait_a_moment(const struct worker *workers, size_t n)
+static void wait_for_message(const struct worker *workers, size_t n)
 {
     struct pollfd from[MOST_OPEN];
     int most_ms = POLL_MS;
@@ -459,7 +463,7 @@ bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
     while (wanted && (running > 0 || begun < n)) {
         while (running < most && begun < n)
             worker_begin(&workers[running++], &jobs[begun++], 0);
-        wait_a_moment(workers, running);
+        wait_for_message(workers, running);
         for (size_t i = running; i-- > 0;) {
             char how[WORKER_HOW] = "";
             if (worker_goes_on(&workers[i], limits, how))
@@ -474,7 +478,7 @@ bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
     }
     while (running > 0) {
         worker_kill(&workers[--running]);
-        wait_for(&workers[running]);
+        worker_wait(&workers[running]);
         munmap(workers[running].note, sizeof *workers[running].note);
     }
     free(workers);

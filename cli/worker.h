@@ -29,13 +29,13 @@ enum { WORKER_HOW = 160, WORKER_DOING = 160, WORKER_FILES = 8, WORKER_PATH = 409
 /* Memory that a worker writes and its parent reads. A plug-in may have overwritten it. */
 struct worker_note {
     struct guard_note call;
-    volatile unsigned turn;   /* changes whenever the worker begins something else */
-    volatile bool inside;     /* code of a plug-in runs */
-    volatile bool finished;   /* all steps before `next` are done */
-    volatile size_t step;     /* at hand */
-    volatile size_t next;     /* the first step that the worker leaves to another one */
-    volatile size_t at[2];    /* as the job likes */
-    char doing[WORKER_DOING]; /* "in alibi/f32/given/l2" */
+    volatile unsigned turn;     /* changes whenever the worker begins something else */
+    volatile bool inside;       /* code of a plug-in runs */
+    volatile bool finished;     /* all steps before `next` are done */
+    volatile size_t step;       /* the step at hand */
+    volatile size_t next;       /* the first step that the worker leaves to another one */
+    volatile size_t numbers[2]; /* of worker_note_number() */
+    char doing[WORKER_DOING];   /* "in alibi/f32/given/l2" */
     char files[WORKER_FILES][WORKER_PATH]; /* temporary files, to be removed after the worker */
 };
 
@@ -80,21 +80,21 @@ bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
 /* ---- For the code that a worker runs ---- */
 
 /* Sends a message and frees it. */
-void worker_tell(json_t *message);
+void worker_send(json_t *message);
 
-/* Outside a worker the functions below do nothing. */
+/* The functions below write the worker's note. Outside a worker they do nothing. */
 
 /* Notes the step that begins. */
-void worker_step(size_t step);
-/* Notes a number for the parent. */
-void worker_at(size_t which, size_t value);
-/* Notes work of this program as "after alibi/f32/given/l2", or of a plug-in. */
-void worker_doing(bool inside, const char *form, ...) WORKER_PRINTF(2, 3);
+void worker_note_step(size_t step);
+/* Notes a number for the parent; its meaning is the job's. */
+void worker_note_number(size_t which, size_t value);
+/* Notes work of this program, such as "after alibi/f32/given/l2", or of a plug-in (`inside`). */
+void worker_note_work(bool inside, const char *form, ...) WORKER_PRINTF(2, 3);
 /* Notes that a call of a kernel begins, and that it has ended. */
-void worker_enter(const char *kernel);
-void worker_leave(void);
+void worker_enter_kernel(const char *kernel);
+void worker_leave_kernel(void);
 /* Notes a temporary file that exists, or no longer does. */
-void worker_file(const char *path, bool exists);
+void worker_note_file(const char *path, bool exists);
 
 /* ---- Commands ---- */
 

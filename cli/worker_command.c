@@ -1,5 +1,5 @@
 /*
- * Runs whole commands in workers (see worker.h).
+ * Runs a whole command in a worker (see worker.h), and passes on the signals that end this process.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "args.h"
@@ -12,20 +12,22 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
-enum { ENDING = sizeof ending / sizeof *ending };
-static volatile sig_atomic_t caught;
+static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
+enum { N_END_SIGNALS = sizeof end_signals / sizeof *end_signals };
+static volatile sig_atomic_t caught_signal; /* 0: none */
 
 struct command_run {
     int (*run)(void *user);
     void *user;
     const char *name;
     struct worker_job job;
-    int code, passed, waited;
-    bool told; /* the code is the worker's own */
+    int code;
+    bool has_code;     /* the worker sent it */
+    int passed_signal; /* to the worker; 0: none */
+    int n_looks;       /* since then */
 };
 
-static void on_signal(int number) { caught = number; }
+static void note_signal(int number) { caught_signal = number; }
 
 static size_t run_command(void *user, size_t first)
 {
@@ -38,7 +40,7 @@ static void take_code(void *user, json_t *message)
 {
     struct command_run *command = user;
     if (json_unpack(message, "{s:i}", "code", &command->code) == 0)
-        command->told = true;
+        command->has_code = true;
 }
 
 /* Returns true if the command ended as any program does whose reader goes away. */
@@ -52,11 +54,11 @@ static bool lost_its_reader(int number)
 static size_t lose_command(void *user, const struct worker_end *end)
 {
     struct command_run *command = user;
-    command->told = false;
+    command->has_code = false;
     command->code = EXIT_CONFORMANCE;
     if (lost_its_reader(end->signal))
         command->code = EXIT_READER_GONE;
-    else if (!caught)
+    else if (!caught_signal)
         text_print(stderr, "posenc %s: %s %s\n", command->name, end->how, end->note->doing);
     return command->job.n_steps;
 }
@@ -66,16 +68,16 @@ static bool pass_signal(void *user)
 {
     enum { GRACE = 8 }; /* looks */
     struct command_run *command = user;
-    if (caught && !command->passed)
-        kill(-command->job.pid, command->passed = caught);
-    command->waited += command->passed != 0;
-    return command->waited <= GRACE;
+    if (caught_signal && !command->passed_signal)
+        kill(-command->job.pid, command->passed_signal = caught_signal);
+    command->n_looks += command->passed_signal != 0;
+    return command->n_looks <= GRACE;
 }
 
 int worker_command(int (*run)(void *user), void *user, const char *name, double limit_s)
 {
     const struct worker_limits limits = worker_limits_of(limit_s, (double)INFINITY);
-    struct sigaction before[ENDING], action = { .sa_handler = on_signal };
+    struct sigaction before[N_END_SIGNALS], action = { .sa_handler = note_signal };
     struct command_run command = {
         .run = run, .user = user, .name = name, .code = EXIT_CONFORMANCE
     };
@@ -85,15 +87,15 @@ int worker_command(int (*run)(void *user), void *user, const char *name, double 
                                        .take = take_code,
                                        .lost = lose_command,
                                        .prints = true };
-    for (int i = 0; i < ENDING; i++) {
-        sigaction(ending[i], NULL, &before[i]);
+    for (int i = 0; i < N_END_SIGNALS; i++) {
+        sigaction(end_signals[i], NULL, &before[i]);
         if (before[i].sa_handler != SIG_IGN) /* nohup keeps its promise */
-            sigaction(ending[i], &action, NULL);
+            sigaction(end_signals[i], &action, NULL);
     }
     workers_run(&command.job, 1, 1, &limits, pass_signal, &command);
-    for (int i = 0; i < ENDING; i++)
-        sigaction(ending[i], &before[i], NULL);
-    if (caught && !command.told)
-        raise(caught);
+    for (int i = 0; i < N_END_SIGNALS; i++)
+        sigaction(end_signals[i], &before[i], NULL);
+    if (caught_signal && !command.has_code)
+        raise(caught_signal);
     return command.code;
 }

@@ -1,7 +1,6 @@
 /*
  * A file of cases: lines, `with`, alternatives, comments, continued lines.
  */
-#include "conformance/problem/cost.h"
 #include "conformance/problem/notation.h"
 #include "fuzz.h"
 

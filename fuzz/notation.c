@@ -2,7 +2,6 @@
  * A line of the notation of problems, as --problem takes it: read, bounded, printed and read again, made into a call
  * and run.
  */
-#include "conformance/problem/cost.h"
 #include "conformance/problem/notation.h"
 #include "fuzz.h"
 

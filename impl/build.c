@@ -1,4 +1,4 @@
-/* Which build of the library this is: build.sh. */
+/* Identifies this build of the library; see build.sh. */
 #include "build.h"
 
 #include "internal.h"

@@ -1,4 +1,4 @@
-/* What the checks of several signatures share. */
+/* Checks that several signatures share. */
 #include "checks.h"
 
 #include <float.h>
@@ -60,8 +60,8 @@ static enum posenc_status check_x(struct posenc_const_tensor *x,
                                          "x (overlaps out)", error);
 }
 
-/* Whether x is out, described alike.  One member after the other: they may just have been stored
- * so, and a load of several waits until stores have left the core. */
+/* Returns true if x and out have equal members. Compares one member after the other: they may just have
+ * been stored so, and a load of several waits until stores have left the core. */
 static bool is_same(const struct posenc_const_tensor *x, const struct posenc_tensor *out)
 {
     if ((x->data != out->data) || (x->dtype != out->dtype) || (x->rank != out->rank) ||

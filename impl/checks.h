@@ -1,6 +1,6 @@
 /*
  * The checks of each signature: check_<signature>() refuses a call, or brings its arguments to
- * the one form that kernels take (struct posenc_backend in posenc.h).  `takes_x`: of a kernel
+ * the one form that kernels take (struct posenc_backend in posenc.h). `takes_x`: of a kernel
  * that adds onto x where its signature leaves it open.
  */
 #ifndef POSENC_CHECKS_H
@@ -8,7 +8,7 @@
 
 #include "validate.h"
 
-/* What is known of a call that is accepted. */
+/* Facts about an accepted call. */
 struct accepted {
     bool empty; /* there is nothing to do */
     unsigned
@@ -23,7 +23,7 @@ struct accepted {
 /* usual.c: whether the call is accepted at a glance, and what the kernel is to be handed. */
 bool posenc_usual_rope(const void *args, void *call, struct accepted *accepted);
 
-/* Whether a kernel takes x, by its line of the list. */
+/* Ways in which a kernel takes x, by its line of the list. */
 enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
 
 /* Checks and the backend that runs it: `call` is then what the kernel is to be handed. */
@@ -45,7 +45,7 @@ enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char
 enum posenc_status posenc_require_dtype(enum posenc_dtype dtype, enum posenc_dtype wanted,
                                         const char *what, struct posenc_error *error);
 
-/* What activations may be. */
+/* Rules for activations. */
 struct activations_rule {
     bool takes_x;
     int least_rank, most_rank;
@@ -65,7 +65,7 @@ enum posenc_status posenc_check_rows(struct posenc_const_tensor *table,
                                      struct span out_span, const char *overlap,
                                      struct posenc_error *error);
 
-/* From [tokens, ...] or [batch, tokens, ...]; `wide`: with heads.  To [batch, tokens, heads,
+/* From [tokens, ...] or [batch, tokens, ...]; `wide`: with heads. To [batch, tokens, heads,
  * dim]. */
 void posenc_raise_input(struct posenc_const_tensor *tensor, bool wide);
 void posenc_raise_output(struct posenc_tensor *tensor, bool wide);

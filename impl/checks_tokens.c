@@ -35,7 +35,7 @@ static enum posenc_status check_tokens(struct posenc_positions *positions, const
     return posenc_check_apart(span, out_span, "positions (overlap an output)", error);
 }
 
-/* Whether positions on that axis lie in the address space, so far as those on the first do. */
+/* Returns true if positions on an axis are in the address space, if those on the first axis are. */
 static bool axis_is_near(const struct posenc_positions *positions, int32_t axis)
 {
     const uintptr_t first = (uintptr_t)positions->data;
@@ -312,7 +312,7 @@ enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x
 
 /* ---- rope_qk_norm ---- */
 
-/* Of each head or of all: comes to [heads, head_dim], with a stride of 0 where they share it. */
+/* Brings the weight to [heads, head_dim], with a stride of 0 if heads share it. */
 static enum posenc_status check_weight(struct posenc_const_tensor *weight, int64_t heads,
                                        int64_t head_dim, struct span out_span,
                                        struct posenc_error *error)
@@ -340,7 +340,7 @@ static enum posenc_status check_weight(struct posenc_const_tensor *weight, int64
     return POSENC_OK;
 }
 
-/* What is divided by, and what may be added to weights. */
+/* Checks epsilon, and the offset of weights. */
 static enum posenc_status check_norm(const struct posenc_rope_qk_norm_args *call, int64_t heads,
                                      int64_t head_dim)
 {

@@ -1,5 +1,5 @@
 /*
- * CPU features by name.  Each architecture's header tells what there is:
+ * CPU features by name. Each architecture's header tells what there is:
  *
  *   CPU_FEATURES        FEATURE(name, level, place) each: its rung of the ladder of instruction
  *                       sets, and where it is found, the members of a struct place

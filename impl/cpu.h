@@ -1,5 +1,5 @@
 /*
- * What this CPU and its operating system can run.  Found out once, immutable after.
+ * What this CPU and its operating system can run. Found out once, immutable after.
  */
 #ifndef POSENC_CPU_H
 #define POSENC_CPU_H
@@ -8,7 +8,7 @@
  * about the first that is missing. */
 const char *posenc_cpu_obstacle(const char *needs);
 
-/* How far up the ladder of instruction sets a list of features goes; 0 for an empty one.
+/* Returns the level of a list of features among the instruction sets; 0 for an empty one.
  * Comparable within one architecture. */
 int posenc_cpu_level(const char *needs);
 

@@ -1,5 +1,5 @@
-/* What cpu.c includes on an architecture that has no backends of its own: no features, no
- * key. */
+/* Features and key of an architecture without backends of its own, for cpu.c: there are
+ * none. */
 struct place {
     int none;
 };

@@ -1,5 +1,5 @@
 /*
- * Features of an x86 CPU, from CPUID.  A feature counts only if the operating system saves the
+ * Features of an x86 CPU, from CPUID. A feature counts only if the operating system saves the
  * registers it uses.
  *
  * Reference: Intel SDM volume 2, CPUID, and volume 1 section 14.3 (detection of AVX with

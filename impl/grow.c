@@ -4,8 +4,8 @@
 #include <stdalign.h>
 #include <string.h>
 
-/* What every header has had: arguments up to where errors go, a spec up to its dimension, a
- * backend up to its kernels. */
+/* Members that every header has had: arguments up to `error`, a spec up to its dimension, a backend
+ * up to its kernels. */
 #define THROUGH(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
 #define POSENC_SIGNATURE(name)                                                                 \

@@ -2,7 +2,7 @@
  * Structs that grow: `size`, their first member, says how much of one its maker knew.
  *
  * A smaller one comes from a program built against an older header: what it does not know takes
- * its default.  A larger one comes from a newer program: what this library does not know has to
+ * its default. A larger one comes from a newer program: what this library does not know has to
  * be zero, which means that it is not used.
  */
 #ifndef POSENC_GROW_H
@@ -22,14 +22,14 @@ struct grown {
 #include <posenc_signatures.def>
 extern const struct grown posenc_grown_freqs_spec;
 
-/* How much of a backend there is: its kernels up to `size`. */
+/* Sizes of a backend: it has its kernels up to `size`. */
 extern const struct grown posenc_grown_backend;
 
-/* Whether there is a struct of any header at `from`. */
+/* Returns true if `from` is a struct of any header. */
 bool posenc_is_grown(const struct grown *grown, const void *from);
 
 /* Copies *from to *to, which is of this library's size and filled whatever is found (of what is
- * too small: with defaults).  ARGUMENT: unless posenc_is_grown(). */
+ * too small: with defaults). ARGUMENT: unless posenc_is_grown(). */
 enum posenc_status posenc_grow(const struct grown *grown, void *to, const void *from);
 
 #endif

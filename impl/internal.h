@@ -17,7 +17,7 @@
 /* Rows of a plan's arrays are padded with zeros to a multiple of this, so that kernels may
  * read whole vectors of them (never of a caller's memory), and each array is readable this
  * far past its last row, so that they may where the array begins at a later pair
- * (posenc_freqs_section()).  At least the lanes of the widest f32 vector. */
+ * (posenc_freqs_section()). At least the lanes of the widest f32 vector. */
 enum { POSENC_PLAN_PAD = 64 };
 
 /* Positions that share an anchor, and those among them that come from the same two middle rows
@@ -28,7 +28,7 @@ struct posenc_freqs {
     struct posenc_freqs_view view; /* its arrays have `stride` elements */
     int64_t stride;                /* n_pairs rounded up to POSENC_PLAN_PAD */
     bool whole;                    /* wavelengths are whole positions: posenc_whole_zero() */
-    /* Profile exact only; NULL otherwise, all rounded correctly.  [POSENC_GROUPS][4][stride]: cos
+    /* Profile exact only; NULL otherwise, all rounded correctly. [POSENC_GROUPS][4][stride]: cos
      * and sin from an anchor to the middle rows of group b, (8 b + 3) omega and (8 b + 4) omega;
      * [stride]: 2 cos omega. */
     double *middle, *twice_cos;
@@ -41,7 +41,7 @@ struct posenc_freqs {
     } ggml;
     uint32_t
         *turn_whole; /* [stride]: whole turns a position, where turn is what exceeds them */
-    /* xPos; NULL without.  xpos_step [POSENC_BLOCK][stride]: zeta_i^(+-c / xpos_scale_base),
+    /* xPos; NULL without. xpos_step [POSENC_BLOCK][stride]: zeta_i^(+-c / xpos_scale_base),
      * what c positions more multiply cosines and sines by; minus with xpos_inverse. */
     double *xpos_step;
     double *xpos_rate_hi, *xpos_rate_lo; /* [stride]: +-log2(zeta_i) / xpos_scale_base, a sum */
@@ -51,12 +51,12 @@ struct posenc_freqs {
 };
 
 /* The plan of one section of a plan whose sections restart (section[0] is not 0), made of its
- * arrays: one axis, of 2 section[axis] columns.  Lives as long as the plan. */
+ * arrays: one axis, of 2 section[axis] columns. Lives as long as the plan. */
 struct posenc_freqs posenc_freqs_section(const struct posenc_freqs *freqs, int axis);
 
 /* Plan with xPos: the attention factor times zeta^(+-(position - centre) / xpos_scale_base)
  * of n pairs from i, each with a relative error below 2^-51, for positions in reach or 64
- * beyond.  Those of position + c are xpos_step[c * stride + pair] times as much. */
+ * beyond. Those of position + c are xpos_step[c * stride + pair] times as much. */
 void posenc_xpos_scale(const struct posenc_freqs *freqs, double position, int64_t i, int64_t n,
                        double *scale);
 
@@ -76,8 +76,8 @@ void posenc_time_angles(const struct posenc_freqs *freqs, float time, int64_t i,
 float posenc_ggml_f32_angles(const struct posenc_freqs *freqs, float phi, int64_t i, int64_t n,
                              float *angles);
 
-/* Whether this CPU is asked for what it reads next where it reads memory in order.  It is known once a CPU has
- * been asked for its features, before any call. */
+/* True if kernels prefetch on this CPU when they read memory in order. It is set when the features of the CPU
+ * are read, before any call. */
 extern bool posenc_asks_ahead;
 
 /* Bytes of an element. */
@@ -102,7 +102,7 @@ static inline struct posenc_positions posenc_axis(const struct posenc_positions 
     return of;
 }
 
-/* Whether a cosine or sine at a whole position is a zero, of a pair whose wavelength w is whole.  Real
+/* Returns true if a cosine or sine at a whole position is a zero, for a whole wavelength w. Real
  * ones are 0 or, p/w being a fourth of 1/w or more away from it, sin(omega/4) at least; computed ones
  * are off by less than omega/2^20 below position 2^31. */
 static inline bool posenc_whole_zero(double value, double omega, double scale)
@@ -114,7 +114,7 @@ static inline bool posenc_whole_zero(double value, double omega, double scale)
 #define POSENC_BACKEND(name) extern const struct posenc_backend posenc_backend_##name;
 #include "backends.def"
 
-/* Before a part of a kernel.  Builds that are checked and never timed call it: compilers take a tenth of the time. */
+/* Before a part of a kernel. Builds that are checked and never timed call it: compilers take a tenth of the time. */
 #ifdef POSENC_PARTS_CALLED
 #define POSENC_PART static inline
 #else

@@ -1,4 +1,4 @@
-/* What calls have: see members.h. */
+/* Lists the members of calls; see members.h. */
 #include "members.h"
 
 #include <string.h>

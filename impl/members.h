@@ -1,9 +1,9 @@
 /*
  * What the calls of a signature have, as data: which members are tensors, positions, arrays and
- * offsets, and which axes these have.  For whatever does something with any call.
+ * offsets, and which axes these have. For whatever does something with any call.
  *
  * Axes are letters: b batch, t token, h head, i query, j key, c channel or column, r row, and . for
- * what no part of a call divides.  A tensor's axes are those of its last dimension and the ones
+ * what no part of a call divides. A tensor's axes are those of its last dimension and the ones
  * before it, so that one without batch has the rest.
  */
 #ifndef POSENC_MEMBERS_H
@@ -23,7 +23,7 @@ struct member {
 enum { MOST_MEMBERS = 6 };
 
 /* `cuts`: axes that may be cut, of equals the first; `none`: those that are 0 in a part that has
- * nothing to do.  Outputs come first in the list. */
+ * nothing to do. Outputs come first in the list. */
 struct members {
     const struct grown *grown;
     const char *cuts, *none;
@@ -51,11 +51,11 @@ static inline bool posenc_is_tensor(const struct member *m)
     return m->form == FORM_OUT || m->form == FORM_TENSOR;
 }
 
-/* Which dimension of a tensor of `rank` has the axis; -1: none. */
+/* Returns the dimension of a tensor of `rank` that has the axis, or -1. */
 int posenc_axis_at(const char *axes, int rank, char axis);
 
-/* Of whole arguments of this library: the type that its first output is stored as, and
- * posenc_footprint(). */
+/* Return the dtype of the first output, and posenc_footprint(), of whole arguments of this
+ * library. */
 enum posenc_dtype posenc_dtype_of(enum posenc_kernel kernel, const void *args);
 uint64_t posenc_bytes_of(enum posenc_kernel kernel, const void *args);
 

@@ -1,5 +1,5 @@
 /*
- * The front-end: posenc_<kernel>() for each of the list.  A call is checked by its signature
+ * The front-end: posenc_<kernel>() for each of the list. A call is checked by its signature
  * (checks.h), brought to the one form that kernels take (struct posenc_backend in posenc.h),
  * and handed to its backend.
  *
@@ -74,7 +74,7 @@ static inline const struct posenc_sinusoidal_args *no_axes(const void *call)
     return NULL;
 }
 
-/* How a checked call reaches its kernel: as it is, or axis by axis. */
+/* Runs a checked call: as it is, or axis by axis. */
 #define AXES(call)                                                                             \
     _Generic((call), struct posenc_sinusoidal_args * : if_axes, default : no_axes)(call)
 #define RUN(kernel, call)                                                                      \
@@ -131,8 +131,8 @@ static enum posenc_status grow(const struct grown *grown, void *call, const void
                          (double)grown->first, (double)grown->size);
 }
 
-/* Whether a glance shows that a call is a usual one, which needs no further checks.  Only
- * rotations have such a glance: they are what a step of decoding waits for. */
+/* Accepts usual calls by a fast check, so that they need no further ones. Only rotations have a fast
+ * check, as a decoding step waits for them. */
 static inline bool not_usual(const void *args, void *call, struct accepted *accepted)
 {
     (void)args;

@@ -3,7 +3,7 @@
  *
  * A run compares addresses and a position with what was found when the call was made: out must
  * lie apart from what the kernel only reads, from x unless it is x, and the positions in their
- * range.  Whatever does not pass at a glance is handed to the kernel's front door, which says
+ * range. Whatever does not pass at a glance is handed to the kernel's front door, which says
  * what is wrong, or runs it.
  */
 #include "checks.h"
@@ -28,7 +28,7 @@ struct reach {
 struct posenc_prepared {
     enum posenc_status (*run)(struct posenc_prepared *prepared);
     enum posenc_status (*front)(struct posenc_prepared *prepared);
-    /* Where in `call` and `given` the pointers and positions stand. */
+    /* Pointers to members of `call` and `given`: data and positions. */
     struct place {
         const void **x;
         void **out;
@@ -103,7 +103,7 @@ static struct span span_around(const struct span *spans, int n)
     return around;
 }
 
-/* Of the kernel's table, or of what a plan takes: least ... most. */
+/* Notes the positions of the kernel's table, or of a plan: least to most. */
 static void note_positions(struct posenc_prepared *p, int64_t least, int64_t most)
 {
     p->least = least;
@@ -264,14 +264,14 @@ static inline bool meet(struct span a, struct span b)
     return a.first < b.end && b.first < a.end;
 }
 
-/* Whether what is written meets something that is read beside x: mostly it is outside all of that. */
+/* Returns true if the output meets another input than x. Mostly it is outside the span of all. */
 static inline bool meets_any(const struct posenc_prepared *p, struct span written)
 {
     return meet(written, p->around) && (meet(written, p->read[0]) ||
                                         meet(written, p->read[1]) || meet(written, p->read[2]));
 }
 
-/* Whether x and out are fine at a glance. */
+/* Returns true if a fast check accepts x and out. */
 static inline bool is_fine(const struct posenc_prepared *p, const void *x, const void *out)
 {
     uintptr_t to = (uintptr_t)out, from = (uintptr_t)x;

@@ -15,14 +15,14 @@ static inline bool posenc_is_kernel(enum posenc_kernel kernel)
     return (unsigned)kernel < POSENC_KERNEL_COUNT;
 }
 
-/* How many of the list come with the library; added ones follow. */
+/* Number of backends of the list that come with the library; added ones follow. */
 extern const size_t posenc_built_in;
 
 /* By the first `length` characters of a text; POSENC_KERNEL_COUNT, NULL: there is none. */
 enum posenc_kernel posenc_kernel_named(const char *name, size_t length);
 const struct posenc_backend *posenc_backend_named(const char *name, size_t length);
 
-/* Of a layout that this library reads: a plug-in may have been built against another header. */
+/* Returns true for a layout that this library reads: a plug-in may be built with another header. */
 bool posenc_is_compatible(const struct posenc_backend *backend);
 bool posenc_runs_here(const struct posenc_backend *backend);
 
@@ -36,7 +36,7 @@ static inline size_t posenc_place(const struct posenc_backend *backend)
     return (uintptr_t)backend / 32 % POSENC_FOUND;
 }
 
-/* At a glance, as each call that names a backend asks: whether it is one of those and has the kernel.  If not,
+/* At a glance, as each call that names a backend asks: whether it is one of those and has the kernel. If not,
  * it may be fine all the same. */
 static inline bool posenc_is_found(const struct posenc_backend *backend,
                                    enum posenc_kernel kernel)

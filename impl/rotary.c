@@ -2,10 +2,10 @@
  * The simple case: a model's rotation as one object, and a sinusoidal encoding in one call.
  *
  * The rows of cosines and sines that a rotation has are made once, for positions 0 up to a power
- * of two, and kept in an immutable table behind one atomic pointer.  Whoever needs more makes a
+ * of two, and kept in an immutable table behind one atomic pointer. Whoever needs more makes a
  * larger table; the smaller ones stay until the object is destroyed, for other threads may be
- * reading them, and together they are no larger than the last.  Positions that no such table is
- * for (negative ones, and those beyond MOST_ROWS) get their rows for the one call.  A row's value
+ * reading them, and together they are no larger than the last. Positions that no such table is
+ * for (negative ones, and those beyond MOST_ROWS) get their rows for the one call. A row's value
  * depends on its position alone, so all three ways give the same bits.
  */
 #include "internal.h"
@@ -254,7 +254,7 @@ static enum posenc_status check(const struct turn *turn)
     return status;
 }
 
-/* What can be said of a call before its positions are looked at. */
+/* Checks a call before its positions are read. */
 static enum posenc_status begin(const struct turn *turn)
 {
     if (!turn->rotary)

@@ -1,7 +1,7 @@
 /*
  * The selection: who serves a call that names no backend.
  *
- * It is an immutable table behind one atomic pointer.  Tables replaced stay reachable for the life
+ * It is an immutable table behind one atomic pointer. Tables replaced stay reachable for the life
  * of the process, so calls under way finish with theirs and reasons stay readable.
  */
 #include "select.h"
@@ -144,7 +144,7 @@ static void serve_up_to(struct table *table, const char *most)
     serve_in_order(table, posenc_cpu_level(backend->needs));
 }
 
-/* The order of features; before it, where there is one, the choices of a profile.  One that is
+/* The order of features; before it, where there is one, the choices of a profile. One that is
  * refused slows calls down and makes none wrong: the reason tells it. */
 static void serve_usually(struct table *table, const char *profile)
 {

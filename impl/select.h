@@ -25,8 +25,8 @@ struct choices {
     int n[POSENC_KERNEL_COUNT];
 };
 
-/* Who serves which kernel: a backend, or NULL and the reason.  Immutable and never freed, so that
- * calls under way finish with theirs. */
+/* The backend that runs each kernel, or NULL and the reason. Immutable and never freed, so that calls
+ * under way finish with the same table. */
 struct table {
     struct posenc_selection by_kernel[POSENC_KERNEL_COUNT]; /* where no choice holds */
     struct choices choices;

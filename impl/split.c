@@ -1,5 +1,5 @@
 /*
- * Parts of a call for threads (posenc_split()).  Which axis is cut follows from where `out` lies, and
+ * Parts of a call for threads (posenc_split()). Which axis is cut follows from where `out` lies, and
  * what moves from what calls have (members.h).
  */
 #include "members.h"
@@ -14,7 +14,7 @@ static const struct posenc_tensor *first_out(const struct members *split, const 
     return (const struct posenc_tensor *)(const void *)(args + split->list[0].at);
 }
 
-/* How many the call has of an axis: as `out` says. */
+/* Returns the extent of an axis, that of `out`. */
 static int64_t extent_of(const struct members *split, const char *args, char axis)
 {
     const struct posenc_tensor *out = first_out(split, args);
@@ -70,13 +70,13 @@ static struct rows rows_of(const struct posenc_tensor *t, int axis)
     return rows;
 }
 
-/* Whether what is written ends in an earlier line than what is written behind it begins. */
+/* Returns true if a range ends in an earlier line than the next range begins. */
 static bool lines_part(uintptr_t last, uintptr_t next)
 {
     return (last - 1) / LINE < next / LINE;
 }
 
-/* Whether no line has bytes of rows before f and of others. */
+/* Returns true if no line has bytes of rows before f and of other rows. */
 static bool is_between_lines(const struct rows *r, int64_t f)
 {
     const bool falls = (int64_t)r->step < 0;
@@ -160,7 +160,7 @@ static struct axis look_at(const struct members *split, const char *args, char n
     return axis;
 }
 
-/* Where part k of n begins: at a cut between lines, or where none is, where one would be if the
+/* Returns the beginning of part k of n: a cut between lines or, if there is none, the place of one if the
  * data began a line. */
 static int64_t begin_of(const struct axis *axis, int64_t k, int64_t n)
 {
@@ -173,7 +173,7 @@ static int64_t begin_of(const struct axis *axis, int64_t k, int64_t n)
     return axis->clean ? 0 : even / axis->period * axis->period;
 }
 
-/* Whether n threads do better with a than with b: cuts between lines, then a smaller largest part. */
+/* Returns true if a is better than b for n threads: cuts between lines, then a smaller largest part. */
 static bool is_better(const struct axis *a, const struct axis *b, int64_t n)
 {
     const int64_t of_a = (a->n + a->period - 1) / a->period,
@@ -329,7 +329,7 @@ enum posenc_status posenc_split(enum posenc_kernel kernel, const void *args, int
     size_t size;
     if (!split || !args || !part || posenc_grow(split->grown, &whole, args))
         return POSENC_ERR_ARGUMENT;
-    /* Where all have it.  Threads may share the arguments: one of them writes what they point to. */
+    /* All signatures have `error` there. Threads may share the arguments: only one of them writes to it. */
     struct posenc_error *error = k == 0 ? whole.rope.error : NULL;
     if (n < 1 || n > INT32_MAX)
         return posenc_refuse(error, POSENC_ERR_SHAPE, "n, the number of parts", (double)n, 1.0,

@@ -4,7 +4,7 @@
  * posenc_usual_rope() looks at everything that posenc_check_rope() does and says yes only where
  * that would accept; it computes nothing else, for calls whose tensors are laid out in the
  * usual way: outer dimensions enclose the inner ones, no stride is negative, x is out or a
- * tensor apart, cos and sin are alike.  Of any other call it says no, and the checks look again,
+ * tensor apart, cos and sin are alike. Of any other call it says no, and the checks look again,
  * one thing after the other, and name what is wrong.
  *
  * It reads the caller's arguments and never what it wrote itself: a load of what has just been
@@ -18,7 +18,7 @@
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
 #define INLINE            static inline __attribute__((always_inline))
 
-/* A tensor so far.  `elements` from the first to the last; `large` has the bits of each
+/* A tensor so far. `elements` from the first to the last; `large` has the bits of each
  * size - 1 and stride: where those are below 2^30 no product wrapped, which is asked once. */
 struct extent {
     uint64_t elements, large;
@@ -31,7 +31,7 @@ INLINE bool begin(struct extent *extent, int64_t size, int64_t stride)
     return stride == 1;
 }
 
-/* A dimension around those so far: false where it does not enclose them.  `*step`: its stride
+/* A dimension around those so far: false where it does not enclose them. `*step`: its stride
  * as kernels are told, 0 for one of size 1. */
 INLINE bool enclose(struct extent *extent, int64_t size, int64_t stride, int64_t *step)
 {
@@ -50,7 +50,7 @@ INLINE bool enclose(struct extent *extent, int64_t size, int64_t stride, int64_t
 /* Bytes and addresses below half of the address space: then the sum of two does not wrap. */
 enum { HALF_BITS = 8 * sizeof(uintptr_t) - 1 };
 
-/* Whether something wrapped, or may where bytes are counted. */
+/* Returns true if a size wrapped, or may wrap when bytes are counted. */
 INLINE bool are_large(struct extent a, struct extent b)
 {
     return (((a.large | b.large) >> 30) | ((a.elements | b.elements) >> (HALF_BITS - 2))) != 0;
@@ -105,7 +105,7 @@ INLINE bool same(const int64_t *a, const int64_t *b, int at)
            (at == 0 || a[0] == b[0]);
 }
 
-/* cos or sin.  Sizes 1 and 2 are stored at once, as by put(), for kernels load them so, and a load
+/* cos or sin. Sizes 1 and 2 are stored at once, as by put(), for kernels load them so, and a load
  * that several stores have to answer waits for the last of them. */
 INLINE void put_angles(const struct posenc_const_tensor *angles, int64_t step,
                        struct posenc_const_tensor *to)

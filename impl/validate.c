@@ -1,9 +1,9 @@
 /*
- * Tensors and positions of a call, checked before anything is written.
+ * Checks the tensors and positions of a call before anything is written.
  *
- * Elements of a strided tensor are surely distinct when, with the dimensions sorted by
- * |stride|, each stride is at least the extent of all dimensions below it: 1 + sum of |stride|
- * (size - 1).
+ * Elements of a strided tensor are distinct if, with the dimensions sorted by |stride|, each stride
+ * is at least the extent of all dimensions below it: 1 + sum of |stride| (size - 1). The condition
+ * is sufficient, not necessary.
  */
 #include "validate.h"
 
@@ -21,7 +21,7 @@ enum posenc_status posenc_refuse(struct posenc_error *error, enum posenc_status 
     return status;
 }
 
-/* The bytes of `n` dimensions from `data` on; false if they do not fit in the address space. */
+/* Finds the bytes of `n` dimensions from `data` on; returns false if they exceed the address space. */
 static bool find_span(const void *data, int64_t item, int n, const int64_t *shape,
                       const int64_t *stride, struct span *span)
 {
@@ -43,8 +43,8 @@ static bool find_span(const void *data, int64_t item, int n, const int64_t *shap
     return true;
 }
 
-/* The sufficient condition above, for n <= MAX_RANK + 1 dimensions whose span has
- * been found. */
+/* Checks the condition above for n <= MAX_RANK + 1 dimensions. Their span must have been
+ * found. */
 static bool is_injective(int n, const int64_t *shape, const int64_t *stride)
 {
     int64_t sorted[MAX_RANK + 1], sizes[MAX_RANK + 1];
@@ -71,7 +71,7 @@ static bool is_injective(int n, const int64_t *shape, const int64_t *stride)
     return true;
 }
 
-/* Rank, dtype and sizes; whether there are no elements. */
+/* Checks rank, dtype and sizes; *empty is true if there are no elements. */
 static enum posenc_status check_form(const struct posenc_const_tensor *t,
                                      const struct tensor_rule *rule, bool *empty,
                                      struct posenc_error *error)
@@ -96,10 +96,10 @@ static enum posenc_status check_form(const struct posenc_const_tensor *t,
     return POSENC_OK;
 }
 
-/* The usual tensor in one pass, for a step of decoding is all overhead: data that is aligned, no
- * dimension of size 0, no stride that is negative or beyond 2^30, and, of an `output`, outer
- * dimensions that enclose the inner ones, so that its elements are distinct.  Any other is
- * looked at again, one thing after the other. */
+/* Accepts a usual tensor in one pass, as checks are a large part of a decoding step: aligned data, no
+ * dimension of size 0, no stride that is negative or beyond 2^30, and, for an `output`, outer
+ * dimensions that enclose the inner ones, so that its elements are distinct. Any other tensor is
+ * checked again, condition by condition. */
 static inline bool is_usual(const void *data, enum posenc_dtype dtype, int rank,
                             const int64_t *shape, int64_t *stride,
                             const struct tensor_rule *rule, bool output,
@@ -111,7 +111,7 @@ static inline bool is_usual(const void *data, enum posenc_dtype dtype, int rank,
     if (rank < rule->least_rank || rank > rule->most_rank ||
         (unsigned)dtype > (unsigned)(rule->any_dtype ? POSENC_BF16 : POSENC_F32))
         return false;
-    /* Unsigned: sizes and strides that are absurd wrap, and are not usual. */
+    /* Absurd sizes and strides wrap as unsigned numbers, and are not usual. */
     uint64_t extent = (uint64_t)shape[last];
     bool fine = (shape[last] >= 1) & (shape[last] >= rule->least_last) &
                 (shape[last] <= most_size) & ((shape[last] == 1) | (stride[last] == 1));
@@ -121,7 +121,7 @@ static inline bool is_usual(const void *data, enum posenc_dtype dtype, int rank,
         fine &= (n - 1 < (uint64_t)most_size) & (step <= most_stride) &
                 (!output | (n == 1) | (step >= extent));
         extent += step * (n - 1);
-        stride[i] = (int64_t)step; /* if it is not so usual, this is done again */
+        stride[i] = (int64_t)step; /* the full check sets it again if it fails here */
     }
     size_t item = posenc_dtype_size(dtype), bytes = (size_t)extent * item;
     *checked = (struct checked){ { first, first + bytes }, false };
@@ -284,7 +284,7 @@ static inline int64_t position_at(const struct posenc_positions *p,
                                         : ((const int64_t *)p->data)[index];
 }
 
-/* Whether all times are finite and in range; *culprit: else the first that is not. */
+/* Returns true if all times are finite and in range; otherwise *culprit is the first wrong one. */
 static bool scan_times(const struct posenc_positions *p, int64_t batch, int64_t tokens,
                        int64_t least, int64_t most, double *culprit)
 {
@@ -298,8 +298,8 @@ static bool scan_times(const struct posenc_positions *p, int64_t batch, int64_t 
     return true;
 }
 
-/* Whether all integers are in range; *culprit: else the first that is not.  The caller passes a
- * constant as `kind`. */
+/* Returns true if all integers are in range; otherwise *culprit is the first wrong one. The caller
+ * passes a constant as `kind`. */
 static inline bool scan_integers(const struct posenc_positions *p,
                                  enum posenc_position_kind kind, int64_t batch, int64_t tokens,
                                  int64_t least, int64_t most, int64_t *culprit)

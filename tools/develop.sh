@@ -75,24 +75,19 @@ mutate() {
     fi
 }
 
-# ---- ./run survey [--write] ----
+# ---- ./run survey ----
 #
 # Asks two releases of transformers how their model types encode positions, compares that with what --config reads, and
-# writes docs/models.md. --write first writes the table of types, of the newer release, until it stays as it is.
-# conformance/models/survey.py says how. It takes packages of PyPI into build-survey, and then half an hour.
+# writes docs/models.md. conformance/models/survey.py says how, and drafts rows of types that the table lacks, in
+# build-survey/RELEASE.log. It takes packages of PyPI into build-survey, and then half an hour.
 
 survey_torch=2.13.0 survey_newer=5.23.0 survey_older=4.57.6
 
 survey() {
-    case $* in
-    '' | --write) ;;
-    *) reject "survey takes --write, or nothing; there are: $*" ;;
-    esac
-    survey_build || return 1
+    configure build && ninja -C build posenc >build/run-build.log || return 1
     for release in $survey_newer $survey_older; do
         survey_environment $release || return 1
     done
-    [ $# = 0 ] || survey_write || return 1
     for release in $survey_newer $survey_older; do
         survey_of $release || {
             say "survey: files are read wrongly: build-survey/$release.log"
@@ -101,10 +96,6 @@ survey() {
     done
     build-survey/$survey_newer/bin/python conformance/models/survey/page.py build-survey/$survey_newer.json \
         build-survey/$survey_older.json >build-survey/models.md && cp build-survey/models.md docs/models.md
-}
-
-survey_build() {
-    configure build && ninja -C build posenc >build/run-build.log
 }
 
 survey_environment() { # RELEASE
@@ -116,24 +107,9 @@ survey_environment() { # RELEASE
 }
 
 # Runs the survey with one release. build-survey/RELEASE.jsonl keeps the answers of transformers.
-survey_of() { # RELEASE ARGUMENTS...
-    release=$1
-    shift
-    OMP_NUM_THREADS=1 build-survey/"$release"/bin/python conformance/models/survey.py --seen "build-survey/$release.jsonl" \
-        --published reports/tests/published.jsonl.gz --figures "build-survey/$release.json" "$@" 2>"build-survey/$release.log"
-}
-
-survey_write() {
-    rm -f "build-survey/$survey_newer.jsonl"
-    for round in 1 2 3 4 5; do
-        cp reports/posenc/models/types.txt build-survey/types.txt
-        survey_of $survey_newer --write
-        cmp -s reports/posenc/models/types.txt build-survey/types.txt && return 0
-        say "survey: the table of types is another after round $round"
-        survey_build || return 1
-    done
-    say 'survey: the table of types changes in each round'
-    return 1
+survey_of() { # RELEASE
+    OMP_NUM_THREADS=1 build-survey/"$1"/bin/python conformance/models/survey.py --seen "build-survey/$1.jsonl" \
+        --published reports/tests/published.jsonl.gz --figures "build-survey/$1.json" 2>"build-survey/$1.log"
 }
 
 # ---- ./run stress [N [M]] ----

@@ -7,7 +7,7 @@
 fuzz_seeds() { # NAME
     case $1 in
     cases) echo conformance/cases conformance/cases/golden ;;
-    budgets) echo conformance/engine ;;
+    error_limits) echo conformance/engine ;;
     esac
 }
 

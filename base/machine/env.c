@@ -1,14 +1,15 @@
 /*
- * The machine and the build, as far as a Linux or another POSIX system tells.
+ * Makes the record of the machine and the build, and grades its measurement quality, as far as a
+ * Linux or another POSIX system reports the facts.
  */
 #define _GNU_SOURCE
 #include "env.h"
 #include "base/clock.h"
-#include "env_cpu.h"
-#include "env_host.h"
+#include "base/records.h"
+#include "env_parts.h"
 #include "sysfs.h"
-#include "quality.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -27,12 +28,14 @@
 #define POSENC_BUILD_FLAGS ""
 #endif
 
+/* ---- The system and the build ---- */
+
 static json_t *text_or(bool known, const char *text)
 {
     return json_string(known ? text : NOT_EXPOSED);
 }
 
-static json_t *words(const char *text)
+static json_t *split_words(const char *text)
 {
     json_t *array = json_array();
     while (text && *(text += strspn(text, " "))) {
@@ -68,7 +71,7 @@ static json_t *system_facts(const char *root)
                      text_or(has_distro, distro));
 }
 
-static json_t *build(const struct env_library *library)
+static json_t *build_facts(const struct env_library *library)
 {
 #if defined(__clang__)
     const char *cc = "clang";
@@ -88,8 +91,8 @@ static json_t *build(const struct env_library *library)
                      library->version, "id", library->build);
 }
 
-/* The least step seen between two readings is what a reading costs at best. */
-static json_t *timer(const char *root)
+/* Adds the overhead of a reading: the least step between two readings. */
+static json_t *timer_facts(const char *root)
 {
     json_t *timer = host_timer(root);
     double step = 1e9;
@@ -102,7 +105,84 @@ static json_t *timer(const char *root)
     return timer;
 }
 
-/* What /proc and /sys tell under an emulator is about the host: no name, no hypervisor. */
+/* ---- Measurement quality ---- */
+
+/* Measurement quality so far: the worst grade of all reasons. */
+struct grading {
+    char grade;
+    json_t *reasons;
+};
+
+FORMATTED(3, 4)
+static void grading_lower(struct grading *g, char grade, const char *format, ...)
+{
+    char reason[160];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(reason, sizeof reason, format, list);
+    va_end(list);
+    if (grade > g->grade)
+        g->grade = grade;
+    json_array_append_new(g->reasons, json_string(reason));
+}
+
+static void grade_build(struct grading *g, const json_t *env)
+{
+    const char *sanitizer = record_text(env, "build.sanitizer");
+    if (json_is_false(json_object_get(json_object_get(env, "build"), "optimised")) ||
+        strcmp(record_text(env, "build.type"), "debug") == 0)
+        grading_lower(g, 'D', "the build is not optimised");
+    if (*sanitizer)
+        grading_lower(g, 'D', "the build is instrumented (%.40s sanitizer)", sanitizer);
+    if (*record_text(env, "emulator"))
+        grading_lower(g, 'D', "the CPU is emulated: no time says anything");
+}
+
+static void grade_host(struct grading *g, const json_t *env)
+{
+    const char *virt = record_text(env, "virtualization"),
+               *governor = record_text(env, "frequency.governor"),
+               *source = record_text(env, "timer.source");
+    double quota = record_value(env, "limits.quota", 0.0);
+    if (*virt && strcmp(virt, NOT_EXPOSED) != 0)
+        grading_lower(g, 'C', "virtual machine (%.60s): its neighbours cannot be seen", virt);
+    if (quota > 0.0)
+        grading_lower(
+            g, 'C', "a control group allows %.3g CPUs, and makes wait what takes more", quota);
+    if (strcmp(governor, NOT_EXPOSED) == 0)
+        grading_lower(g, 'B', "the CPU's clock is not exposed");
+    else if (*governor && strcmp(governor, "performance") != 0)
+        grading_lower(g, 'B', "the frequency governor is %.40s, not performance", governor);
+    if (strcmp(record_text(env, "limits.power"), "battery") == 0)
+        grading_lower(g, 'B', "it runs on its battery");
+    if (*source && strcmp(source, "tsc") != 0 && strcmp(source, "arch_sys_counter") != 0 &&
+        strcmp(source, NOT_EXPOSED) != 0)
+        grading_lower(g, 'B', "the clock source is %.40s", source);
+}
+
+bool env_is_busy(const json_t *env, char *words, size_t bytes)
+{
+    const double cpus = record_value(env, "cpus.online", 1.0),
+                 load = record_value(env, "noise.load1", -1.0);
+    snprintf(words, bytes, "the load average was %.1f on %.0f CPUs", load, cpus);
+    return load > cpus;
+}
+
+json_t *env_quality(const json_t *env)
+{
+    struct grading g = { 'A', json_array() };
+    char words[96];
+    grade_build(&g, env);
+    grade_host(&g, env);
+    if (env_is_busy(env, words, sizeof words))
+        grading_lower(&g, 'D', "%s", words);
+    const char grade[2] = { g.grade, 0 };
+    return json_pack("{s:s,s:o}", "grade", grade, "reasons", g.reasons);
+}
+
+/* ---- The record ---- */
+
+/* Under an emulator, /proc and /sys describe the host, so its name and hypervisor are left out. */
 json_t *env_record(const struct env_library *library, const char *root)
 {
     char name[128], id[160];
@@ -118,11 +198,11 @@ json_t *env_record(const struct env_library *library, const char *root)
         "{s:s,s:s,s:{s:s,s:o,s:o},s:o,s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:f}}", "t",
         "env", "env_id", id, "cpu", "key", library->cpu_key, "name",
         emulated ? json_string("emulated CPU") : text_or(named, name), "features",
-        words(library->cpu_features), "virtualization", virt, "emulator", library->emulator,
-        "cpus", host_cpus(root), "caches", emulated ? json_array() : env_caches(root),
-        "frequency", host_frequency(root), "memory", host_memory(root), "limits",
-        host_limits(root), "os", system_facts(root), "build", build(library), "timer",
-        timer(root), "noise", "load1", load[0]);
+        split_words(library->cpu_features), "virtualization", virt, "emulator",
+        library->emulator, "cpus", host_cpus(root), "caches",
+        emulated ? json_array() : env_caches(root), "frequency", host_frequency(root), "memory",
+        host_memory(root), "limits", host_limits(root), "os", system_facts(root), "build",
+        build_facts(library), "timer", timer_facts(root), "noise", "load1", load[0]);
     if (env)
         json_object_set_new(env, "quality", env_quality(env));
     return env;

@@ -1,19 +1,28 @@
 /*
- * Facts about the machine and the build that a figure depends on.  What cannot be learnt is said to
- * be "not exposed" or left out, never guessed.
+ * Facts about the machine and the build that a measurement depends on, as a record with a grade. A
+ * fact that the system does not report is "not exposed", or left out; it is never guessed.
  */
 #ifndef POSENC_ENV_H
 #define POSENC_ENV_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-/* What the library knows of itself and of the CPU; `emulator` is NULL, or what emulates it. */
+/* Facts that the library reports about itself and the CPU. */
 struct env_library {
-    const char *version, *cpu_key, *cpu_features, *emulator, *build; /* build: posenc_build() */
+    const char *version, *cpu_key, *cpu_features;
+    const char *emulator; /* name of the program that emulates the CPU, or NULL */
+    const char *build;    /* posenc_build() */
 };
 
-/* The "env" record; its quality (quality.h) is what the facts alone allow.  `root`: where /proc and /sys
- * are, "" for this machine (sysfs.h). */
+/* Returns the "env" record. `root` is the folder of /proc and /sys, "" for this machine (sysfs.h). */
 json_t *env_record(const struct env_library *library, const char *root);
+
+/* Returns the measurement quality {grade: "A".."D", reasons: [..]} that the facts of an env record
+ * allow. The report adds the quality that timings show (reports/posenc/quality.py). */
+json_t *env_quality(const json_t *env);
+
+/* Returns true if the load average is above the number of CPUs, and writes it in words. */
+bool env_is_busy(const json_t *env, char *words, size_t bytes);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * The CPU as the system tells it, see env_cpu.h.
+ * Reads the name, caches and hypervisor of the CPU; see env_parts.h.
  *
  *   x86      /proc/cpuinfo has a "model name"
- *   ARM      Linux gives implementer and part of MIDR_EL1 only; the names are those of the
+ *   ARM      Linux reports implementer and part of MIDR_EL1 only; the names are those of the
  *            cores' technical reference manuals
- *   RISC-V   /proc/cpuinfo has "uarch" where the device tree has one
+ *   RISC-V   /proc/cpuinfo has "uarch" if the device tree has one
  *   boards   the device tree's model, beside the core
  *   macOS    sysctl(3): machdep.cpu.brand_string, hw.*cachesize, kern.hv_vmm_present
  */
 #define _GNU_SOURCE
-#include "env_cpu.h"
+#include "env_parts.h"
 #include "sysfs.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@
 #include <sys/sysctl.h>
 #endif
 
-/* ---- Asking ---- */
+/* ---- System calls of macOS ---- */
 
 bool env_sysctl_text(const char *name, char *text, size_t bytes)
 {
@@ -40,7 +40,7 @@ bool env_sysctl_text(const char *name, char *text, size_t bytes)
 }
 
 #if defined(__APPLE__)
-/* Of 32 or 64 bits; both little-endian on every Mac there is. */
+/* Returns a number of 32 or 64 bits; every Mac is little-endian. */
 static int64_t sysctl_number(const char *name)
 {
     int64_t value = 0;
@@ -104,8 +104,8 @@ static void name_core(unsigned implementer, unsigned part, char *name, size_t by
     snprintf(name, bytes, "ARM implementer 0x%02x, part 0x%03x", implementer, part);
 }
 
-/* The number after a colon in a line "CPU part : 0xd0c" of that key. */
-static bool hex_of(const char *line, const char *key, unsigned *value)
+/* Reads the number in a line such as "CPU part : 0xd0c", if it has that key. */
+static bool read_hex(const char *line, const char *key, unsigned *value)
 {
     if (strncmp(line, key, strlen(key)) != 0 || !strchr(line, ':'))
         return false;
@@ -113,7 +113,7 @@ static bool hex_of(const char *line, const char *key, unsigned *value)
     return true;
 }
 
-/* Every kind of core once, in the order of the CPUs: "Cortex-A55 + Cortex-A76". */
+/* Lists each kind of core once, in the order of the CPUs: "Cortex-A55 + Cortex-A76". */
 static bool arm_name(const char *root, char *text, size_t bytes)
 {
     FILE *file = sysfs_open(root, "/proc/cpuinfo");
@@ -122,8 +122,8 @@ static bool arm_name(const char *root, char *text, size_t bytes)
     size_t at = 0;
     text[0] = 0;
     while (file && at < bytes && fgets(line, sizeof line, file)) {
-        hex_of(line, "CPU implementer", &implementer);
-        if (!hex_of(line, "CPU part", &part))
+        read_hex(line, "CPU implementer", &implementer);
+        if (!read_hex(line, "CPU part", &part))
             continue;
         name_core(implementer, part, name, sizeof name);
         if (!strstr(text, name))
@@ -160,7 +160,7 @@ bool env_cpu_name(const char *root, char *text, size_t bytes)
 
 #if defined(__APPLE__)
 
-/* Performance cores are number 0 where there are two kinds. */
+/* Adds a cache of the performance cores, which are number 0 if there are two kinds. */
 static void add_cache(json_t *array, int level, const char *type, const char *name)
 {
     char path[64];
@@ -217,7 +217,7 @@ json_t *env_caches(const char *root)
 
 #if defined(__x86_64__) || defined(__i386__)
 
-/* "KVMKVMKVM" and such: its own name where it gives one. */
+/* Returns the name that the hypervisor reports by CPUID, such as "KVMKVMKVM". */
 json_t *env_hypervisor(const char *root)
 {
     (void)root;
@@ -247,8 +247,8 @@ json_t *env_hypervisor(const char *root)
 
 #else
 
-/* No instruction tells.  A device tree may name the hypervisor; where there are the tables of a
- * PC, a virtual machine is called one.  Amazon's machines of metal say so. */
+/* Looks for the name of a hypervisor in the device tree, then for that of a virtual machine in the
+ * tables of a PC. Amazon's machines without a hypervisor have ".metal" in their name. */
 json_t *env_hypervisor(const char *root)
 {
     static const char *const words[] = { "Virtual", "QEMU", "Compute Engine", "VMware",

@@ -1,14 +1,14 @@
 /*
- * Reads what the system decides about a timing; see env_host.h.  The files are those of the
- * kernel's documentation: admin-guide/pm/cpufreq, admin-guide/mm/transhuge, admin-guide/cputopology,
+ * Reads the settings of the system that influence timings; see env_parts.h. The kernel's documentation
+ * describes the files: admin-guide/pm/cpufreq, admin-guide/mm/transhuge, admin-guide/cputopology,
  * admin-guide/sysctl/kernel, ABI/testing/sysfs-class-power.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "env_host.h"
-#include "cgroup.h"
+#include "env_parts.h"
 #include "sysfs.h"
 
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static void set_number(json_t *record, const char *name, double value)
 
 /* ---- Frequency ---- */
 
-/* Of cpufreq, or the opposite of what intel_pstate tells. */
+/* Returns "1" or "0" of cpufreq, or the opposite of no_turbo of intel_pstate. */
 static const char *boost_state(const char *root)
 {
     long long boost = sysfs_number(root, -1, CPU_FOLDER "/cpufreq/boost"),
@@ -55,21 +55,19 @@ json_t *host_frequency(const char *root)
 
 /* ---- CPUs ---- */
 
-/* How much one CPU does, relative to the others of this machine: 1024 is most. */
+/* Returns the speed of a CPU relative to the fastest of the machine, which has 1024. */
 static long capacity_of(const char *root, int cpu)
 {
     char fast[LIST];
-    long long told = sysfs_number(root, -1, CPU_FOLDER "/cpu%d/cpu_capacity", cpu);
-    if (told >= 0)
-        return (long)told;
-    return !sysfs_line(root, fast, sizeof fast, "/sys/devices/cpu_core/cpus") ||
-                   cpu_list_has(fast, cpu)
-               ? 1024
-               : 512;
+    const long long capacity = sysfs_number(root, -1, CPU_FOLDER "/cpu%d/cpu_capacity", cpu);
+    if (capacity >= 0)
+        return (long)capacity;
+    const bool has_slow = sysfs_line(root, fast, sizeof fast, "/sys/devices/cpu_core/cpus");
+    return has_slow && !cpu_list_has(fast, cpu) ? 512 : 1024;
 }
 
-/* One that the kernel keeps free, of the fastest kind, and not the first, which serves most
- * interrupts.  -1: none is known. */
+/* Returns the best CPU to measure on, or -1: one that the kernel keeps free, of the fastest kind, and
+ * not the first, which serves most interrupts. */
 static int best_cpu(const char *root, const char *allowed, const char *isolated, int *kinds)
 {
     long most = -1, capacities[8];
@@ -169,10 +167,106 @@ json_t *host_timer(const char *root)
                      (double)resolution.tv_nsec);
 }
 
+/* ---- Control groups: cgroups(7), both versions ---- */
+
+enum { GROUP_NAME = 256 };
+
+/* Returns true if "cpu" is one of the controllers "cpu,cpuacct". */
+static bool names_cpu(const char *controllers, size_t n)
+{
+    for (const char *end = controllers + n; controllers < end;) {
+        size_t length = strcspn(controllers, ",:");
+        if (length == 3 && strncmp(controllers, "cpu", 3) == 0)
+            return true;
+        controllers += length + 1;
+    }
+    return false;
+}
+
+/* Reads the group's name from lines "0::/name" (version 2) or "4:cpu,cpuacct:/name"; "" if unknown.
+ * A container may see the name that the host uses, while its own group is mounted at the top: then
+ * the folder of that name does not exist. */
+static void read_group_name(const char *root, int version, char name[GROUP_NAME])
+{
+    FILE *file = sysfs_open(root, "/proc/self/cgroup");
+    char line[512];
+    name[0] = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        const char *controllers = strchr(line, ':'),
+                   *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path)
+            continue;
+        size_t n = (size_t)(path - controllers) - 1;
+        if (version == 2 ? n == 0 : names_cpu(controllers + 1, n))
+            snprintf(name, GROUP_NAME, "%.250s", path + 1);
+    }
+    if (file)
+        fclose(file);
+    if (strcmp(name, "/") == 0)
+        name[0] = 0;
+}
+
+/* Return the quota in CPUs, 0 if there is no limit. Version 2: "150000 100000" is 1.5 CPUs. */
+static double quota_of_version_2(const char *root, const char *group)
+{
+    char line[64];
+    double quota, period;
+    return sysfs_line(root, line, sizeof line, "/sys/fs/cgroup%s/cpu.max", group) &&
+                   sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0.0
+               ? quota / period
+               : 0.0;
+}
+
+static double quota_of_version_1(const char *root, const char *group)
+{
+    const char *folder = "/sys/fs/cgroup/cpu";
+    double quota = (double)sysfs_number(root, -1, "%s%s/cpu.cfs_quota_us", folder, group),
+           period = (double)sysfs_number(root, -1, "%s%s/cpu.cfs_period_us", folder, group);
+    return quota > 0.0 && period > 0.0 ? quota / period : 0.0;
+}
+
+static double throttled_of(const char *root, int version, const char *group)
+{
+    char path[SYSFS_PATH];
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s%s/cpu.stat", version == 1 ? "/cpu" : "",
+             group);
+    return version == 2 ? 1e-6 * sysfs_value_number(root, path, "throttled_usec", -1e6)
+                        : 1e-9 * sysfs_value_number(root, path, "throttled_time", -1e9);
+}
+
+/* Adds the group and those above it; the top has the empty name. */
+static void add_groups(const char *root, int version, struct cgroup_cpu *all)
+{
+    char group[GROUP_NAME];
+    read_group_name(root, version, group);
+    for (bool top = false; !top;) {
+        double quota = version == 2 ? quota_of_version_2(root, group)
+                                    : quota_of_version_1(root, group),
+               throttled = throttled_of(root, version, group);
+        if (quota > 0.0 && (all->quota <= 0.0 || quota < all->quota))
+            all->quota = quota;
+        if (throttled >= 0.0)
+            all->throttled_s = (all->throttled_s > 0.0 ? all->throttled_s : 0.0) + throttled;
+        char *slash = strrchr(group, '/');
+        top = !slash;
+        if (slash)
+            *slash = 0;
+    }
+}
+
+struct cgroup_cpu cgroup_cpu(const char *root)
+{
+    struct cgroup_cpu all = { 0.0, -1.0 };
+    add_groups(root, 2, &all);
+    add_groups(root, 1, &all);
+    return all;
+}
+
 /* ---- Limits ---- */
 
-/* Mains that deliver outrank those that do not. */
-static const char *power(const char *root)
+/* Returns the power supply. One connected mains supply outranks others that are not connected. */
+static const char *power_supply(const char *root)
 {
     char folder[SYSFS_PATH], type[32];
     const char *state = NOT_EXPOSED;
@@ -193,8 +287,8 @@ static const char *power(const char *root)
     return state;
 }
 
-/* By the files that each leaves. */
-static const char *container(const char *root)
+/* Returns the name of the container software, by the files that each leaves. */
+static const char *container_name(const char *root)
 {
     return sysfs_has(root, "/var/run/secrets/kubernetes.io") ? "kubernetes"
            : sysfs_has(root, "/run/.containerenv")           ? "podman"
@@ -205,7 +299,7 @@ static const char *container(const char *root)
 json_t *host_limits(const char *root)
 {
     json_t *limits = json_pack("{s:f,s:s,s:s}", "quota", cgroup_cpu(root).quota, "container",
-                               container(root), "power", power(root));
+                               container_name(root), "power", power_supply(root));
     set_number(limits, "aslr",
                (double)sysfs_number(root, -1, "/proc/sys/kernel/randomize_va_space"));
     return limits;

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAMED = 4 };
-static const double least_cpus = 0.02;
+enum { MOST_NAMES = 4 };
+static const double least_cpus = 0.02; /* that a name takes to be reported */
 
 static double tick_s(void) { return 1.0 / (double)sysconf(_SC_CLK_TCK); }
 
@@ -22,7 +22,7 @@ static void look_at_cpus(const char *root, struct neighbours *seen)
     while (file && fgets(line, sizeof line, file)) {
         int cpu;
         unsigned long long t[8] = { 0 };
-        if (strncmp(line, "cpu ", 4) == 0 || /* all of them */
+        if (strncmp(line, "cpu ", 4) == 0 || /* the sum of all CPUs */
             sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0], &t[1],
                    &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 5 ||
             cpu < 0 || cpu >= NEIGHBOUR_CPUS)
@@ -34,8 +34,8 @@ static void look_at_cpus(const char *root, struct neighbours *seen)
         fclose(file);
 }
 
-/* "123 (name) S ppid ...": the name may have blanks and brackets; the 12th and 13th fields behind it
- * are the ticks in which it ran. */
+/* Parses "123 (name) S ppid ...". The name may have blanks and brackets. The 12th and 13th fields
+ * after it are ticks of CPU time. */
 static bool parse_process(char *line, struct neighbour *process)
 {
     char *open = strchr(line, '('), *close = strrchr(line, ')');
@@ -87,7 +87,7 @@ void neighbours_free(struct neighbours *seen)
     *seen = (struct neighbours){ 0 };
 }
 
-static double before(const struct neighbours *start, long pid)
+static double time_before(const struct neighbours *start, long pid)
 {
     for (size_t i = 0; i < start->n; i++)
         if (start->process[i].pid == pid)
@@ -95,20 +95,20 @@ static double before(const struct neighbours *start, long pid)
     return 0.0;
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_time(const void *a, const void *b)
 {
     double x = ((const struct neighbour *)a)->cpu_s, y = ((const struct neighbour *)b)->cpu_s;
     return (x < y) - (x > y);
 }
 
-/* Of each name what all processes of it took since; returns how many names. */
-static size_t add_up(const struct neighbours *start, const struct neighbours *stop, long self,
-                     struct neighbour *names)
+/* Adds up the time that the processes of each name took; returns the number of names. */
+static size_t sum_by_name(const struct neighbours *start, const struct neighbours *stop,
+                          long self, struct neighbour *names)
 {
     size_t n = 0;
     for (size_t i = 0; i < stop->n; i++) {
         const struct neighbour *process = &stop->process[i];
-        double took = process->cpu_s - before(start, process->pid);
+        double took = process->cpu_s - time_before(start, process->pid);
         size_t at = 0;
         if (process->pid == self || took <= 0.0)
             continue;
@@ -120,7 +120,7 @@ static size_t add_up(const struct neighbours *start, const struct neighbours *st
         }
         names[at].cpu_s += took;
     }
-    qsort(names, n, sizeof *names, by_time);
+    qsort(names, n, sizeof *names, compare_time);
     return n;
 }
 
@@ -130,13 +130,13 @@ json_t *neighbours_between(const struct neighbours *start, const struct neighbou
     double wall = stop->wall_s - start->wall_s;
     json_t *busy = json_array(), *taken = json_array();
     struct neighbour *names = calloc(stop->n + 1, sizeof *names);
-    size_t n = names && wall > 0.0 ? add_up(start, stop, self, names) : 0;
+    size_t n = names && wall > 0.0 ? sum_by_name(start, stop, self, names) : 0;
     for (int cpu = 0; cpu < stop->n_cpus && wall > 0.0; cpu++) {
         double share = (stop->busy_s[cpu] - start->busy_s[cpu]) / wall;
         json_array_append_new(busy, json_real(share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share));
     }
-    for (size_t i = 0; i < n && i < NAMED && names[i].cpu_s >= least_cpus * wall; i++) {
-        /* A name is bytes: NULL where they are no UTF-8. */
+    for (size_t i = 0; i < n && i < MOST_NAMES && names[i].cpu_s >= least_cpus * wall; i++) {
+        /* NULL if the name is not UTF-8 */
         json_t *name = json_string(names[i].name);
         json_array_append_new(taken,
                               json_pack("{s:o,s:f}", "name", name ? name : json_string("?"),

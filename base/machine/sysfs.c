@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path as a file of that root. */
-static void path_of(char path[SYSFS_PATH], const char *root, const char *format, va_list list)
+/* Prints the path of a file below a root. */
+static void print_path(char path[SYSFS_PATH], const char *root, const char *format,
+                       va_list list)
 {
     size_t at = (size_t)snprintf(path, SYSFS_PATH, "%.200s", root);
     vsnprintf(path + at, SYSFS_PATH - at, format, list);
@@ -21,7 +22,7 @@ FILE *sysfs_open(const char *root, const char *format, ...)
     char path[SYSFS_PATH];
     va_list list;
     va_start(list, format);
-    path_of(path, root, format, list);
+    print_path(path, root, format, list);
     va_end(list);
     return fopen(path, "r");
 }
@@ -31,12 +32,12 @@ bool sysfs_has(const char *root, const char *format, ...)
     char path[SYSFS_PATH];
     va_list list;
     va_start(list, format);
-    path_of(path, root, format, list);
+    print_path(path, root, format, list);
     va_end(list);
     return access(path, F_OK) == 0;
 }
 
-static bool first_line(const char *path, char *line, size_t bytes)
+static bool read_first_line(const char *path, char *line, size_t bytes)
 {
     FILE *file = fopen(path, "r");
     bool read = file && fgets(line, (int)bytes, file);
@@ -51,9 +52,9 @@ bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, 
     char path[SYSFS_PATH];
     va_list list;
     va_start(list, format);
-    path_of(path, root, format, list);
+    print_path(path, root, format, list);
     va_end(list);
-    return first_line(path, line, bytes);
+    return read_first_line(path, line, bytes);
 }
 
 long long sysfs_number(const char *root, long long otherwise, const char *format, ...)
@@ -61,16 +62,16 @@ long long sysfs_number(const char *root, long long otherwise, const char *format
     char path[SYSFS_PATH], line[64], *end;
     va_list list;
     va_start(list, format);
-    path_of(path, root, format, list);
+    print_path(path, root, format, list);
     va_end(list);
-    if (!first_line(path, line, sizeof line))
+    if (!read_first_line(path, line, sizeof line))
         return otherwise;
     long long value = strtoll(line, &end, 10);
     return end != line ? value : otherwise;
 }
 
-/* The value in a line of that key, and not of one that is longer; NULL: of another. */
-static char *value_in(char *line, const char *key)
+/* Returns the value in a line of exactly that key, or NULL. */
+static char *find_value(char *line, const char *key)
 {
     size_t n = strlen(key);
     if (strncmp(line, key, n) != 0 || !strchr(" \t:=", line[n]))
@@ -86,7 +87,7 @@ bool sysfs_value(const char *root, const char *path, const char *key, char *valu
     char line[4096];
     bool found = false;
     while (file && !found && fgets(line, sizeof line, file)) {
-        const char *text = value_in(line, key);
+        const char *text = find_value(line, key);
         found = text != NULL;
         if (found)
             snprintf(value, bytes, "%s", text);
@@ -107,8 +108,8 @@ double sysfs_value_number(const char *root, const char *path, const char *key, d
 
 /* ---- Lists of CPUs ---- */
 
-/* The next range of a list; false at its end, and where it is none. */
-static bool next_range(const char **list, long *first, long *last)
+/* Reads the next range of a list; returns false at its end, or if it is malformed. */
+static bool read_range(const char **list, long *first, long *last)
 {
     char *end;
     *first = *last = strtol(*list, &end, 10);
@@ -123,7 +124,7 @@ static bool next_range(const char **list, long *first, long *last)
 bool cpu_list_has(const char *list, int cpu)
 {
     long first, last;
-    while (next_range(&list, &first, &last))
+    while (read_range(&list, &first, &last))
         if (cpu >= first && cpu <= last)
             return true;
     return false;
@@ -132,7 +133,7 @@ bool cpu_list_has(const char *list, int cpu)
 int cpu_list_count(const char *list)
 {
     long first, last, n = 0;
-    while (next_range(&list, &first, &last))
+    while (read_range(&list, &first, &last))
         n += last >= first && last - first < 1 << 20 ? last - first + 1 : 0;
     return (int)n;
 }

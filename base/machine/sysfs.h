@@ -1,5 +1,5 @@
 /*
- * Files of /proc and /sys, below a root: "" is this machine, any other folder one that a test made up.
+ * Files of /proc and /sys below a root: "" is this machine, another folder one that a test made up.
  */
 #ifndef POSENC_SYSFS_H
 #define POSENC_SYSFS_H
@@ -13,23 +13,23 @@
 
 enum { SYSFS_PATH = 512 };
 
-/* The file opened for reading, or NULL.  Every path is formatted and begins with a slash. */
+/* Opens a file for reading; returns NULL on failure. Paths are formatted and begin with a slash. */
 FORMATTED(2, 3) FILE *sysfs_open(const char *root, const char *format, ...);
 FORMATTED(2, 3) bool sysfs_has(const char *root, const char *format, ...);
-/* The first line of a file without its newline; false, and "", where there is none. */
+/* Reads the first line of a file without its newline; returns false and "" if there is none. */
 FORMATTED(4, 5)
 bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, ...);
-/* The number that a file begins with. */
+/* Returns the number at the beginning of a file, or `otherwise`. */
 FORMATTED(3, 4)
 long long sysfs_number(const char *root, long long otherwise, const char *format, ...);
-/* The value of the first line "key : value", "key value" or key="value" of a file. */
+/* Reads the value of the first line "key : value", "key value" or key="value" of a file. */
 bool sysfs_value(const char *root, const char *path, const char *key, char *value,
                  size_t bytes);
-/* The same as a number. */
+/* Returns such a value as a number, or `otherwise`. */
 double sysfs_value_number(const char *root, const char *path, const char *key,
                           double otherwise);
 
-/* Whether a list of CPUs ("0-3,8") has one of that number; and how many it has. */
+/* Return true if a list of CPUs ("0-3,8") has one of that number, and the number of its CPUs. */
 bool cpu_list_has(const char *list, int cpu);
 int cpu_list_count(const char *list);
 

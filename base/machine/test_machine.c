@@ -1,8 +1,7 @@
 /*
- * The record of a machine, its measurement quality, and what a run saw of other programs.
+ * Tests the record of a machine, its measurement quality, and the noise that a run saw.
  */
 #include "base/machine/env.h"
-#include "base/machine/quality.h"
 #include "base/machine/watch.h"
 #include "base/records.h"
 #include "conformance/tap/tap.h"

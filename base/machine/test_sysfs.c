@@ -1,41 +1,138 @@
 /*
- * What is read of machines that are made up as folders with files of /proc and /sys.
+ * Tests the readers of /proc and /sys on made-up machines: folders with the files of a machine, which
+ * are removed at the end.
  */
 #define _XOPEN_SOURCE 700
-#include "base/machine/cgroup.h"
+#include "base/machine/env.h"
+#include "base/machine/env_parts.h"
 #include "base/machine/neighbours.h"
-#include "base/records.h"
+#include "base/machine/sysfs.h"
 #include "base/machine/watch.h"
+#include "base/records.h"
 #include "conformance/tap/tap.h"
-#include "made_up.h"
 
+#include <ftw.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- A made-up machine ---- */
+
+static char root[64];
+
+static void bail_out(const char *why)
+{
+    printf("Bail out! %s\n", why);
+    exit(1);
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *at)
+{
+    (void)status, (void)kind, (void)at;
+    return remove(path);
+}
+
+static void end_machine(void)
+{
+    if (*root)
+        nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    root[0] = 0;
+}
+
+static void begin_machine(void)
+{
+    end_machine();
+    snprintf(root, sizeof root, "/tmp/posenc-doctor-XXXXXX");
+    if (!mkdtemp(root))
+        bail_out("no folder in /tmp");
+}
+
+/* Writes a file of the machine, and makes its folders. */
+static void put_file(const char *path, const char *text)
+{
+    char whole[SYSFS_PATH];
+    snprintf(whole, sizeof whole, "%s%s", root, path);
+    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(whole, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(whole, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0)
+        bail_out("a file of a machine cannot be written");
+}
+
+#define CPU "/sys/devices/system/cpu"
+
+static void put_cpus(const char *online, const char *siblings_of_last, int last)
+{
+    char path[128], line[64];
+    snprintf(line, sizeof line, "%s\n", online);
+    put_file(CPU "/online", line);
+    snprintf(line, sizeof line, "Name:\tposenc\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\n",
+             online);
+    put_file("/proc/self/status", line);
+    snprintf(path, sizeof path, CPU "/cpu%d/topology/thread_siblings_list", last);
+    snprintf(line, sizeof line, "%s\n", siblings_of_last);
+    put_file(path, line);
+}
+
+/* Writes ticks of two CPUs: busy, idle, stolen. */
+static void put_ticks(unsigned busy, unsigned idle, unsigned stolen)
+{
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "cpu  %u 0 0 %u 0 0 0 %u 0 0\ncpu0 %u 0 0 %u 0 0 0 %u 0 0\ncpu1 0 0 0 %u 0 0 0 0 0 "
+        "0\nintr 5\n",
+        busy, 2 * idle, stolen, busy, idle - busy, stolen, idle);
+    put_file("/proc/stat", text);
+}
+
+/* Returns the env record of the machine. The build and the hypervisor are given, as the files do not
+ * have them. */
+static json_t *env_of_machine(const char *hypervisor)
+{
+    static const struct env_library library = { "1.2.3", "paper", "", NULL, NULL };
+    json_t *env = env_record(&library, root);
+    json_object_set_new(
+        env, "build",
+        json_pack("{s:b,s:s,s:s}", "optimised", 1, "type", "release", "cc", "gcc"));
+    json_object_set_new(env, "virtualization",
+                        hypervisor ? json_string(hypervisor) : json_null());
+    return env;
+}
+
+/* ---- Tests ---- */
 
 static void test_cgroups(void)
 {
     begin_machine();
-    put("/proc/self/cgroup", "0::/a/b\n");
-    put("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
-    put("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
-    put("/sys/fs/cgroup/a/cpu.stat", "throttled_usec 250000\n");
+    put_file("/proc/self/cgroup", "0::/a/b\n");
+    put_file("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
+    put_file("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+    put_file("/sys/fs/cgroup/a/cpu.stat", "throttled_usec 250000\n");
     struct cgroup_cpu cpu = cgroup_cpu(root);
     require(cpu.quota == 0.5 && cpu.throttled_s == 0.25,
             "the least quota of a group and those above it counts");
     begin_machine();
-    put("/proc/self/cgroup", "4:cpu,cpuset:/docker/123\n3:cpuacct:/wrong\n0::/x\n");
-    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
-        "200000\n"); /* mounted is the container's own group */
-    put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    put("/sys/fs/cgroup/cpu/wrong/cpu.cfs_quota_us", "1000\n"); /* of another controller */
-    put("/sys/fs/cgroup/cpu/wrong/cpu.cfs_period_us", "100000\n");
-    put("/sys/fs/cgroup/cpu/cpu.stat", "nr_throttled 2\nthrottled_time 3000000000\n");
+    put_file("/proc/self/cgroup", "4:cpu,cpuset:/docker/123\n3:cpuacct:/wrong\n0::/x\n");
+    put_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+             "200000\n"); /* mounted is the container's own group */
+    put_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    put_file("/sys/fs/cgroup/cpu/wrong/cpu.cfs_quota_us", "1000\n"); /* of another controller */
+    put_file("/sys/fs/cgroup/cpu/wrong/cpu.cfs_period_us", "100000\n");
+    put_file("/sys/fs/cgroup/cpu/cpu.stat", "nr_throttled 2\nthrottled_time 3000000000\n");
     cpu = cgroup_cpu(root);
     require(cpu.quota == 2.0 && cpu.throttled_s == 3.0,
             "version 1 in a container, whose group's folder is missing");
     begin_machine();
-    put("/proc/self/cgroup", "4:cpu:/\n");
-    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
-    put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    put_file("/proc/self/cgroup", "4:cpu:/\n");
+    put_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    put_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
     cpu = cgroup_cpu(root);
     require(cpu.quota == 0.0 && cpu.throttled_s < 0.0, "no quota is no limit");
 }
@@ -49,22 +146,22 @@ static void test_neighbours(void)
     put_ticks(0, (unsigned)(100 * ticks), 0);
     snprintf(text, sizeof text, "10 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld %ld 0 0 20\n", 5 * ticks,
              ticks);
-    put("/proc/10/stat", text);
-    put("/proc/11/stat", "11 (a) b (c) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
-    put("/proc/12/stat", "12 (posenc) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
-    put("/proc/uptime", "5 5\n");
+    put_file("/proc/10/stat", text);
+    put_file("/proc/11/stat", "11 (a) b (c) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
+    put_file("/proc/12/stat", "12 (posenc) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
+    put_file("/proc/uptime", "5 5\n");
     neighbours_look(root, 100.0, &start);
     put_ticks((unsigned)(5 * ticks), (unsigned)(110 * ticks), 0);
     snprintf(text, sizeof text, "10 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld %ld 0 0 20\n", 9 * ticks,
              2 * ticks);
-    put("/proc/10/stat", text);
+    put_file("/proc/10/stat", text);
     snprintf(text, sizeof text, "13 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld 0 0 0 20\n", 2 * ticks);
-    put("/proc/13/stat", text);
+    put_file("/proc/13/stat", text);
     snprintf(text, sizeof text, "11 (a) b (c) S 1 1 1 0 -1 0 0 0 0 0 %ld 0 0 0 20\n", ticks);
-    put("/proc/11/stat", text);
+    put_file("/proc/11/stat", text);
     snprintf(text, sizeof text, "12 (posenc) R 1 1 1 0 -1 0 0 0 0 0 %ld 0 0 0 20\n",
              10 * ticks);
-    put("/proc/12/stat", text);
+    put_file("/proc/12/stat", text);
     neighbours_look(root, 110.0, &stop);
     json_t *seen = neighbours_between(&start, &stop, 12),
            *taken = json_object_get(seen, "taken");
@@ -89,7 +186,7 @@ static void test_reading(void)
 {
     begin_machine();
     char line[64];
-    put("/proc/meminfo", "MemAvailableNot: 5 kB\nMemAvailable:  7 kB\n");
+    put_file("/proc/meminfo", "MemAvailableNot: 5 kB\nMemAvailable:  7 kB\n");
     require(sysfs_value_number(root, "/proc/meminfo", "MemAvailable", -1.0) == 7.0,
             "a key is not one that is longer");
     require(!sysfs_line(root, line, sizeof line, "/no/such/%s", "file") && !*line &&
@@ -100,14 +197,14 @@ static void test_reading(void)
                 cpu_list_count("0-2,7") == 4 && cpu_list_count("") == 0,
             "lists of CPUs");
     put_cpus("0-3", "3", 3);
-    put(CPU "/isolated", "1-2\n");
+    put_file(CPU "/isolated", "1-2\n");
     json_t *free = env_of_machine(NULL);
     require(record_value(free, "cpus.best", -1.0) == 2.0,
             "a CPU that the kernel keeps free is measured on");
     json_decref(free);
-    put(CPU "/isolated", "\n");
-    put("/sys/devices/cpu_core/cpus", "0-1\n");
-    put("/sys/devices/cpu_atom/cpus", "2-3\n");
+    put_file(CPU "/isolated", "\n");
+    put_file("/sys/devices/cpu_core/cpus", "0-1\n");
+    put_file("/sys/devices/cpu_atom/cpus", "2-3\n");
     json_t *env = env_of_machine(NULL);
     require(record_value(env, "cpus.best", -1.0) == 1.0 &&
                 record_value(env, "cpus.kinds", 0.0) == 2.0,
@@ -135,18 +232,18 @@ static void test_noise(void)
 {
     begin_machine();
     put_cpus("0-1", "0-1", 1);
-    put("/proc/self/status", "Cpus_allowed_list:\t1\n");
-    put("/proc/pressure/io", "some avg10=0.00 total=1000000\nfull avg10=0.00\n");
-    put(CPU "/cpu0/thermal_throttle/package_throttle_count", "5\n");
-    put("/proc/vmstat", "pswpin 10\npswpout 10\n");
-    put("/sys/fs/cgroup/cpu.stat", "nr_throttled 7\nthrottled_usec 1000000\n");
+    put_file("/proc/self/status", "Cpus_allowed_list:\t1\n");
+    put_file("/proc/pressure/io", "some avg10=0.00 total=1000000\nfull avg10=0.00\n");
+    put_file(CPU "/cpu0/thermal_throttle/package_throttle_count", "5\n");
+    put_file("/proc/vmstat", "pswpin 10\npswpout 10\n");
+    put_file("/sys/fs/cgroup/cpu.stat", "nr_throttled 7\nthrottled_usec 1000000\n");
     put_ticks(0, 1000, 100);
     struct noise_watch start = noise_watch_at(root);
     put_ticks(100, 1850, 300);
-    put("/proc/pressure/io", "some avg10=0.00 total=2000000\nfull avg10=0.00\n");
-    put(CPU "/cpu0/thermal_throttle/package_throttle_count", "9\n");
-    put("/proc/vmstat", "pswpin 10\npswpout 25\n");
-    put("/sys/fs/cgroup/cpu.stat", "nr_throttled 9\nthrottled_usec 1400000\n");
+    put_file("/proc/pressure/io", "some avg10=0.00 total=2000000\nfull avg10=0.00\n");
+    put_file(CPU "/cpu0/thermal_throttle/package_throttle_count", "9\n");
+    put_file("/proc/vmstat", "pswpin 10\npswpout 25\n");
+    put_file("/sys/fs/cgroup/cpu.stat", "nr_throttled 9\nthrottled_usec 1400000\n");
     json_t *noise = noise_since(start), *env = env_of_machine("KVM");
     /* 1700 idle ticks, 100 busy and 200 stolen ones of 2000. */
     require(is_about(noise, "steal_pct", 10.0) && is_about(noise, "wait_io_pct", 10.0) &&

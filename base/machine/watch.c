@@ -1,11 +1,11 @@
 /*
- * Counts what else a machine does; see watch.h.  proc(5): /proc/stat, /proc/vmstat; the kernel's
- * documentation: accounting/psi, cgroup-v2.
+ * Reads counters of noise; see watch.h. proc(5) describes /proc/stat and /proc/vmstat, the kernel's
+ * documentation accounting/psi and cgroup-v2.
  */
 #define _DEFAULT_SOURCE
 #include "watch.h"
-#include "cgroup.h"
 #include "base/clock.h"
+#include "env_parts.h"
 #include "sysfs.h"
 
 #include <stdlib.h>
@@ -14,9 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ticks of all CPUs since boot: those a hypervisor gave to others, all of them, and those in which
- * something ran here. */
-static void cpu_ticks(const char *root, struct noise_watch *watch)
+/* Reads ticks of all CPUs since boot: all of them, those that the hypervisor took, and busy ones. */
+static void read_ticks(const char *root, struct noise_watch *watch)
 {
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, KINDS };
     unsigned long long tick[KINDS] = { 0 };
@@ -35,35 +34,35 @@ static void cpu_ticks(const char *root, struct noise_watch *watch)
                     (double)sysconf(_SC_CLK_TCK);
 }
 
-static struct watched told_if(bool told, double count)
+static struct watched known_if(bool known, double count)
 {
-    return (struct watched){ told, told ? count : 0.0 };
+    return (struct watched){ known, known ? count : 0.0 };
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
-static struct watched pressure(const char *root, const char *of)
+/* Reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
+static struct watched read_pressure(const char *root, const char *resource)
 {
     char line[128];
-    sysfs_line(root, line, sizeof line, "/proc/pressure/%s", of);
+    sysfs_line(root, line, sizeof line, "/proc/pressure/%s", resource);
     const char *total = strncmp(line, "some ", 5) == 0 ? strstr(line, "total=") : NULL;
-    return told_if(total != NULL, total ? 1e-6 * strtod(total + strlen("total="), NULL) : 0.0);
+    return known_if(total != NULL, total ? 1e-6 * strtod(total + strlen("total="), NULL) : 0.0);
 }
 
-static void system_counts(const char *root, struct noise_watch *watch)
+static void read_counters(const char *root, struct noise_watch *watch)
 {
     const char *vmstat = "/proc/vmstat";
     double throttled = cgroup_cpu(root).throttled_s,
            in = sysfs_value_number(root, vmstat, "pswpin", -1.0),
            out = sysfs_value_number(root, vmstat, "pswpout", 0.0);
-    /* All CPUs of a package are slowed alike: the first one's count is theirs. */
+    /* All CPUs of a package are throttled together: the count of the first one is enough. */
     double heat = (double)sysfs_number(
         root, -1, "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count");
-    watch->throttled_s = told_if(throttled >= 0.0, throttled);
-    watch->swapped = told_if(in >= 0.0, in + out);
-    watch->heat = told_if(heat >= 0.0, heat);
-    watch->wait_cpu_s = pressure(root, "cpu");
-    watch->wait_io_s = pressure(root, "io");
-    watch->wait_mem_s = pressure(root, "memory");
+    watch->throttled_s = known_if(throttled >= 0.0, throttled);
+    watch->swapped = known_if(in >= 0.0, in + out);
+    watch->heat = known_if(heat >= 0.0, heat);
+    watch->wait_cpu_s = read_pressure(root, "cpu");
+    watch->wait_io_s = read_pressure(root, "io");
+    watch->wait_mem_s = read_pressure(root, "memory");
 }
 
 static double seconds_of(struct timeval t)
@@ -81,19 +80,19 @@ struct noise_watch noise_watch_at(const char *root)
         watch.own_s = seconds_of(own.ru_utime) + seconds_of(own.ru_stime) +
                       seconds_of(children.ru_utime) + seconds_of(children.ru_stime);
     }
-    cpu_ticks(root, &watch);
-    system_counts(root, &watch);
+    read_ticks(root, &watch);
+    read_counters(root, &watch);
     return watch;
 }
 
 struct noise_watch noise_watch_start(void) { return noise_watch_at(""); }
 
-/* How much a count grew, times `scale`. */
+/* Adds the growth of a counter, times `scale`, if both readings are known. */
 static void set_growth(json_t *noise, const char *name, struct watched start,
                        struct watched stop, double scale)
 {
     double growth = stop.count - start.count;
-    if (start.told && stop.told)
+    if (start.known && stop.known)
         json_object_set_new(noise, name, json_real(growth > 0.0 ? scale * growth : 0.0));
 }
 

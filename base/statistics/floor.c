@@ -1,6 +1,4 @@
-/*
- * Takes rounds of identical code as comparisons.
- */
+/* Computes the noise threshold from rounds of identical code, taken as comparisons; see floor.h. */
 #include "floor.h"
 #include "stats.h"
 
@@ -9,9 +7,9 @@
 #include <stdlib.h>
 
 enum { COMPARISON = FLOOR_PROCESSES * FLOOR_ROUNDS };
-static const double found = 0.99, level = 0.99;
+static const double detected_share = 0.99, level = 0.99;
 
-/* Returns the value that a share of them does not exceed.  There is no NaN among them. */
+/* Returns the value that a share of the values does not exceed. None of them may be NaN. */
 static double quantile(double *values, size_t n, double share)
 {
     if (n == 0)
@@ -21,7 +19,7 @@ static double quantile(double *values, size_t n, double share)
     return values[rank > 0 ? rank - 1 : 0];
 }
 
-/* The processes of a comparison: y and z of the rule (reports/posenc/verdict.py). */
+/* Processes of a comparison: y and z of the rule in reports/posenc/verdict.py. */
 struct processes {
     double y[FLOOR_PROCESSES], z[FLOOR_PROCESSES];
 };
@@ -61,7 +59,7 @@ static double noise_of(const struct processes *p)
 }
 
 /* Returns the difference that one comparison of n rounds detects; NaN: too few for a verdict. */
-static double apart_in(const double *head, const double *null, size_t n)
+static double detectable_in(const double *head, const double *null, size_t n)
 {
     const size_t each = n / FLOOR_PROCESSES;
     struct processes p;
@@ -76,13 +74,13 @@ static double apart_in(const double *head, const double *null, size_t n)
     return expm1(noise_of(&p) + fmax(side, 0.0));
 }
 
-/* Rounds that were taken, in a row. */
+/* Rounds in which both samples were taken. */
 struct taken {
     size_t n;
-    double *head, *null, *list; /* list: for what is sorted */
+    double *head, *null, *list; /* list: working memory for sorting */
 };
 
-static void sum_up(const struct taken *t, struct floor_summary *floor)
+static void summarise_taken(const struct taken *t, struct floor_summary *floor)
 {
     const size_t n = t->n, process = n < COMPARISON ? n : FLOOR_ROUNDS;
     floor->rounds = n;
@@ -95,9 +93,11 @@ static void sum_up(const struct taken *t, struct floor_summary *floor)
     floor->process = stats_median(t->list, n / process);
     floor->comparisons = n / COMPARISON;
     for (size_t i = 0; i < floor->comparisons; i++)
-        t->list[i] = apart_in(t->head + i * COMPARISON, t->null + i * COMPARISON, COMPARISON);
-    floor->apart = floor->comparisons > 0 ? quantile(t->list, floor->comparisons, found)
-                                          : apart_in(t->head, t->null, n);
+        t->list[i] =
+            detectable_in(t->head + i * COMPARISON, t->null + i * COMPARISON, COMPARISON);
+    floor->apart = floor->comparisons > 0
+                       ? quantile(t->list, floor->comparisons, detected_share)
+                       : detectable_in(t->head, t->null, n);
 }
 
 struct floor_summary floor_summarise(const double *head, const double *null, size_t n)
@@ -112,7 +112,7 @@ struct floor_summary floor_summarise(const double *head, const double *null, siz
             t.null[t.n++] = null[i];
         }
     if (t.n > 0)
-        sum_up(&t, &floor);
+        summarise_taken(&t, &floor);
     free(t.head);
     free(t.null);
     free(t.list);

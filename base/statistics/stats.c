@@ -1,6 +1,4 @@
-/*
- * Medians and their intervals by order statistics; see stats.h.
- */
+/* Computes medians and their intervals by order statistics; see stats.h. */
 #include "stats.h"
 
 #include <math.h>
@@ -8,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_value(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-void stats_sort(double *values, size_t n) { qsort(values, n, sizeof *values, by_value); }
+void stats_sort(double *values, size_t n) { qsort(values, n, sizeof *values, compare_doubles); }
 
-/* The samples that were taken, sorted; the caller frees them.  NULL: none, or no memory. */
+/* Returns the samples that were taken, sorted and to be freed; NULL: none, or out of memory. */
 static double *sort_taken(const double *samples, size_t n, size_t *count)
 {
     *count = 0;
@@ -49,8 +47,8 @@ double stats_coverage(size_t n, size_t k)
     return coverage > 0.0 ? coverage : 0.0;
 }
 
-/* Of n samples, the largest k for which [k-th smallest, k-th largest] covers the median so well; 0: not even
- * their whole range does. */
+/* Returns the largest k for which [k-th smallest, k-th largest] of n samples reaches the level; 0: not
+ * even the whole range does. */
 static size_t order_for(size_t n, double level)
 {
     size_t k = 0;
@@ -67,7 +65,7 @@ static struct stats_interval interval_at(const double *sorted, size_t n, double 
     return (struct stats_interval){ stats_coverage(n, 1), sorted[0], sorted[n - 1] };
 }
 
-/* With 99 %, else with 95 %, else all there is. */
+/* Returns the interval of 99 %, else of 95 %, else the whole range. */
 static struct stats_interval interval_of(const double *sorted, size_t n)
 {
     return interval_at(sorted, n, order_for(n, 0.99) > 0 ? 0.99 : 0.95);
@@ -85,7 +83,7 @@ struct stats_interval stats_interval(const double *samples, size_t n, double lev
     return interval;
 }
 
-/* The probability that |t| stays below sqrt(degrees) tan(angle), as a sum that ends (Abramowitz and Stegun,
+/* Returns the probability of |t| < sqrt(degrees) tan(angle), a finite sum (Abramowitz and Stegun,
  * 26.7.3 and 26.7.4). */
 static double student_within(double angle, int degrees)
 {

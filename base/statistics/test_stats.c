@@ -1,23 +1,14 @@
-/*
- * The statistics against cases that can be worked out by hand.
- */
+/* Tests the statistics on cases that can be computed by hand. */
 #include "base/statistics/floor.h"
 #include "base/statistics/stats.h"
+#include "conformance/tap/tap.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static int failures;
-
-static void require(int holds, const char *sentence)
-{
-    printf("%s - %s\n", holds ? "ok" : "not ok", sentence);
-    failures += !holds;
-}
-
 static int near(double a, double b) { return fabs(a - b) <= 1e-12 * fabs(b); }
 
-static void medians(void)
+static void test_medians(void)
 {
     const double none = (double)NAN;
     const double odd[] = { 5.0, 1.0, 4.0 }, even[] = { 4.0, 1.0, 3.0, 2.0 };
@@ -29,7 +20,7 @@ static void medians(void)
     require(isnan(stats_median(NULL, 0)), "nothing has no median");
 }
 
-static void coverage(void)
+static void test_coverage(void)
 {
     require(near(stats_coverage(3, 1), 0.75), "the range of 3 covers the median with 3/4");
     require(near(stats_coverage(8, 1), 1.0 - 2.0 / 256.0), "the range of 8: 254/256");
@@ -39,7 +30,7 @@ static void coverage(void)
     require(stats_coverage(4000, 1) == 1.0, "many samples do not underflow");
 }
 
-static void intervals(void)
+static void test_intervals(void)
 {
     double v[31];
     for (int i = 0; i < 31; i++)
@@ -58,7 +49,7 @@ static void intervals(void)
     require(s.n == 0 && isnan(s.median), "nothing has no summary");
 }
 
-static void levels(void)
+static void test_levels(void)
 {
     double v[93];
     for (int i = 0; i < 93; i++)
@@ -75,8 +66,8 @@ static void levels(void)
     require(isnan(stats_interval(v, 0, 0.99).low), "nothing has no interval");
 }
 
-/* Tables of any textbook. */
-static void student(void)
+/* Compares with the tables of a textbook. */
+static void test_student(void)
 {
     static const struct {
         double level, t;
@@ -93,7 +84,7 @@ static void student(void)
     }
 }
 
-static void ratios(void)
+static void test_ratios(void)
 {
     const double none = (double)NAN;
     /* The machine doubles its pace twice; the ratio within rounds stays 3. */
@@ -103,8 +94,8 @@ static void ratios(void)
     require(isnan(stats_median_ratio(a + 3, b + 3, 2)), "rounds must have both");
 }
 
-/* A kernel against its own copies: rounds are taken as comparisons of 93. */
-static void floors(void)
+/* Takes rounds of a kernel against its own copies as comparisons of 93. */
+static void test_floors(void)
 {
     enum { N = 93 * 200 };
     static double head[N], null[N];
@@ -140,7 +131,7 @@ static void floors(void)
     require(floor_summarise(head, null, N).apart > 0.08, "the null control counts as well");
 }
 
-static void few_rounds(void)
+static void test_few_rounds(void)
 {
     double head[100] = { 0.0 }, null[100] = { 0.0 };
     head[0] = (double)NAN;
@@ -158,14 +149,13 @@ static void few_rounds(void)
 
 int main(void)
 {
-    medians();
-    coverage();
-    intervals();
-    levels();
-    student();
-    ratios();
-    floors();
-    few_rounds();
-    printf("%d failed\n", failures);
-    return failures != 0;
+    test_medians();
+    test_coverage();
+    test_intervals();
+    test_levels();
+    test_student();
+    test_ratios();
+    test_floors();
+    test_few_rounds();
+    return tap_end();
 }

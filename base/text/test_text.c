@@ -1,6 +1,4 @@
-/*
- * What is shown escaped, and that nothing else is.
- */
+/* Tests that hidden characters are escaped, and nothing else is. */
 #define _POSIX_C_SOURCE 200809L
 #include "text.h"
 

@@ -1,6 +1,4 @@
-/*
- * Characters that are shown and those that are escaped; see text.h.
- */
+/* Decodes UTF-8 and escapes hidden characters; see text.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "text.h"
 
@@ -8,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the character at `text`, which is then *code; 0: it is none (RFC 3629: no longer form
- * than needed, no surrogate, at most U+10FFFF). */
+/* Decodes the character at `text` to *code. Returns its bytes, or 0 if it is invalid: RFC 3629 allows
+ * no longer form than needed, no surrogate, and at most U+10FFFF. */
 static size_t decode(const char *text, uint32_t *code)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -31,8 +29,8 @@ static size_t decode(const char *text, uint32_t *code)
     return *code >= least[n] && !surrogate && *code <= 0x10ffff ? n : 0;
 }
 
-/* Controls (C0, DEL, C1); soft hyphen; marks of direction; blanks without width; ends of lines and
- * paragraphs; marks of annotations; the byte order mark; tags; what Unicode calls no character. */
+/* Returns true for control characters, soft hyphens, marks of direction and annotations, blanks
+ * without width, ends of lines and paragraphs, byte order marks, tags, and noncharacters. */
 static bool is_hidden(uint32_t code)
 {
     static const struct {
@@ -58,8 +56,8 @@ bool text_is_plain(const char *text)
     return true;
 }
 
-/* The character at `text` as it is shown; returns how many bytes it takes there. */
-static size_t show(const char *text, char shown[12])
+/* Writes the character at `text` as it is shown; returns its bytes in `text`. */
+static size_t show_character(const char *text, char shown[12])
 {
     uint32_t code;
     const size_t n = decode(text, &code);
@@ -84,7 +82,7 @@ size_t text_plain(const char *text, char *to, size_t room)
     bool fits = room > 0;
     while (*text) {
         char shown[12];
-        text += show(text, shown);
+        text += show_character(text, shown);
         const size_t n = strlen(shown);
         fits = fits && at + n < room;
         if (fits) {
@@ -107,7 +105,7 @@ char *text_plain_copy(const char *text)
     return copy;
 }
 
-/* Writes a line that is plain. */
+/* Writes a plain line, with commands of GitHub's runners disabled. */
 static void put_line(const char *line, FILE *out)
 {
     const size_t blanks = strspn(line, " ");
@@ -151,7 +149,7 @@ void text_print(FILE *out, const char *format, ...)
 
 /* ---- Names ---- */
 
-/* Goes through the rows of the table, one of them kept: Wagner and Fischer, J. ACM 21(1), 1974. */
+/* Computes one row of the table after the other: Wagner and Fischer, J. ACM 21(1), 1974. */
 size_t edit_distance(const char *a, const char *b)
 {
     enum { SHORT = 96 };

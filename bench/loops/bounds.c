@@ -11,8 +11,10 @@
 #include "rotations.h"
 #include "tables.h"
 
-#define LOOP_OF(kind, isa) BOUND(kind, isa)
-#define LOOP(kind)         LOOP_OF(kind, POSENC_ISA)
+#define BOUND_NAME_OF(kind, isa) BOUND_NAME(kind, isa)
+#define LOOP_OF(kind, isa)       BOUND(kind, isa)
+#define LOOP(kind)               LOOP_OF(kind, POSENC_ISA)
+#include "moves.h"
 
 /* ---- Conversions ---- */
 

@@ -73,14 +73,39 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
     KIND(sums, isa)                                                                            \
     KIND(chain, isa)
 
+/* Rooflines of memory, each by plain stores, with prefetches and by streaming stores:
+ *
+ *   store       writes a constant: tables and biases
+ *   in_place    dst = -src, where src is dst: rotations and scores in place
+ *   copy        dst = src: out of place
+ *   add         dst = src + third: out of place with a second stream, such as learned_add
+ */
+#define MOVE_KINDS(KIND, isa)                                                                  \
+    KIND(store, isa) KIND(in_place, isa) KIND(copy, isa) KIND(add, isa)
+
+/* The store roofline writes this number, whose four bytes are equal, so that memset() writes it, too. */
+enum { ROOFLINE_BYTE = 0x3f };
+#define ROOFLINE_CONSTANT 0x1.7e7e7ep-1f /* bits 0x3f3f3f3f */
+
+/* Ways in which an instruction set moves memory: none that is its own, plainly, or also by prefetches and
+ * streaming stores.  Without the latter, prefetches are hints that its CPUs may lack, too. */
+enum bound_moves { MOVES_NONE, MOVES_PLAIN, MOVES_WITH_HINTS };
+
 #define BOUND_NAME(kind, isa) bound_##kind##_##isa
 #define BOUND(kind, isa)                                                                       \
     void BOUND_NAME(kind, isa)(float *dst, const float *src, const float *third, size_t n)
 #ifdef BOUND_ISAS /* otherwise the kinds alone are needed */
 #define DECLARED(kind, isa) BOUND(kind, isa);
-#define ISA(name)           BOUND_KINDS(DECLARED, name)
+#define MOVES(kind, isa)                                                                       \
+    BOUND(kind, isa);                                                                          \
+    BOUND(kind##_prefetch, isa);                                                               \
+    BOUND(kind##_stream, isa);
+#define ISA(name)                                                                              \
+    BOUND_KINDS(DECLARED, name)                                                                \
+    MOVE_KINDS(MOVES, name) enum bound_moves BOUND_NAME(moves, name)(void);
 BOUND_ISAS
 #undef ISA
+#undef MOVES
 #undef DECLARED
 #endif
 

@@ -4,7 +4,7 @@
  * an emulator nothing is timed, and that is tested there.
  */
 #include "bench/bench.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "bench/rooflines.h"
 #include "conformance/tap/tap.h"
 
@@ -111,7 +111,7 @@ static struct posenc_backend other(const char *family)
 enum { SEEN = 12 };
 struct seen {
     struct bench_result results[SEEN];
-    char refused[SEEN][288];
+    char reason[SEEN][288];
     size_t n;
 };
 
@@ -121,8 +121,8 @@ static void keep(void *user, const struct bench_result *result)
     if (seen->n == SEEN)
         return;
     seen->results[seen->n] = *result;
-    snprintf(seen->refused[seen->n++], sizeof seen->refused[0], "%s",
-             result->refused ? result->refused : "");
+    snprintf(seen->reason[seen->n++], sizeof seen->reason[0], "%s",
+             result->reason ? result->reason : "");
 }
 
 static struct seen run(const struct bench_case *cases, size_t n_cases,
@@ -139,9 +139,9 @@ static struct seen run(const struct bench_case *cases, size_t n_cases,
 
 static bool is_wrong(const struct seen *seen, size_t i)
 {
-    printf("# %s\n", seen->refused[i]);
+    printf("# %s\n", seen->reason[i]);
     return seen->results[i].outcome == BENCH_WRONG && seen->results[i].median_ns == 0.0 &&
-           strncmp(seen->refused[i], "wrong: ", 7) == 0;
+           strncmp(seen->reason[i], "wrong: ", 7) == 0;
 }
 
 static struct bench_case rotation(int64_t tokens)
@@ -168,7 +168,7 @@ static void numbers(int threads)
         printf("# %s, %d threads: %.0f ns, %.2f GB/s, %.3f of %s/%s, %.2f x libm\n",
                r->backend->name, r->threads, r->median_ns, r->gbps, r->roofline_ratio,
                r->roofline_kind, r->roofline_variant, r->vs_libm);
-        require(!r->refused && r->bytes == 2 * TOKENS * HEADS * DIM * 4 && r->gbps > 0.001 &&
+        require(!r->reason && r->bytes == 2 * TOKENS * HEADS * DIM * 4 && r->gbps > 0.001 &&
                     r->gbps < 4000.0,
                 "a right backend is timed; bytes are those read and written");
         require(r->min_ns > 0.0 && r->min_ns <= r->median_ns && r->ci_low <= r->median_ns &&
@@ -226,8 +226,8 @@ static void tolerance(void)
     const struct posenc_backend *backends[] = { &relative, &stranger, &liar };
     const struct bench_options options = { .budget_s = 0.05, .seed = 7 };
     const struct seen seen = run(&c, 1, backends, 3, &options);
-    require(strstr(seen.refused[0], "same bits"), "a family has the same bits");
-    require(!seen.results[1].refused, "another family may differ in the last bit");
+    require(strstr(seen.reason[0], "same bits"), "a family has the same bits");
+    require(!seen.results[1].reason, "another family may differ in the last bit");
     require(is_wrong(&seen, 2), "but not by 2^-17");
 }
 
@@ -250,7 +250,7 @@ static void every_kernel_by_a_team(void)
             c.problem.heads = 2; /* fewer than threads: along queries */
         snprintf(c.id, sizeof c.id, "%s/%d", posenc_kernel_name(kernel), form);
         const struct seen seen = run(&c, 1, backends, 1, &options);
-        require(!seen.results[0].refused, c.id);
+        require(!seen.results[0].reason, c.id);
     }
 }
 
@@ -279,12 +279,12 @@ static void refusals(void)
     const struct posenc_backend *backends[] = { &lacks, &idle, &foreign };
     const struct bench_options options = { .budget_s = 0.05 };
     struct seen seen = run(&c, 1, backends, 3, &options);
-    require(strcmp(seen.refused[0], "not provided") == 0, "a kernel that lacks is reported");
+    require(strcmp(seen.reason[0], "not provided") == 0, "a kernel that lacks is reported");
     require(is_wrong(&seen, 1), "a kernel that writes nothing is wrong");
-    require(seen.refused[2][0] != '\0', "a backend that this CPU cannot run is reported");
+    require(seen.reason[2][0] != '\0', "a backend that this CPU cannot run is reported");
     c.problem.freqs.rope_theta = -1.0;
     seen = run(&c, 1, backends, 1, &options);
-    require(seen.refused[0][0] != '\0', "an impossible problem is rejected, not timed");
+    require(seen.reason[0][0] != '\0', "an impossible problem is rejected, not timed");
 }
 
 /* Three cases of a kernel, each longer.  One backend is wrong, one far slower, one lacks it. */
@@ -298,18 +298,18 @@ static void contest(void)
     struct bench_case cases[CASES];
     for (int i = 0; i < CASES; i++)
         cases[i] = rotation(TOKENS / 4 << i);
-    const struct bench_options options = { .contest = true, .budget_s = 0.2, .seed = 1 };
+    const struct bench_options options = { .tuning = true, .budget_s = 0.2, .seed = 1 };
     const struct seen seen = run(cases, CASES, backends, BACKENDS, &options);
     require(is_wrong(&seen, 0) &&
-                strcmp(seen.refused[2 * BACKENDS], "wrong in a smaller case") == 0,
+                strcmp(seen.reason[2 * BACKENDS], "wrong in a smaller case") == 0,
             "a wrong backend is rejected, and is not tried in the third case");
     for (size_t i = 0; i < seen.n; i += BACKENDS) {
         const struct bench_result *r = &seen.results[i];
-        require(strstr(seen.refused[i + 1], "slower than the fastest") &&
-                    r[2].outcome == BENCH_LACKS_IT,
+        require(strstr(seen.reason[i + 1], "slower than the fastest") &&
+                    r[2].outcome == BENCH_NOT_PROVIDED,
                 "a slow backend and one without the kernel are rejected");
         require(r[3].outcome == BENCH_TIMED && r[3].rounds >= 3 &&
-                    r[3].rounds <= CONTEST_ROUNDS && r[3].footprint > 0 &&
+                    r[3].rounds <= TUNING_ROUNDS && r[3].footprint > 0 &&
                     r[3].sample_ns[0] >= r[3].min_ns &&
                     r[3].sample_ns[r[3].rounds - 1] >= r[3].min_ns && !r[3].roofline_kind,
                 "the fastest has a time in each round, and no roofline beside it");
@@ -362,13 +362,13 @@ static bool roofline_is_right(const struct roofline_variant *roofline, size_t at
         src[i] = 1.0f + (float)i;
         add[i] = 0.5f * (float)i;
     }
-    const float *from = kind == ROOFLINE_IN_PLACE ? dst + at : src + 1;
+    const float *from = kind == BOUND_in_place ? dst + at : src + 1;
     for (size_t i = 0; i < n; i++)
-        want[at + i] = kind == ROOFLINE_STORE      ? 0x1.7e7e7ep-1f
-                       : kind == ROOFLINE_IN_PLACE ? -from[i]
-                       : kind == ROOFLINE_ADD      ? from[i] + add[i + 2]
-                       : kind == BOUND_from_f64    ? from[i] + (float)made[i % 8]
-                                                   : from[i];
+        want[at + i] = kind == BOUND_store      ? 0x1.7e7e7ep-1f
+                       : kind == BOUND_in_place ? -from[i]
+                       : kind == BOUND_add      ? from[i] + add[i + 2]
+                       : kind == BOUND_from_f64 ? from[i] + (float)made[i % 8]
+                                                : from[i];
     roofline->function(dst + at, from, add + 2, n);
     return memcmp(dst, want, sizeof dst) == 0;
 }
@@ -398,7 +398,7 @@ static void refuses_emulation(void)
     struct seen seen = { .n = 0 };
     char error[256] = "";
     require(bench_run(&c, 1, &backend, 1, &options, keep, &seen, error) == -1 && seen.n == 0 &&
-                strstr(error, bench_emulator()),
+                strstr(error, machine_emulator()),
             "under an emulator nothing is timed, and it is named");
 }
 
@@ -406,7 +406,7 @@ int main(void)
 {
     shapes();
     rooflines();
-    if (bench_emulator()) {
+    if (machine_emulator()) {
         refuses_emulation();
         return tap_end();
     }

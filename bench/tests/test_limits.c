@@ -3,8 +3,8 @@
  * takes longest; of every kernel, that something binds it.  That loops do what their names say is tested
  * in test_bounds.c.
  */
-#include "bench/emulation.h"
-#include "bench/limits.h"
+#include "bench/machine.h"
+#include "bench/harness.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 #include "conformance/tap/tap.h"
@@ -250,24 +250,24 @@ struct made_up {
     struct roofline_variant variants[3];
     struct contender contenders[MADE_UP];
     double samples[MADE_UP * ROUNDS];
-    struct turns turns;
+    struct rounds rounds;
 };
 
-/* Makes up a race of two backends; the second is not timed in part. */
+/* Makes up a run of two backends; the second is not timed in part. */
 static void make_up(struct made_up *m, const double times[MADE_UP])
 {
     static const struct posenc_backend row = { .name = "row" }, other = { .name = "other" };
-    static const enum roofline_kind kinds[] = { ROOFLINE_STORE, BOUND_from_f64, BOUND_table };
-    *m = (struct made_up){ .timed = { .roofline = ROOFLINE_STORE, .part_share = 0.25 } };
+    static const enum roofline_kind kinds[] = { BOUND_store, BOUND_from_f64, BOUND_table };
+    *m = (struct made_up){ .timed = { .roofline = BOUND_store, .partial_share = 0.25 } };
     m->timed.conversion.kind = BOUND_from_f64;
     m->timed.work.kind = BOUND_table;
-    m->turns = (struct turns){
-        .contenders = m->contenders, .n = MADE_UP, .rounds = ROUNDS, .samples = m->samples
+    m->rounds = (struct rounds){
+        .contenders = m->contenders, .n = MADE_UP, .n_rounds = ROUNDS, .samples = m->samples
     };
     for (int k = 0; k < MADE_UP; k++) {
         m->contenders[k] =
             (struct contender){ .timed = &m->timed,
-                                .outcome = times[k] > 0.0 ? BENCH_TIMED : BENCH_LACKS_IT };
+                                .outcome = times[k] > 0.0 ? BENCH_TIMED : BENCH_NOT_PROVIDED };
         for (int r = 0; r < ROUNDS; r++)
             m->samples[k * ROUNDS + r] = times[k] * (1.0 + 0.01 * r);
     }
@@ -279,10 +279,10 @@ static void make_up(struct made_up *m, const double times[MADE_UP])
     m->contenders[LOOP].looped = m->contenders[ENTERED_LOOP].looped = &m->timed.work;
     m->contenders[ROW].backend = m->contenders[PART].backend = &row;
     m->contenders[OTHER].backend = &other;
-    m->contenders[PART].part = true;
+    m->contenders[PART].partial = true;
     m->contenders[ENTERED].roofline = &m->variants[0];
     m->contenders[ENTERED_LOOP].roofline = &m->variants[2];
-    m->contenders[ENTERED].entered = m->contenders[ENTERED_LOOP].entered = true;
+    m->contenders[ENTERED].after_checks = m->contenders[ENTERED_LOOP].after_checks = true;
 }
 
 static const struct {
@@ -354,7 +354,7 @@ static void longest_binds(void)
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         static struct made_up m;
         make_up(&m, bounds[i].times);
-        const struct limit limit = limits_of(&m.turns, &m.contenders[ROW]);
+        const struct limit limit = limits_find(&m.rounds, &m.contenders[ROW]);
         printf("# %g of %s\n", limit.share, resource_name[limit.resource]);
         require(limit.resource == bounds[i].resource && limit.kind && limit.variant &&
                     fabs(limit.share - bounds[i].share) < 1e-9 &&
@@ -399,7 +399,7 @@ static void every_kernel(void)
                  posenc_kernel_name(kernel));
         bool good = works ? loop >= BOUND_table && loop < ROOFLINE_KIND_COUNT
                           : loop == ROOFLINE_KIND_COUNT;
-        for (int threads = 1; threads < 3 && !bench_emulator(); threads++) {
+        for (int threads = 1; threads < 3 && !machine_emulator(); threads++) {
             const struct bench_result r =
                 timed(&problem, posenc_backend_find("scalar"), threads);
             good = good && r.limit_resource && r.limit_kind && r.limit_variant &&
@@ -446,14 +446,14 @@ static void samples_are_multiplied(void)
     open_call(&o, &problem, 1);
     struct contender two[2];
     double samples[2 * ROUNDS];
-    struct turns turns = {
-        .contenders = two, .n = 2, .rounds = ROUNDS, .samples = samples, .least_sample = 1e-4
+    struct rounds rounds = {
+        .contenders = two, .n = 2, .n_rounds = ROUNDS, .samples = samples, .least_sample = 1e-4
     };
     two[0] = two[1] = contender_of_backend(&o.timed, posenc_backend_find("scalar"));
     two[0].rounds = two[1].rounds = ROUNDS;
     two[1].times = 1e6;
-    const double ratio = turns_calibrate(&turns) && turns_run(&turns)
-                             ? turns_speed(&turns, &two[0], &two[1])
+    const double ratio = rounds_calibrate(&rounds) && rounds_run(&rounds)
+                             ? rounds_speed(&rounds, &two[0], &two[1])
                              : 0.0;
     require(ratio > 1e6 / FAR && ratio < 1e6 * FAR,
             "a scaled loop takes as many times as long");
@@ -467,7 +467,7 @@ int main(void)
     loops_go_over_tensors();
     longest_binds();
     every_kernel();
-    if (!bench_emulator()) {
+    if (!machine_emulator()) {
         slow_kernel();
         samples_are_multiplied();
     }

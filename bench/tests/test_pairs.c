@@ -3,7 +3,7 @@
  * thousand times is not.  A side that is wrong, or rejects its call, gets a reason and no number.
  */
 #include "bench/pairs.h"
-#include "bench/emulation.h"
+#include "bench/machine.h"
 #include "base/statistics/stats.h"
 #include "conformance/tap/tap.h"
 
@@ -131,7 +131,7 @@ static void times(void)
     const struct pair_result *one = &seen.results[0], *two = &seen.results[1];
     const double much = log(30.0); /* a factor that noise never reaches */
     require(one->outcome == BENCH_TIMED && two->outcome == BENCH_TIMED && one->rounds >= 5 &&
-                one->ns[PAIR_BASE] > 0.0 && one->ns[PAIR_NULL] > 0.0,
+                one->ns[PAIR_BASE] > 0.0 && one->ns[PAIR_CONTROL] > 0.0,
             "both are timed, in all rounds");
     require(seen.x[1] > much && two->ns[PAIR_HEAD] > two->ns[PAIR_BASE],
             "one that does its work a thousand times is slower");
@@ -157,12 +157,12 @@ static void judges(void)
                 "a head that is wrong gets a reason");
         require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].who == PAIR_BASE,
                 "so does a base");
-        require(seen.results[2].outcome == BENCH_REFUSED && seen.results[2].who == PAIR_HEAD,
+        require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].who == PAIR_HEAD,
                 "and one that rejects its call");
     }
     c = small_case(POSENC_KERNEL_sinusoidal);
     c.problem.freqs.rope_theta = -1.0;
-    require(run(&c, pairs, 1, false).results[0].outcome == BENCH_REFUSED,
+    require(run(&c, pairs, 1, false).results[0].outcome == BENCH_REJECTED,
             "a problem that no build takes is not timed");
 }
 
@@ -188,8 +188,8 @@ static void has_own_frequencies(void)
 
 int main(void)
 {
-    if (bench_emulator()) {
-        printf("1..0 # SKIP emulated: %s\n", bench_emulator());
+    if (machine_emulator()) {
+        printf("1..0 # SKIP emulated: %s\n", machine_emulator());
         return 0;
     }
     times();

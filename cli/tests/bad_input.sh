@@ -166,9 +166,9 @@ says='short.so: cannot be loaded' # by the system, but where it would die of it
 refuses 'plug-in that was cut short' "$says" list --plugin "$scratch/short.so"
 refuses 'plug-in that is none' 'text.so: cannot be loaded.*expected a shared library' verify --plugin "$scratch/text.so"
 refuses 'library without the symbol' 'exports no posenc_plugin' verify --plugin "$PLUGIN_NONE"
-echo 'this is no budget' >budgets.txt
-refuses 'error limits that are none' 'budgets.txt:1:18: ' verify --budgets "$scratch/budgets.txt"
-refuses 'empty error limits' '/dev/null: holds no budget' verify --budgets /dev/null
+echo 'this is no limit' >limits.txt
+refuses 'error limits that are none' 'limits.txt:1:17: ' verify --error-limits "$scratch/limits.txt"
+refuses 'empty error limits' '/dev/null: holds no error limit' verify --error-limits /dev/null
 
 # ---- The environment ----
 

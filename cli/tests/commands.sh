@@ -36,12 +36,17 @@ same 'list cases of a type' "$(grep -c '^rope_half/f32/' stdout | sed 's/[1-9].*
 
 succeeds 'vectors info' '^storage +[0-9]+ cases' vectors info
 succeeds 'vectors export' 'files: x$' vectors export x
-succeeds 'vectors check' '^([0-9]+) of \1 files' vectors check x
-[ "$(grep -c '^ *"id": ' work/x/*.json | awk -F: '{ n += $2 } END { print n }')" = "$("$POSENC" list cases | grep -c /)" ]
-verdict 'every case is exported'
-printf ' ' >>work/x/rope.json
-run "$POSENC" vectors check x
-ended 'vectors check finds a change' 1 'rope.json: something was added: .*SHA-256'
+run "$POSENC" list cases
+same 'every case is exported' "$(wc -l <work/x/cases.jsonl | tr -d ' ')" "$(grep -c / stdout)"
+same 'with its parameters, and the name of its tensor in the file' \
+    "$(grep '"id": "alibi/f32/given/h1-symmetric"' work/x/cases.jsonl |
+        grep -c '"tensor": "alibi/f32/given/h1-symmetric.out".*"heads": 1, .*"recipe": "mix"') \
+$(grep -ac '"alibi/f32/given/h1-symmetric.out":{' work/x/vectors/alibi.safetensors)" '1 1'
+run sh -c 'cd x && sha256sum -c vectors/SHA256SUMS'
+same 'with its hashes' $status 0
+printf ' ' >>work/x/vectors/rope.safetensors
+run sh -c 'cd x && sha256sum -c vectors/SHA256SUMS'
+same 'which detect a change' $status 1
 rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
@@ -110,7 +115,7 @@ fi
 rm -f work/*
 
 case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
-succeeds "$case_id in depth" '^Parameters' verify -v --case "$case_id"
+succeeds "$case_id in depth" '^Problem$' verify -v --case "$case_id"
 succeeds 'in depth every backend is shown' 'scalar .*pass' verify -v --case "$case_id"
 
 run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table --problem 'sinusoidal dim=4'

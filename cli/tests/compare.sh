@@ -54,10 +54,10 @@ same 'a head that is right again: the same changes, all better' "$status $(count
 same 'and base is named' "$(grep -c '"failed":{"who":"base","how":"wrong"}' stdout)" 1
 compare_small "$PLUGIN" "$PLUGIN_COUNTED"
 same 'the same results: no change, and what was compared' \
-    "$(count_changes)$(grep '"t":"agreement"' stdout | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0,')" 1
+    "$(count_changes)$(grep '"t":"agreement"' stdout | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0')" 1
 compare_small "$PLUGIN" "$PLUGIN_CRASH"
 same 'a head that ends the process is a change, too' \
-    "$status $(grep '"t":"change"' stdout | grep -c '"what":"status","worse":true,"base":{"status":"pass"},"head":{"status":"crash","reason":"the process ended by signal 6')" '1 1'
+    "$status $(grep '"t":"change"' stdout | grep -c '"what":"status","worse":true,"base":{"status":"pass"},"head":{"status":"crash"},"reason":"the process ended by signal 6')" '1 1'
 concludes 'and cannot be compared' 1 'incomparable '
 same 'the signal and the side are in the reason' "$(grep -c '"reason":"head: the process ended by signal 6' stdout)" 1
 compare_small "$PLUGIN" "$PLUGIN_EXIT"
@@ -110,6 +110,7 @@ compare "$PLUGIN" "$PLUGIN_MORE" --problem "alibi_add ${small#alibi}"
 concludes 'a kernel of head alone is new, and one that is wrong: exit 1' 1 'new '
 compare "$PLUGIN_MORE" "$PLUGIN" --problem "alibi_add ${small#alibi}"
 concludes 'one of base alone is removed; nothing in common is incomparable' 5 'removed '
+same 'and is a change for the worse' "$(grep -c '"case":"alibi_add/f32/supported".*"worse":true,"base":{"status":"pass"},"head":{"status":"unsupported"}' stdout)" 1
 if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
     compare "$LIBRARY" "$LIBRARY" --kernel rope_half --case '*/l2'
     same 'every backend of a build that runs here is compared with itself' \

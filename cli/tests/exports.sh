@@ -7,7 +7,7 @@ saved=$(cd "$(dirname "$0")/../../reports/tests" && pwd)/run.jsonl
 # Records of a run, of one that is half as fast at one case, and of a run with a comparison.
 sed 's/"median_ns":134908.0/"median_ns":269816.0/' "$saved" >work/slow.jsonl
 cat "$saved" - >work/pairs.jsonl <<'JSON'
-{"t":"pair","kernel":"rope_half","dtype":"f32","profile":"given","case":"rope_half/f32/given/paper","backend":"avx2","family":"template","base":{"ns":50.0,"code":"a"},"head":{"ns":55.0,"code":"b"},"ratio":1.1,"ci":{"level":0.99,"lo":1.09,"hi":1.12},"floor":0.01,"budget":0.03,"verdict":"slower","reason":"3 of 3 launches, \"sure\"","confirmed":true,"launches":3,"rounds":31}
+{"t":"pair","kernel":"rope_half","dtype":"f32","numerics":"given","case":"rope_half/f32/given/paper","backend":"avx2","family":"native","base":{"ns":50.0,"code":"a"},"head":{"ns":55.0,"code":"b"},"ratio":1.1,"ci":{"level":0.99,"lo":1.09,"hi":1.12},"noise_threshold":0.01,"threshold":0.03,"verdict":"slower","reason":"3 of 3 processes, \"sure\"","confirmed":true,"processes":3,"rounds":31}
 JSON
 while read -r records format file; do
     run "$POSENC" results export "$records" --format "$format" -o "$file"

@@ -1,7 +1,7 @@
 /*
- * A plug-in that does to its process what no plug-in should.  What it does its file's name says: a test
- * copies this one to exit_in_call.so, or exit_in_first_call.so.  Its kernels are alibi, right until the hundredth call of a process,
- * and alibi_add, right always.
+ * A plug-in that harms its process in the way that its file's name says: a test copies this one to
+ * exit_in_call.so, or exit_in_first_call.so.  Its kernel alibi is right until the hundredth call of a
+ * process, and alibi_add is always right.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,24 +15,24 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- What can go wrong ---- */
+/* ---- Misdeeds ---- */
 
-static void ends(void) { exit(0); }
-static void ends_at_once(void) { _exit(0); }
-static void ends_as_if_done(void) { exit(42); } /* the status of a worker that finished */
-static void aborts(void) { abort(); }
-static void ends_its_thread(void) { pthread_exit(NULL); }
-static void stops(void) { raise(SIGSTOP); }
-static void breaks_a_pipe(void) { raise(SIGPIPE); }
-static void prints(void) { printf("\033[31mthis is no result\n"); }
+static void exit_process(void) { exit(0); }
+static void exit_at_once(void) { _exit(0); }
+static void exit_as_a_worker(void) { exit(42); } /* the status of a worker that finished */
+static void abort_process(void) { abort(); }
+static void exit_thread(void) { pthread_exit(NULL); }
+static void stop_process(void) { raise(SIGSTOP); }
+static void raise_sigpipe(void) { raise(SIGPIPE); }
+static void print_line(void) { printf("\033[31mthis is no result\n"); }
 
-static void runs_on(void)
+static void run_on(void)
 {
     for (volatile int forever = 1; forever;)
         ;
 }
 
-static void sleeps_on(void)
+static void sleep_on(void)
 {
     for (;;)
         pause();
@@ -40,20 +40,20 @@ static void sleeps_on(void)
 
 static volatile int deep = 1;
 
-static int sink_deeper(volatile char *above)
+static int recurse(volatile char *above)
 {
     volatile char frame[4096];
     frame[0] = above[0];
-    return deep ? sink_deeper(frame) + frame[1] : 0;
+    return deep ? recurse(frame) + frame[1] : 0;
 }
 
-static void overflows_its_stack(void)
+static void overflow_stack(void)
 {
     volatile char top[1] = { 0 };
-    (void)sink_deeper(top);
+    (void)recurse(top);
 }
 
-static void corrupts_its_heap(void)
+static void corrupt_heap(void)
 {
     volatile char *blocks[64];
     for (int i = 0; i < 64; i++)
@@ -66,35 +66,35 @@ static void corrupts_its_heap(void)
 }
 
 /* The new process holds every file of this one. */
-static void leaves_a_process(void)
+static void leave_process(void)
 {
     if (fork() == 0)
-        sleeps_on();
+        sleep_on();
 }
 
-static void closes_all_files(void)
+static void close_all_files(void)
 {
     for (int file = 3; file < 64; file++)
         close(file);
 }
 
-static void goes_deaf(void)
+static void close_all_files_and_run_on(void)
 {
-    closes_all_files();
-    runs_on();
+    close_all_files();
+    run_on();
 }
 
-static void kills_its_group(void) { kill(0, SIGKILL); }
+static void kill_group(void) { kill(0, SIGKILL); }
 
 /* Writes lines that are no messages where results go. */
-static void scribbles(void)
+static void write_to_all_files(void)
 {
     static const char lines[] = "no result\n{\"t\":\"check\",\"status\":\"fail\"}\n[1]\n";
     for (int file = 3; file < 64; file++)
         (void)!write(file, lines, sizeof lines - 1);
 }
 
-static void writes_to_null(void)
+static void write_to_null(void)
 {
     volatile int *volatile nowhere = NULL;
     *nowhere = 1;
@@ -102,31 +102,21 @@ static void writes_to_null(void)
 
 static const struct misdeed {
     const char *name;
-    void (*does)(void);
+    void (*commit)(void);
 } misdeeds[] = {
-    { "exit", ends },
-    { "quick_exit", ends_at_once },
-    { "done", ends_as_if_done },
-    { "abort", aborts },
-    { "thread_exit", ends_its_thread },
-    { "stop", stops },
-    { "pipe", breaks_a_pipe },
-    { "print", prints },
-    { "loop", runs_on },
-    { "sleep", sleeps_on },
-    { "stack", overflows_its_stack },
-    { "heap", corrupts_its_heap },
-    { "fork", leaves_a_process },
-    { "close", closes_all_files },
-    { "fault", writes_to_null },
-    { "sigpipe", breaks_a_pipe },
-    { "deaf", goes_deaf },
-    { "group", kills_its_group },
-    { "scribble", scribbles },
+    { "exit", exit_process },       { "quick_exit", exit_at_once },
+    { "done", exit_as_a_worker },   { "abort", abort_process },
+    { "thread_exit", exit_thread }, { "stop", stop_process },
+    { "print", print_line },        { "loop", run_on },
+    { "sleep", sleep_on },          { "stack", overflow_stack },
+    { "heap", corrupt_heap },       { "fork", leave_process },
+    { "close", close_all_files },   { "fault", write_to_null },
+    { "sigpipe", raise_sigpipe },   { "deaf", close_all_files_and_run_on },
+    { "group", kill_group },        { "scribble", write_to_all_files },
 };
 
 /* The name of this file, as it was opened. */
-static const char *file_name(void)
+static const char *get_file_name(void)
 {
     Dl_info info;
     const char *slash =
@@ -134,8 +124,8 @@ static const char *file_name(void)
     return slash ? slash + 1 : "";
 }
 
-/* Makes the file that MISBEHAVED names: a test that ends this process waits for it. */
-static void say_so(void)
+/* Makes the file that MISBEHAVED names: a test that exit_process this process waits for it. */
+static void report_misdeed(void)
 {
     const char *path = getenv("MISBEHAVED");
     FILE *file = path ? fopen(path, "w") : NULL;
@@ -146,13 +136,13 @@ static void say_so(void)
 /* "exit_in_call.so": does `exit` where `when` is "_in_call". */
 static void misbehave(const char *when)
 {
-    const char *name = file_name();
+    const char *name = get_file_name();
     for (size_t i = 0; i < sizeof misdeeds / sizeof *misdeeds; i++) {
         const size_t n = strlen(misdeeds[i].name);
         if (strncmp(name, misdeeds[i].name, n) == 0 &&
             strncmp(name + n, when, strlen(when)) == 0 && name[n + strlen(when)] == '.') {
-            say_so();
-            misdeeds[i].does();
+            report_misdeed();
+            misdeeds[i].commit();
         }
     }
 }
@@ -205,9 +195,9 @@ static int32_t lanes(void)
 {
     static int32_t asked;
     misbehave("_in_lanes");
-    return strncmp(file_name(), "many_lanes.", 11) == 0    ? 1000000
-           : strncmp(file_name(), "other_lanes.", 12) == 0 ? ++asked
-                                                           : 8;
+    return strncmp(get_file_name(), "many_lanes.", 11) == 0    ? 1000000
+           : strncmp(get_file_name(), "other_lanes.", 12) == 0 ? ++asked
+                                                               : 8;
 }
 
 extern POSENC_API struct posenc_backend posenc_plugin;
@@ -223,9 +213,9 @@ struct posenc_backend posenc_plugin = {
     .alibi_add = compute,
 };
 
-__attribute__((constructor)) static void when_loaded(void)
+__attribute__((constructor)) static void run_when_loaded(void)
 {
-    const char *name = file_name();
+    const char *name = get_file_name();
     calls = calloc(1, sizeof *calls);
     misbehave("_when_loaded");
     if (strncmp(name, "second.", 7) == 0)
@@ -245,4 +235,4 @@ __attribute__((constructor)) static void when_loaded(void)
             (enum posenc_status(*)(const struct posenc_alibi_args *))(uintptr_t)64;
 }
 
-__attribute__((destructor)) static void when_unloaded(void) { misbehave("_when_unloaded"); }
+__attribute__((destructor)) static void run_when_unloaded(void) { misbehave("_when_unloaded"); }

@@ -1,12 +1,18 @@
 /*
- * A backend of somebody else, for the tests: the kernel alibi as plain loops,
+ * A plug-in of the tests: the kernel alibi as plain loops, in f32 alone,
  *     out[b,h,i,j] = -slopes[b,h] |i + query_offset - j|, -infinity for later keys when causal
- * (Press et al. 2108.12409), in f32 alone.  PLUGIN_WRONG is off by one position, PLUGIN_ABI
- * claims another header, PLUGIN_NONE exports nothing of the right name, PLUGIN_EXIT ends its caller's
- * process as if all were well, PLUGIN_CRASH by a fault, PLUGIN_HANG never returns, and makes the file that MISBEHAVED
- * names, PLUGIN_MORE has one kernel more, which computes nothing, PLUGIN_TIMES=N does its work N times where there are 16
- * queries and as many keys, which is what is timed; PLUGIN_COUNTED has an instruction of
- * assembler, or none, for each element, PLUGIN_COUNTED_ROW for each row.
+ * (Press et al. 2108.12409).  Macros make variants of it:
+ *
+ *   PLUGIN_WRONG        is off by one position
+ *   PLUGIN_ABI          claims another version of the header
+ *   PLUGIN_NONE         exports nothing of the right name
+ *   PLUGIN_EXIT         ends the process of its caller by exit(0)
+ *   PLUGIN_CRASH        ends it by a signal
+ *   PLUGIN_HANG         never returns; makes the file that MISBEHAVED names
+ *   PLUGIN_MORE         has one kernel more, which computes nothing
+ *   PLUGIN_TIMES=N      computes N times for 16 queries and 16 keys, the shape that is timed
+ *   PLUGIN_COUNTED      is an instruction of assembler, or none, for each element
+ *   PLUGIN_COUNTED_ROW  is one for each row
  */
 #include <math.h>
 #include <posenc.h>

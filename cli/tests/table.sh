@@ -114,9 +114,9 @@ prints 'drift: the exact mode has none' '0.001, 0.01,' 'sed 1d' drift --problem 
 
 # Exact is correctly rounded at any position, an f32 angle is not, nor a position in bf16 above 256.
 run "$POSENC" table errors --problem 'rope_table rotary_dim=64' --backend scalar
-same 'errors by position' "$(awk -F, '$1 ~ /^"exact: / { exact++; wrong += $NF > 2 ^ -25 }
-    $1 ~ /^"hf_f32/ && $(NF - 1) > 1e6 && $NF > 1e-2 { far = 1 }
-    $1 ~ /^"exact/ && /positions in bf16/ { wrong += $(NF - 1) == 128 && $NF > 2 ^ -25; bf16 += $(NF - 1) > 512 && $NF > 0.1 }
+same 'errors by position' "$(awk -F, '$2 == "" && $1 == "exact" && $3 == "scalar" { exact++; wrong += $5 > 2 ^ -25 }
+    $1 == "hf_f32" && $4 > 1e6 && $5 > 1e-2 { far = 1 }
+    $2 == "positions in bf16" { wrong += $4 == 128 && $5 > 2 ^ -25; bf16 += $4 > 512 && $5 > 0.1 }
     END { print exact, wrong + 0, far, (bf16 > 0) }' stdout)" '124 0 1 1'
 run "$POSENC" table errors --backend scalar \
     --problem 'rope_table rotary_dim=64 scaling=yarn factor=4 original_max_position_embeddings=4096'

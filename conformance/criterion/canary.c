@@ -1,6 +1,6 @@
 /*
- * Deliberate errors, built only with sanitizers, as tests that should fail: they show that what
- * a sanitizer finds fails a test here, and is not merely printed.
+ * Deliberate errors, built only with sanitizers, as tests that should fail. They show that a finding of a
+ * sanitizer fails a test here, and is not merely printed.
  *
  *     canary heap|signed|leak
  */

@@ -1,6 +1,6 @@
 /*
- * Criterion suites, made of the list of kernels: a test for each kernel, conformance/rope_half, runs the
- * engine's quick cases of it on each backend that can run here, for all of which the oracle answers once.
+ * Criterion suites: a test for each kernel, such as conformance/rope_half, runs the engine's quick
+ * cases on each backend that can run here. The oracle answers once for all of them.
  *
  * The environment variable POSENC_VECTORS names the pack of golden vectors.
  */
@@ -39,8 +39,8 @@ static void on_result(void *user, const struct conf_result *r)
 
 static void run(const struct conf_options *options, struct failures *failures)
 {
-    const struct implementation faulty =
-        implementation_of(faulty_backend(DIFFER_IN_PLACE, posenc_backend_find("scalar")));
+    const struct implementation faulty = implementation_of(
+        faulty_backend(fault_find("differs-in-place"), posenc_backend_find("scalar")));
     conf_run_implementation(&faulty, options, on_result, failures);
 }
 #else
@@ -48,7 +48,7 @@ static void run(const struct conf_options *options, struct failures *failures)
 {
     const struct posenc_backend *usable[MOST_BACKENDS], *backend;
     size_t n = 0;
-    cr_assert(plugins_of_build() == 0, "a plug-in of this build cannot be loaded");
+    cr_assert(plugins_add_of_build() == 0, "a plug-in of this build cannot be loaded");
     for (size_t i = 0; (backend = posenc_backend_at(i)); i++) {
         cr_assert(n < MOST_BACKENDS);
         if (!posenc_backend_obstacle(backend))

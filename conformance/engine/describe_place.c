@@ -6,32 +6,36 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The pair of a column; `second` is true for the second of its two columns. */
-struct column {
+/* Place of a column in its pair. */
+struct pair_place {
     int64_t pair;
-    bool second;
+    bool is_second;
 };
 
 /* With several axes, the columns of each section are contiguous, in the layout. */
-static struct column column_of(const struct problem *p, int64_t column)
+static struct pair_place find_pair(const struct problem *p, int64_t column)
 {
     if (p->layout == POSENC_INTERLEAVED)
-        return (struct column){ column / 2, column % 2 == 1 };
+        return (struct pair_place){ column / 2, column % 2 == 1 };
     const struct exact_section section = exact_section(&p->freqs, column / 2);
-    const int64_t own = column - 2 * section.start, half = section.pairs;
-    return (struct column){ half ? section.start + own % half : 0, own >= half };
+    const int64_t in_section = column - 2 * section.start, half = section.pairs;
+    return (struct pair_place){ half ? section.start + in_section % half : 0,
+                                in_section >= half };
 }
 
 static void describe_angle(const struct problem *p, const struct tensor_row *row, int64_t b,
                            int64_t t, int64_t column, char *text, size_t size)
 {
-    const bool pairs = row->dims[tensor_dims(row) - 1] == DIM_PAIR, /* rope_table */
-        is_cos = row->name[0] == 'c';
-    struct column at = pairs ? (struct column){ column, is_cos } : column_of(p, column);
-    bool cosine = pairs || p->layout != POSENC_COS_SIN ? at.second : !at.second;
+    const bool is_rope_table = row->dims[tensor_dims(row) - 1] == DIM_PAIR;
+    bool is_cosine = row->name[0] == 'c'; /* "cos" of rope_table */
+    struct pair_place at = { column, false };
+    if (!is_rope_table) {
+        at = find_pair(p, column);
+        is_cosine = at.is_second == (p->layout != POSENC_COS_SIN);
+    }
     int64_t position = problem_axis_position(p, b, t, exact_axis(&p->freqs, at.pair));
     snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",
-             position, at.pair, cosine ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
+             position, at.pair, is_cosine ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
 }
 
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,

@@ -11,19 +11,19 @@ struct vectors;
 
 enum conf_status {
     CONF_PASS,
-    CONF_FAIL,
-    CONF_CRASH,
-    CONF_UNSUPPORTED,
-    CONF_SKIPPED,
-    CONF_WEAK,
-    CONF_ELSEWHERE /* left to another run by options->wants; this run has no result */
+    CONF_FAIL,        /* a check failed: a wrong value, or a touch of memory of others */
+    CONF_CRASH,       /* the kernel raised a signal, exited or hung */
+    CONF_UNSUPPORTED, /* the CPU lacks features that the backend requires */
+    CONF_SKIPPED,     /* this machine, system or build cannot make the check */
+    CONF_WEAK,        /* inconclusive */
+    CONF_ELSEWHERE    /* left to another run by options->wants; this run has no result */
 };
 extern const char *const conf_status_name[];
 
 enum { PROBLEM_LINE = 640, MOST_EXCEPT = 8 };
 
-/* Coverage of random problems: classes of values of fields that some problem had, out of all, and
- * pairs of classes in one problem. */
+/* Coverage of random problems: the classes of values of fields that some problem had, the number of
+ * all classes, and the pairs of classes that met in one problem. */
 struct conf_classes {
     int met, of;
     int64_t pairs;
@@ -45,8 +45,9 @@ struct conf_result {
     char worst_at[96]; /* "position 497577 pair 317" */
     float got;
     double want;
-    const char *range;    /* of positions, "2^20": the row of the error limits; NULL if none */
-    const char *coverage; /* exhaustive, searched, sampled */
+    const char
+        *range; /* of positions, "2^20", if the case has a row of error limits; or NULL */
+    const char *coverage;         /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
     struct conf_classes classes;  /* all zero: no random problems */
 };
@@ -58,7 +59,7 @@ struct conf_options {
     bool no_accuracy;      /* omit that suite: its scans take too long in an emulator */
     const char *suite;     /* only this suite; NULL: all */
     uint64_t seed;         /* of random problems */
-    double budget_s;       /* least seconds of random problems, by kernel and backend */
+    double random_s;       /* least seconds of random problems, by kernel and backend */
     const char *case_glob; /* fnmatch pattern of case ids; NULL: all */
     const char *except[MOST_EXCEPT];   /* globs of ids that an emulator gets wrong */
     bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
@@ -77,17 +78,5 @@ struct conf_options {
 bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel);
 /* Writes a problem as a line, or "" if it is too long. */
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
-
-/* Registers further backends whose families may have error limits. The array is not copied. */
-void budgets_know(const struct posenc_backend *const *backends, size_t n);
-
-/* Replaces the error limits by those of a file, or by the built-in ones if path is NULL. Returns 0,
- * or -1 and a message in error (512 bytes). */
-int budgets_read(const char *path, char *error);
-
-/* Lowers the limits of a file to the largest errors of these results, rounded up to three digits,
- * and updates their worst cases; never raises a limit. Order and comments stay, and the file is
- * replaced atomically. Returns the number of lowered limits, or -1 and a message (512 bytes). */
-int budgets_update(const char *path, const struct conf_result *results, size_t n, char *error);
 
 #endif

@@ -7,25 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const range_name[N_RANGES] = { "2^10", "2^17", "2^20", "2^24", "2^31" };
-
-const char *const range_id[N_RANGES] = { "p2e10", "p2e17", "p2e20", "p2e24", "p2e31" };
-
-int64_t range_end(int range)
-{
-    static const int exponent[N_RANGES] = { 10, 17, 20, 24, 31 };
-    return INT64_C(1) << exponent[range];
-}
-
-int position_range(int64_t position)
-{
-    int range = 0;
-    while (range < N_RANGES - 1 &&
-           (position >= range_end(range) || -position >= range_end(range)))
-        range++;
-    return range;
-}
-
 static bool is_table(enum posenc_kernel kernel)
 {
     return strcmp(kernel_stage(kernel), "table") == 0;
@@ -47,18 +28,11 @@ static int problem_range(const struct problem *p)
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t t = 0; t < p->tokens; t++) {
             for (int axis = 0; axis < problem_axes(p); axis++) {
-                int r = position_range((int64_t)problem_time(p, b, t, axis));
+                int r = range_of_position((int64_t)problem_time(p, b, t, axis));
                 range = r > range ? r : range;
             }
         }
     return range;
-}
-
-const struct budget *table_budget(const char *table, const struct posenc_backend *backend,
-                                  const char *profile, int range)
-{
-    const struct budget *own = budget_find(table, backend->family, profile, range_name[range]);
-    return own ? own : budget_find(table, "libm", profile, range_name[range]);
 }
 
 /* Returns the factor of an absolute limit, as half an ulp grows with the binade of scaled
@@ -71,16 +45,16 @@ static double power_above(double scale)
     return power;
 }
 
-static bool power_of_two(double scale)
+static bool is_power_of_two(double scale)
 {
     int exponent;
     return frexp(scale, &exponent) == 0.5;
 }
 
 /* Error of an angle that is rounded to f64, as these families do. Near zeros of a sine the result
- * may be off by this below position 2^10, where limits are in ulp (budgets.txt). */
+ * may be off by this below position 2^10, where limits are in ulp (error_limits.txt). */
 static const double ANGLE_ERROR = 0x1p-42;
-static bool forms_angle(const char *family)
+static bool rounds_angle(const char *family)
 {
     return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
 }
@@ -125,27 +99,27 @@ void compare_next(struct comparison *c, const struct call *call,
     }
     if (!kernel_has_freqs(kernel))
         return;
-    int at = range < 0 ? problem_range(&call->problem) : range;
-    const char *table = is_table(kernel) ? posenc_kernel_name(kernel) : "sinusoidal";
-    const struct budget *budget =
-        table_budget(table, backend, profile_name(&call->problem), at);
+    int at = range == RANGE_FARTHEST ? problem_range(&call->problem) : range;
+    const enum posenc_kernel table = is_table(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
+    const struct error_limit *limit =
+        error_limits_find(table, backend, profile_name(&call->problem), at);
     c->range = range_name[at];
-    c->no_budget = !budget;
-    if (!budget)
+    c->lacks_limit = !limit;
+    if (!limit)
         return;
     double scale = signature_argument(signature_of(kernel), MEMBER(scale))
                        ? fabs(call->problem.scale)
                        : posenc_freqs_view(call->freqs).attention_factor;
-    bool absolute = strcmp(budget->metric, "abs") == 0;
+    const bool absolute = limit->is_absolute;
     c->how = is_table(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
-        c->limit = budget->limit * power_above(scale);
-    else if (call->problem.freqs.profile == POSENC_EXACT || power_of_two(scale))
-        c->limit = budget->limit;
+        c->limit = limit->limit * power_above(scale);
+    else if (call->problem.freqs.profile == POSENC_EXACT || is_power_of_two(scale))
+        c->limit = limit->limit;
     else
-        c->limit = scaled_limit(budget->limit);
+        c->limit = scaled_limit(limit->limit);
     c->table_abs = absolute ? c->limit : 0.0;
-    c->least_unit = forms_angle(budget->family) ? ANGLE_ERROR : 0.0;
+    c->least_unit = rounds_angle(limit->family) ? ANGLE_ERROR : 0.0;
 }
 
 static double ulp_of_f32(double value) { return ulp_of(POSENC_F32, fabs(value)); }
@@ -217,7 +191,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     return (struct measure){ fmax(ulp_of_f32(want), c->least_unit), c->limit };
 }
 
-/* Returns true if a channel of a rotation is copied. */
+/* Returns true if a rotation copies a channel. */
 static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;
@@ -286,8 +260,8 @@ void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int6
 void compare_peer_next(struct comparison *c, struct comparison *peer, const struct call *call,
                        const struct posenc_backend *backend, const struct posenc_backend *other)
 {
-    compare_next(c, call, backend, -1);
-    compare_next(peer, call, other, -1);
+    compare_next(c, call, backend, RANGE_FARTHEST);
+    compare_next(peer, call, other, RANGE_FARTHEST);
     if (strcmp(backend->family, other->family) == 0) {
         c->how = COMPARE_EXACT;
         c->limit = 0.0;
@@ -341,6 +315,13 @@ void compare_peer_row(struct comparison *c, const struct comparison *peer, int o
     }
 }
 
+static void compare_answer(struct comparison *c, const struct answer *answer, int o, int64_t r)
+{
+    const int64_t width = c->call->outputs[o].width;
+    compare_values(c, o, r, 0, width, answer->want[o] + r * width,
+                   answer->mass[o] ? answer->mass[o] + r * width : NULL);
+}
+
 void compare_call(struct comparison *c, const double *const *given)
 {
     const struct call *call = c->call;
@@ -354,53 +335,29 @@ void compare_call(struct comparison *c, const double *const *given)
     answer_give_back(answer);
 }
 
-static void require_value(struct comparison *c, int o, int64_t r, int64_t column, float got,
-                          double want, double mass)
-{
-    bool right;
-    const struct stored_error e = compare_value(c, r, column, got, want, mass, &right);
-    const bool within =
-        c->how == COMPARE_EXACT ? right : right || e.error <= e.limit * (1.0 + 0x1p-26);
-    c->tally->result.checked += within;
-    if (!within)
-        require(c->tally, false,
-                "%s: row %lld element %lld is %.9g, not %.9g: error %.4g %s, limit %.4g",
-                c->call->outputs[o].name, (long long)r, (long long)column, (double)got, want,
-                e.error, compare_metric(c), e.limit);
-}
-
-/* Most rows equal the correctly rounded values, which are within any limit and fast to compare. */
-static void require_row(struct comparison *c, int o, int64_t r, const struct answer *answer)
-{
-    const int64_t width = c->call->outputs[o].width, at = r * width;
-    const double *want = answer->want[o] + at,
-                 *mass = answer->mass[o] ? answer->mass[o] + at : NULL;
-    const float *got = call_row(c->call, o, r), *stored = answer->stored[o] + at;
-    if (memcmp(got, stored, (size_t)width * sizeof *got) == 0) {
-        c->tally->result.checked += (uint64_t)width;
-        return;
-    }
-    for (int64_t k = 0; k < width; k++)
-        if (!isnan(got[k]) && float_to_bits(got[k]) == float_to_bits(stored[k]))
-            c->tally->result.checked++;
-        else
-            require_value(c, o, r, k, got[k], want[k], mass ? mass[k] : fabs(want[k]));
-}
-
 void require_right(struct tally *t, const struct call *call,
                    const struct posenc_backend *backend)
 {
     struct comparison c;
+    struct tally own = { .run = t->run,
+                         .result = { .kernel = call->problem.kernel,
+                                     .profile = profile_name(&call->problem) } };
     struct answer *answer = answer_take(call);
-    compare_begin(&c, t);
-    compare_next(&c, call, backend, -1);
-    if (require(t, answer, "out of memory") &&
-        require(t, !c.no_budget, "no budget for %s %s %s",
-                posenc_kernel_name(call->problem.kernel), profile_name(&call->problem),
-                c.range))
-        for (int o = 0; o < call->n_outputs; o++)
-            for (int64_t r = 0; r < call->outputs[o].rows; r++)
-                require_row(&c, o, r, answer);
+    compare_begin(&c, &own);
+    compare_next(&c, call, backend, RANGE_FARTHEST);
+    if (!require(t, answer, "out of memory"))
+        return;
+    for (int o = 0; o < call->n_outputs; o++)
+        for (int64_t r = 0, width = call->outputs[o].width; r < call->outputs[o].rows; r++)
+            if (memcmp(call_row(call, o, r), answer->stored[o] + r * width,
+                       (size_t)width * sizeof(float)) == 0)
+                c.checked += (uint64_t)width; /* correctly rounded, hence within any limit */
+            else
+                compare_answer(&c, answer, o, r);
+    compare_end(&c);
+    t->result.checked += c.checked;
+    if (own.result.status != CONF_PASS)
+        require(t, false, "%s: %s", call->outputs[c.output].name, own.result.reason);
     answer_give_back(answer);
 }
 
@@ -455,9 +412,9 @@ void compare_end(struct comparison *c)
     describe_worst(c);
     r->metric = compare_metric(c);
     r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
-    if (c->no_budget)
-        require(t, false, "no budget for %s %s %s", posenc_kernel_name(r->kernel), r->profile,
-                c->range);
+    if (c->lacks_limit)
+        require(t, false, "no error limit for %s %s %s", posenc_kernel_name(r->kernel),
+                r->profile, c->range);
     else if (!c->checked)
         require(t, false, "no value was compared");
     else if (within_limit(c))

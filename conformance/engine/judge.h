@@ -32,10 +32,17 @@
 #ifndef POSENC_JUDGE_H
 #define POSENC_JUDGE_H
 
+#include "error_limits.h"
 #include "tally.h"
 
-/* Metrics of an f32 result: equal bits, ulp, absolute, and ulp of the larger product or term. */
-enum compare_how { COMPARE_EXACT, COMPARE_ULP, COMPARE_ABS, COMPARE_PAIR, COMPARE_SUM };
+/* Metrics of an f32 result. */
+enum compare_how {
+    COMPARE_EXACT, /* equal bits */
+    COMPARE_ULP,
+    COMPARE_ABS,  /* absolute error */
+    COMPARE_PAIR, /* ulp of the larger product of a rotation */
+    COMPARE_SUM   /* ulp of the larger term of a sum */
+};
 
 struct comparison {
     struct tally *tally; /* receives the result */
@@ -46,7 +53,7 @@ struct comparison {
     double limit;      /* of the metric */
     double least_unit; /* smallest unit of a limit in ulp, if the angle is rounded */
     double table_abs;  /* limit of the table inside a sum, if it is absolute */
-    bool no_budget;    /* the error limits lack a row for this kernel, mode and range */
+    bool lacks_limit;  /* the error limits lack a row for this kernel, mode and range */
     uint64_t checked, misrounded;
     double ratio; /* error / limit of the worst value; then its place */
     int output;
@@ -54,21 +61,9 @@ struct comparison {
     bool fresh; /* the worst value is of this call, and its place is not yet described */
 };
 
-/* Ranges of |position|: below 2^10, 2^17, 2^20, 2^24, 2^31. */
-enum { N_RANGES = 5 };
-extern const char *const range_name[N_RANGES]; /* "2^10" */
-extern const char *const range_id[N_RANGES];   /* "p2e10", for case ids */
-int position_range(int64_t position);
-int64_t range_end(int range);
-
-/* Returns the error limit of a table kernel: libm's for families without rows, such as plug-ins. */
-const struct budget *table_budget(const char *table, const struct posenc_backend *backend,
-                                  const char *profile, int range);
-
 void compare_begin(struct comparison *c, struct tally *t);
-/* Starts the next call, of the same kernel, numerics mode and range. If `range` is -1, the farthest
- * position of the problem decides. The call must exist until the next one, compare_end(), or
- * compare_forget(), which also frees the calls of the tally. */
+/* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist
+ * until the next one, compare_end(), or compare_forget(), which also frees the calls of the tally. */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
 void compare_forget(struct comparison *c);

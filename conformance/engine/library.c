@@ -18,9 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#ifdef __ELF__
-#include <link.h>
-#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +36,7 @@ enum { OWN_FIRST = RTLD_DEEPBIND };
 enum { OWN_FIRST = 0 };
 #endif
 
-#define EXPECTED "expected a build of libposenc, or a plug-in"
+static const char expected[] = "a build of libposenc, or a plug-in";
 
 /* ---- A copy of a file ---- */
 
@@ -112,58 +109,13 @@ static bool find_symbol(void *handle, const char *name, void *function)
     return found;
 }
 
-#ifdef __ELF__
-struct code_range {
-    uintptr_t within, begin, end;
-};
-
-/* Finds the object that holds an address, and the range of its code. */
-static int find_text(struct dl_phdr_info *info, size_t size, void *user)
-{
-    struct code_range *place = user;
-    bool holds = false;
-    uintptr_t begin = UINTPTR_MAX, end = 0;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        const uintptr_t from = info->dlpi_addr + segment->p_vaddr;
-        const uintptr_t to = from + segment->p_memsz;
-        if (segment->p_type != PT_LOAD)
-            continue;
-        holds = holds || (place->within >= from && place->within < to);
-        if (segment->p_flags & PF_X) {
-            begin = from < begin ? from : begin;
-            end = to > end ? to : end;
-        }
-    }
-    if (!holds || begin > end)
-        return 0;
-    place->begin = begin;
-    place->end = end;
-    return 1;
-}
-#endif
-
-static void find_code(struct library *library, const void *within)
-{
-#ifdef __ELF__
-    struct code_range place = { (uintptr_t)within, 0, 0 };
-    if (dl_iterate_phdr(find_text, &place)) {
-        const char *base = within;
-        library->text_begin = base + (place.begin - place.within);
-        library->text_end = base + (place.end - place.within);
-    }
-#else
-    (void)library, (void)within;
-#endif
-}
-
-/* Takes the functions of a build. Missing builders, which only compute integers and slopes, are the
- * program's own. A missing kernel cannot be called. */
+/* Finds the functions of a build. Missing builders, which only compute integers and slopes, are the
+ * program's own. A missing kernel is NULL. Returns false if the build cannot make plans. */
 static bool find_functions(void *handle, struct implementation *implementation)
 {
     *implementation = implementation_library;
-    bool plans = dlsym(handle, "posenc_freqs_create") && dlsym(handle, "posenc_freqs_destroy");
+    const bool makes_plans =
+        dlsym(handle, "posenc_freqs_create") && dlsym(handle, "posenc_freqs_destroy");
 #define FUNCTION(name) find_symbol(handle, "posenc_" #name, &implementation->name);
     IMPLEMENTATION_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...)                                                               \
@@ -171,9 +123,10 @@ static bool find_functions(void *handle, struct implementation *implementation)
     FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
-    return plans;
+    return makes_plans;
 }
 
+/* Returns false if out of memory. */
 static bool add_implementation(struct library *library, const struct implementation *functions,
                                const struct posenc_backend *backend)
 {
@@ -194,12 +147,10 @@ static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
     const struct posenc_backend *backend = dlsym(library->handle, "posenc_plugin");
     library->abi = backend->abi;
     library->obstacle = posenc_backend_obstacle;
-    find_code(library, backend);
     if (backend->abi != POSENC_ABI)
         return true;
     return plugin_check(backend, error) &&
-           add_implementation(library, &implementation_library,
-                              backend); /* false: out of memory */
+           add_implementation(library, &implementation_library, backend);
 }
 
 static bool use_build(struct library *library, char error[PLUGIN_ERROR])
@@ -216,13 +167,12 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
         find_functions(library->handle, &functions);
     const struct posenc_backend *backend = whole ? at(0) : NULL;
     if (!backend) {
-        snprintf(error, PLUGIN_ERROR, "lacks %s; " EXPECTED,
-                 whole ? "backends" : "functions of libposenc");
+        snprintf(error, PLUGIN_ERROR, "lacks %s; expected %s",
+                 whole ? "backends" : "functions of libposenc", expected);
         return false;
     }
     snprintf(library->version, sizeof library->version, "%s", version());
     library->abi = backend->abi;
-    find_code(library, backend);
     if (backend->abi != POSENC_ABI)
         return true;
     if (find(backend->name) != backend) {
@@ -237,31 +187,10 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
     return true;
 }
 
-/* Loads the file itself, permanently, to see what it exports. dlopen() would search other folders
- * for a name without a slash. */
-static void *load_original(const char *path, char error[PLUGIN_ERROR])
-{
-    char local[PATH_MAX];
-    snprintf(local, sizeof local, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (access(local, R_OK) != 0) {
-        snprintf(error, PLUGIN_ERROR, "%s; " EXPECTED, strerror(errno));
-        return NULL;
-    }
-    if (!plugin_is_whole(local)) {
-        snprintf(error, PLUGIN_ERROR,
-                 "ends before its last segment does (cut short?); " EXPECTED);
-        return NULL;
-    }
-    void *original = dlopen(local, RTLD_NOW | RTLD_LOCAL);
-    if (!original)
-        snprintf(error, PLUGIN_ERROR, "cannot be loaded (%.900s); " EXPECTED, dlerror());
-    return original;
-}
-
 struct library *library_open(const char *path, char error[PLUGIN_ERROR])
 {
-    snprintf(error, PLUGIN_ERROR, "no memory");
-    void *original = load_original(path, error);
+    snprintf(error, PLUGIN_ERROR, "out of memory");
+    void *original = plugin_open_object(path, expected, error); /* stays open */
     struct library *library = original ? calloc(1, sizeof *library) : NULL;
     if (!library || !(library->path = strdup(path))) {
         free(library);
@@ -277,7 +206,8 @@ struct library *library_open(const char *path, char error[PLUGIN_ERROR])
     return NULL;
 }
 
-/* If the library could not be unloaded, the file keeps its number, and so its name. */
+/* Closes the file of a copy. If the copy is still loaded, the file stays open, so that no other copy
+ * gets its name. */
 static void close_copy(int file)
 {
     char name[PATH_MAX];

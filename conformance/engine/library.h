@@ -18,13 +18,10 @@ struct library {
     unsigned abi;     /* if not POSENC_ABI, it cannot run here and `n` is 0 */
     char version[32]; /* as it reports; "" for a plug-in */
     size_t n;
-    struct implementation
-        *implementations; /* one for each backend, with the functions of this build */
-    const char *text_begin, *text_end; /* its machine code; NULL if unknown */
-    const char *(*obstacle)(
-        const struct posenc_backend *backend); /* posenc_backend_obstacle() */
-    void *handle;                              /* of dlopen() */
-    int file;                                  /* the copy */
+    struct implementation *implementations; /* of each backend, with this build's functions */
+    const char *(*obstacle)(const struct posenc_backend *); /* posenc_backend_obstacle() */
+    void *handle;                                           /* of dlopen() */
+    int file;                                               /* the copy */
 };
 
 /* Opens a file of this machine. Returns NULL and a message that follows the path and a colon. */

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #ifdef __ELF__
 #include <link.h>
 #endif
@@ -15,14 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPECTED                                                                               \
-    "expected a shared library that exports \"const struct posenc_backend posenc_plugin\""
-
-#if defined(__GNUC__)
-__attribute__((__format__(__printf__, 2, 3)))
-#endif
-static bool
-write_rejection(char error[PLUGIN_ERROR], const char *form, ...)
+__attribute__((format(printf, 2, 3))) static bool write_rejection(char error[PLUGIN_ERROR],
+                                                                  const char *form, ...)
 {
     va_list arguments;
     va_start(arguments, form);
@@ -31,7 +26,7 @@ write_rejection(char error[PLUGIN_ERROR], const char *form, ...)
     return false;
 }
 
-/* Reads at most 64 characters, as the string may have no end. */
+/* Returns true for a usable name. Reads at most 64 characters, as the string may have no end. */
 static bool is_name(const char *name)
 {
     enum { LONGEST = 63 };
@@ -81,7 +76,9 @@ bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGI
                            backend->name);
 }
 
-bool plugin_is_whole(const char *path)
+/* Returns true if a file is as long as its headers say: loading a truncated one raises SIGBUS. Files
+ * that are not ELF files of this machine are left to dlopen(), which reports them. */
+static bool is_whole(const char *path)
 {
     bool whole = true;
 #ifdef __ELF__
@@ -109,29 +106,33 @@ bool plugin_is_whole(const char *path)
     return whole;
 }
 
+void *plugin_open_object(const char *path, const char *expected, char error[PLUGIN_ERROR])
+{
+    char local[4096]; /* dlopen() would search other folders for a name without a slash */
+    void *object = NULL;
+    snprintf(local, sizeof local, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (access(local, R_OK) != 0)
+        write_rejection(error, "cannot be loaded (%s); expected %s", strerror(errno), expected);
+    else if (!is_whole(local))
+        write_rejection(error,
+                        "cannot be loaded (it ends before its last segment does: cut short?); "
+                        "expected %s",
+                        expected);
+    else if (!(object = dlopen(local, RTLD_NOW | RTLD_LOCAL)))
+        write_rejection(error, "cannot be loaded (%.800s); expected %s", dlerror(), expected);
+    return object;
+}
+
 const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERROR])
 {
-    char local[4096];
-    if (!strchr(path, '/') && access(path, F_OK) == 0) /* dlopen() would search elsewhere */
-        snprintf(local, sizeof local, "./%s", path);
-    else
-        snprintf(local, sizeof local, "%s", path);
-    if (!plugin_is_whole(local)) {
-        write_rejection(
-            error,
-            "cannot be loaded (it ends before its last segment does: cut short?); " EXPECTED);
-        return NULL;
+    static const char expected[] =
+        "a shared library that exports \"const struct posenc_backend posenc_plugin\"";
+    void *object = plugin_open_object(path, expected, error);
+    const struct posenc_backend *found = object ? dlsym(object, "posenc_plugin") : NULL;
+    if (object && !found) {
+        write_rejection(error, "exports no posenc_plugin; expected %s", expected);
+        dlclose(object);
     }
-    void *library = dlopen(local, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        write_rejection(error, "cannot be loaded (%s); " EXPECTED, dlerror());
-        return NULL;
-    }
-    const struct posenc_backend *found = dlsym(library, "posenc_plugin");
-    if (!found)
-        write_rejection(error, "exports no posenc_plugin; " EXPECTED);
-    if (!found)
-        dlclose(library);
     return found;
 }
 
@@ -141,29 +142,17 @@ const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERR
     return found && plugin_check(found, error) ? found : NULL;
 }
 
-const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR])
+static int is_shared_object(const struct dirent *entry)
 {
-    const struct posenc_backend *found = plugin_load(path, error);
-    return found && plugin_has_free_name(found, error) ? found : NULL;
-}
-
-void plugin_print_error(const char *path, const char *error)
-{
-    text_print(stderr, "%s: %s\n", path, error);
-}
-
-static int is_object(const struct dirent *entry)
-{
-    size_t length = strlen(entry->d_name);
+    const size_t length = strlen(entry->d_name);
     return length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
 }
 
-size_t plugins_add_by(plugin_opener *open, const char *folder,
-                      void (*refused)(const char *path, const char *error))
+size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_rejected *rejected)
 {
     struct dirent **names;
-    int n = scandir(folder, &names, is_object, alphasort);
-    size_t n_refused = 0;
+    const int n = scandir(folder, &names, is_shared_object, alphasort);
+    size_t n_rejected = 0;
     for (int i = 0; i < n; i++) {
         char path[4096], error[PLUGIN_ERROR];
         snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
@@ -173,17 +162,28 @@ size_t plugins_add_by(plugin_opener *open, const char *folder,
             backend = NULL;
         }
         if (!backend) {
-            refused(path, error);
-            n_refused++;
+            rejected(path, error);
+            n_rejected++;
         }
         free(names[i]);
     }
     if (n >= 0)
         free(names);
-    return n_refused;
+    return n_rejected;
 }
 
-size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error))
+static const struct posenc_backend *open_usable(const char *path, char error[PLUGIN_ERROR])
 {
-    return plugins_add_by(plugin_open, folder, refused);
+    const struct posenc_backend *found = plugin_load(path, error);
+    return found && plugin_has_free_name(found, error) ? found : NULL;
+}
+
+static void print_rejection(const char *path, const char *error)
+{
+    text_print(stderr, "%s: %s\n", path, error);
+}
+
+size_t plugins_add(const char *folder)
+{
+    return plugins_add_by(open_usable, folder, print_rejection);
 }

@@ -16,25 +16,15 @@ struct suite_run {
     conf_sink *sink;
     void *user;
     size_t failed;             /* failures and crashes of all kernels */
-    enum posenc_kernel kernel; /* the current one; */
-    size_t entered;            /* its failures, crashes and passes; */
-    size_t elsewhere;          /* its checks left to another run */
+    enum posenc_kernel kernel; /* the current kernel */
+    size_t entered;            /* its failures, crashes and passes */
+    size_t elsewhere;          /* its checks that are left to another run */
 };
 
 /* Returns true if the options select a case and the backend supports its type. */
 bool suite_selected(struct suite_run *run, const char *id);
 /* Counts and forwards a result, after setting its backend. */
 void suite_report(struct suite_run *run, struct conf_result *result);
-
-/* An error limit of the accuracy suite: a row of budgets.txt. */
-struct budget {
-    char kernel[32], family[32], profile[16], range[16], metric[12];
-    double limit;
-    char worst_at[96];
-};
-/* Returns NULL if there is no such row. */
-const struct budget *budget_find(const char *kernel, const char *family, const char *profile,
-                                 const char *range);
 
 /* A suite, or a part of one. It runs for each selected kernel that the backend provides. */
 struct suite {

@@ -1,4 +1,4 @@
-/* Tallies, and running problems for them; see tally.h. */
+/* Counts checks, and runs problems for them; see tally.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
@@ -130,7 +130,7 @@ void tally_end(struct tally *t)
 /* ---- Kept calls ---- */
 
 struct kept_call {
-    struct kept_call *before;
+    struct kept_call *before; /* the next older call */
     bool made;
     struct call call;
 };
@@ -172,6 +172,25 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
                            ? require_clean(t, &g)
                            : require_status(t, "refused", g.status, &call->error);
     return clean ? call : NULL;
+}
+
+bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
+                       const struct problem *p, struct call *call, bool *has_memory)
+{
+    const struct memory memory = guard_memory(guard, mode);
+    const enum posenc_status made = call_create_by(t->run->implementation, call, p, &memory);
+    t->problem = p;
+    if (has_memory)
+        *has_memory = made != POSENC_ERR_MEMORY;
+    if (has_memory && !*has_memory)
+        return false;
+    if (!require_status(t, "the call was not made", made, &call->error))
+        return false;
+    const struct guarded g = guarded_run(call, t->run->backend, guard);
+    const bool clean = require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason);
+    if (!clean)
+        call_destroy(call);
+    return clean;
 }
 
 void tally_forget(struct tally *t)

@@ -13,7 +13,7 @@ struct tally {
     const struct problem *problem; /* noted with a failure; or NULL */
     struct conf_result result;
     bool selected, skipped;
-    struct kept_call *kept; /* the last of tally_run() and tally_call() */
+    struct kept_call *kept; /* calls of tally_run() and tally_call(), the last one first */
 };
 
 /* Begins the case "<kernel>/<dtype>/<profile>/<name>", with the suite in place of a missing
@@ -52,6 +52,13 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
 struct call *tally_call(struct tally *t, const struct implementation *implementation,
                         const struct problem *p);
 void tally_forget(struct tally *t);
+
+/* Makes a call in guarded memory and runs it. Returns true if it ran without fault and wrote nothing
+ * around its outputs; the caller then destroys it. Anything else fails the tally, except a lack of
+ * memory if *has_memory can say so. */
+bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
+                       const struct problem *p, struct call *call, bool *has_memory);
+
 bool require_same_outputs(struct tally *t, const struct call *got, const struct call *want,
                           const char *what);
 

@@ -18,7 +18,7 @@ static struct posenc_backend stranger = { .size = sizeof stranger,
                                           .family = "stranger",
                                           .description = "of this test",
                                           .needs = "" };
-static const void *caller; /* of the stranger's kernel */
+static const void *caller; /* return address of the stranger's kernel */
 
 static enum posenc_status note_caller(const struct posenc_rope_args *args)
 {
@@ -27,10 +27,16 @@ static enum posenc_status note_caller(const struct posenc_rope_args *args)
     return POSENC_OK;
 }
 
-static bool is_within(const struct library *library, const void *address)
+/* Returns the start of the loaded object that holds an address. */
+static const void *object_of(const void *address)
 {
-    return (const char *)address >= library->text_begin &&
-           (const char *)address < library->text_end;
+    Dl_info info;
+    return dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
+static const void *object_of_library(const struct library *library)
+{
+    return object_of(dlsym(library->handle, "posenc_version"));
 }
 
 /* Returns true if all functions of an implementation lie in the library's own code. */
@@ -41,7 +47,7 @@ static bool has_own_functions(const struct library *library,
     const void *address;
 #define FUNCTION(name)                                                                         \
     memcpy(&address, &implementation->name, sizeof address);                                   \
-    own = own && is_within(library, address);
+    own = own && object_of(address) == object_of_library(library);
     IMPLEMENTATION_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...) FUNCTION(name)
 #include <posenc_kernels.def>
@@ -49,7 +55,7 @@ static bool has_own_functions(const struct library *library,
     return own;
 }
 
-static void function_of(const struct library *library, const char *name, void *function)
+static void find_function(const struct library *library, const char *name, void *function)
 {
     void *found = dlsym(library->handle, name);
     memcpy(function, &found, sizeof found);
@@ -57,13 +63,13 @@ static void function_of(const struct library *library, const char *name, void *f
 
 /* Adds a backend to the list of one copy, by functions that the program and the other copy have,
  * too. */
-static void has_own_list(const struct library *one, const struct library *two)
+static void test_own_list(const struct library *one, const struct library *two)
 {
     __typeof__(posenc_backend_add) *add;
     __typeof__(posenc_backend_find) *find[2];
-    function_of(one, "posenc_backend_add", &add);
-    function_of(one, "posenc_backend_find", &find[0]);
-    function_of(two, "posenc_backend_find", &find[1]);
+    find_function(one, "posenc_backend_add", &add);
+    find_function(one, "posenc_backend_find", &find[0]);
+    find_function(two, "posenc_backend_find", &find[1]);
     stranger.rope_half = note_caller;
     require(add(&stranger) == POSENC_OK && find[0]("stranger") == &stranger,
             "a backend added to a copy is found in its list");
@@ -94,19 +100,20 @@ static bool same_results(const struct implementation *one, const struct implemen
     return same;
 }
 
-static void runs_its_front_end(const struct library *library)
+static void test_front_end(const struct library *library)
 {
     struct implementation implementation = *library_implementation(library, "scalar");
     const struct problem problem = problem_default(POSENC_KERNEL_rope_half);
     struct call call;
     implementation.backend = &stranger;
     require(call_create_by(&implementation, &call, &problem, NULL) == POSENC_OK &&
-                call_run(&call, &stranger) == POSENC_OK && is_within(library, caller),
+                call_run(&call, &stranger) == POSENC_OK &&
+                object_of(caller) == object_of_library(library),
             "a kernel is called by the front-end of the copy");
     call_destroy(&call);
 }
 
-static void two_copies(const char *path)
+static void test_copies(const char *path)
 {
     char error[PLUGIN_ERROR] = "";
     struct library *one = library_open(path, error), *two = library_open(path, error);
@@ -118,13 +125,13 @@ static void two_copies(const char *path)
     const struct implementation *a = library_implementation(one, "scalar"),
                                 *b = library_implementation(two, "scalar");
     require(a && b && a->backend != b->backend && a->backend != posenc_backend_find("scalar") &&
-                (one->text_end <= two->text_begin || two->text_end <= one->text_begin),
+                object_of_library(one) != object_of_library(two),
             "each time as a copy of its own, data and code");
     require(has_own_functions(one, a) && has_own_functions(two, b),
             "each has the functions of its copy, those of frequencies among them");
-    has_own_list(one, two);
-    runs_its_front_end(one);
-    runs_its_front_end(two);
+    test_own_list(one, two);
+    test_front_end(one);
+    test_front_end(two);
     const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
     require(same_results(&mine, a) && same_results(a, b), "all give the same bits");
     require(!library_implementation(one, "nobody") &&
@@ -140,7 +147,7 @@ static void two_copies(const char *path)
     library_close(two);
 }
 
-static void plugin(const char *path)
+static void test_plugin(const char *path)
 {
     char error[PLUGIN_ERROR] = "";
     struct library *one = library_open(path, error), *two = library_open(path, error);
@@ -154,7 +161,7 @@ static void plugin(const char *path)
     library_close(two);
 }
 
-static void refuse(const char *path, const char *why, const char *sentence)
+static void test_rejection(const char *path, const char *why, const char *sentence)
 {
     char error[PLUGIN_ERROR] = "";
     struct library *library = library_open(path, error);
@@ -163,8 +170,8 @@ static void refuse(const char *path, const char *why, const char *sentence)
     library_close(library);
 }
 
-/* Makes a file that begins like a library and is truncated. */
-static void cut_short(const char *path)
+/* Opens a file that begins like a library and is truncated. */
+static void test_truncated(const char *path)
 {
     enum { SOME = 20000 };
     static char bytes[SOME];
@@ -176,7 +183,7 @@ static void cut_short(const char *path)
     if (part)
         fclose(part);
     require(cut, "a file can be written");
-    refuse("./cut-short.so", "cut short", "a truncated file is rejected");
+    test_rejection("./cut-short.so", "cut short", "a truncated file is rejected");
     unlink("cut-short.so");
 }
 
@@ -184,17 +191,17 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 1;
-    setenv("POSENC_BACKEND", "nobody", 1); /* must not matter, as backends are named */
-    two_copies(argv[1]);
+    setenv("POSENC_BACKEND", "nobody", 1); /* has no effect, as backends are named */
+    test_copies(argv[1]);
     char error[PLUGIN_ERROR] = "";
     struct library *other = library_open(argv[2], error);
     require(other && other->abi == POSENC_ABI + 5 && other->n == 0,
             "one of another ABI says which, and has nothing to run");
     library_close(other);
     if (argc > 3)
-        plugin(argv[3]);
-    refuse("/nowhere/libposenc.so", "No such file", "a missing file is rejected");
-    refuse(argv[0], "expected a build of libposenc", "a program is rejected");
-    cut_short(argv[1]);
+        test_plugin(argv[3]);
+    test_rejection("/nowhere/libposenc.so", "No such file", "a missing file is rejected");
+    test_rejection(argv[0], "expected a build of libposenc", "a program is rejected");
+    test_truncated(argv[1]);
     return tap_end();
 }

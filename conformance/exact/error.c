@@ -17,9 +17,10 @@ struct exponent_range {
 
 static struct exponent_range exponent_range_of(enum posenc_dtype type)
 {
-    return type == POSENC_F16    ? (struct exponent_range){ 10, -14, 16 }
-           : type == POSENC_BF16 ? (struct exponent_range){ 7, -126, 128 }
-                                 : (struct exponent_range){ 23, -126, 128 };
+    static const struct exponent_range ranges[] = { [POSENC_F32] = { 23, -126, 128 },
+                                                    [POSENC_F16] = { 10, -14, 16 },
+                                                    [POSENC_BF16] = { 7, -126, 128 } };
+    return ranges[type];
 }
 
 /* Subnormal values are as far apart as the least normal ones. Beyond the largest value the distance
@@ -29,11 +30,10 @@ double ulp_of(enum posenc_dtype type, double magnitude)
     const struct exponent_range range = exponent_range_of(type);
     uint64_t bits;
     memcpy(&bits, &magnitude, sizeof bits);
-    const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-    return two_to((exponent < range.least     ? range.least
-                   : exponent >= range.beyond ? range.beyond - 1
-                                              : exponent) -
-                  range.fraction);
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+    exponent = exponent < range.least ? range.least : exponent;
+    exponent = exponent >= range.beyond ? range.beyond - 1 : exponent;
+    return two_to(exponent - range.fraction);
 }
 
 float odd_to_type(enum posenc_dtype type, double want)

@@ -71,9 +71,12 @@ static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
 {
     const struct exact_section section = exact_section(spec, i);
     const int64_t pairs = spec->dim / 2;
-    const bool endpoint = spec->convention == POSENC_ENDPOINT;
-    *numerator = !endpoint ? 2 * i : pairs > 1 ? i : 0;
-    *denominator = !endpoint ? spec->dim : pairs > 1 ? pairs - 1 : 1;
+    *numerator = 2 * i;
+    *denominator = spec->dim;
+    if (spec->convention == POSENC_ENDPOINT) {
+        *numerator = pairs > 1 ? i : 0;
+        *denominator = pairs > 1 ? pairs - 1 : 1;
+    }
     if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
         *numerator = 2 * (i - section.start);
         *denominator = 2 * section.pairs;

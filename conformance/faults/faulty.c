@@ -1,147 +1,90 @@
 /*
- * The table of faults, and the backend in which one of them is made: see faulty.h.
+ * The backend in which every kernel has a fault; see faulty.h.
  */
 #include "faulty.h"
 
 #include "conformance/problem/signature.h"
+#include "conformance/problem/storage.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Kernels that a fault concerns ---- */
+/* ---- Faults ---- */
 
-static bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
-static bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
-static bool in_place_by_position(enum posenc_kernel kernel)
-{
-    return has_positions(kernel) && kernel_in_place(kernel);
-}
-static bool has_heads(enum posenc_kernel kernel)
-{
-    return kernel_on_scores(kernel) || kernel_rotates(kernel);
-}
+bool every_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
+bool token_kernel(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
 
-/* Returns true if the first output has batches. */
-static bool has_batches(enum posenc_kernel kernel)
+const struct fault *fault_at(int i)
 {
-    return kernel_has_batch(kernel) && kernel != POSENC_KERNEL_learned_grad;
-}
-static bool encodes(enum posenc_kernel kernel) { return kernel != POSENC_KERNEL_learned_grad; }
-static bool encodes_x(enum posenc_kernel kernel)
-{
-    return kernel_takes_x(kernel) && encodes(kernel);
+    const struct fault *const tables[] = { memory_faults, result_faults, side_effect_faults };
+    for (int table = 0; table < 3; table++)
+        for (const struct fault *fault = tables[table]; fault->name; fault++)
+            if (i-- == 0)
+                return fault;
+    return NULL;
 }
 
-/* Returns true if the kernel has input tensors besides x. */
-static bool has_tables(enum posenc_kernel kernel)
+const struct fault *fault_find(const char *name)
 {
-    bool has = false;
-    for (EACH_TENSOR(row, signature_of(kernel)))
-        has = has || (row->role == ROLE_INPUT && row->form == FORM_TENSOR);
-    return has;
+    const struct fault *fault;
+    for (int i = 0; (fault = fault_at(i)); i++)
+        if (strcmp(fault->name, name) == 0)
+            return fault;
+    return NULL;
 }
 
-static bool counts(enum posenc_kernel kernel, enum dim dim)
+/* ---- Tensors ---- */
+
+int64_t tensor_width(const struct posenc_tensor *t) { return t->shape[t->rank - 1]; }
+
+int64_t tensor_row_count(const struct posenc_tensor *t)
 {
-    const struct tensor_row *out = signature_output(signature_of(kernel), 0);
-    bool has = false;
-    for (int d = 0; d < tensor_dims(out); d++)
-        has = has || out->dims[d] == dim;
-    return has;
-}
-static bool counts_heads(enum posenc_kernel kernel) { return counts(kernel, DIM_HEAD); }
-static bool counts_batches(enum posenc_kernel kernel)
-{
-    return kernel_has_batch(kernel) && counts(kernel, DIM_BATCH);
-}
-static bool has_wide_rows(enum posenc_kernel kernel)
-{
-    return kernel_signature(kernel) != SIGNATURE_window;
+    return tensor_width(t) ? storage_rows(t) : 0;
 }
 
-const struct fault faults[N_FAULTS] = {
-    [OVER_WRITE] = { "over-write", "memory", "canaries", any_kernel, POSENC_BF16 },
-    [OVER_WRITE_BEFORE] = { "over-write-before", "memory", "guard-start", any_kernel,
-                            POSENC_BF16 },
-    [OVER_READ] = { "over-read", "memory", "guard-end", any_kernel, POSENC_BF16 },
-    [OVER_READ_BEFORE] = { "over-read-before", "memory", "guard-start", any_kernel,
-                           POSENC_BF16 },
-    [WRITE_INPUT] = { "writes-input", "memory", "read-only-inputs", any_kernel, POSENC_BF16 },
-    [SKIP_TAIL] = { "skips-tail", "memory", "written", any_kernel, POSENC_BF16 },
-    [MISPLACE_TAIL] = { "misplaces-tail", "memory", "lengths", any_kernel, POSENC_BF16 },
-    [LEAK_LANE] = { "leaks-lane", "memory", "lane-independence", any_kernel, POSENC_F32 },
-    [FORGET] = { "encodes-nothing", "random", "pairs", encodes, POSENC_F32 },
-    [DEPEND_ON_ADDRESS] = { "depends-on-address", "memory", "placement", any_kernel,
-                            POSENC_BF16 },
-    [REMEMBER] = { "remembers", "memory", "twice", any_kernel, POSENC_BF16 },
-    [LEAVE_MODE] = { "leaves-rounding-mode", "memory", "mxcsr", any_kernel, POSENC_BF16 },
-    [LAST_ROW_DIFFERS] = { "last-row-differs", "properties", "slices", any_kernel, POSENC_F32 },
-    [SHARE_SCRATCH] = { "shared-scratch", "properties", "threads", any_kernel, POSENC_F32 },
-    [DIFFER_IN_PLACE] = { "differs-in-place", "properties", "in-place", kernel_in_place,
-                          POSENC_F32 },
-    [DIFFER_BY_KIND] = { "differs-by-kind", "properties", "numbering", has_positions,
-                         POSENC_F32 },
-    [DIFFER_BY_BATCH] = { "differs-by-batch", "properties", "batches", has_positions,
-                          POSENC_F32 },
-    [DIFFER_IN_PLACE_BY_I64] = { "in-place-differs-by-i64", "random", "pairs",
-                                 in_place_by_position, POSENC_F32 },
-    [ASSUME_DENSE_BATCHES] = { "assumes-dense-batches", "memory", "broadcast", kernel_takes_x,
-                               POSENC_F32 },
-    [ASSUME_FORWARD] = { "assumes-forward-strides", "properties", "layouts", any_kernel,
-                         POSENC_F32 },
-    [ASSUME_ROWS_APART] = { "assumes-rows-of-x-apart", "random", "pairs", kernel_takes_x,
-                            POSENC_F32 },
-    [ASSUME_X_FORWARD] = { "assumes-x-forward", "random", "pairs", kernel_takes_x, POSENC_F32 },
-    [STRIDES_OF_OUT] = { "x-has-strides-of-out", "random", "pairs", kernel_takes_x,
-                         POSENC_F32 },
-    [STRIDE_OF_COS] = { "sin-has-stride-of-cos", "random", "pairs", kernel_rotates,
-                        POSENC_F32 },
-    [TOKEN_STRIDE_IGNORED] = { "token-stride-ignored", "random", "pairs", has_positions,
-                               POSENC_F32 },
-    [X_SCALE_UNSIGNED] = { "negative-x-scale-lost", "random", "pairs", kernel_adds_onto_x,
-                           POSENC_F32 },
-    [NAN_HIDDEN_BY_ZERO] = { "zero-x-scale-hides-nan", "random", "pairs", kernel_adds_onto_x,
-                             POSENC_F32 },
-    [X_OFFSET_NARROW] = { "x-offset-in-32-bits", "memory", "far-strides", kernel_takes_x,
-                          POSENC_BF16 },
-    [OUT_OFFSET_NARROW] = { "out-offset-in-32-bits", "memory", "far-strides", any_kernel,
-                            POSENC_BF16 },
-    [TABLE_OFFSET_NARROW] = { "table-offset-in-32-bits", "memory", "far-strides", has_tables,
-                              POSENC_BF16 },
-    [OUT_AS_X] = { "x-stride-for-out", "memory", "far-strides", encodes_x, POSENC_BF16 },
-    [BEYOND_3_BATCHES] = { "batches-beyond-3", "random", "pairs", has_batches, POSENC_F32 },
-    [BEYOND_32_HEADS] = { "heads-beyond-32", "random", "pairs", has_heads, POSENC_F32 },
-    [HEADS_PAST_8] = { "head-8-wrong", "memory", "sizes", counts_heads, POSENC_BF16 },
-    [HEADS_PAST_64] = { "head-64-wrong", "memory", "sizes", counts_heads, POSENC_BF16 },
-    [BATCH_MODULO_4] = { "batch-modulo-4", "memory", "sizes", counts_batches, POSENC_BF16 },
-    [COLUMNS_PAST_1024] = { "column-1024-wrong", "memory", "sizes", has_wide_rows, POSENC_F32 },
-    [ALLOCATE] = { "allocates", "side-effects", "allocations", any_kernel, POSENC_F32 },
-    [MAP_MEMORY] = { "maps-memory", "side-effects", "allocations", any_kernel, POSENC_F32 },
-    [LEAK] = { "leaks", "side-effects", "leaks", any_kernel, POSENC_F32 },
-    [STATIC_SCRATCH] = { "static-scratch", "side-effects", "static-memory", any_kernel,
-                         POSENC_F32 },
-    [COUNT_CALLS] = { "static-counter", "side-effects", "static-memory", any_kernel,
-                      POSENC_F32 },
-    [SET_ERRNO] = { "sets-errno", "side-effects", "errno", any_kernel, POSENC_F32 },
-    [SHARED_BUFFER] = { "shared-buffer", "side-effects", "together", any_kernel, POSENC_F32 },
-};
-
-/* ---- A kernel that was entered ---- */
-
-enum fault_id fault_now;
-static const struct posenc_backend *base_now;
-/* On the heap: the suites watch writes to static variables. */
-static atomic_ulong *calls;
-
-unsigned long faulty_calls(void) { return atomic_load(calls); }
-
-void enter_kernel(struct entered *e)
+char *tensor_at(const struct posenc_tensor *t, int64_t r, int64_t column)
 {
-    switch (e->kernel) {
+    return (char *)storage_row(t, r) + column * (int64_t)storage_size(t->dtype);
+}
+
+float tensor_get(const struct posenc_tensor *t, int64_t r, int64_t column)
+{
+    return storage_get(t->dtype, storage_row(t, r), column);
+}
+
+void tensor_put(const struct posenc_tensor *t, int64_t r, int64_t column, float value)
+{
+    storage_put(t->dtype, storage_row(t, r), column, value);
+}
+
+void tensor_flip_bit(const struct posenc_tensor *t, int64_t r, int64_t column)
+{
+    const float value = tensor_get(t, r, column);
+    if (!isfinite(value) || value == 0.0f)
+        tensor_put(t, r, column, 1.0f);
+    else if (t->dtype == POSENC_F32)
+        tensor_put(t, r, column, bits_to_float(float_to_bits(value) ^ 1u));
+    else
+        *(uint16_t *)tensor_at(t, r, column) ^= 1;
+}
+
+/* ---- Calls ---- */
+
+static const struct fault *current_fault;
+static const struct posenc_backend *current_base;
+/* On the heap, because the suites watch writes to static variables. */
+static atomic_ulong *n_calls;
+
+unsigned long faulty_calls(void) { return atomic_load(n_calls); }
+
+void run_kernel(struct kernel_call *c)
+{
+    switch (c->kernel) {
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     case POSENC_KERNEL_##name:                                                                 \
-        e->status = base_now->name(&e->args.signature);                                        \
+        c->status = current_base->name(&c->args.signature);                                    \
         break;
 #include <posenc_kernels.def>
     case POSENC_KERNEL_COUNT:
@@ -149,12 +92,12 @@ void enter_kernel(struct entered *e)
     }
 }
 
-/* Finds data to write: of the first tensor that is an input, else of x, else of positions. */
-static const void *an_input(const struct signature *s, const union arguments *a)
+/* Finds data that a kernel must not write: of the first input tensor, else of x or positions. */
+static const void *find_input(const struct signature *s, const union arguments *args)
 {
     const void *other = NULL;
     for (EACH_TENSOR(row, s)) {
-        const void *data = row_data(a, row);
+        const void *data = row_data(args, row);
         if (row->role == ROLE_INPUT && row->form != FORM_POSITIONS && data)
             return data;
         if (row->role == ROLE_X || (row->form == FORM_POSITIONS && !other))
@@ -163,37 +106,36 @@ static const void *an_input(const struct signature *s, const union arguments *a)
     return other;
 }
 
-static void find_arguments(struct entered *e)
+static void find_arguments(struct kernel_call *c)
 {
-    const struct signature *s = signature_of(e->kernel);
+    const struct signature *s = signature_of(c->kernel);
     const size_t x_scale = signature_argument(s, MEMBER(x_scale));
-    e->input = an_input(s, &e->args);
+    c->input = find_input(s, &c->args);
     for (EACH_TENSOR(row, s)) {
-        void *at = row_argument(&e->args, row);
+        void *at = row_argument(&c->args, row);
         if (row->role == ROLE_X)
-            e->x = at;
-        else if (row->role == ROLE_OUTPUT && e->out)
-            e->second = at;
+            c->x = at;
+        else if (row->role == ROLE_OUTPUT && c->out)
+            c->second_out = at;
         else if (row->role == ROLE_OUTPUT)
-            e->out = at;
+            c->out = at;
         else if (row->form == FORM_POSITIONS)
-            e->positions = at;
+            c->positions = at;
     }
     if (x_scale)
-        memcpy(&e->x_scale, (const char *)&e->args + x_scale, sizeof e->x_scale);
+        memcpy(&c->x_scale, (const char *)&c->args + x_scale, sizeof c->x_scale);
 }
 
 static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
 {
-    struct entered e = { .kernel = kernel, .args = args };
-    find_arguments(&e);
-    atomic_fetch_add(calls, 1);
-    change_arguments(&e);
-    if (fault_now >= ALLOCATE)
-        enter_side_effects(&e);
+    struct kernel_call c = { .kernel = kernel, .args = args };
+    find_arguments(&c);
+    atomic_fetch_add(n_calls, 1);
+    if (current_fault)
+        current_fault->run(&c);
     else
-        enter_memory(&e);
-    return e.status;
+        run_kernel(&c);
+    return c.status;
 }
 
 #define POSENC_KERNEL(name, signature, ...)                                                    \
@@ -203,20 +145,20 @@ static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
     }
 #include <posenc_kernels.def>
 
-const struct posenc_backend *faulty_backend(enum fault_id fault,
+const struct posenc_backend *faulty_backend(const struct fault *fault,
                                             const struct posenc_backend *base)
 {
     static struct posenc_backend backend;
-    fault_now = fault;
-    base_now = base;
-    calls = calls ? calls : malloc(sizeof *calls);
-    if (!calls)
+    current_fault = fault;
+    current_base = base;
+    n_calls = n_calls ? n_calls : malloc(sizeof *n_calls);
+    if (!n_calls)
         exit(2);
-    atomic_init(calls, 0);
+    atomic_init(n_calls, 0);
     backend = *base;
-    backend.name = fault ? faults[fault].name : "right";
+    backend.name = fault ? fault->name : "right";
 #define POSENC_KERNEL(kernel_name, ...)                                                        \
-    if (!fault || faults[fault].concerns(POSENC_KERNEL_##kernel_name))                         \
+    if (!fault || fault->concerns(POSENC_KERNEL_##kernel_name))                                \
         backend.kernel_name = faulty_##kernel_name;
 #include <posenc_kernels.def>
     return &backend;

@@ -1,6 +1,6 @@
 /*
- * Side effects that any kernel can have: it allocates, writes static memory, changes errno, or shares
- * a buffer between threads.
+ * Side effects that any kernel can have: it allocates, writes static memory, changes errno, or
+ * shares a buffer between threads; see faulty.h.
  */
 #define _GNU_SOURCE
 #include "faulty.h"
@@ -13,92 +13,107 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SCRATCH = 1 << 16, BLOCK = 64 };
+enum { SCRATCH_BYTES = 1 << 16, BLOCK_BYTES = 64 };
 
-/* ---- Memory ---- */
+/* ---- Allocations and errno ---- */
 
-static void allocate(bool frees)
+static void allocate(struct kernel_call *c)
 {
-    void *volatile block = malloc(BLOCK);
-    if (frees)
-        free(block);
+    run_kernel(c);
+    void *volatile block = malloc(BLOCK_BYTES);
+    free(block);
 }
 
-static void map_memory(void)
+static void leak(struct kernel_call *c)
 {
-    void *block = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    run_kernel(c);
+    void *volatile block = malloc(BLOCK_BYTES);
+    (void)block;
+}
+
+static void map_memory(struct kernel_call *c)
+{
+    run_kernel(c);
+    void *block =
+        mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block != MAP_FAILED)
-        munmap(block, BLOCK);
+        munmap(block, BLOCK_BYTES);
 }
 
-/* ---- A buffer that all threads share ---- */
-
-static int64_t bytes_of(const struct posenc_tensor *t)
+static void set_errno(struct kernel_call *c)
 {
-    return storage_rows(t) * t->shape[t->rank - 1] * (int64_t)storage_size(t->dtype);
+    run_kernel(c);
+    errno = ERANGE;
 }
 
-static void copy(const struct posenc_tensor *from, const struct posenc_tensor *to)
+static void count_calls(struct kernel_call *c)
+{
+    static volatile unsigned calls;
+    run_kernel(c);
+    calls = calls + 1;
+}
+
+/* ---- Buffers that all calls share ---- */
+
+static void copy_tensor(const struct posenc_tensor *from, const struct posenc_tensor *to)
 {
     for (int64_t r = 0; r < storage_rows(from); r++)
         memcpy(storage_row(to, r), storage_row(from, r),
-               (size_t)from->shape[from->rank - 1] * storage_size(from->dtype));
+               (size_t)tensor_width(from) * storage_size(from->dtype));
 }
 
-/* Computes the output there, then copies it. */
-static void compute_in(struct entered *e, void *buffer)
+/* Computes a small output in the buffer, then copies it. */
+static void run_in_buffer(struct kernel_call *c, void *buffer)
 {
-    struct posenc_tensor *out = e->out, real = *out;
+    struct posenc_tensor *out = c->out;
+    const struct posenc_tensor real = *out;
+    const int64_t bytes =
+        storage_rows(out) * tensor_width(out) * (int64_t)storage_size(out->dtype);
     int64_t stride = 1;
-    if (bytes_of(out) > SCRATCH || bytes_of(out) == 0) {
-        enter_kernel(e);
+    if (bytes > SCRATCH_BYTES || bytes == 0) {
+        run_kernel(c);
         return;
     }
     for (int d = out->rank; d-- > 0; stride *= out->shape[d])
         out->stride[d] = stride;
     out->data = buffer;
-    if (e->kernel == POSENC_KERNEL_learned_grad)
-        copy(&real, out); /* it may add onto it */
-    enter_kernel(e);
-    copy(out, &real);
+    if (c->kernel == POSENC_KERNEL_learned_grad) /* it may add to the contents */
+        copy_tensor(&real, out);
+    run_kernel(c);
+    copy_tensor(out, &real);
     *out = real;
 }
 
-static void *shared_buffer(void)
+static void use_static_scratch(struct kernel_call *c)
+{
+    static char scratch[SCRATCH_BYTES];
+    run_in_buffer(c, scratch);
+}
+
+/* Uses a buffer on the heap, which a watch of static memory does not see. */
+static void use_shared_buffer(struct kernel_call *c)
 {
     static void *buffer;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    buffer = buffer ? buffer : malloc(SCRATCH);
+    buffer = buffer ? buffer : malloc(SCRATCH_BYTES);
     pthread_mutex_unlock(&lock);
     if (!buffer)
         exit(2);
-    return buffer;
+    run_in_buffer(c, buffer);
 }
 
-/* ---- All of them ---- */
+/* ---- The table ---- */
 
-static void misbehave(void)
-{
-    static volatile unsigned calls;
-    if (FAULT_IS(COUNT_CALLS))
-        calls = calls + 1;
-    if (FAULT_IS(ALLOCATE) || FAULT_IS(LEAK))
-        allocate(FAULT_IS(ALLOCATE));
-    if (FAULT_IS(MAP_MEMORY))
-        map_memory();
-    if (FAULT_IS(SET_ERRNO))
-        errno = ERANGE;
-}
-
-void enter_side_effects(struct entered *e)
-{
-    static char scratch[SCRATCH];
-    if (FAULT_IS(STATIC_SCRATCH))
-        compute_in(e, scratch);
-    else if (FAULT_IS(SHARED_BUFFER))
-        compute_in(e, shared_buffer());
-    else
-        enter_kernel(e);
-    misbehave();
-}
+#define F32 POSENC_F32
+const struct fault side_effect_faults[] = {
+    { "allocates", "side-effects", "allocations", F32, every_kernel, allocate },
+    { "maps-memory", "side-effects", "allocations", F32, every_kernel, map_memory },
+    { "leaks", "side-effects", "leaks", F32, every_kernel, leak },
+    { "static-scratch", "side-effects", "static-memory", F32, every_kernel,
+      use_static_scratch },
+    { "static-counter", "side-effects", "static-memory", F32, every_kernel, count_calls },
+    { "sets-errno", "side-effects", "errno", F32, every_kernel, set_errno },
+    { "shared-buffer", "side-effects", "together", F32, every_kernel, use_shared_buffer },
+    { .name = NULL },
+};

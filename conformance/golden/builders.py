@@ -235,7 +235,7 @@ def normal_table(first: int, rows: int, dim: int) -> "ctypes.Array[ctypes.c_floa
 
 
 def has_normal_moments(values: Sequence[float], lag: int) -> bool:
-    """Tells whether values are as independent normal ones.
+    """Returns whether values are as independent normal ones.
 
     Mean, variance, fourth moment and the correlation with the value `lag` on are within 5 standard deviations.
     """

@@ -19,10 +19,9 @@ import arithmetic
 import flags
 import published
 import reference
-from convergents import COSINE, SINE, convergents
 from exact import mix64, nearest_f32, same, two_pi
 from frequencies import Spec, axis_of
-from plan import Plan
+from plan import COSINE, SINE, Plan, convergents
 from problem import (
     Disagreement,
     GoldenCase,
@@ -211,7 +210,7 @@ def certified_specs(pool: Pool, root: Path, cases: List[GoldenCase]) -> List[Tup
 
 
 def has_profile(spec: Spec, profile: str) -> bool:
-    """Tells whether a profile has the scaling and the convention of a spec."""
+    """Returns whether a profile has the scaling and the convention of a spec."""
     own_exponents = spec.freq_convention != "exponent" or spec.mrope_layout in ("restarted", "dealt", "alternating")
     return profile in FAMILIES[spec.scaling].profiles and not (profile == "ggml_f32" and own_exponents)
 

@@ -96,7 +96,7 @@ def sincos_of_angle(angle: float) -> Tuple[float, float]:
 
 
 def same(a: float, b: float) -> bool:
-    """Tells whether two f64 are the same: NaN equals NaN, and zeros differ by sign."""
+    """Returns whether two f64 are the same: NaN equals NaN, and zeros differ by sign."""
     return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (math.isnan(a) and math.isnan(b))
 
 

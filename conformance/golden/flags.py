@@ -10,35 +10,34 @@ from typing import Callable, Dict, List, Sequence
 import gmpy2
 
 import reference
-from convergents import COSINE, MOST, SINE, hard_halves, hard_positions, is_convergent
 from exact import FORMATS, add_f32, nearest_f32, rounded
 from frequencies import Spec
-from plan import Plan
+from plan import COSINE, MOST_POSITIONS, SINE, Plan, hard_halves, hard_positions, is_convergent
 from problem import Disagreement, GoldenCase, Problem
 
 # ---- Values: what one is in f32, and beyond it ----
 
 
 def is_tie(dtype: str, odd: float) -> bool:
-    """Tells whether the f32 is halfway between two values of the type."""
+    """Returns whether the f32 is halfway between two values of the type."""
     value = nearest_f32(odd)
     up, down = rounded(dtype, value, gmpy2.RoundUp), rounded(dtype, value, gmpy2.RoundDown)
     return up != down and up - value == value - down
 
 
 def is_subnormal(dtype: str, odd: float) -> bool:
-    """Tells whether the value is below the least normal one of the type."""
+    """Returns whether the value is below the least normal one of the type."""
     return 0 < abs(rounded(dtype, odd)) < (2.0**-14 if dtype == "f16" else 2.0**-126)
 
 
 def overflows(dtype: str, odd: float) -> bool:
-    """Tells whether a finite f32 is beyond the largest value of the type."""
+    """Returns whether a finite f32 is beyond the largest value of the type."""
     value = nearest_f32(odd)
     return math.isfinite(value) and math.isinf(rounded(dtype, value))
 
 
 def rounds_twice(dtype: str, odd: float) -> bool:
-    """Tells whether rounding to f32 first makes a difference."""
+    """Returns whether rounding to f32 first makes a difference."""
     return math.isfinite(odd) and rounded(dtype, odd) != rounded(dtype, nearest_f32(odd))
 
 
@@ -53,7 +52,7 @@ OF_VALUES: Dict[str, Callable[[str, float], bool]] = {
 
 
 def order_matters(case: GoldenCase, p: Problem, made: Sequence["array[float]"]) -> bool:
-    """Tells whether a sum from the last input to the first is another one."""
+    """Returns whether a sum from the last input to the first is another one."""
     width, x = p.outputs[0].width, p.inputs["x"]
     sums = list(p.inputs["out"]) if p.kernel == "learned_grad" and p.accumulate else [0.0] * len(made[0])
     if p.kernel == "learned_grad":
@@ -73,9 +72,9 @@ def order_matters(case: GoldenCase, p: Problem, made: Sequence["array[float]"]) 
 
 
 def lists_convergents(case: GoldenCase, p: Problem, made: Sequence["array[float]"]) -> bool:
-    """Tells whether the positions are the nearest to zeros of a sine, or of a cosine."""
+    """Returns whether the positions are the nearest to zeros of a sine, or of a cosine."""
     positions, plan = p.positions, Plan(Spec.of(p.fields))
-    if not positions or len(positions) > MOST:
+    if not positions or len(positions) > MOST_POSITIONS:
         return False
     if p.position_kind == "f32":
         # The k-th nearest half m/2 is that of token 2 k + 1, whose position is t/2 less; the token before it is at the

@@ -11,11 +11,10 @@ GROUP.safetensors and SHA256SUMS, which has the hashes of the tensors and of the
 Exit status: 0 success, 1 a disagreement, 2 usage or files.
 
     exact.py                                numbers of many bits, f32 by single steps, rounding to odd
-    frequencies.py, scalings.py, plan.py    fields of a problem, then frequencies, then sines and cosines
+    frequencies.py, scalings.py, plan.py    fields of a problem, then frequencies, then sines, cosines and their zeros
     problem.py, reference.py                problems and their inputs from C, then the outputs of every kernel
     certify.py, published.py                comparisons with the oracle and the library, and with figures of papers
     flags.py, arithmetic.py, builders.py    checks of cases, of the oracle's arithmetic and of the library's builders
-    convergents.py                          positions at which a sine or cosine almost vanishes
 """
 
 import hashlib

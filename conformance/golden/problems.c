@@ -1,6 +1,6 @@
 /*
- * Problems for golden.py: what a line of the notation says, its inputs, and what the oracle and the library make of
- * it.  A shared object that Python loads; the symbols of the oracle and of the library are found in it as well.
+ * Problems for golden.py: reads lines of the notation, and returns their fields and inputs with the results of the
+ * oracle and of the library. Python loads this as a shared object, and also finds the symbols of both in it.
  *
  * Answers are texts that the next call overwrites.  Arrays are the bytes of their elements as hexadecimal digits.
  */
@@ -62,8 +62,8 @@ static void print_line(const struct problem *problem, const char *name)
     free(line);
 }
 
-/* A line for each golden case: group, id, flags and problem, separated by tabs; `tensors`: before the problem the
- * hashes of those that are read for its outputs. */
+/* Returns a line for each golden case: group, id, flags, hashes of its tensors if `tensors`, and the problem, with tabs
+ * between. */
 const char *golden_cases(const char *root, bool tensors)
 {
     struct vectors vectors;
@@ -86,7 +86,7 @@ const char *golden_cases(const char *root, bool tensors)
     return end();
 }
 
-/* The problems of a file of the notation, one a line. */
+/* Returns the problems of a file in the notation, one a line. */
 const char *golden_lines(const char *path)
 {
     struct problem_list list = { .n = 0 };
@@ -139,7 +139,7 @@ static void put_value(const struct field *field, uint64_t bits)
         fprintf(out, "%" PRId64, (int64_t)bits);
 }
 
-/* All fields that the kernel has, but for where its tensors lie. */
+/* Prints all fields of the kernel, without the memory layouts of tensors. */
 static void put_fields(const struct problem *problem)
 {
     struct field field;
@@ -160,7 +160,7 @@ static void put_fields(const struct problem *problem)
 
 /* ---- Answers ---- */
 
-/* The dense copies of inputs by the names of their tensors, and the times of tokens [axes, batch, tokens]. */
+/* Prints the dense copies of inputs by the names of their tensors, and the times of tokens [axes, batch, tokens]. */
 static void put_inputs(const struct call *call)
 {
     const struct problem *p = &call->problem;
@@ -207,7 +207,7 @@ static void put_output(const struct call *call, int o, const struct oracle *orac
     free(got);
 }
 
-/* The row of a rotation that is published as a hash: products and sums in f32. */
+/* Prints the rows of a rotation whose hash is published: products and sums are rounded to f32. */
 static void put_unfused(const struct call *call)
 {
     const struct output *output = &call->outputs[0];
@@ -218,7 +218,7 @@ static void put_unfused(const struct call *call)
     free(rows);
 }
 
-/* A problem with its inputs and what the oracle makes of it; `library`: the scalar backend, too. */
+/* Returns a problem with its inputs, the rows of the oracle and, if `library`, those of the scalar backend. */
 const char *golden_answer(const char *line, bool library)
 {
     struct problem_line read;
@@ -249,7 +249,7 @@ const char *golden_answer(const char *line, bool library)
         call_destroy(&call);
     }
     arena_free(&arena);
-    return good ? end() : end_with_error(*error ? error : "the library refuses it");
+    return good ? end() : end_with_error(*error ? error : "the library rejects it");
 }
 
 static void put_oracle_plan(const struct posenc_freqs_spec *spec)
@@ -288,7 +288,7 @@ static bool put_library_plan(const struct posenc_freqs_spec *spec)
     return true;
 }
 
-/* The frequencies of a problem: those of the oracle and of the library. */
+/* Returns the frequencies of a problem by the oracle and by the library. */
 const char *golden_plan(const char *line)
 {
     struct problem_line read;
@@ -303,5 +303,5 @@ const char *golden_plan(const char *line)
     const bool good = put_library_plan(&read.problem.freqs);
     putc('}', out);
     arena_free(&arena);
-    return good ? end() : end_with_error("the library refuses it");
+    return good ? end() : end_with_error("the library rejects it");
 }

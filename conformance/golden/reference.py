@@ -68,7 +68,7 @@ def partner_of(p: Problem, channel: int) -> Tuple[int, int, int]:
 
 
 def is_rotated(p: Problem, channel: int) -> bool:
-    """Tells whether a channel of a head rotates."""
+    """Returns whether a channel of a head rotates."""
     return bool(0 <= channel - p.rotary_offset < p.rotary_dim)
 
 

@@ -37,7 +37,7 @@ class Scaling:
         return mpfr(self.spec.rope_theta)
 
     def rests(self, i: int) -> bool:
-        """Tells whether pair i has frequency 0."""
+        """Returns whether pair i has frequency 0."""
         return False
 
     def omega(self, omega: mpfr, i: int) -> mpfr:

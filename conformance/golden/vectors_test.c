@@ -1,6 +1,7 @@
 /*
- * vectors_test ROOT PACK: both readers give the same cases, and each finds a file that was cut,
- * altered or is none.
+ * Tests that both readers of golden vectors give the same cases and detect damaged files.
+ *
+ *     vectors_test ROOT PACK
  */
 #define _XOPEN_SOURCE 700
 #include "conformance/readers/vectors.h"
@@ -17,9 +18,16 @@
 enum { PATH_BYTES = 1024 };
 
 static const char *root, *pack;
-static char folder[PATH_BYTES]; /* for what is damaged */
+static char folder[PATH_BYTES]; /* for damaged copies */
 
 /* ---- The same cases ---- */
+
+static bool same_output(const struct vector_case *a, const struct vector_case *b, int o)
+{
+    const size_t n = (size_t)(a->rows[o] * a->width[o]);
+    return a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
+           memcmp(a->want[o], b->want[o], n * sizeof *a->want[o]) == 0;
+}
 
 static bool same_case(const struct vector_case *a, const struct vector_case *b)
 {
@@ -32,8 +40,7 @@ static bool same_case(const struct vector_case *a, const struct vector_case *b)
                 strcmp(a->source, b->source) == 0 && strcmp(line_a, line_b) == 0 &&
                 a->n_outputs == b->n_outputs;
     for (int o = 0; same && o < a->n_outputs; o++)
-        same =
-            strcmp(a->output_names[o], b->output_names[o]) == 0 && vectors_same_output(a, b, o);
+        same = strcmp(a->output_names[o], b->output_names[o]) == 0 && same_output(a, b, o);
     return same;
 }
 
@@ -63,8 +70,8 @@ static void require_same_sets(void)
 enum { NONE = -1, ALL = -1 };
 static const char pack_name[] = "damaged.pack";
 
-/* A file that lacks so many bytes at its end, or all, or has a bit of a byte flipped; and what
- * the loader says of it. */
+/* Damage of a file: `cut` bytes are missing at its end, or all of them, or a bit of the byte at `flip`
+ * is flipped. The loader's message matches the pattern `says`. */
 static const struct damage {
     const char *file;
     long cut, flip;
@@ -81,7 +88,7 @@ static const struct damage {
 };
 static const struct damage whole = { .flip = NONE };
 
-/* A file of the root, or the pack, into the folder. */
+/* Copies a file of the root, or the pack, into the folder with its damage. */
 static bool copy(const char *name, const struct damage *d)
 {
     struct arena memory = { .last = NULL };
@@ -102,7 +109,7 @@ static bool copy(const char *name, const struct damage *d)
     return file && fclose(file) == 0 && good;
 }
 
-/* What SHA256SUMS lists, and itself. */
+/* Copies SHA256SUMS and all files that it lists. */
 static bool copy_all(void)
 {
     static const char *const inside[] = { "cases", "cases/golden", "vectors" };
@@ -121,7 +128,7 @@ static bool copy_all(void)
     return sums && good && copy(SUMS, &whole);
 }
 
-/* The loader refuses, and says why; the folder is whole before and after. */
+/* Returns true if the loader rejects a damaged file with the right message. The folder is whole before and after. */
 static bool is_found(const struct damage *d)
 {
     char path[PATH_BYTES], error[VECTORS_ERROR] = "(it loads)";
@@ -138,7 +145,7 @@ static bool is_found(const struct damage *d)
 
 /* ---- Hashes and arrays ---- */
 
-/* FIPS 180-4 examples, and the same bytes in pieces of every size. */
+/* Tests the examples of FIPS 180-4, and the same bytes in pieces of every size. */
 static void require_hashes(void)
 {
     char hash[65], pieces[65], text[300];
@@ -182,8 +189,8 @@ static void require_arrays(void)
                memcmp(out[i].data, in[i].data, i ? sizeof two : sizeof one) == 0;
     require(same, "safetensors are read as written");
     require(!safetensors_read(&memory, file, bytes - 1, &out, &n, error),
-            "a cut file is refused");
-    require(!safetensors_read(&memory, file, 4, &out, &n, error), "four bytes are refused");
+            "a cut file is rejected");
+    require(!safetensors_read(&memory, file, 4, &out, &n, error), "four bytes are rejected");
     free(file);
     arena_free(&memory);
     stream = open_memstream(&file, &bytes);

@@ -1,9 +1,6 @@
-/*
- * Models from records: those of the presets, compiled in, and those that the reader in Python prints (see model.h).
- */
+/* Reads records of models: compiled-in presets, and those that the Python reader prints; see model.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "model.h"
-#include "conformance/problem/cost.h"
 #include "conformance/problem/notation.h"
 #include "base/text/text.h"
 
@@ -140,7 +137,7 @@ static int read_record(const char *json, struct model *m, char error[MODEL_ERROR
     return status;
 }
 
-/* A shape that cannot be held would end in swap, or killed by the system, after minutes. */
+/* Rejects shapes that exceed memory, as the system would swap for minutes, and then kill the process. */
 static int check_memory(const struct model *m, char error[MODEL_ERROR])
 {
     const struct problem_limits limits = problem_limits_here();
@@ -171,13 +168,13 @@ int model_from_record(const char *json, struct model *model, char error[MODEL_ER
 
 /* ---- presets ---- */
 
-static int refuse_name(const char *name, char error[MODEL_ERROR])
+static int reject_name(const char *name, char error[MODEL_ERROR])
 {
     const char *near = NULL;
     char known[MODEL_ERROR / 2] = "";
     size_t best = 6, at = 0;
     for (const struct preset *s = presets; s < presets + N_PRESETS; s++) {
-        /* A name that begins one is nearer than any misspelling. */
+        /* A beginning of a name is nearer than a misspelling. */
         const bool begins = strncmp(name, s->name, strlen(name)) == 0;
         const size_t d = begins ? 0 : edit_distance(name, s->name);
         near = d < best ? s->name : near;
@@ -197,5 +194,5 @@ int model_load(const char *name, struct model *model, char error[MODEL_ERROR])
         if (strcmp(s->name, name) == 0)
             return read_record(s->record, model, error);
     memset(model, 0, sizeof *model);
-    return refuse_name(name, error);
+    return reject_name(name, error);
 }

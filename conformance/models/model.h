@@ -1,21 +1,26 @@
 /*
  * Models as data: the calls that a model makes of a library of positional encodings.
  *
- * The reader of model files is written in Python (reports/posenc/models). What it gives of a file is a record, in JSON,
- * of which this is the reader. The records of the presets are compiled in.
+ * The Python reader of model files (reports/posenc/models) makes a JSON record of a file, which this
+ * module reads. The records of the presets are compiled in.
  *
- * Rotations take the query and key heads in one call, as they lie side by side behind a fused QKV projection:
- * heads = query heads + key heads; cos and sin are given for the call's tokens only. "prefill" is 512 tokens (fewer
- * where the model takes fewer), "decode" one token at the model's last position; batch 1.
+ * A rotation takes the query and key heads in one call, as they lie side by side after a fused QKV
+ * projection: heads = query heads + key heads. cos and sin are given for the tokens of the call only.
  *
- * Frequencies that depend on the length of the sequence (dynamic, longrope) are those at the last position of a call,
- * plus one. Besides, "original" is the last position before longrope changes its factors, and "beyond" the last of
- * twice what a dynamic model takes. Types of layers that rotate differently have cases of their own, "full-decode" and
- * "sliding-decode"; so have an encoder and a decoder.
+ * Names of steps:
  *
- * "image" is one picture, of 32 x 32 tokens after the prompt for a model whose positions have three axes, and of the
- * patches those are merged from for its vision tower ("vision-image"): row by row, where the towers' own code goes by
- * blocks of what is merged, which are the same rows in another order.
+ *   prefill        512 tokens, or as many as the model takes; batch 1, as for all steps
+ *   decode         one token at the last position of the model
+ *   original       the last position before longrope changes its factors
+ *   beyond         the last of twice the positions that a dynamic model takes
+ *   full-decode, sliding-decode
+ *                  layer types that rotate differently; an encoder and a decoder have cases alike
+ *   image          32 x 32 tokens of a picture after the prompt, if positions have three axes
+ *   vision-image   the patches of such a picture in the vision tower, row by row. The towers' own
+ *                  code visits the same rows in blocks of merged patches.
+ *
+ * Frequencies that depend on the sequence length (dynamic, longrope) are those of a sequence that ends
+ * with the call.
  */
 #ifndef POSENC_MODEL_H
 #define POSENC_MODEL_H
@@ -26,13 +31,11 @@
 enum { MODEL_ERROR = 2048, MODEL_NOTES = 2048, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
 
 struct model_case {
-    char id[96];    /* "rope_half/f32/given/llama-3.1-8b-decode" */
-    char label[64]; /* "decode, 1 token, 32 + 8 heads of 128" */
-    char step[24];  /* what the model does when it makes this call: "decode", "vision-image"; ""
-                         where it makes another in its place */
-    int64_t times;  /* how often, then; 0: the configuration does not say */
-    char layers
-        [24]; /* whose it is: "full_attention", as files call them, "vision", "encoder", "" of all */
+    char id[96];       /* "rope_half/f32/given/llama-3.1-8b-decode" */
+    char label[64];    /* "decode, 1 token, 32 + 8 heads of 128" */
+    char step[24];     /* "decode", "vision-image"; "" if the call replaces another */
+    int64_t times;     /* calls in a step; 0: unknown */
+    char layers[24];   /* "full_attention", "vision", "encoder", ...; "" for all layers */
     bool column_first; /* positions of a patch are its column, then its row */
     struct problem problem;
 };
@@ -40,38 +43,37 @@ struct model_case {
 struct model {
     char name[48];     /* "llama-3.1-8b", [a-z0-9_.-] */
     char title[96];    /* "Llama 3.1 8B" */
-    char source[256];  /* where its numbers were published */
-    char checked[256]; /* what they were checked against */
+    char source[256];  /* publication of its numbers */
+    char checked[256]; /* reference that they were checked against */
     char notes
-        [MODEL_NOTES]; /* sentences: what of the file is not covered, or counts for nothing; "" */
+        [MODEL_NOTES]; /* sentences on parts of the file that are not covered or have no effect */
     char encoding[24]; /* sinusoidal, learned, rope_half, rope_interleaved, alibi, t5, ... */
     char trained_profile
-        [16];          /* how the code it was trained or published with forms its angles: a
-                                 profile's name; "" where unknown or there are none */
-    char trained[256]; /* the same as a sentence, also where it is not known */
+        [16];          /* numerics mode of its training or published code; "" if unknown */
+    char trained[256]; /* the same as a sentence, also if unknown */
     int64_t max_position_embeddings;
-    enum posenc_dtype storage; /* of its tensors: f32 where the file says nothing */
-    char storage_from[32];     /* the member that says so, "torch_dtype"; "" where none does */
+    enum posenc_dtype storage; /* dtype of its tensors; f32 if the file does not say */
+    char storage_from[32];     /* member with the dtype, "torch_dtype", or "" */
     size_t n_cases;
     struct model_case cases[MODEL_MAX_CASES];
-    size_t
-        n_verify; /* for conf_options.problem: its shapes with few tokens, at the first and at
-                        the last positions it takes */
+    /* Problems of conf_options.problem: its shapes with few tokens, at the first and the last positions. */
+    size_t n_verify;
     struct problem verify[MODEL_MAX_CASES];
     struct arena arena; /* lists that problems point to */
 };
 
-/* Reads a preset by name. Returns 0, or -1 with a message, which names those that are near. */
+/* Reads a preset by name. Returns 0, or -1 and a message with similar names. */
 int model_load(const char *name, struct model *model, char error[MODEL_ERROR]);
 
-/* Reads a record, {"name": "llama-3.1-8b", "cases": [{"problem": "rope_half heads=40", ...}], ...}. Returns 0, or -1
- * with a message: where it is no such record, or a shape takes more than a sixteenth of this machine's memory. */
+/* Reads a record, {"name": "llama-3.1-8b", "cases": [{"problem": "rope_half heads=40", ...}], ...}.
+ * Returns 0, or -1 and a message if it is no such record, or if a shape takes more than a sixteenth of
+ * the memory of this machine. */
 int model_from_record(const char *json, struct model *model, char error[MODEL_ERROR]);
 
-/* Frees what a model that was loaded owns; its problems are then of no use. */
+/* Frees the memory of a loaded model and of its problems. */
 void model_free(struct model *model);
 
-/* Names of the presets; NULL past the end. */
+/* Returns the name of a preset, or NULL past the last one. */
 const char *model_name_at(size_t index);
 
 #endif

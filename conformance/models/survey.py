@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Asks transformers itself how each of its model types encodes positions, and writes types.txt.
+"""Asks transformers itself how each of its model types encodes positions, and compares that with types.txt.
 
     survey.py [--program build/posenc] [--seen FILE] [--types a,b] [--mutations 40] [--seed 1]
-              [--published FILE] [--write] [--figures FILE]
+              [--published FILE] [--figures FILE]
 
 Every configuration class is made with its defaults, its model is built without memory for weights, and
 what of it encodes positions is looked at; --seen keeps that in a file, as it takes the most time.  Types
@@ -10,9 +10,9 @@ that the table reads are then made with their defaults and with mutations of eve
 such file is read as it was written and as the class saves it, and what was read is compared with the model.
 It fails where anything is read wrongly, or rejected only as saved.
 
---write makes the rows anew, of all types or of those named.  A type that is then read wrongly is not read:
-it is refused, or an object of its own for a type of layers, or one for all, is, by flag.  It is run until it
-writes nothing new.
+For a type that the table lacks it prints a draft of a row, with the members that the class reads.  Its encoding and
+its flags are for a person to add: those of a type whose code is alike are a beginning, and the comparison says whether
+files are then read rightly.
 """
 import argparse
 import collections
@@ -28,12 +28,8 @@ import compare
 import kinds
 import one
 import rows
-import table
 from look import look
 from truth import NEEDED, config_classes, model_classes, torch, transformers
-
-OWN_WAY = "its classes read their members in a way of their own"
-
 
 def look_at(cls):
     """What the model of a type has, by its defaults."""
@@ -145,48 +141,6 @@ def judge(jobs, types, told, seen, program):
     return found
 
 
-def flags_of(wrong):
-    """What is to be refused of a type for files to be read rightly."""
-    flags = set()
-    for file in (w["file"] for w in wrong):
-        rope = file.get("rope_scaling") or file.get("rope_parameters")
-        nested = rope and any(isinstance(v, dict) for v in rope.values())
-        named = "rope_parameters" if file.get("rope_parameters") else "rope_scaling"
-        flags.add(f"one_{named}" if nested else "layered" if rope else "unsupported")
-    return flags
-
-
-def mended(row, wrong, right):
-    """The row of a type, with what was read wrongly refused."""
-    flags = flags_of(wrong)
-    if row.encoding == "composite":  # its class has other sizes for its part than that of the part
-        row.flags += [] if "own_defaults" in row.flags else ["own_defaults"]
-        return row
-    if row.by_hand:
-        return row  # people mend it
-    if not right or "unsupported" in flags or (flags and flags <= set(row.flags)):
-        return rows.Row("none", ["unsupported"], {}, OWN_WAY, row.by_hand)
-    row.flags += sorted(flags - set(row.flags))
-    return row
-
-
-def made_again(types, seen, told, found):
-    """The rows of all types, those of the types seen made anew."""
-    made, words = dict(told), rows.vocabulary()
-    for name in seen:
-        old = told.get(name)
-        row = rows.make(types[name], seen[name], old if old and old.by_hand else None, words)
-        row.more = old.more if old else {}
-        if old and old.encoding == row.encoding == "composite" and "own_defaults" in old.flags:
-            row.flags.append("own_defaults")
-        if old and not old.by_hand and old.encoding == row.encoding:
-            row.flags += [w for w in ("layered", "one_rope_scaling", "one_rope_parameters") if w in old.flags and w not in row.flags]
-        if name in found and (found[name]["wrong"] or row.encoding != "composite"):
-            row = mended(row, found[name]["wrong"], found[name]["counts"]["read rightly"])
-        made[name] = row
-    return made
-
-
 def judge_published(types, told, program, path, seen):
     """{outcome: [model, ...]} of the published files of a list, with the reason where there is one."""
     found = collections.defaultdict(list)
@@ -205,7 +159,7 @@ def figures_of(options, seen, told, found):
     def of(name):
         row = told.get(name)
         said = {"encoding": "unknown" if not row else "refused" if row.refused else row.encoding,
-                "besides": row.besides if row else "", "by_hand": bool(row and row.by_hand)}
+                "besides": row.besides if row else ""}
         if row and row.encoding == "composite":
             said["parts"] = row.members
         return {**said, **found.get(name, {})}
@@ -228,7 +182,6 @@ def main():
     parser.add_argument("--types", help="these alone")
     parser.add_argument("--mutations", type=int, default=40)
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--write", action="store_true", help="write types.txt anew")
     parser.add_argument("--published", help="published files to read and ask, too (reports/tests/published.jsonl.gz)")
     parser.add_argument("--figures", help="a file for the counts, as JSON")
     options = parser.parse_args()
@@ -243,13 +196,12 @@ def main():
     figures = figures_of(options, seen, told, found)
     if options.published:
         figures["published"] = judge_published(types, told, options.program, options.published, seen)
+    for name in (name for name in seen if name not in told):
+        print(f"{name}: types.txt has no row; a draft: {rows.draft(types[name], seen[name]).line(name)}", file=sys.stderr)
     print(json.dumps(summary(figures), indent=1))
     if options.figures:
         with open(options.figures, "w") as file:
             json.dump(figures, file, indent=1)
-    if options.write:
-        versions = f"transformers {figures['transformers']} with torch {figures['torch']}"
-        table.write(rows.TABLE, made_again(types, seen, told, found), versions)
     otherwise = figures.get("published", {}).get(one.DIFFERS)
     return 1 if otherwise or any(of["wrong"] or of.get("saved") for of in found.values()) else 0
 

@@ -60,8 +60,10 @@ int64_t window_row(const struct problem *problem, int64_t query, int64_t key)
         return problem_scattered(problem, query * problem_window(problem) + key,
                                  problem_extent(problem, DIM_ROW));
     if (problem->window_class) {
+        if (query == 0 && key == 0)
+            return rows + 2;
         if (query == 0 || key == 0)
-            return query == 0 && key == 0 ? rows + 2 : query == 0 ? rows : rows + 1;
+            return query == 0 ? rows : rows + 1;
         query--;
         key--;
     }

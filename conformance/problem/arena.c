@@ -14,14 +14,14 @@
 #define MAP_NORESERVE 0
 #endif
 
-static void *map(size_t bytes, int access)
+static void *map_pages(size_t bytes, int access)
 {
     void *data = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return data == MAP_FAILED ? NULL : data;
 }
 
-void *pages_reserve(size_t bytes) { return map(bytes, PROT_READ | PROT_WRITE); }
-void *pages_reserve_inaccessible(size_t bytes) { return map(bytes, PROT_NONE); }
+void *pages_reserve(size_t bytes) { return map_pages(bytes, PROT_READ | PROT_WRITE); }
+void *pages_reserve_inaccessible(size_t bytes) { return map_pages(bytes, PROT_NONE); }
 void pages_release(void *data, size_t bytes) { munmap(data, bytes); }
 
 bool pages_reserve_is_quick(void)

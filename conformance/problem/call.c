@@ -13,7 +13,7 @@
 
 enum { BOUNDARY = 64 };
 
-/* ---- Memory ---- */
+/* ---- Plain memory ---- */
 
 /* Header at the start of an allocation. */
 struct plain_header {
@@ -49,6 +49,8 @@ static void plain_free(void *user, void *data)
 
 const struct memory memory_plain = { .get = plain_get, .free = plain_free };
 
+/* ---- Implementations under test ---- */
+
 const struct implementation implementation_library = {
 #define FUNCTION(name) .name = posenc_##name,
     IMPLEMENTATION_BUILDERS(FUNCTION)
@@ -64,42 +66,43 @@ struct implementation implementation_of(const struct posenc_backend *backend)
     return implementation;
 }
 
+/* Places of the function of each kernel in an implementation and in a backend. */
+static const struct entry {
+    size_t in_implementation, in_backend;
+} entries[] = {
+#define POSENC_KERNEL(name, ...)                                                               \
+    { offsetof(struct implementation, name), offsetof(struct posenc_backend, name) },
+#include <posenc_kernels.def>
+};
+
+static void (*read_function(const void *functions, size_t offset))(void)
+{
+    void (*function)(void);
+    memcpy(&function, (const char *)functions + offset, sizeof function);
+    return function;
+}
+
 void (*implementation_entry(const struct implementation *implementation,
                             enum posenc_kernel kernel))(void)
 {
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))implementation->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return NULL;
+    return read_function(implementation, entries[kernel].in_implementation);
 }
 
 void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void)
 {
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))backend->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return NULL;
+    return read_function(backend, entries[kernel].in_backend);
 }
+
+/* ---- Steps that may fail ---- */
 
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most)
 {
-    const bool within =
-        least <= value && value <= most; /* an accepted value was not rejected for its range */
+    /* A value inside the range was rejected for another reason: an empty range says so. */
+    const bool within = least <= value && value <= most;
+    const double from = within ? 1.0 : (double)least, to = within ? 0.0 : (double)most;
     if (status != POSENC_OK)
-        call->error =
-            (struct posenc_error){ status, what, (double)value, within ? 1.0 : (double)least,
-                                   within ? 0.0 : (double)most };
+        call->error = (struct posenc_error){ status, what, (double)value, from, to };
     return status == POSENC_OK;
 }
 
@@ -376,10 +379,12 @@ static void cut_positions(struct call *c, const struct tensor_row *row,
                           const struct range *part)
 {
     struct posenc_positions *p = call_argument(c, row);
-    const int64_t item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4,
-                  stride = part->dim == DIM_TOKEN   ? p->stride_token ? p->stride_token : 1
-                           : part->dim == DIM_BATCH ? p->stride_batch
-                                                    : 0;
+    const int64_t item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    int64_t stride = 0;
+    if (part->dim == DIM_TOKEN)
+        stride = p->stride_token ? p->stride_token : 1; /* the library reads 0 as 1 */
+    else if (part->dim == DIM_BATCH)
+        stride = p->stride_batch;
     if (p->kind != POSENC_OFFSET)
         p->data = (const char *)p->data + part->from * stride * item;
     else if (part->dim == DIM_TOKEN)
@@ -393,10 +398,10 @@ static int64_t elements_before(const struct call *c, const struct tensor_row *ro
 {
     const struct problem *p = &c->problem;
     int64_t stride = 1;
+    if (row->dims[0] == DIM_DISTANCE && part->dim == DIM_KEY)
+        return p->keys - part->from - part->count;
     if (row->dims[0] == DIM_DISTANCE)
-        return part->dim == DIM_QUERY ? part->from
-               : part->dim == DIM_KEY ? p->keys - part->from - part->count
-                                      : 0;
+        return part->dim == DIM_QUERY ? part->from : 0;
     if (part->dim == DIM_BATCH && row->stride_batch)
         memcpy(&stride, (const char *)&c->args + row->stride_batch, sizeof stride);
     for (int i = tensor_dims(row); i-- > 0;) {

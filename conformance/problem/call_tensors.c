@@ -301,6 +301,7 @@ static void *make_block(struct call *call, const struct tensor_row *row,
     const struct tensor_row *other = kernel_woven_row(p->kernel);
     int64_t shape[MOST_DIMS + 1] = { 2 }, stride[MOST_DIMS + 1] = { apart };
     const bool both = p->in_place || problem_accumulates(p) || (apart && other->role == ROLE_X);
+    const char output_role = both ? 'b' : 'o';
     memcpy(shape + 1, t->shape, sizeof t->shape);
     memcpy(stride + 1, t->stride, sizeof t->stride);
     const struct block block = {
@@ -308,9 +309,7 @@ static void *make_block(struct call *call, const struct tensor_row *row,
         .shape = apart ? shape : shape + 1,
         .stride = apart ? stride : stride + 1,
         .item = storage_size(t->dtype),
-        .role = row->role != ROLE_OUTPUT ? 'i'
-                : both                   ? 'b'
-                                         : 'o',
+        .role = row->role == ROLE_OUTPUT ? output_role : 'i',
         .woven = apart,
         .rows = rows_used(call, row, t),
     };
@@ -432,7 +431,7 @@ static bool make_positions(struct call *call, const struct tensor_row *row)
 
 bool make_tensor(struct call *call, const struct tensor_row *row)
 {
-    return row->form == FORM_TENSOR      ? make_strided(call, row)
-           : row->form == FORM_POSITIONS ? make_positions(call, row)
-                                         : make_pointer(call, row);
+    if (row->form == FORM_TENSOR)
+        return make_strided(call, row);
+    return row->form == FORM_POSITIONS ? make_positions(call, row) : make_pointer(call, row);
 }

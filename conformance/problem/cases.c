@@ -102,9 +102,9 @@ static void add_to_field(struct problem *p, const char *name, double k)
     if (!kernel_field_find(p->kernel, name, &field))
         return;
     const uint64_t bits = field_get(&field, p, 0);
-    const bool real = field.kind == FIELD_F64 || field.kind == FIELD_F32;
     field_set(&field, p,
-              real ? double_to_bits(bits_to_double(bits) + k) : bits + (uint64_t)(int64_t)k);
+              field_is_real(&field) ? double_to_bits(bits_to_double(bits) + k)
+                                    : bits + (uint64_t)(int64_t)k);
 }
 
 /* Returns a problem with n more of each field of a word such as "2rotary_dim+2head_dim". */
@@ -190,14 +190,17 @@ static void divide_pairs(struct problem *p)
     if (section[0] == 0)
         return;
     for (int64_t a = 0; a < axes; a++)
-        section[a] = pairs < axes ? 0 : pairs / axes + (a == 0 ? pairs % axes : 0);
+        section[a] = pairs < axes ? 0 : pairs / axes;
     if (pairs < axes)
         p->mrope_grid = 0;
+    else
+        section[0] += pairs % axes;
 }
 
 struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant)
 {
-    const char name[] = { 'l', 'e', 'n', 'g', 't', 'h', (char)('0' + variant), '\0' };
+    char name[FIELD_TEXT];
+    snprintf(name, sizeof name, "length%d", variant);
     const struct problem_line *line = find_line(kernel, name, (uint64_t)n);
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
@@ -237,8 +240,10 @@ struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
         p = lengthen(p, word, draw(&d, 0, read_limit(word, 0)));
     const int64_t reach = (int64_t)(40 * p.freqs.xpos_scale_base);
     const bool rows = p.position_kind != POSENC_OFFSET && !kernel_has_freqs(kernel);
-    for (int64_t t = 0; t < p.tokens && (rows || reach > 0); t++)
-        positions[t] = rows ? draw(&d, 0, p.rows - 1) : t > 0 ? draw(&d, -reach, reach) : 0;
+    for (int64_t t = 0; t < p.tokens && rows; t++)
+        positions[t] = draw(&d, 0, p.rows - 1);
+    for (int64_t t = 0; t < p.tokens && !rows && reach > 0; t++)
+        positions[t] = t > 0 ? draw(&d, -reach, reach) : 0;
     p.positions = rows || reach > 0 ? positions : NULL;
     p.seed = seed;
     p.dtype = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);

@@ -1,6 +1,10 @@
 /*
- * Fields of a problem by name: place, kind, and values as text. The signature of a kernel says
- * which fields it has (signature.h). Names are those of ENCODINGS 8.2 and of model configurations.
+ * Fields of a problem by name: place, kind, and values as text. fields.csv lists the fields that
+ * several signatures share. The signature of a kernel says which of them it has, and adds its own
+ * parameters (signature.h). Names are those of model configurations where these have one.
+ *
+ * A row of fields.csv has the name, the member of struct problem, its kind and kind of list without
+ * FIELD_ and LIST_, and the array with the names of an enum.
  */
 #ifndef POSENC_FIELDS_H
 #define POSENC_FIELDS_H
@@ -51,6 +55,8 @@ uint64_t field_get(const struct field *field, const struct problem *problem, int
 /* Sets a field that is no list. */
 void field_set(const struct field *field, struct problem *problem, uint64_t bits);
 bool field_is_real(const struct field *field);
+/* Returns true for a list in memory of its own, to which the problem has a pointer. */
+bool field_is_array(const struct field *field);
 double bits_to_double(uint64_t bits);
 uint64_t double_to_bits(double value);
 
@@ -76,9 +82,6 @@ __attribute__((format(printf, 2, 3))) bool write_error(char error[NOTATION_ERROR
 /* ---- Scaling families ---- */
 
 extern const char *const scaling_names[]; /* by id; NULL at the end */
-
-/* Returns the name in Hugging Face configurations, or NULL. */
-const char *scaling_rope_type(enum posenc_scaling scaling);
 
 /* Return true if a family uses a parameter, whose name has `length` characters, and if a numerics
  * mode supports the family. */

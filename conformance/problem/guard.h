@@ -49,6 +49,8 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
 struct guarded guarded_run_in_modes(struct call *call, const struct posenc_backend *backend,
                                     struct guard *guard);
 
+/* ---- Notes for another process ---- */
+
 /* State of a process in shared memory, for another process that watches it. */
 enum { GUARD_POSITIONS = 64 };
 struct guard_note {
@@ -70,6 +72,8 @@ void guard_note_threads(int threads);
 void guard_note_pause(void);
 void guard_note_resume(void);
 
+/* ---- Faults ---- */
+
 /* Installs the fault handlers. guarded_run() does this at its first call. */
 void guard_install(void);
 
@@ -80,5 +84,16 @@ typedef bool guard_repair(void *user, const char *address);
 void guard_set_repair(guard_repair *by, void *user);
 /* Returns the registers of the faulting call, a ucontext_t, to a guard_repair. */
 void *guard_context(void);
+
+/* ---- From guard_memory.c to guard.c; each does nothing if the guard is NULL ---- */
+
+/* Copies the contents of all buffers before a call. Returns false if out of memory. */
+bool guard_save(struct guard *guard);
+/* Describes the fault at result->address if that is in a buffer or its guard pages. */
+void guard_describe_fault(struct guard *guard, const struct call *call, const char *signal,
+                          struct guarded *result);
+/* Compares the contents with the copy, and reports the first byte that changed outside the rows of
+ * outputs. */
+void guard_find_damage(struct guard *guard, const struct call *call, struct guarded *result);
 
 #endif

@@ -1,12 +1,57 @@
-/* Guarded memory; see guard.h. */
+/* Memory between guard pages, and what a call did to it; see guard.h. */
 #define _GNU_SOURCE
-#include "guard_slots.h"
+#include "guard.h"
 #include "arena.h"
+#include "signature.h"
+#include "storage.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* Width in bytes of the pattern around a buffer. A write farther out than this faults on the guard
+ * page when the buffer lies at the other end. */
+enum { SLOTS = LAYOUTS, RED_ZONE = 1024 };
+
+/* Bytes that hold the pattern or an element, and a copy of them from before the call. */
+struct region {
+    char *from, *to;
+    char *copy;
+};
+
+/* A mapping [margin][capacity][margin] whose margins are inaccessible. A dense slot has one region
+ * and is reused by later calls. In a sparse one only the regions are accessible. */
+struct slot {
+    char *map;
+    size_t capacity, margin;
+    char *data; /* NULL: unused */
+    size_t bytes;
+    struct region *regions; /* the buffer and the pattern around it; or pages of rows */
+    size_t n, room;
+    char *copies; /* of all regions */
+    size_t copies_room;
+    char role;
+    bool sealed, sparse;
+};
+
+struct guard {
+    enum guard_mode mode;
+    size_t page;
+    unsigned char pattern[RED_ZONE];
+    struct slot slots[SLOTS];
+};
+
+/* for (EACH_SLOT(s, guard)) visits no slot if guard is NULL. */
+#define EACH_SLOT(s, guard)                                                                    \
+    struct slot *s = (guard) ? (guard)->slots : NULL;                                          \
+    s != NULL &&s < (guard)->slots + SLOTS;                                                    \
+    s++
+#define EACH_REGION(r, slot)                                                                   \
+    struct region *r = (slot)->regions;                                                        \
+    r < (slot)->regions + (slot)->n;                                                           \
+    r++
 
 struct guard *guard_create(void)
 {
@@ -19,7 +64,8 @@ struct guard *guard_create(void)
     return g;
 }
 
-size_t slot_size(const struct slot *s) { return s->capacity + 2 * s->margin; }
+/* Returns the size of the mapping, margins included. */
+static size_t slot_size(const struct slot *s) { return s->capacity + 2 * s->margin; }
 static char *slot_start(const struct slot *s) { return s->map + s->margin; }
 
 static void slot_release(struct slot *s)
@@ -27,7 +73,7 @@ static void slot_release(struct slot *s)
     if (s->map)
         pages_release(s->map, slot_size(s));
     free(s->regions);
-    free(s->shadow);
+    free(s->copies);
     memset(s, 0, sizeof *s);
 }
 
@@ -71,7 +117,7 @@ static bool add_region(struct slot *s, char *from, char *to)
         s->regions = more;
         s->room = room;
     }
-    s->regions[s->n++] = (struct region){ from, to };
+    s->regions[s->n++] = (struct region){ .from = from, .to = to };
     return true;
 }
 
@@ -155,7 +201,8 @@ static void *guard_reserve(void *user, size_t bytes, int64_t offset_bytes, char 
     return s->data;
 }
 
-struct region *region_of(const struct slot *s, const char *at)
+/* Returns the region that holds a byte, or NULL. */
+static struct region *region_of(const struct slot *s, const char *at)
 {
     for (EACH_REGION(r, s))
         if (at >= r->from && at < r->to)
@@ -222,4 +269,128 @@ struct memory guard_memory(struct guard *g, enum guard_mode mode)
                             .seal = guard_seal,
                             .free = guard_free,
                             .user = g };
+}
+
+/* ---- Addresses in words ---- */
+
+/* Returns true if a tensor lies in the slot. With negative strides, its first element is inside. */
+static bool slot_holds(const struct slot *s, const void *data)
+{
+    const char *at = data;
+    return at == s->data || (at > s->data && at < s->data + s->bytes);
+}
+
+static const char *slot_name(const struct slot *s, const struct call *c)
+{
+    for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
+        if (slot_holds(s, call_data(c, row)))
+            return row->name;
+    return "a buffer";
+}
+
+/* Writes, for example, "3 bytes past its end", "4 bytes before its start" or "at byte 8". */
+static void describe_address(struct guarded *result, const struct slot *s, const struct call *c,
+                             const char *verb, const char *at)
+{
+    const char *end = s->data + s->bytes, *name = slot_name(s, c);
+    char *text = result->reason;
+    const size_t size = sizeof result->reason;
+    if (at >= end)
+        snprintf(text, size, "%s %s, %td bytes past its end", verb, name, at - end);
+    else if (at < s->data)
+        snprintf(text, size, "%s %s, %td bytes before its start", verb, name, s->data - at);
+    else
+        snprintf(text, size, "%s %s at byte %td of %zu", verb, name, at - s->data, s->bytes);
+}
+
+void guard_describe_fault(struct guard *g, const struct call *call, const char *signal,
+                          struct guarded *result)
+{
+    const char *at = result->address;
+    char verb[64];
+    for (EACH_SLOT(s, g)) {
+        if (!s->data || at < s->map || at >= s->map + slot_size(s))
+            continue;
+        const bool inside = at >= s->data && at < s->data + s->bytes;
+        const bool between = inside && !region_of(s, at);
+        const char *where = between ? " between the rows of" : " at";
+        result->input_written = inside && !between && s->sealed;
+        snprintf(verb, sizeof verb, "%s%s", signal,
+                 result->input_written ? ": wrote to the input" : where);
+        describe_address(result, s, call, verb, at);
+    }
+}
+
+/* ---- Changes by a call ---- */
+
+/* Copies the contents of the regions; returns false if out of memory. */
+static bool slot_save(struct slot *s)
+{
+    size_t bytes = 0;
+    for (EACH_REGION(r, s))
+        bytes += (size_t)(r->to - r->from);
+    if (s->copies_room < bytes) {
+        free(s->copies);
+        s->copies = malloc(bytes);
+        s->copies_room = s->copies ? bytes : 0;
+    }
+    char *copy = s->copies;
+    for (EACH_REGION(r, s)) {
+        if (!copy)
+            return false;
+        r->copy = memcpy(copy, r->from, (size_t)(r->to - r->from));
+        copy += r->to - r->from;
+    }
+    return true;
+}
+
+/* Returns the first byte of a region that changed, or NULL. Bytes of the buffer and behind it come
+ * before those in front of it. */
+static const char *region_damage(const struct slot *s, const struct region *r)
+{
+    const size_t n = (size_t)(r->to - r->from);
+    const size_t before = s->data > r->from ? (size_t)(s->data - r->from) : 0;
+    if (memcmp(r->from, r->copy, n) == 0)
+        return NULL;
+    size_t i = before;
+    while (i < before + n && r->from[i % n] == r->copy[i % n])
+        i++;
+    return r->from + i % n;
+}
+
+/* Returns a byte that changed outside the rows of outputs, or NULL. Only those rows may change, so
+ * the copy takes them over first. */
+static const char *slot_damage(const struct slot *s, const struct call *call)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        const struct output *out = &call->outputs[o];
+        const size_t bytes = (size_t)out->width * storage_size(out->tensor.dtype);
+        for (int64_t r = 0; slot_holds(s, out->tensor.data) && bytes && r < out->rows; r++) {
+            const char *row = storage_row(&out->tensor, r);
+            const struct region *region = region_of(s, row);
+            memcpy(region->copy + (row - region->from), row, bytes);
+        }
+    }
+    const char *at = NULL;
+    for (EACH_REGION(r, s))
+        at = at ? at : region_damage(s, r);
+    return at;
+}
+
+bool guard_save(struct guard *g)
+{
+    for (EACH_SLOT(s, g))
+        if (s->data && !slot_save(s))
+            return false;
+    return true;
+}
+
+void guard_find_damage(struct guard *g, const struct call *call, struct guarded *result)
+{
+    for (EACH_SLOT(s, g)) {
+        const char *at = s->data ? slot_damage(s, call) : NULL;
+        result->overwritten = result->overwritten || at;
+        if (at && !result->reason[0])
+            describe_address(result, s, call, "wrote outside the rows of", at);
+    }
 }

@@ -67,16 +67,20 @@ static float special_value(uint64_t z, enum posenc_dtype type)
     static const struct {
         uint32_t mantissa;
         float least, under, over, largest;
-    } of[] = {
+    } ends[] = {
         [POSENC_F32] = { 0x7fffff, 0x1p-149f, 0.0f, INFINITY, INFINITY },
         [POSENC_F16] = { 0x3ff, 0x1p-24f, 0x1p-25f, 0x1.ffep15f, 0x1.ffcp15f },
         [POSENC_BF16] = { 0x7f, 0x1p-133f, 0x1p-134f, 0x1.ffp127f, 0x1.fep127f },
     };
-    const bool edge = z >> 38 & 1;
-    const float under = edge ? of[type].under : 0.0f, over = edge ? of[type].over : INFINITY,
-                largest = edge ? of[type].largest : INFINITY, least = of[type].least;
-    const float subnormal = (float)(((uint32_t)z & of[type].mantissa) | 1) * least;
-    const float kinds[] = { NAN, over, -largest, under, -under, subnormal, -subnormal, least };
+    const float subnormal = (float)(((uint32_t)z & ends[type].mantissa) | 1) * ends[type].least;
+    float under = 0.0f, over = INFINITY, largest = INFINITY;
+    if (z >> 38 & 1) { /* values that round to these */
+        under = ends[type].under;
+        over = ends[type].over;
+        largest = ends[type].largest;
+    }
+    const float kinds[] = { NAN,    over,      -largest,   under,
+                            -under, subnormal, -subnormal, ends[type].least };
     return kinds[z >> 35 & 7];
 }
 
@@ -117,8 +121,8 @@ float input_edge(uint64_t z, enum posenc_dtype type, float most, bool above)
 /* Returns x of the recipe "edges". */
 static float edge_x(uint64_t z, float value, enum posenc_dtype type)
 {
-    const int least = type == POSENC_F16 ? -14 : -100,
-              exponents = type == POSENC_F16 ? 28 : 128;
+    const bool is_f16 = type == POSENC_F16;
+    const int least = is_f16 ? -14 : -100, exponents = is_f16 ? 28 : 128;
     if ((z >> 58 & 3) != 0 || !isfinite(value) || fabsf(value) < 0x1p-4f)
         return value;
     return ldexpf(value,

@@ -174,7 +174,7 @@ static bool check_lists(const struct problem *base, const struct problem *proble
 {
     struct field field;
     for (int i = 0; kernel_field(base->kernel, i, &field); i++)
-        if (field.list > LIST_STRIDES && field_length(&field, base) > 0 &&
+        if (field_is_array(&field) && field_length(&field, base) > 0 &&
             memcmp((const char *)base + field.offset, (const char *)problem + field.offset,
                    sizeof(void *)) == 0 &&
             field_length(&field, base) != field_length(&field, problem))
@@ -226,6 +226,29 @@ static bool make_line(const struct statement *line, const struct statement *with
     return make_problem(line, base, &to->problem, arena, complaint);
 }
 
+/* ---- Messages with a place ---- */
+
+/* Finds the line and column of a place in the text, both counted from 1. */
+static void find_place(const char *text, size_t at, int *line, int *column)
+{
+    *line = *column = 1;
+    for (size_t i = 0; i < at && text[i]; i++) {
+        *column = text[i] == '\n' ? 1 : *column + 1;
+        *line += text[i] == '\n';
+    }
+}
+
+/* Writes a complaint about a copy of the text after its line and column. */
+static bool write_complaint(const struct complaint *complaint, const char *text,
+                            const char *copy, char error[NOTATION_ERROR])
+{
+    int line, column;
+    find_place(text, (size_t)(complaint->at - copy), &line, &column);
+    return write_error(error, "%d:%d: %.850s", line, column, complaint->message);
+}
+
+/* ---- One line ---- */
+
 bool notation_read(const char *text, struct problem_line *line, struct arena *arena,
                    char error[NOTATION_ERROR])
 {
@@ -236,19 +259,23 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
                         struct arena *arena, char error[NOTATION_ERROR])
 {
     static const struct statement no_with;
-    struct statement s = { .number = 0 };
-    struct complaint complaint = { .message = error };
+    struct statement s = { .number = 1 };
+    char message[NOTATION_ERROR];
     char *copy = arena_text(arena, text, strlen(text));
+    struct complaint complaint = { .message = message, .at = copy };
     if (!copy)
         return write_error(error, "no memory for a line of %zu characters", strlen(text));
     if (!split_line(&s, copy, true, true, &complaint))
-        return false;
-    if (find_setting(&s, kernel_field_name) < 0)
-        return write_error(error,
-                           "\"%.100s\" begins with no kernel; expected one, a name if you "
-                           "like, and field=value ...",
-                           text);
-    return make_line(&s, &no_with, base, line, arena, &complaint);
+        return write_complaint(&complaint, text, copy, error);
+    if (find_setting(&s, kernel_field_name) < 0) {
+        write_error(message,
+                    "\"%.100s\" begins with no kernel; expected one, a name if you like, and "
+                    "field=value ...",
+                    text);
+        return write_complaint(&complaint, text, copy, error);
+    }
+    return make_line(&s, &no_with, base, line, arena, &complaint) ||
+           write_complaint(&complaint, text, copy, error);
 }
 
 /* ---- Files ---- */
@@ -395,29 +422,18 @@ static bool read_lines(struct reader *r, char *at)
     return add_with(r);
 }
 
-/* Finds the line and column of a place in the text, both counted from 1. */
-static void find_place(const char *text, size_t at, int *line, int *column)
-{
-    *line = *column = 1;
-    for (size_t i = 0; i < at && text[i]; i++) {
-        *column = text[i] == '\n' ? 1 : *column + 1;
-        *line += text[i] == '\n';
-    }
-}
-
 bool notation_read_file(const char *text, const char *path, struct problem_list *list,
                         char error[NOTATION_ERROR])
 {
-    char why[NOTATION_ERROR];
+    char message[NOTATION_ERROR], place[NOTATION_ERROR];
     char *copy = arena_text(&list->arena, text, strlen(text));
-    struct reader r = { .list = list, .complaint = { why, copy }, .with.at = copy };
-    int line, column;
+    struct reader r = { .list = list, .complaint = { message, copy }, .with.at = copy };
     if (!copy)
         return write_error(error, "%.120s: no memory for this file", path);
     if (read_lines(&r, copy))
         return true;
-    find_place(text, (size_t)(r.complaint.at - copy), &line, &column);
-    return write_error(error, "%.120s:%d:%d: %.850s", path, line, column, why);
+    write_complaint(&r.complaint, text, copy, place);
+    return write_error(error, "%.120s:%.890s", path, place);
 }
 
 /* ---- Printing ---- */

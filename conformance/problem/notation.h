@@ -45,7 +45,7 @@ struct problem_list {
 };
 
 /* Reads one line without `with` and alternatives. Texts and elements are kept in the arena. Returns
- * false and a message that names the accepted values. */
+ * false and a message that begins with line:column and names the accepted values. */
 bool notation_read(const char *text, struct problem_line *line, struct arena *arena,
                    char error[NOTATION_ERROR]);
 
@@ -62,5 +62,28 @@ bool notation_read_file(const char *text, const char *path, struct problem_list 
 /* Prints the kernel, the name if there is one, and fields that differ from their defaults. Returns
  * the length of the whole; the text is truncated to `room` - 1. */
 size_t notation_print(const struct problem *problem, const char *name, char *text, size_t room);
+
+/* ---- Limits (limits.c) ---- */
+
+/* Readers of problems from files or the command line check memory and work, which follow from the
+ * numbers of a problem, before they make anything. */
+struct problem_limits {
+    double bytes;     /* of all tensors */
+    double values;    /* of all outputs, if each is checked; 0: no limit */
+    const char *whom; /* the memory that `bytes` is a part of, as messages name it */
+};
+
+/* Returns the limits of this machine: 1/16 of its memory, or of what a container or a process limit
+ * allows. Checking and timing a call takes up to seven times its size, for copies, references and
+ * lower-bound microbenchmarks, so at most half of memory is used. */
+struct problem_limits problem_limits_here(void);
+
+/* Returns the bytes of all tensors, positions and indices; HUGE_VAL if a size is out of range. */
+double problem_memory_estimate(const struct problem *problem);
+
+/* Returns true if no size overflows and the limits hold. Otherwise writes a message that names a
+ * field, its value and the accepted values. */
+bool problem_within(const struct problem *problem, const struct problem_limits *limits,
+                    char error[NOTATION_ERROR]);
 
 #endif

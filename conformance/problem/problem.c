@@ -17,14 +17,15 @@ enum rows { TOKENS, QUERIES };
 enum angles { PLANNED, GIVEN };
 enum pairs { ALONE, HALVES, ADJACENT };
 
-static const struct listed {
+/* Columns of kernels.def. */
+static const struct kernel_facts {
     enum signature_id signature;
     enum stage stage;
     enum takes_x x;
     enum rows rows;
     enum angles angles;
     enum pairs pairs;
-} listed[] = {
+} kernel_facts[] = {
 #define POSENC_KERNEL(name, signature, summary, stage, x, rows, angles, pairs)                 \
     { SIGNATURE_##signature, stage, x, rows, angles, pairs },
 #include "posenc_kernels.def"
@@ -32,23 +33,29 @@ static const struct listed {
 
 enum signature_id kernel_signature(enum posenc_kernel kernel)
 {
-    return listed[kernel].signature;
+    return kernel_facts[kernel].signature;
 }
 
 const char *kernel_stage(enum posenc_kernel kernel)
 {
-    return listed[kernel].stage == TABLE ? "table" : "apply";
+    return kernel_facts[kernel].stage == TABLE ? "table" : "apply";
 }
 
-bool kernel_takes_x(enum posenc_kernel kernel) { return listed[kernel].x != NONE; }
-bool kernel_in_place(enum posenc_kernel kernel) { return listed[kernel].x == IN_PLACE; }
-bool kernel_on_scores(enum posenc_kernel kernel) { return listed[kernel].rows == QUERIES; }
-bool kernel_has_freqs(enum posenc_kernel kernel) { return listed[kernel].angles == PLANNED; }
-bool kernel_rotates(enum posenc_kernel kernel) { return listed[kernel].pairs != ALONE; }
+bool kernel_takes_x(enum posenc_kernel kernel) { return kernel_facts[kernel].x != NONE; }
+bool kernel_in_place(enum posenc_kernel kernel) { return kernel_facts[kernel].x == IN_PLACE; }
+bool kernel_on_scores(enum posenc_kernel kernel)
+{
+    return kernel_facts[kernel].rows == QUERIES;
+}
+bool kernel_has_freqs(enum posenc_kernel kernel)
+{
+    return kernel_facts[kernel].angles == PLANNED;
+}
+bool kernel_rotates(enum posenc_kernel kernel) { return kernel_facts[kernel].pairs != ALONE; }
 
 bool kernel_pairs_adjacent(enum posenc_kernel kernel)
 {
-    return listed[kernel].pairs == ADJACENT;
+    return kernel_facts[kernel].pairs == ADJACENT;
 }
 
 /* ---- Channels that rotate ---- */
@@ -101,10 +108,10 @@ int64_t problem_axis_position(const struct problem *problem, int64_t b, int64_t 
     int axes = problem_axes(problem);
     if (axes == 1)
         return problem_position(problem, b, t);
-    int64_t base = problem->first + b * problem->batch_shift;
-    return base + (axis == axes - 1   ? t % problem->mrope_grid
-                   : axis == axes - 2 ? t / problem->mrope_grid
-                                      : 0);
+    const int64_t base = problem->first + b * problem->batch_shift;
+    if (axis == axes - 1)
+        return base + t % problem->mrope_grid;
+    return axis == axes - 2 ? base + t / problem->mrope_grid : base;
 }
 
 double problem_time(const struct problem *problem, int64_t b, int64_t t, int axis)
@@ -128,8 +135,8 @@ int64_t problem_scattered(const struct problem *problem, int64_t i, int64_t n)
     const uint64_t bits = mix64(problem->seed, (uint64_t)(i / RUN)),
                    steps = (uint64_t)(i % RUN);
     const uint64_t all = n > 0 ? (uint64_t)n : 1, begin = (bits >> 2) % all;
-    const uint64_t by = bits % 4 == 0 ? 0 : bits % 4 == 1 ? all - 1 : 1;
-    return (int64_t)((begin + by * steps) % all);
+    const uint64_t slopes[] = { 0, all - 1, 1, 1 }; /* stays, falls, rises, rises */
+    return (int64_t)((begin + slopes[bits % 4] * steps) % all);
 }
 
 int64_t problem_distances(int64_t queries, int64_t keys)

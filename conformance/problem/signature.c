@@ -128,9 +128,10 @@ bool tensor_present(const struct problem *problem, const struct tensor_row *row)
 
 enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row)
 {
-    return row->type == TYPE_CALL    ? problem->dtype
-           : row->type == TYPE_TABLE ? problem->table_dtype
-                                     : POSENC_F32;
+    const enum posenc_dtype types[] = { [TYPE_CALL] = problem->dtype,
+                                        [TYPE_TABLE] = problem->table_dtype,
+                                        [TYPE_F32] = POSENC_F32 };
+    return types[row->type];
 }
 
 bool problem_is_f32(const struct problem *problem)

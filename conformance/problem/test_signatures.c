@@ -9,16 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-static enum posenc_kernel kernel; /* under test */
-static const struct signature *s; /* of that kernel */
+/* The kernel under test and its signature. */
+static enum posenc_kernel kernel;
+static const struct signature *signature;
+static int n_failures;
 
 static void expect(bool good, const char *part, const char *what)
 {
     if (good)
         return;
-    failures++;
-    fprintf(stderr, "signature %s: %s%s%s\n", s->name, part, *part ? ": " : "", what);
+    n_failures++;
+    fprintf(stderr, "signature %s: %s%s%s\n", signature->name, part, *part ? ": " : "", what);
 }
 
 /* Checks that each word names an existing field. */
@@ -26,7 +27,7 @@ static void check_fields(void)
 {
     char name[FIELD_TEXT];
     struct field field;
-    for (const char *word = s->fields; *word; word += strspn(word, " ")) {
+    for (const char *word = signature->fields; *word; word += strspn(word, " ")) {
         const size_t n = strcspn(word, " ");
         snprintf(name, sizeof name, "%.*s", (int)n, word);
         expect(kernel_field_find(kernel, name, &field), "fields", name);
@@ -43,40 +44,42 @@ static void check_arguments(void)
                                     [FORM_INTEGERS] = sizeof(void *) };
     bool claimed[sizeof(union arguments)] = { false };
     size_t alone = 0, size;
-    for (EACH_TENSOR(row, s)) {
+    for (EACH_TENSOR(row, signature)) {
         memset(claimed + row->offset, true, sizes[row->form]);
         memset(claimed + row->stride_batch, true, sizeof(int64_t));
     }
-    for (EACH_PARAMETER(p, s)) {
+    for (EACH_PARAMETER(p, signature)) {
         memset(claimed + p->to, true, p->to_size);
         expect(!p->name || p->kind != FIELD_ENUM || p->names, p->name,
                "an enum without names, or of a type that fields do not have");
         expect(p->least >= p->most || (p->value >= p->least && p->value <= p->most), p->name,
                "its value is out of its range");
     }
-    memset(claimed + s->freqs, true, sizeof(void *));
-    memset(claimed + s->computed, true, sizeof(int64_t));
+    memset(claimed + signature->freqs, true, sizeof(void *));
+    memset(claimed + signature->computed, true, sizeof(int64_t));
     memset(claimed, true, sizeof(size_t) + sizeof(struct posenc_error *));
-    for (size_t i = 0; i < s->size && alone < sizeof(int64_t); i++)
+    for (size_t i = 0; i < signature->size && alone < sizeof(int64_t); i++)
         alone = claimed[i] ? 0 : alone + 1;
     expect(alone < sizeof(int64_t), "", "an argument is no tensor, parameter or plan");
     union arguments blank;
-    s->blank(&blank);
+    signature->blank(&blank);
     memcpy(&size, &blank, sizeof size);
-    expect(size == s->size, "", "its blank arguments are of another struct");
+    expect(size == signature->size, "", "its blank arguments are of another struct");
 }
 
 static void check_tensors(void)
 {
     int outputs = 0;
-    for (EACH_TENSOR(row, s)) {
+    for (EACH_TENSOR(row, signature)) {
         const bool tensor = row->form == FORM_TENSOR, read = row->role != ROLE_OUTPUT,
                    drawn = row->stream && row->form != FORM_INTEGERS;
         for (int i = 0; i < tensor_dims(row); i++) {
             const enum dim dim = row->dims[i];
-            expect(dim != DIM_CHANNEL || s->channels, row->name, "what do channels count?");
-            expect(dim != DIM_PAIR || s->rotary, row->name, "what do pairs count?");
-            expect(dim != DIM_COLUMN || s->columns, row->name, "what do columns count?");
+            expect(dim != DIM_CHANNEL || signature->channels, row->name,
+                   "what do channels count?");
+            expect(dim != DIM_PAIR || signature->rotary, row->name, "what do pairs count?");
+            expect(dim != DIM_COLUMN || signature->columns, row->name,
+                   "what do columns count?");
         }
         expect(!tensor || tensor_dims(row) >= 2, row->name, "no dimensions");
         expect(tensor_dims(row) || row->size, row->name, "neither dimensions nor a size");
@@ -94,16 +97,17 @@ static void check_tensors(void)
 
 static void check_work(void)
 {
-    expect(s->work != WORK_UNSAID, "work", "what does it do beside moving its tensors?");
-    expect(!s->worked || s->work != WORK_NONE, "worked", "of nothing");
+    expect(signature->work != WORK_UNSAID, "work",
+           "what does it do beside moving its tensors?");
+    expect(!signature->worked || signature->work != WORK_NONE, "worked", "of nothing");
 }
 
 static void check_cuts(void)
 {
     for (int k = 0; k < 2; k++) {
-        bool cut = s->shares[k] == DIM_NONE && k > 0;
+        bool cut = signature->shares[k] == DIM_NONE && k > 0;
         for (int i = 0; i < MOST_CUTS; i++)
-            cut = cut || (s->cuts[i] && s->cuts[i] == s->shares[k]);
+            cut = cut || (signature->cuts[i] && signature->cuts[i] == signature->shares[k]);
         expect(cut, "shares", "threads share what a call can be cut along");
     }
 }
@@ -113,7 +117,7 @@ static void check_call(const struct problem *p, const char *what)
     struct call call;
     const bool made = call_create(&call, p, &memory_plain) == POSENC_OK;
     expect(made, what, made ? "" : call.error.what);
-    for (EACH_TENSOR(row, s))
+    for (EACH_TENSOR(row, signature))
         expect(!made || row->form != FORM_TENSOR || !tensor_present(p, row) ||
                    call_data(&call, row),
                what, row->name);
@@ -142,16 +146,16 @@ static void check_problems(void)
 int main(void)
 {
     for (kernel = 0; kernel < POSENC_KERNEL_COUNT; kernel++) {
-        s = signature_of(kernel);
-        expect(s->fields, "", "it has no fields");
+        signature = signature_of(kernel);
+        expect(signature->fields, "", "it has no fields");
         check_arguments();
         check_tensors();
         check_cuts();
         check_work();
-        if (!failures)
+        if (!n_failures)
             check_fields();
-        if (!failures)
+        if (!n_failures)
             check_problems();
     }
-    return failures ? 1 : 0;
+    return n_failures ? 1 : 0;
 }

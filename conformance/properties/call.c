@@ -1,12 +1,13 @@
 /*
- * Properties of every kernel: a row's value depends on its own position and parameters, not on how
- * the call was placed or numbered.
+ * Properties of every kernel: the value of a row depends on its own position and parameters, not on
+ * memory or on the other rows.
  *
- *   in-place    the same bits with the output on top of the input
- *   numbering   so do positions as offset, i32, i64 and f32 arrays, in any order
- *   batches     every batch of a call with an offset has the encoding of the first: the
- *               position is the token's, never the batch's index
- *   add         x + encoding equals building the encoding, then one fma per element
+ *   in-place                the same bits with the output on top of the input
+ *   numbering               the same bits for positions as an offset and as i32, i64 and f32 arrays,
+ *                           in any order
+ *   batches                 every batch of a call with an offset has the encoding of the first, as
+ *                           the token decides the position, never the batch
+ *   add-is-build-then-add   x + encoding equals building the encoding, then one fma per element
  */
 #include "properties.h"
 
@@ -15,30 +16,31 @@
 
 /* ---- Numbering ---- */
 
-/* Every row of x as its first, so that a row of the output is a function of position alone. */
+/* Makes every row of x the first one, so that the output is a function of position alone. */
 static void edit_same_rows(struct call *call, const void *user)
 {
     (void)user;
     repeat_rows(call_x(call), 1);
 }
 
-/* Does the same for problems whose positions are in no order. */
+/* Does the same for problems with an array of positions. */
 static void edit_numbered(struct call *call, const void *user)
 {
     if (call->problem.positions)
         edit_same_rows(call, user);
 }
 
-/* Each row against that of its position in a call whose tokens are in order; sums are by position
- * already. */
+/* Compares each row with that of its position in a call whose tokens are in order. Rows of sums belong
+ * to positions already. */
 static void compare_numbering(struct tally *t, const struct call *out, const struct call *order)
 {
     const struct problem *p = &out->problem;
-    const int64_t heads = kernel_counts(p->kernel, DIM_HEAD) ? p->heads : 1;
+    const int64_t heads = has_output_dim(p->kernel, DIM_HEAD) ? p->heads : 1;
     for (EACH_ELEMENT(at, out)) {
         const int64_t token = at.row / heads % p->tokens, batch = at.row / heads / p->tokens;
         const int64_t place = batch * p->tokens + problem_position(p, 0, token) - p->first;
-        const int64_t row = encodes(p->kernel) ? place * heads + at.row % heads : at.row;
+        const int64_t row =
+            has_encoded_rows(p->kernel) ? place * heads + at.row % heads : at.row;
         require_element(t, &at, call_row(order, at.output, row)[at.column],
                         "of positions from an offset");
     }
@@ -48,7 +50,7 @@ static void compare_numbering(struct tally *t, const struct call *out, const str
 
 static bool encodes_positions(enum posenc_kernel kernel)
 {
-    return has_positions(kernel) && encodes(kernel);
+    return has_positions(kernel) && has_encoded_rows(kernel);
 }
 
 static void holds_batches(struct tally *t, const struct call *out)
@@ -65,8 +67,8 @@ static void holds_batches(struct tally *t, const struct call *out)
 
 /* ---- Adds ---- */
 
-/* The kernel of the same signature that builds what this one adds; itself where there is none. */
-static enum posenc_kernel builder_of(enum posenc_kernel kernel)
+/* Returns the kernel of the same signature that builds the term that this one adds, or itself. */
+static enum posenc_kernel find_builder(enum posenc_kernel kernel)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (kernel_signature((enum posenc_kernel)k) == kernel_signature(kernel) &&
@@ -75,13 +77,13 @@ static enum posenc_kernel builder_of(enum posenc_kernel kernel)
     return kernel;
 }
 
-static bool adds_what_another_builds(enum posenc_kernel kernel)
+static bool adds_built_term(enum posenc_kernel kernel)
 {
-    return builder_of(kernel) != kernel;
+    return find_builder(kernel) != kernel;
 }
 
-/* Biases that are alike for all batches are built once. */
-static bool reads_batches(const struct problem *p)
+/* Returns false for biases that are equal for all batches, and so are built once. */
+static bool depends_on_batch(const struct problem *p)
 {
     for (EACH_TENSOR(row, signature_of(p->kernel)))
         if (row->role == ROLE_INPUT && row->dims[0] == DIM_BATCH && tensor_present(p, row) &&
@@ -93,8 +95,8 @@ static bool reads_batches(const struct problem *p)
 static void property_add(struct tally *t, const struct problem *p)
 {
     struct problem table = *p;
-    table.kernel = builder_of(p->kernel);
-    table.batch = reads_batches(&table) ? p->batch : 1;
+    table.kernel = find_builder(p->kernel);
+    table.batch = depends_on_batch(&table) ? p->batch : 1;
     if (!property_needs(t, table.kernel))
         return;
     const struct call *built = tally_run(t, &table, NULL, NULL),
@@ -111,7 +113,7 @@ const struct property properties_call[] = {
       .edit = edit_numbered, .twin = "position_kind=offset" },
     { "batches", .holds = holds_batches, .concerns = encodes_positions,
       .edit = edit_same_rows },
-    { "add-is-build-then-add", .check = property_add, .concerns = adds_what_another_builds,
+    { "add-is-build-then-add", .check = property_add, .concerns = adds_built_term,
       .problems = "parts" },
     { 0 },
 };

@@ -1,13 +1,12 @@
 /*
- * Properties of parts: a row's value does not depend on how the call was cut.
+ * Properties of parts: a call gives the same bits as the calls of its parts.
  *
- *   slices      parts of the tensors, by batch, token or query, head, key and channel, give the
- *               same bits
- *   wide        so do parts of rows of more keys, or into more columns, than tiles have
- *   large       so do parts of what exceeds the caches: kernels may take another way for it
- *   threads     so do parts computed by four threads at once into one output
- *   split       so do those that posenc_split() makes, of any number of them, and each element is
- *               written once: in place it would be turned, or added onto, twice
+ *   slices      parts by batch, token or query, head, key and channel
+ *   wide        parts of rows with more keys or columns than a tile has
+ *   large       parts of a call that exceeds the caches, for which kernels may work differently
+ *   threads     parts that four threads compute at once into one output
+ *   split       parts by posenc_split(), in any number; each element must be written once, as a second
+ *               time in place would rotate or add twice
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -19,7 +18,7 @@
 
 /* ---- Slices ---- */
 
-/* Parts of 1 to `most` along one dimension. */
+/* Cuts a call into parts of 1 to `most` along one dimension. */
 static void check_cut(struct tally *t, struct call *call, enum dim dim, int64_t most,
                       const struct call *want)
 {
@@ -38,7 +37,7 @@ static void check_cut(struct tally *t, struct call *call, enum dim dim, int64_t 
     require_same_outputs(t, call, want, what);
 }
 
-/* Along each dimension in turn. */
+/* Cuts along one dimension after the other. */
 static void check_slices(struct tally *t, const struct problem *p, int64_t most)
 {
     const enum dim *cuts = signature_of(p->kernel)->cuts;
@@ -53,7 +52,7 @@ static void property_slices(struct tally *t, const struct problem *p) { check_sl
 
 static void property_large(struct tally *t, const struct problem *p)
 {
-    check_slices(t, p, kernel_counts(p->kernel, DIM_COLUMN) ? 13 : 1999);
+    check_slices(t, p, has_output_dim(p->kernel, DIM_COLUMN) ? 13 : 1999);
 }
 
 /* ---- Threads ---- */
@@ -67,14 +66,14 @@ struct worker {
     struct guarded result;
 };
 
-static void *work(void *user)
+static void *run_part(void *user)
 {
     struct worker *w = user;
     w->result = guarded_run(&w->part, w->backend, NULL);
     return NULL;
 }
 
-/* Four quarters of the tokens (queries) at once.  False when one did not go through. */
+/* Runs four quarters of the tokens (queries) at once; returns false if one of them failed. */
 static bool run_threads(struct tally *t, const struct call *whole, enum dim dim, int64_t n)
 {
     struct worker workers[THREADS];
@@ -84,7 +83,7 @@ static bool run_threads(struct tally *t, const struct call *whole, enum dim dim,
         workers[i].part = call_cut(whole, dim, from, to - from);
         workers[i].backend = t->run->backend;
         workers[i].result = (struct guarded){ .status = POSENC_OK };
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+        if (pthread_create(&workers[i].thread, NULL, run_part, &workers[i]))
             return require(t, false, "no thread could be started");
     }
     for (int i = 0; i < THREADS; i++) {
@@ -122,7 +121,7 @@ static void check_split(struct tally *t, const struct problem *p)
         for (int64_t k = n; k-- > 0;) {
             struct call part = *call;
             if (!require(t, !posenc_split(p->kernel, &call->args, k, n, &part.args),
-                         "part %lld of %lld was refused", (long long)k, (long long)n))
+                         "part %lld of %lld was rejected", (long long)k, (long long)n))
                 return;
             struct guarded g = guarded_run(&part, t->run->backend, NULL);
             require_clean(t, &g);
@@ -132,24 +131,25 @@ static void check_split(struct tally *t, const struct problem *p)
     }
 }
 
-/* As it is, where batches or heads may be cut; and without them, so that tokens or queries are. */
+/* Splits the problem, which cuts batches or heads, and one without these, which cuts tokens or
+ * queries. */
 static void property_split(struct tally *t, const struct problem *p)
 {
     struct problem single = *p;
     check_split(t, p);
     single.batch = 1;
-    if (kernel_counts(p->kernel, DIM_HEAD))
+    if (has_output_dim(p->kernel, DIM_HEAD))
         single.heads = 1;
     check_split(t, &single);
 }
 
 const struct property properties_cut[] = {
-    { "slices", .check = property_slices, .concerns = any_kernel, .problems = "parts",
+    { "slices", .check = property_slices, .concerns = is_any_kernel, .problems = "parts",
       .in_place = true },
-    { "wide", .check = property_large, .concerns = any_kernel, .field = "keys" },
+    { "wide", .check = property_large, .concerns = is_any_kernel, .field = "keys" },
     { "large", .check = property_large, .full = true },
-    { "threads", .check = property_threads, .concerns = any_kernel, .problems = "parts" },
-    { "split", .check = property_split, .concerns = any_kernel, .problems = "parts",
+    { "threads", .check = property_threads, .concerns = is_any_kernel, .problems = "parts" },
+    { "split", .check = property_split, .concerns = is_any_kernel, .problems = "parts",
       .in_place = true },
     { 0 },
 };

@@ -1,19 +1,19 @@
 /*
- * Properties of memory: what a call gives depends on the values of its tensors, not on where they lie.
+ * Properties of memory: a result depends on the values of tensors, not on their layout.
  *
- *   layouts     each tensor backwards, far apart, or with the order of its dimensions turned
- *               round, independently of the others, in memory that ends where the tensor does:
- *               the bits of dense tensors; two outputs, or x and out, woven into each other
+ *   layouts     Tensors backwards, far apart, or with reversed order of dimensions, independently of
+ *               each other and in guarded memory, give the bits of dense tensors. So do two outputs,
+ *               or x and out, that are woven into each other.
  */
 #include "conformance/problem/signature.h"
 #include "properties.h"
 
 #include <string.h>
 
-enum layout { FORWARDS, BACKWARDS, TURNED, CLOSE, ORDERS = CLOSE };
+enum layout { FORWARDS, BACKWARDS, REVERSED_DIMS, CLOSE, ORDERS = CLOSE };
 
-/* Strides of a tensor's dimensions but the last, a few elements between the rows; the last of
- * these dimensions is innermost, or with TURNED the first.  CLOSE: no gap between rows, only between
+/* Sets the strides of all dimensions but the last, with a few elements between rows. The last of
+ * these dimensions is innermost, or with REVERSED_DIMS the first. CLOSE: no gap between rows, only between
  * runs of them. */
 static void lay_out(const struct problem *p, const struct tensor_row *row, enum layout order,
                     struct tensor_layout *to)
@@ -26,20 +26,20 @@ static void lay_out(const struct problem *p, const struct tensor_row *row, enum 
     to->n_strides = n;
     to->offset_bytes = order == FORWARDS ? 4 : 0;
     for (int k = 0; k < n; k++) {
-        const int d = order == TURNED ? k : n - 1 - k;
+        const int d = order == REVERSED_DIMS ? k : n - 1 - k;
         to->stride[d] = sign * stride;
         stride *= problem_extent(p, row->dims[d]) + 1;
     }
 }
 
-/* Positions backwards, far apart, or the tokens of all batches by turns. */
+/* Lays out positions backwards, far apart, or with the tokens of all batches alternately. */
 static void lay_out_positions(const struct problem *p, enum layout order,
                               struct tensor_layout *to)
 {
     const int64_t batch = p->batch, tokens = p->tokens;
     to->n_strides = MOST_STRIDES;
-    to->stride[0] = order == TURNED ? 1 : order == BACKWARDS ? -tokens : 5 * tokens;
-    to->stride[1] = order == TURNED ? batch : order == BACKWARDS ? -1 : 5;
+    to->stride[0] = order == REVERSED_DIMS ? 1 : order == BACKWARDS ? -tokens : 5 * tokens;
+    to->stride[1] = order == REVERSED_DIMS ? batch : order == BACKWARDS ? -1 : 5;
     to->stride[2] = 5 * batch * tokens;
 }
 
@@ -57,25 +57,19 @@ static struct problem with_layouts(const struct problem *dense, int shift)
     return p;
 }
 
-/* In guarded memory, flush to its end or its start. */
+/* Runs a problem in guarded memory, flush with its end or its start. */
 static void check_guarded(struct tally *t, const struct problem *p, enum guard_mode mode,
                           struct guard *guard, const struct call *want)
 {
     struct call call;
-    t->problem = p;
-    const struct memory memory = guard_memory(guard, mode);
-    const enum posenc_status made = call_create_by(t->run->implementation, &call, p, &memory);
-    char text[sizeof t->result.reason];
-    posenc_error_text(&call.error, text, sizeof text);
-    if (!require(t, made == POSENC_OK, "the call was not made: %s", text))
+    if (!tally_run_guarded(t, guard, mode, p, &call, NULL))
         return;
-    struct guarded g = guarded_run(&call, t->run->backend, guard);
-    if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason))
-        require_same_outputs(t, &call, want, "the same values elsewhere");
+    require_same_outputs(t, &call, want, "the same values elsewhere");
     call_destroy(&call);
 }
 
-/* Two tensors in one, densely, with gaps between runs of rows, and with gaps everywhere. */
+/* Weaves two tensors into each other: densely, with gaps between runs of rows, and with gaps
+ * everywhere. */
 static void check_woven(struct tally *t, const struct problem *dense, enum woven how,
                         struct guard *guard, const struct call *want)
 {
@@ -89,7 +83,7 @@ static void check_woven(struct tally *t, const struct problem *dense, enum woven
     }
 }
 
-/* Returns the last way of weaving two tensors to try.  Quick runs weave only two outputs. */
+/* Returns the last way of weaving two tensors to try. Quick runs weave only two outputs. */
 static int most_woven(const struct tally *t, const struct problem *p)
 {
     const struct tensor_row *other = p->in_place ? NULL : kernel_woven_row(p->kernel);
@@ -113,7 +107,7 @@ static void property_layouts(struct tally *t, const struct problem *dense)
 }
 
 const struct property properties_layouts[] = {
-    { "layouts", .check = property_layouts, .concerns = any_kernel, .problems = "parts",
+    { "layouts", .check = property_layouts, .concerns = is_any_kernel, .problems = "parts",
       .in_place = true },
     { 0 },
 };

@@ -1,14 +1,13 @@
 /*
  * Properties of learned tables.
  *
- *   adjoint            learned_grad is the transpose of learned_add: <row of each token, g>
- *                      over the tokens is <table, gradient> over the rows.  Each element of the
- *                      gradient is a sum of n terms in f32, within (n - 1) 2^-24 of the sum of
- *                      magnitudes (and once more as much for what the next order adds)
- *   batches, in-parts  the gradient of one batch, or one token, then onto it that of the next, is
- *                      that of all, to the bit
- *   padding-positions  positions where some tokens are padding, as fairseq, RoBERTa and OPT
- *                      have them, written out
+ *   adjoint            learned_grad is the transpose of learned_add: <row of each token, g> over the
+ *                      tokens is <table, gradient> over the rows. Each element of the gradient is a
+ *                      sum of n terms in f32, within (n - 1) 2^-24 of the sum of magnitudes; the
+ *                      bound is twice that, to cover terms of higher order
+ *   batches, in-parts  gradients of one batch or token after the other, each added to those before,
+ *                      give the bits of one call
+ *   padding-positions  positions beside padding are those of fairseq, RoBERTa and OPT
  *
  * fairseq utils.make_positions; Hugging Face modeling_roberta.py, modeling_opt.py.
  */
@@ -25,26 +24,26 @@ static void compare_adjoint(struct tally *t, const struct call *gradient,
 {
     const double tokens = (double)(rows->problem.batch * rows->problem.tokens);
     double mass = 0.0, other = 0.0;
-    const double forward = product_of(rows, gradient->x, &mass);
-    require_within(t, product_of(gradient, rows->table, &other), forward,
+    const double forward = inner_product(rows, gradient->x, &mass);
+    require_within(t, inner_product(gradient, rows->table, &other), forward,
                    2.0 * tokens * 0x1p-24 * mass, "<table, gradient> and <rows, g>");
 }
 
-/* On -0, onto which a row is itself. */
-static void edit_onto_nothing(struct call *call, const void *user)
+/* Adds rows to -0, which keeps them. */
+static void edit_zero_x(struct call *call, const void *user)
 {
     (void)user;
-    edit_x(call, &nothing);
+    edit_x(call, &minus_zero);
 }
 
-/* Part after part, each onto the gradient of those before it. */
+/* Runs all parts but the last, each of which adds to the gradient of those before. */
 static void run_parts(struct call *call, enum dim dim, int64_t n)
 {
     const struct call whole = *call;
     for (int64_t i = 0; i < n; i++) {
         *call = call_cut(&whole, dim, i, 1);
         call->args.learned_grad.accumulate = i > 0;
-        if (i < n - 1) /* the last is run by who makes the edit */
+        if (i < n - 1) /* the caller of the edit runs the last part */
             guarded_run(call, call->implementation->backend, NULL);
     }
 }
@@ -73,7 +72,7 @@ static void compare_parts(struct tally *t, const struct call *whole, const struc
 
 static bool sums_positions(enum posenc_kernel kernel)
 {
-    return has_positions(kernel) && !encodes(kernel);
+    return has_positions(kernel) && !has_encoded_rows(kernel);
 }
 
 /* ---- Padding ---- */
@@ -86,7 +85,7 @@ static const uint8_t mask[BATCH * TOKENS] = {
     1, 0, 7, 0, 1, 0, /* within: any byte but 0 is a token */
 };
 
-/* Positions with padding, where padding_idx is that: none where the library refuses. */
+/* Sets positions beside padding; all 0 if the library rejects padding_idx. */
 static void edit_padding(struct call *call, const void *padding_idx)
 {
     int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
@@ -95,7 +94,7 @@ static void edit_padding(struct call *call, const void *padding_idx)
         memset(positions, 0, BATCH * TOKENS * sizeof *positions);
 }
 
-/* With padding_idx 1: RoBERTa's, and OPT's (a table with an offset of 2, less 1). */
+/* Positions for padding_idx 1 of RoBERTa, and of OPT, whose table has an offset of 2, less 1. */
 static const int64_t published_idx = 1;
 static float published_row(const struct call *inputs, int64_t r, int64_t c)
 {
@@ -106,7 +105,7 @@ static float published_row(const struct call *inputs, int64_t r, int64_t c)
 
 const struct property properties_learned[] = {
     { "adjoint", .compares = compare_adjoint, .problems = "adjoint-of-add",
-      .twin = "learned_add", .twin_edit = edit_onto_nothing },
+      .twin = "learned_add", .twin_edit = edit_zero_x },
     { "batches", .compares = compare_parts, .twin = "", .twin_edit = edit_batches,
       .concerns = sums_positions },
     { "in-parts", .compares = compare_parts, .twin = "", .twin_edit = edit_tokens },

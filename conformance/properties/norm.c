@@ -1,26 +1,29 @@
 /*
  * Properties of norms of heads, rope_qk_norm.
  *
- *   scale        x times a power of two: the same bits, if epsilon is negligible
- *   one-weight   a weight of rank 1 is that of stride 0 between heads
+ *   scale        x times a power of two gives the same bits, if epsilon is negligible
+ *   one-weight   a weight of rank 1 gives the bits of one with stride 0 between heads
  */
 #include "properties.h"
 
 /* ---- Scale ---- */
 
+/* The mean of x^2 is at least 2^-8, and 2^-28 with the smallest scale below. This epsilon is less than
+ * half an ulp of either. */
+static const float negligible_epsilon = 0x1p-64f;
+
 static void edit_scaled(struct call *call, const void *scale)
 {
     for (EACH_PLACE(at, call_x(call)))
         place_put(at, place_get(at) * *(const float *)scale);
-    call->args.rope_qk_norm.epsilon = 0x1p-64f;
+    call->args.rope_qk_norm.epsilon = negligible_epsilon;
 }
 
-/* The mean of x^2 is from 2^-8 on, from 2^-28 of the smallest here, and 2^-64 below its last bit. */
 static void property_scale(struct tally *t, const struct problem *p)
 {
     static const float scales[] = { 0x1p-10f, 0x1p1f, 0x1p7f, 0x1p40f };
-    const struct call *want = tally_run(t, p, edit_scaled, &one);
-    for (int s = 0; want && s < 4; s++) {
+    const struct call *want = tally_run(t, p, edit_scaled, &plus_one);
+    for (size_t s = 0; want && s < sizeof scales / sizeof *scales; s++) {
         const struct call *got = tally_run(t, p, edit_scaled, &scales[s]);
         if (got)
             require_same_outputs(t, got, want, "x times a power of two");

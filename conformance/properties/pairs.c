@@ -1,6 +1,4 @@
-/*
- * Pairs: see pairs.h.
- */
+/* Reads and compares pairs as complex numbers; see pairs.h. */
 #include "pairs.h"
 
 #include "conformance/problem/storage.h"
@@ -17,7 +15,7 @@ double complex pair_with(double real, double imaginary)
     return z;
 }
 
-double complex pair_turned(double angle) { return pair_with(cos(angle), sin(angle)); }
+double complex pair_of_angle(double angle) { return pair_with(cos(angle), sin(angle)); }
 
 int64_t n_pairs(const struct problem *p)
 {
@@ -26,11 +24,11 @@ int64_t n_pairs(const struct problem *p)
 
 struct pair_columns pair_columns(const struct problem *p, int64_t i)
 {
-    const bool turns = kernel_rotates(p->kernel);
+    const bool rotates = kernel_rotates(p->kernel);
     const int64_t from = p->rotary_offset, half = n_pairs(p);
-    if (turns && kernel_pairs_adjacent(p->kernel))
+    if (rotates && kernel_pairs_adjacent(p->kernel))
         return (struct pair_columns){ from + 2 * i, from + 2 * i + 1 };
-    if (turns)
+    if (rotates)
         return (struct pair_columns){ from + i, from + half + i };
     return p->layout == POSENC_INTERLEAVED ? (struct pair_columns){ 2 * i + 1, 2 * i }
            : p->layout == POSENC_SIN_COS   ? (struct pair_columns){ half + i, i }
@@ -74,14 +72,6 @@ void require_pair(struct tally *t, const struct pair *at, double complex want, d
             "%s: row %lld pair %lld is %.9g, %.9g, not within %.3g of %.9g, %.9g", what,
             (long long)at->row, (long long)at->i, creal(at->z), cimag(at->z), bound,
             creal(want), cimag(want));
-}
-
-double row_product(const struct call *table, int64_t a, int64_t b)
-{
-    double sum = 0.0;
-    for (int64_t i = 0; i < n_pairs(&table->problem); i++)
-        sum += creal(pair_of(table, b, i) * conj(pair_of(table, a, i)));
-    return sum;
 }
 
 double table_error(const struct problem *p)

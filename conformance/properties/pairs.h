@@ -1,10 +1,10 @@
 /*
- * Pairs of sines and cosines, or of channels that turn by them, as complex numbers: cos + i sin,
- * x0 + i x1.  A rotation is a product of two, and the angle between a and b is that of b conj(a).
+ * Pairs of sines and cosines, or of channels that rotate by them, as complex numbers: cos + i sin,
+ * x0 + i x1. A rotation is a product of two, and the angle between a and b is that of b conj(a).
  *
- * How far tables may be from a circle, E, is TABLE_ERROR in profile exact.  The f32 profiles
- * turn by some frequency w' of their own, to which the properties of a turn apply, and round the
- * angle.  An entry is off by what the angle is, so with u = 2^-24 E at position p grows by
+ * The largest error E of a table entry is TABLE_ERROR in numerics mode exact. The f32 modes rotate by
+ * frequencies w' of their own, to which the properties of rotations apply, and round the angle. The
+ * error of an entry is that of the angle. With u = 2^-24, E grows at position p by
  *
  *     hf_f32, torch_exp_f32   p u             the product p w' is rounded once, and w' <= 1
  *     ggml_f32                p u (1 + d/50)  w' = s^i of the f32 scale s, and the product is rounded
@@ -20,9 +20,9 @@
 #include <complex.h>
 
 double complex pair_with(double real, double imaginary);
-double complex pair_turned(double angle);
+double complex pair_of_angle(double angle);
 
-/* Return pair i of row r: of a table or of the channels that a rotation returned; of its input. */
+/* Return pair i of row r of an output, a table or rotated channels, and of the input x. */
 double complex pair_of(const struct call *call, int64_t r, int64_t i);
 double complex x_pair_of(const struct call *call, int64_t r, int64_t i);
 
@@ -32,7 +32,7 @@ struct pair_columns {
     int64_t real, imaginary;
 } pair_columns(const struct problem *p, int64_t i);
 
-/* for (EACH_PAIR(at, call)): of all rows; none of a call that is NULL. */
+/* Loop over the pairs of all rows of a call, none if it is NULL: for (EACH_PAIR(at, call)). */
 struct pair {
     const struct call *call;
     int64_t row, i;
@@ -44,14 +44,11 @@ struct pair pair_at(const struct call *call, int64_t row, int64_t i);
     at.call;                                                                                   \
     at = pair_at(at.call, at.row, at.i + 1)
 
-/* Both components are within the bound of what is wanted. */
+/* Requires both components to be within the bound of the expected ones. */
 void require_pair(struct tally *t, const struct pair *at, double complex want, double bound,
                   const char *what);
 
-/* Sum over the pairs of two rows of the cosine of the angle between them. */
-double row_product(const struct call *table, int64_t a, int64_t b);
-
-/* E of a problem's rows. */
+/* Returns E for the positions of a problem. */
 double table_error(const struct problem *p);
 
 #endif

@@ -1,16 +1,14 @@
 /*
- * Properties of positions that are more than an integer a token, all to the bit: a pair's values are
- * a function of its own position alone, however many others the token has, and a whole time is
- * the integer.
+ * Properties of positions with several axes or with fractions, all to the bit: the values of a pair
+ * are a function of its own position alone, and a time without a fraction is the integer.
  *
- *   offset-alone       an offset has no array: data and strides beside it are not looked at
+ *   offset-alone       with an offset, data and strides of an array are not read
  *   stride-unsaid      an array of positions whose token stride is 0 is dense
  *   axes-apart         each pair has the values of its own axis' position
  *   axes-restarted     sections that restart are encodings of their own
- *   sections           a sinusoidal encoding of several axes is those of its sections, side by
- *                      side
+ *   sections           a sinusoidal encoding of several axes has those of its sections side by side
  *   whole-times        a time without a fraction is the integer; -0 is 0
- *   times-mirror       a negative time flips the sine and leaves the cosine
+ *   times-mirror       a negative time negates the sine and keeps the cosine
  *
  * Su et al. 2104.09864; Wang et al. 2409.12191 (axes).
  */
@@ -21,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A plan without axes at the positions that a problem has on one of them; its call. */
+/* Runs a problem without axes at the positions that a problem has on one axis. */
 static const struct call *run_axis(struct tally *t, const struct problem *of, int axis,
                                    call_edit *edit, const void *user)
 {
@@ -58,7 +56,7 @@ static void edit_no_stride(struct call *call, const void *user)
 
 /* ---- Axes ---- */
 
-/* Axes by pair, a letter each, as each model defines them. */
+/* Axis of each pair, as each model defines it: t, h or w. */
 static const struct {
     int64_t temporal; /* pairs */
     const char *axis_of_pair;
@@ -82,26 +80,26 @@ static void holds_apart(struct tally *t, const struct call *got)
     }
 }
 
-/* The plan of one section, for some columns of a call that has room for all of them. */
-struct own_plan {
+/* The plan of one section, and its columns of a call with all sections. */
+struct section_plan {
     struct posenc_freqs *freqs;
     int64_t from, columns;
 };
 
-static void edit_own_plan(struct call *call, const void *user)
+static void edit_section_plan(struct call *call, const void *user)
 {
-    const struct own_plan *own = user;
+    const struct section_plan *own = user;
     const bool table = call->n_outputs == 2;
     *call = call_cut(call, table ? DIM_PAIR : DIM_CHANNEL, own->from, own->columns);
     *(table ? &call->args.rope_table.freqs : &call->args.sinusoidal.freqs) = own->freqs;
 }
 
-/* The columns of each section against the plan of that axis alone. */
+/* Compares the columns of each section with a call of the plan of that axis alone. */
 static void holds_sections(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
     const int64_t *sections = p->freqs.mrope_section, width = 3 - got->n_outputs;
-    struct own_plan own = { NULL, 0, 0 };
+    struct section_plan own = { NULL, 0, 0 };
     for (int axis = 0; axis < 3 && sections[axis]; axis++, own.from += own.columns) {
         struct posenc_freqs_spec spec = p->freqs;
         memset(spec.mrope_section, 0, sizeof spec.mrope_section);
@@ -111,7 +109,7 @@ static void holds_sections(struct tally *t, const struct call *got)
         if (!require(t, posenc_freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
                      "no plan for a section"))
             return;
-        const struct call *want = run_axis(t, p, axis, edit_own_plan, &own);
+        const struct call *want = run_axis(t, p, axis, edit_section_plan, &own);
         for (EACH_ELEMENT(at, want ? got : NULL))
             if (at.column >= own.from && at.column < own.from + own.columns)
                 require_element(t, &at, twin_of(&at, want), "as its own encoding");
@@ -125,7 +123,7 @@ static void edit_negative_zero(struct call *call, const void *user)
 {
     (void)user;
     float *data = (float *)(uintptr_t)call_positions(call)->data;
-    data[call->problem.tokens - 1] = -0.0f; /* which was 0; another is among the others */
+    data[call->problem.tokens - 1] = -0.0f; /* the last time was 0 */
 }
 
 static void edit_negative(struct call *call, const void *user)
@@ -136,7 +134,7 @@ static void edit_negative(struct call *call, const void *user)
         data[i] = -data[i];
 }
 
-/* An interleaved odd dim ends in a sine without a cosine, the others in a zero. */
+/* Returns true for sines. An interleaved odd dim ends in a sine, other odd dims in a zero. */
 static bool is_sine(const struct element *at)
 {
     const struct problem *p = &at->call->problem;

@@ -1,14 +1,14 @@
 /*
- * Shared by the files of the property suite.  A property is a metamorphic relation: it compares calls
- * of one kernel with each other, or with a sentence of its definition, and needs no golden data.
+ * Properties: metamorphic relations that need no golden data. A property compares calls of one kernel
+ * with each other, or with the definition of an encoding.
  *
- * It is checked on the problems of conformance/cases/properties.txt that have its name.  If it names
- * the kernels that it concerns, one of them without such a problem is checked on its default
- * problem: a new kernel needs no line there.
+ * It is checked on the problems of conformance/cases/properties.txt that have its name. If it names
+ * the kernels that it concerns, a kernel without such a problem is checked on its default problem, so
+ * that a new kernel needs no line there.
  *
  * There is one property for each class of mistake: relative position, composition, transposes as
  * gradients, layouts and permutations, in place, parts of a call, threads, storage in 16 bits, and
- * the results of builders.  Values themselves are the business of the accuracy and random suites.
+ * results of builders. The accuracy and random suites check the values themselves.
  */
 #ifndef POSENC_PROPERTIES_H
 #define POSENC_PROPERTIES_H
@@ -16,18 +16,18 @@
 #include "conformance/engine/tally.h"
 #include "conformance/problem/signature.h"
 
-/* Returns the expected column c of output row r, from inputs as the library itself makes them; if
- * the kernel takes x, the term that is added onto x times x_scale. */
+/* Returns the expected value of column c of output row r, from inputs of the library's own call. If
+ * the kernel takes x, it is the term that is added to x times x_scale. */
 typedef float by_hand(const struct call *inputs, int64_t r, int64_t c);
 
 /*
- * A property asks for what it wants in one of five ways.  `check` runs what it likes.  Without it
- * the problem is run, and perhaps its twin, which differs in some fields or edits; then
+ * A property states its requirement in one of five ways. `check` makes calls of its own. Otherwise the
+ * problem is run, and the twin if there is one, which differs in some fields or edits. Then
  *
- *     by_hand     gives what every element of the output is, to the bit
- *     holds       requires what it likes of the output
- *     compares    requires what it likes of both outputs
- *     none        of these: the twin's output has the same bits
+ *     by_hand     returns the expected bits of every element of the output
+ *     holds       checks the output
+ *     compares    checks both outputs
+ *     none        of these: both outputs must have the same bits
  */
 struct property {
     const char *name;
@@ -36,17 +36,17 @@ struct property {
     void (*compares)(struct tally *t, const struct call *out, const struct call *twin);
     by_hand *by_hand;
 
-    const char *with; /* fields that problems have besides: "tokens=20 batch=1" */
-    call_edit *edit;  /* of both calls before they are run, given `user` */
+    const char *with; /* further fields of the problems: "tokens=20 batch=1" */
+    call_edit *edit;  /* changes both calls before they run, given `user` */
     const void *user;
-    const char *twin;     /* fields of the other call, or its kernel; NULL: there is none */
-    call_edit *twin_edit; /* of that one instead of `edit`, given the first call */
+    const char *twin; /* kernel or fields of the other call, "" for the same; NULL: no twin */
+    call_edit *twin_edit; /* changes the twin instead of `edit`, given the first call */
 
-    bool (*concerns)(enum posenc_kernel kernel); /* NULL: those that the problems have */
-    const char *field;       /* of these, those whose problems have it; NULL: all */
-    const char *problems;    /* their name, where it is not the property's */
-    enum posenc_dtype dtype; /* of the case: what the property is about */
-    bool in_place;           /* its problems are run in place, too, where that can be */
+    bool (*concerns)(enum posenc_kernel kernel); /* NULL: the kernels of the problems */
+    const char *field;       /* only kernels whose problems have this field; NULL: all */
+    const char *problems;    /* name of the problems; NULL: that of the property */
+    enum posenc_dtype dtype; /* of the problems and the case */
+    bool in_place;           /* runs the problems in place, too, if the kernel can */
     bool full;               /* in full runs only */
 };
 
@@ -55,24 +55,24 @@ extern const struct property properties_call[], properties_cut[], properties_lay
     properties_storage[], properties_table[], properties_positions[], properties_learned[],
     properties_rope[], properties_norm[], properties_bias[], properties_relative[];
 
-/* A property of one of its problems. */
+/* Checks a property on one problem. */
 void property_check(struct tally *t, const struct property *property, const struct problem *of);
 
 /*
- * How far a table entry of magnitude at most 1 may be from real mathematics at the positions
- * that the properties use, in profile exact: 4 ulp of the last binade below 1, 4 * 2^-24.  The
- * backends here are within 1 (2 for sleef); the properties' other bounds are multiples of it.
+ * Largest error of a table entry of magnitude at most 1 at the positions of the properties, in numerics
+ * mode exact: 4 ulp of the last binade below 1, 4 * 2^-24. The backends here are within 1 ulp (2 for
+ * sleef). Other bounds of properties are multiples of it.
  */
 #define TABLE_ERROR 0x1p-22
 
-/* ---- Which kernels ---- */
+/* ---- Kernels that a property concerns ---- */
 
-bool any_kernel(enum posenc_kernel kernel);
+bool is_any_kernel(enum posenc_kernel kernel);
 bool has_positions(enum posenc_kernel kernel);
 /* Returns true if the output has a row for each token or query, not sums over them. */
-bool encodes(enum posenc_kernel kernel);
-/* Returns true if the first output has this dimension. */
-bool kernel_counts(enum posenc_kernel kernel, enum dim dim);
+bool has_encoded_rows(enum posenc_kernel kernel);
+/* Returns true if an output has this dimension. */
+bool has_output_dim(enum posenc_kernel kernel, enum dim dim);
 /* Returns true if problems of the kernel have a field of this name. */
 bool has_field(enum posenc_kernel kernel, const char *name);
 
@@ -81,7 +81,7 @@ bool property_needs(struct tally *t, enum posenc_kernel other);
 
 /* ---- Elements ---- */
 
-/* for (EACH_ELEMENT(at, call)): of all its outputs; none of a call that is NULL. */
+/* Loop over the elements of all outputs of a call, none if it is NULL: for (EACH_ELEMENT(at, call)). */
 struct element {
     const struct call *call;
     int output;
@@ -89,7 +89,8 @@ struct element {
     const float *values; /* of the row */
     float value;
 };
-/* The first of a row; behind the last row, of the next output; without a call behind that. */
+/* Returns the first element of a row. After the last row follows the next output, then an element
+ * without a call. */
 struct element row_from(const struct call *call, int output, int64_t row);
 static inline void next_element(struct element *at)
 {
@@ -103,12 +104,12 @@ static inline void next_element(struct element *at)
     at.call;                                                                                   \
     next_element(&at)
 
-/* Return the same element of another call; of x as it was made, if it has the output's shape. */
+/* Return the same element of another call, and of the x that the call was made with. */
 float twin_of(const struct element *at, const struct call *twin);
 float x_of(const struct element *at);
 
-/* for (EACH_PLACE(at, tensor)): every element's place in a tensor, where it has data; and what a
- * value is there, as its type holds it. */
+/* Loop over the elements of a tensor of any dtype, none if it has no data: for (EACH_PLACE(at,
+ * tensor)). place_put() rounds to the dtype. */
 struct place {
     const struct posenc_tensor *in;
     int64_t row, column;
@@ -123,11 +124,11 @@ float place_get(struct place at);
 
 /* ---- Edits ---- */
 
-/* Fills a tensor of f32 with its first n rows, again and again. */
+/* Fills a tensor of f32 with repetitions of its first n rows. */
 void repeat_rows(const struct posenc_tensor *in, int64_t n);
-/* Fills x, where there is one, with the f32 that `value` points to. */
+/* Fills x, if there is one, with the f32 that `value` points to. */
 void edit_x(struct call *call, const void *value);
-extern const float one, nothing; /* 1; -0, onto which a value is itself */
+extern const float plus_one, minus_zero; /* adding -0 changes no value */
 
 /* ---- Requirements of several files ---- */
 
@@ -136,8 +137,8 @@ void require_element(struct tally *t, const struct element *at, float want, cons
 /* Requires that the bias of one query and one key further on is the same. */
 void holds_by_distance(struct tally *t, const struct call *out);
 
-/* Returns the sum of all products of an output and as many f32, and adds their magnitudes to
- * `mass`: either side of <A x, g> = <x, A^T g>, the property of gradients. */
-double product_of(const struct call *out, const float *by, double *mass);
+/* Returns the inner product of an output and as many f32, and adds the magnitudes of its terms to
+ * `mass`. Gradients have the property <A x, g> = <x, A^T g>. */
+double inner_product(const struct call *out, const float *by, double *mass);
 
 #endif

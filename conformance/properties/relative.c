@@ -1,17 +1,17 @@
 /*
- * Properties of terms by relative position: each gather against the encoding's own matrices,
- * transcribed as its authors wrote them.
+ * Properties of relative_bias and relative_sum. The first three compare a gather with the formula of
+ * an encoding as its authors wrote it; i is the query and j the key:
  *
  *   shaw             q_i (a_clip(j-i))^T, gathered for each query and key
- *   transformer-xl   pad a zero column, read the rows one longer, drop the first: every key up
- *                    to the query
- *   deberta          c2p gathered by bucket(i - j); p2c gathered for keys by bucket(j - i),
- *                    negated, and transposed
- *   broken-line      an index that goes on by one, or not at all, but for one place, is gathered
- *                    and summed as it is
- *   distance         without content, terms by column alone, the bias depends on i - j
- *   adjoint          <relative_bias(A), W> = <A, relative_sum(W)>: a sum of at most n keys in
- *                    f32 is within n 2^-24 of the magnitudes
+ *   transformer-xl   pads a zero column, reads the rows one element longer, and drops the first row;
+ *                    compared for keys up to the query
+ *   deberta          c2p gathered by bucket(i - j); p2c gathered for keys by bucket(j - i), negated
+ *                    and transposed
+ *   broken-line      an index that rises, falls or stays, except at one place, is gathered and summed
+ *                    element by element: kernels have fast paths for such runs
+ *   distance         if all queries and keys have equal terms, the bias depends on i - j alone
+ *   adjoint          <relative_bias(A), W> = <A, relative_sum(W)>: a sum of at most n keys in f32 is
+ *                    within n 2^-24 of the sum of magnitudes
  *
  * Shaw et al. 1803.02155; Dai et al. 1901.02860 with kimiyoung/transformer-xl,
  * mem_transformer.py; He et al. 2006.03654 with Hugging Face modeling_deberta_v2.py.
@@ -20,11 +20,11 @@
 
 #include <math.h>
 
-/* ---- Each encoding by hand ---- */
+/* ---- Encodings by their formulas ---- */
 
-/* Terms of the query's and of the key's content at columns. */
-static float gathered(const struct call *inputs, int64_t r, int64_t j, int64_t c2p_at,
-                      int64_t p2c_at)
+/* Returns the sum of the terms of a query and of a key, each at its column. */
+static float gather_terms(const struct call *inputs, int64_t r, int64_t j, int64_t c2p_at,
+                          int64_t p2c_at)
 {
     const struct problem *p = &inputs->problem;
     const int64_t columns = inputs->columns, key = r / p->queries * p->keys + j;
@@ -42,13 +42,13 @@ static float shaw_by_hand(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t i = r % p->queries + p->query_offset, most = p->max_distance;
-    return gathered(inputs, r, j, clamp(j - i, -most, most) + most, 0);
+    return gather_terms(inputs, r, j, clamp(j - i, -most, most) + most, 0);
 }
 
-/* The terms of a head, [queries, keys], stand for distances keys - 1 ... 0.  After a zero
- * before each row they are read as [keys + 1, queries] and the first row dropped: what is read
- * as (i, j) is element queries + i keys + j of the padded ones.  Keys after the query are
- * anybody's: there it is what the index of the library says. */
+/* The terms of a head, [queries, keys], belong to distances keys - 1 to 0. With a zero before each
+ * row, they are read as [keys + 1, queries] without the first row: (i, j) is element queries + i keys
+ * + j of the padded terms. Transformer-XL does not define keys after the query; the library's index
+ * decides there. */
 static float shifted_by_hand(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
@@ -61,7 +61,7 @@ static float shifted_by_hand(const struct call *inputs, int64_t r, int64_t j)
     return column == 0 ? 0.0f : inputs->c2p[(head * p->queries + row) * p->keys + column - 1];
 }
 
-/* make_log_bucket_position, one element of it. */
+/* Computes one element of make_log_bucket_position(). */
 static int64_t log_bucket(int64_t relative, int64_t buckets, int64_t most)
 {
     const int64_t middle = buckets / 2, sign = (relative > 0) - (relative < 0);
@@ -81,20 +81,20 @@ static int64_t deberta_bucket(const struct problem *p, int64_t relative)
     return p->num_buckets ? log_bucket(relative, p->num_buckets, p->max_distance) : relative;
 }
 
-/* disentangled_attention_bias: gather of c2p along its last dimension at clamp(rel + span);
- * gather of p2c at clamp(-rel + span) with rel of the keys as queries, then its transpose. */
+/* disentangled_attention_bias() gathers c2p at clamp(rel + span). It gathers p2c at clamp(-rel + span),
+ * with rel of the keys as queries, and transposes it. */
 static float deberta_by_hand(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t i = r % p->queries + p->query_offset;
     const int64_t span = p->num_buckets ? p->num_buckets : p->max_distance;
-    return gathered(inputs, r, j, clamp(deberta_bucket(p, i - j) + span, 0, 2 * span - 1),
-                    clamp(-deberta_bucket(p, j - i) + span, 0, 2 * span - 1));
+    return gather_terms(inputs, r, j, clamp(deberta_bucket(p, i - j) + span, 0, 2 * span - 1),
+                        clamp(-deberta_bucket(p, j - i) + span, 0, 2 * span - 1));
 }
 
 /* ---- A broken line ---- */
 
-/* The index of a call, which holds it as one that is only read; NULL: it has none. */
+/* Returns the index of a call as writable, or NULL if it has none. */
 static int32_t *index_of(const struct call *call)
 {
     for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
@@ -103,17 +103,18 @@ static int32_t *index_of(const struct call *call)
     return NULL;
 }
 
-static int64_t places_of(const struct call *call)
+static int64_t index_length(const struct call *call)
 {
     return call->problem.queries + call->problem.keys - 1;
 }
 
-/* Columns that rise with the place, fall or stay, but for one place: two are exchanged there, or one comes
- * twice; where they stay, one is another, or all that follow. */
+/* An index whose columns rise, fall or stay, except at one place. There, two neighbours of a rising or
+ * falling line are exchanged, or one column comes twice. In a constant line, one column differs, or all
+ * that follow do. */
 enum line { LINE_RISES, LINE_FALLS, LINE_STAYS };
 struct broken_line {
     enum line line;
-    bool exchanged;
+    bool is_exchanged; /* otherwise the line is shifted from `at` on */
     int64_t at;
 };
 
@@ -121,17 +122,18 @@ static int32_t broken_column(const struct broken_line *broken, int64_t place, in
                              int64_t columns)
 {
     const bool here = place == broken->at, next = place == broken->at + 1;
-    const int64_t from = broken->exchanged ? place + here - next : place - (place > broken->at);
+    const int64_t from =
+        broken->is_exchanged ? place + here - next : place - (place > broken->at);
     if (broken->line == LINE_STAYS)
-        return (int32_t)(columns / 2 + (broken->exchanged ? here : place > broken->at));
+        return (int32_t)(columns / 2 + (broken->is_exchanged ? here : place > broken->at));
     return (int32_t)(broken->line == LINE_RISES ? from : places - 1 - from);
 }
 
 static void edit_broken_line(struct call *call, const void *user)
 {
     int32_t *index = index_of(call);
-    for (int64_t i = 0; index && i < places_of(call); i++)
-        index[i] = broken_column(user, i, places_of(call), call->columns);
+    for (int64_t i = 0; index && i < index_length(call); i++)
+        index[i] = broken_column(user, i, index_length(call), call->columns);
 }
 
 static void holds_gathered(struct tally *t, const struct call *out)
@@ -140,12 +142,12 @@ static void holds_gathered(struct tally *t, const struct call *out)
     for (EACH_ELEMENT(at, out)) {
         const int32_t column =
             out->args.relative.index[at.row % p->queries - at.column + p->keys - 1];
-        const float term = gathered(out, at.row, at.column, column, column);
+        const float term = gather_terms(out, at.row, at.column, column, column);
         require_element(t, &at, out->x ? fmaf(x_of(&at), p->x_scale, term) : term, "by hand");
     }
 }
 
-/* One add after the other, in the order of the keys. */
+/* Requires sums by one addition after the other, in the order of the keys. */
 static void holds_sums(struct tally *t, const struct call *out)
 {
     enum { MOST_COLUMNS = 1024 };
@@ -162,7 +164,7 @@ static void holds_sums(struct tally *t, const struct call *out)
     }
 }
 
-/* As many places one after the other as kernels look at together. */
+/* Places to break a line at: more than kernels read at once. */
 enum { BROKEN_PLACES = 64, BROKEN_FROM = 20 };
 
 static void property_broken_line(struct tally *t, const struct problem *p)
@@ -184,13 +186,13 @@ static void property_broken_line(struct tally *t, const struct problem *p)
 
 /* ---- By distance alone ---- */
 
-/* Every query's and every key's terms are the first one's; an add's x is 1. */
+/* Gives every query and key the terms of the first one, and fills the x of an add with 1. */
 static void edit_no_content(struct call *call, const void *user)
 {
     (void)user;
     repeat_rows(input_as_writable(&call->args.relative.c2p), 1);
     repeat_rows(input_as_writable(&call->args.relative.p2c), 1);
-    edit_x(call, &one);
+    edit_x(call, &plus_one);
 }
 
 /* ---- Sums ---- */
@@ -198,8 +200,8 @@ static void edit_no_content(struct call *call, const void *user)
 static void compare_adjoint(struct tally *t, const struct call *sums, const struct call *bias)
 {
     double mass = 0.0, other = 0.0;
-    const double forward = product_of(bias, sums->x, &mass);
-    require_within(t, product_of(sums, bias->c2p, &other), forward,
+    const double forward = inner_product(bias, sums->x, &mass);
+    require_within(t, inner_product(sums, bias->c2p, &other), forward,
                    (double)sums->problem.keys * 0x1p-24 * mass,
                    "<A, relative_sum(W)> and <relative_bias(A), W>");
 }

@@ -1,18 +1,18 @@
 /*
- * Properties of the rotations.  A rotation of a pair of norm |x| given cos and sin has components
+ * Properties of the rotations. A rotation of a pair of norm |x| by given cos and sin has components
  * within
  *
  *     2 ulp of the larger product (pair_ulp 2, the unfused bound)    <= 2 2^-23 |x|
  *     and, cos and sin being correctly rounded, 2^-25 (|x0| + |x1|)  <= 2^-24.5 |x|
  *
- * of the real rotation by the row's angle; their sum is below D |x|, D = 2^-21.5.  The vector
- * of two components is then within sqrt(2) D |x|, which every bound below starts from.
+ * of the real rotation by the row's angle. Their sum is below D |x|, D = 2^-21.5, so the vector of two
+ * components is within sqrt(2) D |x|. Every bound below starts from that.
  *
- * Of a head of which a part turns, to the bit:
- *
- *   partial-copies-tail   channels past rotary_dim are a copy of the input's bits, NaN and all
- *
- * Su et al. 2104.09864: q_m . k_n depends on m - n alone.
+ *   relative                q_m . k_n depends on m - n alone (Su et al. 2104.09864)
+ *   compose                 a rotation by a, then by b, is one by a + b
+ *   transpose-is-gradient   <R x, g> = <x, R^T g>
+ *   pairings-agree          rope_half and rope_interleaved rotate permuted channels alike
+ *   partial-copies-tail     channels past rotary_dim are copies of the input's bits, NaN included
  */
 #include "pairs.h"
 
@@ -36,14 +36,14 @@ static double dot_pairs(const struct call *y, int64_t q, int64_t k, double *mass
     return sum;
 }
 
-/* Every token as the first, head by head. */
+/* Makes every token equal the first, head by head. */
 static void edit_same_tokens(struct call *call, const void *user)
 {
     (void)user;
     repeat_rows(call_x(call), call->problem.heads);
 }
 
-/* Head 0 is q, head 1 is k, the same at every token.  Each product of pairs is within
+/* Head 0 is q, head 1 is k, the same at every token. Each product of pairs is within
  * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared:
  * 6 D sum |q_i| |k_i|. */
 static void holds_relative(struct tally *t, const struct call *y)
@@ -71,7 +71,7 @@ static void edit_take(struct call *call, const void *from)
 }
 
 /* Token t at position a + t is rotated again by position b + t, against once by a + b + 2t, the
- * problem's.  Two rotations are within D + sqrt(2) D of the real one per component, the single one
+ * problem's. Two rotations are within D + sqrt(2) D of the real one per component, the single one
  * within D: 4 D. */
 static void compare_compose(struct tally *t, const struct call *once, const struct call *first)
 {
@@ -91,7 +91,7 @@ static uint64_t random_at(struct place at)
     return mix64((uint64_t)at.row, (uint64_t)at.column);
 }
 
-/* Cosines and sines of no angle, about 1 in magnitude: then the transpose is no inverse. */
+/* Draws cosines and sines that belong to no angle, so that the transpose is not the inverse. */
 static void edit_any_angles(struct call *call, const void *user)
 {
     (void)user;
@@ -104,21 +104,21 @@ static void edit_any_angles(struct call *call, const void *user)
 
 static double magnitude(double complex z) { return fabs(creal(z)) + fabs(cimag(z)); }
 
-/* <R x, g> = <x, R^T g>: R is linear in x and the transpose its gradient.  A component of
- * either side is within 2 ulp of the larger product, 2 2^-23 1.5 |x|; two of them meet each of
- * g. */
+/* <R x, g> = <x, R^T g>: R is linear in x and the transpose its gradient. A component of
+ * either side is within 2 ulp of the larger product, 2 2^-23 1.5 |x|, and is multiplied with two
+ * components of g. */
 static void compare_gradient(struct tally *t, const struct call *y, const struct call *dx)
 {
     double mass = 0.0, products = 0.0;
     for (EACH_PAIR(at, y))
         mass += magnitude(x_pair_of(y, at.row, at.i)) * magnitude(x_pair_of(dx, at.row, at.i));
-    require_within(t, product_of(dx, y->x, &products), product_of(y, dx->x, &products),
+    require_within(t, inner_product(dx, y->x, &products), inner_product(y, dx->x, &products),
                    6.0 * 0x1p-23 * mass, "<x, R^T g> and <R x, g>");
 }
 
 /* ---- Half and interleaved ---- */
 
-/* Channels in the other pairing's order. */
+/* Permutes channels to the order of the other pairing. */
 static void edit_pairing(struct call *call, const void *other)
 {
     for (EACH_PAIR(at, other)) {
@@ -129,22 +129,22 @@ static void edit_pairing(struct call *call, const void *other)
     }
 }
 
-/* The two are one rotation of permuted channels.  The template is written once for both, so
- * there the bits agree; a compiler that contracts each loop in its own way may differ by
- * 2 D. */
+/* Native backends have one template for both pairings, so their bits agree. A compiler may contract
+ * each loop differently, which gives a difference of up to 2 D. */
 static void compare_pairings(struct tally *t, const struct call *inter, const struct call *half)
 {
     const char *family = t->run->backend->family;
-    const bool bits = family && strcmp(family, "native") == 0;
+    const bool is_native = family && strcmp(family, "native") == 0;
     for (EACH_PAIR(at, inter)) {
         const double complex want = pair_of(half, at.row, at.i);
-        require_pair(t, &at, want, bits ? 0.0 : 2 * D * cabs(want), "interleaved, and by half");
+        require_pair(t, &at, want, is_native ? 0.0 : 2 * D * cabs(want),
+                     "interleaved, and by half");
     }
 }
 
-/* ---- Channels past those that turn ---- */
+/* ---- Channels past rotary_dim ---- */
 
-/* Quiet and signalling NaN with payloads, subnormals, negative zero: a copy keeps them. */
+/* Returns quiet and signalling NaN with payloads, subnormals or negative zero, which copies keep. */
 static uint32_t tail_bits(int64_t r, int64_t c)
 {
     static const uint32_t kinds[] = { 0x7fc12345u, 0xffa00001u, 0x80000000u,

@@ -1,6 +1,4 @@
-/*
- * Implements what the files of properties share: see properties.h.
- */
+/* Checks a property on a problem, and has the loops and edits that properties share. */
 #define _POSIX_C_SOURCE 200809L
 #include "properties.h"
 #include "conformance/engine/judge.h"
@@ -13,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Which kernels ---- */
+/* ---- Kernels that a property concerns ---- */
 
-bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
+bool is_any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
 bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
 
-bool kernel_counts(enum posenc_kernel kernel, enum dim dim)
+bool has_output_dim(enum posenc_kernel kernel, enum dim dim)
 {
     for (EACH_TENSOR(row, signature_of(kernel)))
         for (int d = 0; d < MOST_DIMS && row->role == ROLE_OUTPUT; d++)
@@ -27,9 +25,9 @@ bool kernel_counts(enum posenc_kernel kernel, enum dim dim)
     return false;
 }
 
-bool encodes(enum posenc_kernel kernel)
+bool has_encoded_rows(enum posenc_kernel kernel)
 {
-    return kernel_on_scores(kernel) || kernel_counts(kernel, DIM_TOKEN);
+    return kernel_on_scores(kernel) || has_output_dim(kernel, DIM_TOKEN);
 }
 
 bool has_field(enum posenc_kernel kernel, const char *name)
@@ -52,8 +50,8 @@ bool property_needs(struct tally *t, enum posenc_kernel other)
 
 /* ---- One problem of a property ---- */
 
-/* Returns a problem with other fields, or of another kernel.  An error in the fields is a bug of this
- * program, which ends with a message. */
+/* Returns a problem with other fields, or of another kernel. Ends the program with a message if a
+ * property names no such field. */
 static struct problem with_fields(const struct property *property, struct problem p,
                                   const char *fields)
 {
@@ -163,7 +161,7 @@ float place_get(struct place at)
 
 /* ---- Edits ---- */
 
-const float one = 1.0f, nothing = -0.0f;
+const float plus_one = 1.0f, minus_zero = -0.0f;
 
 void repeat_rows(const struct posenc_tensor *in, int64_t n)
 {
@@ -196,7 +194,7 @@ void holds_by_distance(struct tally *t, const struct call *out)
                             "one query and one key before");
 }
 
-double product_of(const struct call *out, const float *by, double *mass)
+double inner_product(const struct call *out, const float *by, double *mass)
 {
     double sum = 0.0;
     for (EACH_ELEMENT(at, out)) {

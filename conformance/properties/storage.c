@@ -1,12 +1,12 @@
 /*
- * Properties of storage in 16 bits, to the bit (a NaN for a NaN) but for rotations of backends that
- * say that their compiler contracts:
+ * Properties of 16-bit dtypes, to the bit (a NaN for a NaN), except for rotations of backends whose
+ * compiler contracts:
  *
- *   rounds-f32-result   what a call stores is what the same backend's f32 call on the same
- *                       values gives, rounded once more to nearest even
- *   every-value         every value of the type goes through loads and stores; every f32 half
- *                       way between two of them, or next to that, is rounded to the right one
- *                       (in quick runs one in sixteen is stored)
+ *   rounds-f32-result   a call stores the result of the same backend's f32 call on the same values,
+ *                       rounded once more to nearest even
+ *   every-value         every value of the dtype passes through loads and stores, and every f32 half
+ *                       way between two values, or next to that, is rounded to the right one (in
+ *                       quick runs one in sixteen is stored)
  */
 #include "conformance/engine/judge.h"
 #include "properties.h"
@@ -18,10 +18,10 @@
 
 /* ---- The f32 result, rounded ---- */
 
-/* Compilers choose which product of a rotation they contract, loop by loop: there the two calls
- * are each within 2 pair ulp of the truth, so within 4 of the other.  The norm of a pair is
- * at least its larger product. */
-static double apart_by_contraction(const struct problem *p, const float *row, int64_t column)
+/* Returns the largest difference of two calls whose compiler contracts either product of a rotation.
+ * Each is within 2 pair ulp of the truth, so they differ by at most 4. The norm of a pair is at least
+ * its larger product. */
+static double contraction_bound(const struct problem *p, const float *row, int64_t column)
 {
     const struct channel_rotation rotation = problem_rotation(p, column);
     if (!rotation.rotates)
@@ -29,8 +29,8 @@ static double apart_by_contraction(const struct problem *p, const float *row, in
     return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[rotation.partner]));
 }
 
-/* Any NaN for a NaN, but for the one that says that nobody wrote. */
-static bool same_value(float got, float want)
+/* Returns true for equal bits and for two NaN, except the canary of unwritten values. */
+static bool is_same_value(float got, float want)
 {
     return float_to_bits(got) != CALL_CANARY &&
            (float_to_bits(got) == float_to_bits(want) || (isnan(got) && isnan(want)));
@@ -44,9 +44,9 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
     for (EACH_ELEMENT(at, got)) {
         const float *row = call_row(f32, at.output, at.row), result = row[at.column],
                     rounded = storage_round(type, result);
-        if (same_value(at.value, rounded))
+        if (is_same_value(at.value, rounded))
             continue;
-        const double within = apart_by_contraction(&got->problem, row, at.column);
+        const double within = contraction_bound(&got->problem, row, at.column);
         const struct stored_error e = stored_error(type, at.value, (double)result, within);
         const bool contracted = within > 0.0 && e.error <= e.limit;
         if (!require(t, contracted && t->run->backend->contracts,
@@ -75,8 +75,8 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
     tally_forget(t);
 }
 
-/* Makes x of values at both ends of the type's range: multiplied and added they overflow,
- * become subnormal and vanish. */
+/* Fills x with values at both ends of the dtype's range: products and sums of them overflow, become
+ * subnormal or vanish. */
 static void edit_extremes(struct call *call, const void *user)
 {
     static const float f16[] = { 65504.0f, 49152.0f,   0x1p-14f,    0x1.004p-14f,
@@ -105,8 +105,8 @@ static void property_rounds(struct tally *t, const struct problem *p)
 /* ---- Every value ---- */
 
 /* Returns the value of 16 bits by the definition of the formats: (-1)^s 2^(e - bias) 1.f, and for e = 0
- * (-1)^s 2^(1 - bias) 0.f; as if there were no infinities and NaN above the largest. */
-static double grid_of(enum posenc_dtype dtype, unsigned bits)
+ * (-1)^s 2^(1 - bias) 0.f. Infinities and NaN count as larger numbers. */
+static double grid_value(enum posenc_dtype dtype, unsigned bits)
 {
     const int fraction_bits = dtype == POSENC_F16 ? 10 : 7;
     const int bias = dtype == POSENC_F16 ? 15 : 127;
@@ -121,14 +121,14 @@ static double value_of(enum posenc_dtype dtype, unsigned bits)
 {
     const unsigned infinity = dtype == POSENC_F16 ? 0x7c00u : 0x7f80u,
                    magnitude = bits & 0x7fffu;
-    const double grid = grid_of(dtype, bits);
+    const double grid = grid_value(dtype, bits);
     return magnitude > infinity    ? (double)NAN
            : magnitude == infinity ? copysign((double)INFINITY, grid)
                                    : grid;
 }
 
 /* Input i of INPUTS, and what should be stored of it: a value of the type, the f32 half way to
- * the next one, or the f32 nearer to 0 or farther than that; or a NaN.  Any run of inputs is
+ * the next one, or the f32 nearer to 0 or farther than that; or a NaN. Any run of inputs is
  * spread over all of them. */
 enum { INPUTS = 4 << 16 };
 struct input {
@@ -145,7 +145,7 @@ static struct input input_of(enum posenc_dtype dtype, int64_t i)
     }
     if (isinf(value) || at % 4 == 0)
         return (struct input){ value, value };
-    const float half = (float)((grid_of(dtype, bits) + grid_of(dtype, bits + 1)) / 2);
+    const float half = (float)((grid_value(dtype, bits) + grid_value(dtype, bits + 1)) / 2);
     if (at % 4 == 1)
         return (struct input){ nextafterf(half, 0.0f), value };
     if (at % 4 == 2) /* a tie goes to the even one */
@@ -162,31 +162,29 @@ static struct posenc_tensor *table_of(struct call *call)
     return NULL;
 }
 
-/* Returns true if the problem is about loads, of every pattern in x.  The others are about stores of
- * a table: a learned one, or values by distance, the last key's first. */
-static bool is_about_loads(const struct problem *p) { return p->dim * p->tokens == 1 << 16; }
+/* Returns true if the problem checks loads, of every pattern in x. Others check stores of a table: a
+ * learned one, or values by distance, those of the last key first. */
+static bool checks_loads(const struct problem *p) { return p->dim * p->tokens == 1 << 16; }
 
-/* Loads: every pattern in x, onto a table of -0, which changes none of them.  Stores: the
- * inputs in the table, and x is -0. */
+/* Loads: x has every pattern, and is added to a table of -0, which changes none. Stores: the table has
+ * the inputs, and x is -0. */
 static void edit_every(struct call *call, const void *user)
 {
     const struct posenc_tensor *x = call_x(call), *table = table_of(call);
-    const bool patterns = is_about_loads(&call->problem), is_out = table == call_out(call);
+    const bool patterns = checks_loads(&call->problem), is_out = table == call_out(call);
     (void)user;
-    for (EACH_PLACE(at, patterns && is_out ? NULL : table))
-        place_put(
-            at,
-            patterns
-                ? nothing
-                : input_of(call->problem.dtype, at.row * table->shape[1] + at.column).value);
+    for (EACH_PLACE(at, patterns && is_out ? NULL : table)) {
+        const int64_t i = at.row * table->shape[1] + at.column;
+        place_put(at, patterns ? minus_zero : input_of(call->problem.dtype, i).value);
+    }
     if (!patterns)
-        edit_x(call, &nothing);
+        edit_x(call, &minus_zero);
     for (EACH_PLACE(at, patterns ? x : NULL))
         ((uint16_t *)storage_row(x, at.row))[at.column] =
             (uint16_t)(at.row * x->shape[x->rank - 1] + at.column);
 }
 
-/* Onto -0 a value stays what it is; into a gradient it goes as f32, onto +0. */
+/* A value stays itself when added to -0. A gradient adds it to +0 in f32. */
 static void holds_every(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
@@ -195,11 +193,11 @@ static void holds_every(struct tally *t, const struct call *got)
         const int64_t column = kernel_on_scores(p->kernel) ? width - 1 - at.column : at.column,
                       i = at.row * width + column;
         const double loaded = value_of(p->dtype, (unsigned)i);
-        const float plus = loaded == 0 && !encodes(p->kernel) ? 0.0f : (float)loaded;
+        const float plus = loaded == 0 && !has_encoded_rows(p->kernel) ? 0.0f : (float)loaded;
         const struct input input =
-            is_about_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
-        const bool loaded_nan = is_about_loads(p) && isnan(plus) && isnan(at.value);
-        require(t, loaded_nan || same_value(at.value, input.want),
+            checks_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
+        const bool loaded_nan = checks_loads(p) && isnan(plus) && isnan(at.value);
+        require(t, loaded_nan || is_same_value(at.value, input.want),
                 "%a (%08x) became %a, not %a", (double)input.value, float_to_bits(input.value),
                 (double)at.value, (double)input.want);
     }
@@ -209,7 +207,7 @@ static void holds_every(struct tally *t, const struct call *got)
     { __VA_ARGS__, .dtype = POSENC_F16 }, { __VA_ARGS__, .dtype = POSENC_BF16 }
 
 const struct property properties_storage[] = {
-    IN_16_BITS("rounds-f32-result", .check = property_rounds, .concerns = any_kernel,
+    IN_16_BITS("rounds-f32-result", .check = property_rounds, .concerns = is_any_kernel,
                .problems = "parts", .in_place = true),
     IN_16_BITS("every-value", .holds = holds_every, .edit = edit_every),
     { 0 },

@@ -1,13 +1,11 @@
 /*
- * Properties of the sinusoidal table and of cos and sin of the rotary angles.  E is TABLE_ERROR times
- * the scale; where a sum of products of two entries of the circle is formed, as
+ * Properties of the sinusoidal table, and of cos and sin of the rotary angles. E is TABLE_ERROR times
+ * the scale. In a sum of products of two entries, such as
  *
  *     cos(k w) = s(p) s(p+k) + c(p) c(p+k),     |s|, |c| <= 1,  s^2 + c^2 = 1,
  *
- * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E, which we
- * call 3 E to cover E^2.
- *
- * What E is of an f32 profile: pairs.h.  How far w' is from w: holds_frequency.
+ * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E. The bound is 3 E,
+ * to cover E^2. For the f32 modes, pairs.h has E, and holds_frequency() the error of a frequency.
  *
  * Vaswani et al. 1706.03762 section 3.5: PE(p+k) is a linear function of PE(p) for any fixed k.
  *
@@ -24,26 +22,26 @@
 
 /* ---- PE(p+k) = M(k) PE(p) ---- */
 
-/* The rotation from row a to row b of pair i. */
-static double complex turn(const struct call *table, int64_t a, int64_t b, int64_t i)
+/* Returns the rotation from row a to row b of pair i. */
+static double complex rotation_between(const struct call *table, int64_t a, int64_t b,
+                                       int64_t i)
 {
     return pair_of(table, b, i) * conj(pair_of(table, a, i));
 }
 
-/* Two maps, each off by at most 3 E; k is the row. */
+/* Compares two maps, each with an error of at most 3 E; k is the row. */
 static void holds_linear_map(struct tally *t, const struct call *table)
 {
     for (EACH_PAIR(at, table))
         if (at.row >= 1 && at.row <= 7) {
-            at.z = turn(table, 12, 12 + at.row, at.i);
-            require_pair(t, &at, turn(table, 5, 5 + at.row, at.i),
+            at.z = rotation_between(table, 12, 12 + at.row, at.i);
+            require_pair(t, &at, rotation_between(table, 5, 5 + at.row, at.i),
                          6 * table_error(&table->problem),
                          "the map from 12 to 12+k and from 5 to 5+k");
         }
 }
 
-/* The property above holds for any rotation; this one names its angle: from p to p+1 the pair turns
- * by w. */
+/* Checks the angle of the rotation: from p to p+1 the pair rotates by w. */
 static void holds_frequency(struct tally *t, const struct call *table)
 {
     const struct posenc_freqs_spec *spec = &table->problem.freqs;
@@ -58,9 +56,9 @@ static void holds_frequency(struct tally *t, const struct call *table)
         const double omega = pow(spec->rope_theta, -(double)at.i / steps);
         if (at.row < 4)
             continue;
-        require_pair(t, &at, pair_turned(4 * omega), 4 * bound, "position 4");
-        at.z = turn(table, 3, 4, at.i);
-        require_pair(t, &at, pair_turned(omega), bound, "the step from position 3 to 4");
+        require_pair(t, &at, pair_of_angle(4 * omega), 4 * bound, "position 4");
+        at.z = rotation_between(table, 3, 4, at.i);
+        require_pair(t, &at, pair_of_angle(omega), bound, "the step from position 3 to 4");
     }
 }
 

@@ -1,171 +1,203 @@
-/* Makes calls with changed arguments and checks their answers. */
+/*
+ * Makes a call with changed arguments in several ways, and checks the answers; see calls.h.
+ *
+ * The front-end decides before any kernel runs. So the call first goes to a backend that computes
+ * nothing, with and without a place for errors. If all operands lie in memory it goes to the
+ * backend under test, to the plain loops, and, as far as that is possible, to a prepared call.
+ */
 #define _GNU_SOURCE
+#define POSENC_EXPERIMENTAL
 #include "calls.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-bool complain(char complaint[CALL_TEXT], const char *format, ...)
-{
-    va_list more;
-    va_start(more, format);
-    vsnprintf(complaint, CALL_TEXT, format, more);
-    va_end(more);
-    return false;
-}
-
 /* ---- Arguments in memory of their own ---- */
 
-static struct handed handed;
-static const struct implementation *asked;
-static call_entry *entered;
+/* The arguments of the current call: as many bytes as they claim, up to a page that faults. */
+struct argument_block {
+    const char *args;
+    size_t bytes;
+    struct posenc_error error; /* filled with a pattern until it is written */
+};
+
+/* A function that is called with the block in place of the front-end. */
+typedef enum posenc_status call_entry(const struct posenc_backend *backend,
+                                      enum posenc_kernel kernel,
+                                      const struct argument_block *block);
+
+/* State of the current call, for functions of kernels, which have no other way to get at it. */
+static struct argument_block current_block;
+static const struct implementation *current_implementation;
+static call_entry *current_entry; /* NULL: the implementation's front-end */
 
 #define POSENC_KERNEL(name, signature, ...)                                                    \
-    static enum posenc_status hand_##name(const struct posenc_backend *backend,                \
-                                          const struct posenc_##signature##_args *args)        \
+    static enum posenc_status enter_##name(const struct posenc_backend *backend,               \
+                                           const struct posenc_##signature##_args *args)       \
     {                                                                                          \
         (void)args;                                                                            \
-        return entered ? entered(backend, POSENC_KERNEL_##name, &handed)                       \
-                       : asked->name(backend, (const void *)handed.args);                      \
+        if (current_entry)                                                                     \
+            return current_entry(backend, POSENC_KERNEL_##name, &current_block);               \
+        return current_implementation->name(backend, (const void *)current_block.args);        \
     }
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-static const struct implementation handing = {
-#define POSENC_KERNEL(name, ...) .name = hand_##name,
+/* Calls with the current block whatever arguments the engine gives. */
+static const struct implementation block_implementation = {
+#define POSENC_KERNEL(name, ...) .name = enter_##name,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 };
 
-/* Ends at a page that faults; members beyond this header are zeros, or not. */
-static bool hand_arguments(const struct changed_call *c, bool with_error)
+enum { ERROR_PATTERN = 0x5a, FILLED_PATTERN = 0x40 };
+
+/* Copies the arguments to the end of a page before one that faults. Bytes beyond this header are
+ * zeros unless the test fills them. Returns false without memory. */
+static bool make_block(const struct call_test *t, bool with_error)
 {
-    enum { ROOM = 1 << 15 };
+    enum { PAGE_BYTES = 1 << 15 };
     static char *page;
-    const size_t known = c->after.signature->size, most = 8 * known;
-    const size_t bytes = c->size <= most ? c->size : known;
-    struct posenc_error *error = with_error ? &handed.error : NULL;
+    struct argument_block *block = &current_block;
+    const size_t known = t->after.signature->size;
+    const size_t bytes = t->size <= 8 * known ? t->size : known;
+    struct posenc_error *error = with_error ? &block->error : NULL;
     if (!page) {
-        page = mmap(NULL, 2 * (size_t)ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (page == MAP_FAILED || mprotect(page, ROOM, PROT_READ | PROT_WRITE) != 0)
+        page =
+            mmap(NULL, 2 * (size_t)PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED || mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE) != 0)
             return false;
     }
-    handed.bytes = bytes < sizeof(size_t) ? sizeof(size_t) : bytes;
-    char *at = page + ROOM - (handed.bytes + 7) / 8 * 8;
-    memset(at, c->filled ? 0x40 : 0, handed.bytes);
-    memcpy(at, &c->after.args, handed.bytes < known ? handed.bytes : known);
-    if (handed.bytes >= 2 * sizeof(void *))
+    block->bytes = bytes < sizeof(size_t) ? sizeof(size_t) : bytes;
+    char *at = page + PAGE_BYTES - (block->bytes + 7) / 8 * 8;
+    memset(at, t->filled ? FILLED_PATTERN : 0, block->bytes);
+    memcpy(at, &t->after.args, block->bytes < known ? block->bytes : known);
+    if (block->bytes >= 2 * sizeof(void *))
         memcpy(at + sizeof(size_t), &error, sizeof error);
-    memset(&handed.error, 0x5a, sizeof handed.error);
-    handed.args = at;
+    memset(&block->error, ERROR_PATTERN, sizeof block->error);
+    block->args = at;
     return true;
-}
-
-/* ---- Outputs ---- */
-
-/* The outputs that an accepted call may write.  If one of several is empty, a call is accepted
- * whatever the strides of another, and writes nothing. */
-static void list_outputs(const struct changed_call *c, struct call *call)
-{
-    call->n_outputs = 0;
-    for (EACH_OPERAND(o, &c->after)) {
-        if (o->row->role != ROLE_OUTPUT)
-            continue;
-        const bool in_rows = o->n > 0 && (o->stride[o->n - 1] == 1 || o->shape[o->n - 1] == 1),
-                   written = !c->verdict.must && in_rows && o->backed && o->sound && !o->empty;
-        struct output *out = &call->outputs[call->n_outputs++];
-        *out =
-            (struct output){ .name = o->row->name, .tensor = *facts_view(&c->after, o->row) };
-        out->rows = written ? storage_rows(&out->tensor) : 0;
-        out->width = written ? out->tensor.shape[out->tensor.rank - 1] : 0;
-    }
-}
-
-static void take_values(struct reply *a, const struct call *call)
-{
-    for (int o = 0; o < call->n_outputs; o++)
-        a->n += call->outputs[o].rows * call->outputs[o].width;
-    a->values = malloc((size_t)a->n * sizeof *a->values + 1);
-    int64_t i = 0;
-    for (int o = 0; o < call->n_outputs && a->values; o++)
-        for (int64_t r = 0; r < call->outputs[o].rows; r++) {
-            const struct posenc_tensor *t = &call->outputs[o].tensor;
-            const void *row = storage_row(t, r);
-            for (int64_t k = 0; k < call->outputs[o].width; k++)
-                a->values[i++] = storage_get(t->dtype, row, k);
-        }
 }
 
 /* ---- One answer ---- */
 
-struct reply reply_take(struct changed_call *c, const struct call_test *test,
-                        const struct posenc_backend *backend, call_entry *entry,
-                        bool with_error, bool with_values)
+struct call_answer {
+    struct guarded result;
+    struct posenc_error error;
+    bool error_written;
+    float *values; /* of all outputs, in the arena of the test */
+    int64_t n;
+};
+
+/* Lists the outputs that an accepted call may write. An empty output allows any strides of
+ * another one, since then nothing is written. */
+static void list_outputs(const struct call_test *t, struct call *call)
 {
-    struct call *call = c->base;
+    call->n_outputs = 0;
+    for (EACH_OPERAND(o, &t->after)) {
+        if (o->row->role != ROLE_OUTPUT)
+            continue;
+        const int last = o->rank - 1;
+        const bool dense_rows = last >= 0 && (o->stride[last] == 1 || o->shape[last] == 1);
+        struct output *out = &call->outputs[call->n_outputs++];
+        *out =
+            (struct output){ .name = o->row->name, .tensor = *facts_tensor(&t->after, o->row) };
+        if (t->verdict.required || !dense_rows || !o->backed || !operand_has_elements(o))
+            continue;
+        out->rows = storage_rows(&out->tensor);
+        out->width = out->tensor.shape[out->tensor.rank - 1];
+    }
+}
+
+static void take_values(struct call_test *t, struct call_answer *a)
+{
+    const struct call *call = t->base;
+    int64_t i = 0;
+    for (int o = 0; o < call->n_outputs; o++)
+        a->n += call->outputs[o].rows * call->outputs[o].width;
+    a->values = arena_get(&t->values, (size_t)a->n * sizeof *a->values + 1);
+    for (int o = 0; o < call->n_outputs && a->values; o++)
+        for (int64_t r = 0; r < call->outputs[o].rows; r++) {
+            const struct posenc_tensor *tensor = &call->outputs[o].tensor;
+            for (int64_t k = 0; k < call->outputs[o].width; k++)
+                a->values[i++] = storage_get(tensor->dtype, storage_row(tensor, r), k);
+        }
+}
+
+/* Makes the call in guarded memory, by the entry or, for NULL, by the front-end. */
+static struct call_answer get_answer(struct call_test *t,
+                                     const struct implementation *implementation,
+                                     const struct posenc_backend *backend, call_entry *entry,
+                                     bool with_error)
+{
+    struct call *call = t->base;
     const struct implementation *own = call->implementation;
     struct posenc_error untouched;
-    struct reply a = { .how.status = POSENC_ERR_MEMORY };
-    call_restore(c);
-    if (!hand_arguments(c, with_error))
+    struct call_answer a = { .result.status = POSENC_ERR_MEMORY };
+    call_test_restore(t);
+    if (!make_block(t, with_error))
         return a;
-    asked = test->implementation;
-    entered = entry;
-    list_outputs(c, call);
-    call->implementation = &handing;
-    a.how = guarded_run(call, backend, test->guard);
+    current_implementation = implementation;
+    current_entry = entry;
+    list_outputs(t, call);
+    call->implementation = &block_implementation;
+    a.result = guarded_run(call, backend, t->guard);
     call->implementation = own;
-    memset(&untouched, 0x5a, sizeof untouched);
-    a.error = handed.error;
-    a.told = memcmp(&handed.error, &untouched, sizeof untouched) != 0;
-    if (with_values && a.how.status == POSENC_OK && !a.how.crashed)
-        take_values(&a, call);
+    memset(&untouched, ERROR_PATTERN, sizeof untouched);
+    a.error = current_block.error;
+    a.error_written = memcmp(&a.error, &untouched, sizeof untouched) != 0;
+    if (a.result.status == POSENC_OK && !a.result.crashed && backend != &idle_backend)
+        take_values(t, &a);
     return a;
 }
 
-/* A rejection has a reason, its status, a text that can be cut, and no range that holds the value. */
-static bool error_is_right(enum posenc_status status, const struct posenc_error *e,
-                           char complaint[CALL_TEXT])
+/* Requires the status and a reason in an error; a text that is cut where it has no room; and, if the
+ * error names a range, a value outside. */
+static bool check_error(struct call_test *t, enum posenc_status status,
+                        const struct posenc_error *e)
 {
     char text[512], cut[8];
     if (e->status != status || !e->what || !*e->what)
-        return complain(complaint, "rejected with %d, the error says %d", (int)status,
-                        (int)e->status);
+        return write_error(t->complaint, "rejected with %d, the error says %d", (int)status,
+                           (int)e->status);
     const size_t length = posenc_error_text(e, text, sizeof text);
     if (length == 0 || length >= sizeof text || strlen(text) != length ||
         strncmp(text, e->what, strlen(e->what)) != 0)
-        return complain(complaint, "the text of the error is \"%s\"", text);
+        return write_error(t->complaint, "the text of the error is \"%s\"", text);
     if (posenc_error_text(e, cut, sizeof cut) != length ||
         strncmp(text, cut, sizeof cut - 1) != 0)
-        return complain(complaint, "the text is another one where it is cut: \"%s\"", text);
+        return write_error(t->complaint, "the text changes if it is cut: \"%s\"", text);
     if (isnan(e->least) || isnan(e->most) ||
         (e->least <= e->most && e->value >= e->least && e->value <= e->most))
-        return complain(complaint, "rejected though the accepted range holds it: %s", text);
+        return write_error(t->complaint, "rejected though the accepted range holds it: %s",
+                           text);
     return true;
 }
 
-bool reply_is_right(const struct changed_call *c, const struct reply *a, unsigned may,
-                    char complaint[CALL_TEXT])
+/* Requires an answer of the verdict, or one of the `allowed` statuses, without a write or a read
+ * that the call may not make. */
+static bool check_answer(struct call_test *t, const struct call_answer *a, unsigned allowed)
 {
-    const unsigned must = c->verdict.must;
-    const enum posenc_status status = a->how.status;
-    if (a->how.crashed || a->how.overwritten || a->how.control_left)
-        return complain(complaint, "%s (status %d)", a->how.reason, (int)status);
-    if (status == POSENC_OK && must)
-        return complain(complaint, "accepted, though one of the statuses %#x was due", must);
-    if (status != POSENC_OK && !((must | may) >> status & 1u))
-        return complain(complaint, "rejected, \"%s\": %s", posenc_status_string(status),
-                        a->told && a->error.what ? a->error.what : "without a reason");
+    const unsigned required = t->verdict.required;
+    const enum posenc_status status = a->result.status;
+    if (a->result.crashed || a->result.overwritten || a->result.control_left)
+        return write_error(t->complaint, "%s (status %d)", a->result.reason, (int)status);
+    if (status == POSENC_OK && required)
+        return write_error(t->complaint, "accepted, though one of the statuses %#x was due",
+                           required);
+    if (status != POSENC_OK && !((required | allowed) >> status & 1u))
+        return write_error(t->complaint, "rejected, \"%s\": %s", posenc_status_string(status),
+                           a->error_written && a->error.what ? a->error.what
+                                                             : "without a reason");
     if (status == POSENC_OK)
-        return !a->told || complain(complaint, "accepted, and yet the error was written");
-    if (!call_is_unchanged(c))
-        return complain(complaint, "rejected, \"%s\", and yet an output was written",
-                        posenc_status_string(status));
-    return c->size < 2 * sizeof(void *) || error_is_right(status, &a->error, complaint);
+        return !a->error_written ||
+               write_error(t->complaint, "accepted, and yet the error was written");
+    if (!call_test_is_unchanged(t))
+        return write_error(t->complaint, "rejected, \"%s\", and yet an output was written",
+                           posenc_status_string(status));
+    return t->size < 2 * sizeof(void *) || check_error(t, status, &a->error);
 }
 
 static bool same_error(const struct posenc_error *a, const struct posenc_error *b)
@@ -176,98 +208,229 @@ static bool same_error(const struct posenc_error *a, const struct posenc_error *
            memcmp(&a->most, &b->most, sizeof a->most) == 0;
 }
 
-bool reply_is_same(const struct reply *a, const struct reply *b, const char *who,
-                   char complaint[CALL_TEXT])
+/* Requires the status, the error and the values of the plain call. */
+static bool check_same(struct call_test *t, const struct call_answer *a,
+                       const struct call_answer *plain, const char *who)
 {
-    if (a->how.status != b->how.status ||
-        (a->told && b->told && !same_error(&a->error, &b->error)))
-        return complain(complaint, "%s answered %d, the plain call %d", who, (int)a->how.status,
-                        (int)b->how.status);
-    for (int64_t i = 0; a->values && b->values && i < a->n && a->n == b->n; i++)
-        if (float_to_bits(a->values[i]) != float_to_bits(b->values[i]) &&
-            !(isnan(a->values[i]) && isnan(b->values[i])))
-            return complain(complaint, "element %lld is %.9g, by %s %.9g", (long long)i,
-                            (double)b->values[i], who, (double)a->values[i]);
+    if (a->result.status != plain->result.status ||
+        (a->error_written && plain->error_written && !same_error(&a->error, &plain->error)))
+        return write_error(t->complaint, "%s answered %d, the plain call %d", who,
+                           (int)a->result.status, (int)plain->result.status);
+    const bool comparable = a->values && plain->values && a->n == plain->n;
+    for (int64_t i = 0; comparable && i < a->n; i++)
+        if (float_to_bits(a->values[i]) != float_to_bits(plain->values[i]) &&
+            !(isnan(a->values[i]) && isnan(plain->values[i])))
+            return write_error(t->complaint, "element %lld is %.9g, by %s %.9g", (long long)i,
+                               (double)plain->values[i], who, (double)a->values[i]);
     return true;
 }
 
-/* ---- Every answer ---- */
+/* ---- Prepared calls ---- */
 
-/* Compares with the plain loops, whose bits the other backends of their family have. */
-static bool peer_agrees(struct changed_call *c, const struct call_test *test,
-                        const struct reply *plain, char complaint[CALL_TEXT])
+enum { ANY_STATUS = ~1 }; /* as bits: every status but POSENC_OK */
+
+static struct posenc_prepared *prepared;
+
+/* Arguments of which a run of a prepared call takes other pointers and positions. */
+struct run_arguments {
+    struct posenc_const_tensor *x;
+    struct posenc_tensor *out;
+    struct posenc_positions *positions;
+};
+
+static struct run_arguments find_run_arguments(const struct signature *s, union arguments *args)
 {
-    const struct posenc_backend *peer = posenc_backend_find("scalar"), *own = test->backend;
-    const bool family = peer && peer != own && strcmp(peer->family, own->family) == 0;
-    if (!family || own->contracts || plain->how.status != POSENC_OK ||
-        !posenc_provides(peer, c->after.kernel))
-        return true;
-    struct call_test library = *test;
-    library.implementation = &implementation_library;
-    struct reply a = reply_take(c, &library, peer, NULL, true, true);
-    const bool same = reply_is_same(&a, plain, peer->name, complaint);
-    free(a.values);
-    return same;
+    struct run_arguments found = { NULL, NULL, NULL };
+    for (EACH_TENSOR(row, s)) {
+        if (row->role == ROLE_X)
+            found.x = row_argument(args, row);
+        else if (row->role == ROLE_OUTPUT)
+            found.out = row_argument(args, row);
+        else if (row->form == FORM_POSITIONS)
+            found.positions = row_argument(args, row);
+    }
+    return found;
 }
 
-/* A backend that takes f32 alone may reject 16 bits; nothing else tells backends apart. */
-static bool backend_agrees(struct changed_call *c, const struct call_test *test,
-                           const struct reply *front, char complaint[CALL_TEXT])
+static enum posenc_status run_prepared(const struct posenc_backend *backend,
+                                       enum posenc_kernel kernel,
+                                       const struct argument_block *block)
 {
-    const unsigned narrow = test->backend->f16_bf16 ? 0u : STATUS(DTYPE);
-    struct reply plain = reply_take(c, test, test->backend, NULL, true, true);
-    bool right = reply_is_right(c, &plain, c->verdict.may | narrow, complaint);
-    if (right && !(narrow && plain.how.status == POSENC_ERR_DTYPE))
-        right = reply_is_same(&plain, front, test->backend->name, complaint) &&
-                prepared_is_right(c, test, test->backend, &plain, complaint) &&
-                peer_agrees(c, test, &plain, complaint);
-    free(plain.values);
+    const struct signature *s = signature_of(kernel);
+    union arguments args;
+    (void)backend;
+    s->blank(&args);
+    memcpy(&args, block->args, block->bytes < s->size ? block->bytes : s->size);
+    const struct run_arguments run = find_run_arguments(s, &args);
+    if (run.positions->kind == POSENC_OFFSET)
+        return posenc_run(prepared, run.x->data, run.out->data, run.positions->offset);
+    return posenc_run_at(prepared, run.x->data, run.out->data, run.positions->data);
+}
+
+static enum posenc_status prepare_and_run(const struct posenc_backend *backend,
+                                          enum posenc_kernel kernel,
+                                          const struct argument_block *block)
+{
+    const enum posenc_status status = posenc_prepare(backend, kernel, block->args, &prepared);
+    return status ? status : run_prepared(backend, kernel, block);
+}
+
+/* Returns true for the kernels that posenc.h names: of tokens, with one axis. */
+static bool can_be_prepared(const struct call_facts *f)
+{
+    const bool has_axes = f->freqs_spec && f->freqs_spec->mrope_section[1] != 0;
+    return !has_axes && (f->kernel == POSENC_KERNEL_sinusoidal ||
+                         f->kernel == POSENC_KERNEL_sinusoidal_add ||
+                         f->kernel == POSENC_KERNEL_learned_add ||
+                         (kernel_rotates(f->kernel) && !kernel_has_freqs(f->kernel)));
+}
+
+/* Changes of the arguments of a run. */
+enum diversion { OUT_NULL, OUT_ODD, IN_PLACE, OTHER_X, OUT_IN_INPUT, OFFSET, DIVERSIONS = 7 };
+
+/* Changes what a run takes. Returns true if the call has to be rejected then; otherwise every
+ * element that it may use lies in memory. */
+static bool divert_run(struct call_test *t, enum diversion how, struct draws *d)
+{
+    const struct run_arguments run = find_run_arguments(t->after.signature, &t->after.args);
+    const bool in_place = run.x->data == run.out->data;
+    const void *out = run.out->data;
+    switch (how) {
+    case OUT_NULL:
+        run.out->data = NULL;
+        return true;
+    case OUT_ODD:
+        run.out->data = (char *)run.out->data + 1;
+        run.x->data = in_place ? run.out->data : run.x->data;
+        return true;
+    case IN_PLACE:
+        run.x->data = run.out->data;
+        return !kernel_takes_x(t->after.kernel);
+    case OTHER_X:
+        run.x->data = run.x->data ? NULL : run.out->data;
+        return true;
+    case OUT_IN_INPUT:
+        for (EACH_OPERAND(o, &t->after))
+            if (o->row->role == ROLE_INPUT && o->row->form == FORM_TENSOR && draw_one_in(d, 2))
+                run.out->data = o->data;
+        return run.out->data != out;
+    default: /* two offsets, both drawn */
+        if (run.positions->kind == POSENC_OFFSET)
+            run.positions->offset = draw_whole(
+                d, draw_one_in(d, 2) ? run.positions->offset : t->before.extent[DIM_ROW]);
+        return false;
+    }
+}
+
+/* Requires a diverted run to answer as a plain call with the same arguments. */
+static bool check_diverted_run(struct call_test *t, const struct posenc_backend *backend,
+                               enum diversion how)
+{
+    const union arguments args = t->after.args;
+    const struct verdict verdict = t->verdict;
+    struct draws d = { .seed = mix64(t->seed, (uint64_t)how) };
+    t->verdict.required = divert_run(t, how, &d) ? (unsigned)ANY_STATUS : 0u;
+    const struct call_answer plain = get_answer(t, t->implementation, backend, NULL, true),
+                             run =
+                                 get_answer(t, t->implementation, backend, run_prepared, true);
+    const bool right = check_answer(t, &plain, (unsigned)ANY_STATUS) &&
+                       check_answer(t, &run, (unsigned)ANY_STATUS) &&
+                       check_same(t, &run, &plain, "a prepared call");
+    t->after.args = args;
+    t->verdict = verdict;
     return right;
 }
 
-/* The front-end decides before any kernel runs: first a backend is asked that computes nothing. */
-static bool check_answers(struct changed_call *c, const struct call_test *test, int *status,
-                          char complaint[CALL_TEXT])
+/* Requires a prepared call to answer as the plain call. Only a call without elements, which the
+ * plain call accepts, cannot be prepared. One test in eight also diverts the run. */
+static bool check_prepared(struct call_test *t, const struct posenc_backend *backend,
+                           const struct call_answer *plain)
 {
-    *status = -1;
-    if (!call_is_readable(c))
+    if (!can_be_prepared(&t->after))
         return true;
-    const struct reply front = reply_take(c, test, &problems_idle, NULL, true, false),
-                       silent = reply_take(c, test, &problems_idle, NULL, false, false);
-    *status = (int)front.how.status;
-    if (!reply_is_right(c, &front, c->verdict.may, complaint))
-        return false;
-    if (silent.told || silent.how.crashed || silent.how.status != front.how.status)
-        return complain(complaint, "without a place for errors: answered %d, else %d",
-                        (int)silent.how.status, (int)front.how.status);
-    if (call_is_backed(c))
-        return backend_agrees(c, test, &front, complaint);
-    return prepared_is_right(c, test, &problems_idle, &front, complaint);
+    const struct tensor_row *row = signature_output(t->after.signature, 0);
+    const bool empty = t->after.operands[row - t->after.signature->tensors].empty;
+    const struct call_answer a =
+        get_answer(t, t->implementation, backend, prepare_and_run, true);
+    bool right;
+    if (plain->result.status == POSENC_OK && empty)
+        right = a.result.status == POSENC_ERR_SHAPE ||
+                write_error(t->complaint, "prepared a call without elements");
+    else
+        right = check_answer(t, &a, (unsigned)ANY_STATUS) &&
+                check_same(t, &a, plain, "a prepared call");
+    if (a.result.status == POSENC_OK && t->seed % 8 == 0)
+        for (int how = 0; right && how < DIVERSIONS; how++)
+            right = check_diverted_run(t, backend, (enum diversion)how);
+    posenc_prepared_destroy(prepared);
+    prepared = NULL;
+    return right;
 }
 
-bool call_test_run(const struct call_test *test, int *status, char complaint[CALL_TEXT],
-                   char words[CALL_TEXT])
+/* ---- All answers ---- */
+
+/* Requires the bits of the plain loops from another backend of their family. */
+static bool check_peer(struct call_test *t, const struct call_answer *plain)
 {
-    struct draws d = { .seed = test->seed };
-    struct changed_call c = { .base = test->base, .kept = test->kept };
-    struct call *base = test->base;
+    const struct posenc_backend *peer = posenc_backend_find("scalar"), *own = t->backend;
+    if (!peer || peer == own || strcmp(peer->family, own->family) != 0 || own->contracts ||
+        plain->result.status != POSENC_OK || !posenc_provides(peer, t->after.kernel))
+        return true;
+    const struct call_answer a = get_answer(t, &implementation_library, peer, NULL, true);
+    return check_same(t, &a, plain, peer->name);
+}
+
+/* Requires every backend to answer alike; one that takes f32 alone may reject 16 bits. */
+static bool check_backend(struct call_test *t, const struct call_answer *front)
+{
+    const unsigned narrow = t->backend->f16_bf16 ? 0u : STATUS(DTYPE);
+    const struct call_answer plain = get_answer(t, t->implementation, t->backend, NULL, true);
+    if (!check_answer(t, &plain, t->verdict.allowed | narrow))
+        return false;
+    if (narrow && plain.result.status == POSENC_ERR_DTYPE)
+        return true;
+    return check_same(t, &plain, front, t->backend->name) &&
+           check_prepared(t, t->backend, &plain) && check_peer(t, &plain);
+}
+
+static bool check_answers(struct call_test *t)
+{
+    const struct posenc_backend *idle = &idle_backend;
+    if (!call_test_is_readable(t))
+        return true;
+    const struct call_answer front = get_answer(t, t->implementation, idle, NULL, true),
+                             silent = get_answer(t, t->implementation, idle, NULL, false);
+    t->status = front.result.status;
+    if (!check_answer(t, &front, t->verdict.allowed))
+        return false;
+    if (silent.error_written || silent.result.crashed ||
+        silent.result.status != front.result.status)
+        return write_error(t->complaint, "without a place for errors: answered %d, else %d",
+                           (int)silent.result.status, (int)front.result.status);
+    return call_test_is_backed(t) ? check_backend(t, &front) : check_prepared(t, idle, &front);
+}
+
+bool call_test_run(struct call_test *t)
+{
+    struct draws d = { .seed = t->seed };
+    struct call *base = t->base;
     const enum posenc_kernel kernel = base->problem.kernel;
+    const struct signature *s = signature_of(kernel);
     const struct output outputs[] = { base->outputs[0], base->outputs[1] };
     const int n_outputs = base->n_outputs;
-    c.before = (struct facts){ .kernel = kernel,
-                               .signature = signature_of(kernel),
-                               .args = base->args,
-                               .problem = base->problem };
-    c.before.spec = c.before.signature->freqs ? &base->problem.freqs : NULL;
-    facts_derive(&c.before);
-    changes_draw(&c, &d);
-    changes_apply(&c);
-    call_place(&c, test->guard, &d);
-    c.verdict = rules_judge(&c.after, c.size, c.filled);
-    complaint[0] = '\0';
-    const bool right = check_answers(&c, test, status, complaint);
-    changes_print(&c, words, CALL_TEXT);
-    call_release(&c, test->guard);
+    t->before = (struct call_facts){ .kernel = kernel,
+                                     .signature = s,
+                                     .args = base->args,
+                                     .problem = base->problem,
+                                     .freqs_spec = s->freqs ? &base->problem.freqs : NULL };
+    facts_derive(&t->before);
+    changes_draw(t, &d);
+    changes_apply(t);
+    call_test_place(t, &d);
+    t->verdict = rules_judge(&t->after, t->size, t->filled);
+    const bool right = check_answers(t);
+    changes_print(t);
+    call_test_release(t);
     memcpy(base->outputs, outputs, sizeof outputs);
     base->n_outputs = n_outputs;
     return right;

@@ -1,199 +1,186 @@
 /*
- * Calls of a problem with changed arguments, right and wrong.
+ * Calls of a problem with changed arguments, right and wrong:
  *
- * The rows of a signature say which sizes, types, strides and values belong together, so that a new
- * signature is called without a new line here.  rules.c is a second reading of posenc.h, which shares
- * no line with impl: it says which statuses a call may have.
+ *     struct call_test test = { .implementation = ..., .backend = ..., .guard = ..., .base = &call,
+ *                               .seed = 7, .enabled = ~0u };
+ *     if (!call_test_run(&test))
+ *         printf("%s: %s\n", test.changes_text, test.complaint);
  *
- *   - a call is rejected with a status of a rule that it breaks, or accepted;
- *   - a rejected call writes nothing, names its reason, and names no range that holds the value;
- *   - every backend, a prepared call and a call without a place for errors answer alike;
- *   - an accepted call writes elements of its outputs alone, the same bits as others of its family.
+ * A test goes through four files:
+ *
+ *     changes.c    draws up to three changes, and makes them in a copy of the arguments
+ *     operands.c   derives the bytes of each tensor from the arguments, and places it in memory of
+ *                  exactly its size
+ *     rules.c      finds the statuses that the call may have
+ *     calls.c      makes the call in several ways, and checks the answers
+ *
+ * The rows of a signature say which sizes, types, strides and values belong together, so a new
+ * signature is called without a new line here. rules.c is a second reading of posenc.h, which
+ * shares no line with impl. The answers have to follow these rules:
+ *
+ *   - A call is rejected with a status of a rule that it breaks, or accepted.
+ *   - A rejected call writes nothing, has a reason, and names no range that holds the value.
+ *   - Every backend, a prepared call and a call without a place for errors answer alike.
+ *   - An accepted call writes elements of its outputs alone, the same bits as others of its family.
  */
 #ifndef POSENC_RANDOM_CALLS_H
 #define POSENC_RANDOM_CALLS_H
 
 #include "conformance/problem/guard.h"
-#include "problems.h"
+#include "random.h"
 
-__extension__ typedef __int128 wide;
+/* Holds every sum and product of two 64-bit sizes, strides or addresses. */
+__extension__ typedef __int128 int128;
 
 /* ---- Operands: operands.c ---- */
 
-/* One tensor, array of positions or pointer, as the arguments describe it. */
+/* A tensor, an array of positions or a pointer, as the arguments describe it. */
 struct operand {
     const struct tensor_row *row;
-    bool used;   /* the call looks at it */
-    bool sound;  /* rank, sizes and type say which elements it has */
-    bool empty;  /* it has none */
-    bool backed; /* they exist in memory, which call_place() decides */
-    int n;
-    int64_t shape[4], stride[4], item;
-    wide below, above; /* bytes before the first element, and from there on */
     char *data;
+    bool used;        /* the call looks at it */
+    bool well_formed; /* rank, sizes and type say which elements it has */
+    bool empty;       /* it has no elements */
+    bool backed;      /* call_test_place() gave its elements memory */
+    int rank;
+    int64_t shape[4], stride[4], item_bytes;
+    int128 bytes_below, bytes_above; /* extent before the first element, and from there on */
 };
 
-/* The arguments of a call, and what follows from them. */
-struct facts {
+/* The arguments of a call, and everything that follows from them. */
+struct call_facts {
     enum posenc_kernel kernel;
     const struct signature *signature;
     union arguments args;
-    struct problem problem;               /* with the sizes and parameters of the arguments */
-    const struct posenc_freqs_spec *spec; /* of its frequencies, or NULL */
-    int64_t extent[DIM_DISTANCE + 1];     /* as the first tensor has it; -1: none has it */
-    struct operand of[MOST_TENSORS];
+    struct problem problem; /* with the sizes and parameters of the arguments */
+    const struct posenc_freqs_spec *freqs_spec; /* of the call's frequencies, or NULL */
+    int64_t extent[DIM_DISTANCE +
+                   1]; /* sizes of dimensions by the first tensor that has them; or -1 */
+    struct operand operands[MOST_TENSORS];
 };
 
-/* for (EACH_OPERAND(o, facts)) */
+/* for (EACH_OPERAND(o, facts)) visits the operands of all rows. */
 #define EACH_OPERAND(o, facts)                                                                 \
-    const struct operand *o = (facts)->of;                                                     \
-    o < (facts)->of + MOST_TENSORS && o->row;                                                  \
+    const struct operand *o = (facts)->operands;                                               \
+    o < (facts)->operands + MOST_TENSORS && o->row;                                            \
     o++
 
-/* Derives everything else from the arguments; keeps which operands are backed. */
-void facts_derive(struct facts *f);
-/* Where an argument has the tensor of a row. */
-struct posenc_tensor *facts_tensor(struct facts *f, const struct tensor_row *row);
-const struct posenc_tensor *facts_view(const struct facts *f, const struct tensor_row *row);
-/* The end of what an index may hold. */
-int64_t facts_index_end(const struct facts *f);
+/* Derives everything else from the arguments, but keeps which operands are backed. */
+void facts_derive(struct call_facts *f);
+const struct posenc_tensor *facts_tensor(const struct call_facts *f,
+                                         const struct tensor_row *row);
+const struct posenc_positions *facts_positions(const struct call_facts *f,
+                                               const struct tensor_row *row);
+/* Returns the number of rows or columns, below which the values of an index lie. */
+int64_t facts_index_end(const struct call_facts *f);
+bool operand_has_elements(const struct operand *o);
 int64_t operand_count(const struct operand *o);
-/* The address of element i, counted over all dimensions, the last one fastest. */
+/* Returns the address of element i, counted over all dimensions, the last one fastest. */
 char *operand_element(const struct operand *o, int64_t i);
 
 /* ---- Rules: rules.c ---- */
 
-/* Statuses as bits.  One of `must` has to come, or one of `may`.  Without any in `must` the call may be
- * accepted, and has to be where `may` is empty, too. */
+/* Sets of statuses, as bits. If `required` is not empty, the call is rejected with a status of either
+ * set. Otherwise it is accepted, or rejected with an allowed status. */
 struct verdict {
-    unsigned must, may;
+    unsigned required, allowed;
 };
 
 #define STATUS(name) (1u << POSENC_ERR_##name)
 
-/* `size` is the size that the arguments claim to have; `filled`: bytes beyond this header are not 0. */
-struct verdict rules_judge(const struct facts *f, size_t size, bool filled);
+/* Judges arguments that claim to have `size` bytes. `filled` says that bytes beyond the struct of
+ * this header are not 0. */
+struct verdict rules_judge(const struct call_facts *f, size_t size, bool filled);
 
 /* ---- Changes: changes.c ---- */
 
-enum { MOST_CHANGES = 3, CALL_TEXT = 1600 };
+enum { MOST_CHANGES = 3, CHANGES_TEXT = 1600 };
 
 enum change_kind {
-    CHANGE_VALUE, /* of a number among the arguments */
-    CHANGE_SIZE,  /* of the struct of arguments */
-    CHANGE_FREQS,
-    CHANGE_ADD_DIMENSION,
-    CHANGE_DROP_DIMENSION,
-    CHANGE_EXTENT, /* every dimension that counts the same */
-    CHANGE_NULL,
-    CHANGE_ODD,    /* moved by a few bytes */
-    CHANGE_JOINED, /* it lies in the memory of another row */
-    CHANGE_ELEMENT
+    CHANGE_VALUE,          /* sets a number among the arguments */
+    CHANGE_SIZE,           /* sets the size of the struct of arguments */
+    CHANGE_FREQS,          /* takes other frequencies */
+    CHANGE_ADD_DIMENSION,  /* adds a first dimension of size 1 */
+    CHANGE_DROP_DIMENSION, /* drops the first dimension */
+    CHANGE_EXTENT,         /* sets the size of every dimension that counts the same */
+    CHANGE_NULL,           /* sets a pointer to NULL */
+    CHANGE_ODD,            /* moves a tensor by 1 to 3 bytes */
+    CHANGE_JOINED,         /* places a tensor in the memory of another one */
+    CHANGE_ELEMENT         /* sets an element of a tensor */
 };
 
-struct change {
-    enum change_kind kind;
-    int row, dim; /* CHANGE_JOINED: `dim` is the other row; CHANGE_ELEMENT: which element */
-    size_t offset;
-    enum field_kind type;
-    char name[FIELD_TEXT]; /* of the number */
+/* A number as either kind of field needs it. number_read() reads a 32-bit integer as FIELD_ENUM. */
+struct number {
     int64_t whole;
     double real;
 };
+struct number number_read(const void *from, enum field_kind kind);
 
-/* A problem's call with a few changes: a function of kernel, seed and number. */
-struct changed_call {
-    struct call *base;
-    unsigned kept; /* changes that are made, as bits */
-    struct facts before, after;
-    int n_changes;
-    struct change changes[MOST_CHANGES];
-    size_t size; /* that the arguments claim */
-    bool filled;
-    struct posenc_freqs *freqs; /* of CHANGE_FREQS */
-    struct posenc_freqs_spec spec;
-    struct verdict verdict;
-    /* root[i] is the row whose buffer row i lies in. */
-    int root[MOST_TENSORS];
-    wide offset[MOST_TENSORS];
-    char *buffer[MOST_TENSORS], *saved[MOST_TENSORS];
-    size_t bytes[MOST_TENSORS];
+struct change {
+    enum change_kind kind;
+    int row;               /* index of the tensor */
+    int other_row;         /* of CHANGE_JOINED */
+    int element;           /* of CHANGE_ELEMENT, modulo the number of elements */
+    enum dim dim;          /* of CHANGE_EXTENT */
+    bool filled;           /* CHANGE_SIZE: bytes beyond the known size are not 0 */
+    size_t offset;         /* of the number of CHANGE_VALUE in the arguments; */
+    enum field_kind type;  /* its type; */
+    char name[FIELD_TEXT]; /* its name */
+    struct number value;   /* the new value, size or distance in bytes */
 };
 
-void changes_draw(struct changed_call *c, struct draws *d);
-void changes_apply(struct changed_call *c);
-size_t changes_print(const struct changed_call *c, char *text, size_t room);
+/* ---- One test: calls.c ---- */
 
-/* ---- Memory: place.c ---- */
-
-/* Places each tensor in memory of exactly its size, between pages that fault; a tensor that is too
- * large gets an address where nothing is. */
-void call_place(struct changed_call *c, struct guard *guard, struct draws *d);
-void call_restore(const struct changed_call *c); /* every byte as it was placed */
-bool call_is_unchanged(const struct changed_call *c);
-void call_release(struct changed_call *c, struct guard *guard);
-/* Returns true if a backend can be given the call, since every operand lies in memory. */
-bool call_is_backed(const struct changed_call *c);
-/* Returns true if the front-end can: it reads positions, indices and slopes, and writes empty sums. */
-bool call_is_readable(const struct changed_call *c);
-
-/* ---- Answers: calls.c ---- */
-
-/* Whose calls are checked, and which. */
 struct call_test {
+    /* Set by the caller. */
     const struct implementation *implementation;
     const struct posenc_backend *backend;
     struct guard *guard;
     struct call *base; /* made by the implementation under test, in memory of its own */
-    uint64_t seed;
-    unsigned kept; /* changes that are made, as bits */
+    uint64_t seed;     /* determines the changes */
+    unsigned enabled;  /* changes that are made, as bits */
+
+    /* Results: the front-end's status, and a description of the failure. */
+    enum posenc_status status;
+    char complaint[NOTATION_ERROR], changes_text[CHANGES_TEXT];
+
+    /* State of the test. */
+    struct call_facts before, after; /* the changes */
+    int n_changes;
+    struct change changes[MOST_CHANGES];
+    size_t size; /* the size that the arguments claim */
+    bool filled;
+    struct posenc_freqs *freqs; /* of CHANGE_FREQS */
+    struct posenc_freqs_spec freqs_spec;
+    struct verdict verdict;
+    int host[MOST_TENSORS];      /* row in whose buffer each row lies: itself, or another */
+    int128 offset[MOST_TENSORS]; /* bytes from the host's first element to that of the row */
+    char *buffer[MOST_TENSORS],
+        *saved[MOST_TENSORS]; /* of hosts: memory, and its first content */
+    size_t bytes[MOST_TENSORS];
+    struct arena values; /* of answers */
 };
 
-/* Makes the call and checks it; returns false with a complaint and the changes in words.  *status is
- * the answer; -1: nobody could be asked, since an array that has to be read is too large. */
-bool call_test_run(const struct call_test *test, int *status, char complaint[CALL_TEXT],
-                   char words[CALL_TEXT]);
+/* Makes the call and checks its answers. Returns false with a complaint and the changes as text. */
+bool call_test_run(struct call_test *t);
 
-/* Experimental calls, prepared once and run with other pointers and positions: prepared.c. */
-struct reply;
-bool prepared_is_right(struct changed_call *c, const struct call_test *test,
-                       const struct posenc_backend *backend, const struct reply *plain,
-                       char complaint[CALL_TEXT]);
+void changes_draw(struct call_test *t, struct draws *d);
+void changes_apply(struct call_test *t);
+void changes_print(struct call_test *t);
 
-/* ---- One answer ---- */
+/* ---- Memory of a test: operands.c ---- */
 
-/* The arguments as they are handed on: as many bytes as they claim, up to a page that faults. */
-struct handed {
-    const char *args;
-    size_t bytes;
-    struct posenc_error error; /* filled with 0x5a until it is written */
-};
-
-/* What is called with them in place of the front-end. */
-typedef enum posenc_status call_entry(const struct posenc_backend *backend,
-                                      enum posenc_kernel kernel, const struct handed *handed);
-
-struct reply {
-    struct guarded how;
-    struct posenc_error error;
-    bool told;     /* the error was written */
-    float *values; /* of all outputs, if they were asked for; to be freed */
-    int64_t n;
-};
-
-/* Asks a backend, by its front-end unless there is an entry; NULL is the selected one. */
-struct reply reply_take(struct changed_call *c, const struct call_test *test,
-                        const struct posenc_backend *backend, call_entry *entry,
-                        bool with_error, bool with_values);
-/* Returns true if the answer follows the rules: nothing crashed or was written that may not be. */
-bool reply_is_right(const struct changed_call *c, const struct reply *a, unsigned may,
-                    char complaint[CALL_TEXT]);
-/* Returns true if both have one status, one error and the same values. */
-bool reply_is_same(const struct reply *a, const struct reply *b, const char *who,
-                   char complaint[CALL_TEXT]);
-
-/* Writes what is wrong, and returns false. */
-__attribute__((format(printf, 2, 3))) bool complain(char complaint[CALL_TEXT],
-                                                    const char *format, ...);
+/* Places each tensor in memory of exactly its size, between pages that fault. A tensor that is too
+ * large gets an address that no memory has. */
+void call_test_place(struct call_test *t, struct draws *d);
+/* Restores every byte of the outputs as it was placed. */
+void call_test_restore(const struct call_test *t);
+bool call_test_is_unchanged(const struct call_test *t);
+void call_test_release(struct call_test *t);
+/* Returns true if a backend may run the call, since every operand lies in memory. */
+bool call_test_is_backed(const struct call_test *t);
+/* Returns true if the front-end may check the call, since positions, indices and slopes, which it
+ * reads, lie in memory; likewise empty sums, which it writes. */
+bool call_test_is_readable(const struct call_test *t);
 
 #endif

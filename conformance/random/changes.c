@@ -1,5 +1,8 @@
-/* Draws the changes of a call's arguments and makes them; the rows of the signature say which there
- * are. */
+/*
+ * Draws the changes of a call's arguments and makes them; see calls.h. The rows of the signature
+ * say which changes there are. Changes depend on the seed of the test alone, so a test with fewer
+ * of them draws the same ones.
+ */
 #include "calls.h"
 
 #include <stdio.h>
@@ -7,197 +10,244 @@
 
 /* ---- Numbers ---- */
 
-/* Numbers of a tensor, of positions and of a pointer; `n` of one name stand in a row. */
-struct number {
+/* Flags are read as 1: their changed value is odd or even, whatever they were. */
+struct number number_read(const void *from, enum field_kind kind)
+{
+    struct number number = { .whole = 1 };
+    int member;
+    float narrow;
+    if (kind == FIELD_ENUM)
+        number.whole = *(const int *)memcpy(&member, from, sizeof member);
+    else if (kind == FIELD_F32)
+        number.real = (double)*(const float *)memcpy(&narrow, from, sizeof narrow);
+    else if (kind == FIELD_I64)
+        memcpy(&number.whole, from, sizeof number.whole);
+    else if (kind == FIELD_F64)
+        memcpy(&number.real, from, sizeof number.real);
+    return number;
+}
+
+static void number_write(void *to, enum field_kind kind, struct number number)
+{
+    const int member = (int)number.whole;
+    const float narrow = (float)number.real;
+    const bool flag = number.whole & 1;
+    if (kind == FIELD_F64)
+        memcpy(to, &number.real, sizeof number.real);
+    else if (kind == FIELD_F32)
+        memcpy(to, &narrow, sizeof narrow);
+    else if (kind == FIELD_BOOL)
+        memcpy(to, &flag, sizeof flag);
+    else if (kind == FIELD_ENUM)
+        memcpy(to, &member, sizeof member);
+    else
+        memcpy(to, &number.whole, sizeof number.whole);
+}
+
+/* Draws another value of an argument, close to the one it has or far from any. */
+static void draw_value(const struct call_facts *f, size_t offset, enum field_kind type,
+                       struct draws *d, struct change *c)
+{
+    const struct number old = number_read((const char *)&f->args + offset, type);
+    c->kind = CHANGE_VALUE;
+    c->offset = offset;
+    c->type = type;
+    c->value.real = draw_real(d, old.real);
+    if (type == FIELD_ENUM && !draw_one_in(d, 3))
+        c->value.whole = draw_between(d, -1, 5);
+    else
+        c->value.whole = draw_whole(d, old.whole);
+}
+
+/* A number in a tensor or in positions. */
+struct member {
     const char *name;
     size_t offset;
     enum field_kind type;
-    int n;
 };
 
-#define TENSOR_NUMBER(member, type, n)                                                         \
+#define MEMBER_OF(type, member, kind)                                                          \
     {                                                                                          \
-        "." #member, offsetof(struct posenc_tensor, member), type, n                           \
-    }
-#define POSITION_NUMBER(member, type)                                                          \
-    {                                                                                          \
-        "." #member, offsetof(struct posenc_positions, member), type, 1                        \
+#member, offsetof(struct posenc_##type, member), kind                                  \
     }
 
-static const struct number of_tensor[] = {
-    TENSOR_NUMBER(rank, FIELD_ENUM, 1),
-    TENSOR_NUMBER(dtype, FIELD_ENUM, 1),
-    TENSOR_NUMBER(shape, FIELD_I64, 4),
-    TENSOR_NUMBER(stride, FIELD_I64, 4),
+/* Changes of a tensor. The first four set a member, the last two of these one for a dimension. */
+enum { RANK, DTYPE, SHAPE, STRIDE, ADD_DIMENSION, DROP_DIMENSION, EXTENT, ELEMENT, PLACE };
+static const struct member tensor_members[] = {
+    [RANK] = MEMBER_OF(tensor, rank, FIELD_ENUM),
+    [DTYPE] = MEMBER_OF(tensor, dtype, FIELD_ENUM),
+    [SHAPE] = MEMBER_OF(tensor, shape, FIELD_I64),
+    [STRIDE] = MEMBER_OF(tensor, stride, FIELD_I64),
 };
-static const struct number of_positions[] = {
-    POSITION_NUMBER(kind, FIELD_ENUM),        POSITION_NUMBER(offset, FIELD_I64),
-    POSITION_NUMBER(stride_batch, FIELD_I64), POSITION_NUMBER(stride_token, FIELD_I64),
-    POSITION_NUMBER(stride_axis, FIELD_I64),
+
+enum { KIND, OFFSET, STRIDE_BATCH, STRIDE_TOKEN, STRIDE_AXIS };
+static const struct member position_members[] = {
+    [KIND] = MEMBER_OF(positions, kind, FIELD_ENUM),
+    [OFFSET] = MEMBER_OF(positions, offset, FIELD_I64),
+    [STRIDE_BATCH] = MEMBER_OF(positions, stride_batch, FIELD_I64),
+    [STRIDE_TOKEN] = MEMBER_OF(positions, stride_token, FIELD_I64),
+    [STRIDE_AXIS] = MEMBER_OF(positions, stride_axis, FIELD_I64),
 };
-enum { STRIDE = 3, POSITION_OFFSET = 1 };
 
-/* Draws another value of an argument, close to the one it has or far from any. */
-static void draw_value(const struct facts *f, struct draws *d, struct change *c)
-{
-    const char *at = (const char *)&f->args + c->offset;
-    int64_t whole = 1;
-    int member = 1;
-    float narrow = 0.0f;
-    double real = 0.0;
-    memcpy(&member, at, c->type == FIELD_ENUM ? sizeof member : 0);
-    memcpy(&whole, at, c->type == FIELD_I64 ? sizeof whole : 0);
-    memcpy(&narrow, at, c->type == FIELD_F32 ? sizeof narrow : 0);
-    memcpy(&real, at, c->type == FIELD_F64 ? sizeof real : 0);
-    c->kind = CHANGE_VALUE;
-    c->real = draw_real(d, c->type == FIELD_F32 ? (double)narrow : real);
-    c->whole = c->type == FIELD_ENUM && !draw_one_in(d, 3)
-                   ? draw_between(d, -1, 5)
-                   : draw_whole(d, c->type == FIELD_ENUM ? member : whole);
-}
-
-/* Draws a number of a row that begins at `from`. */
-static void draw_number(const struct facts *f, const struct number *number, size_t from,
+/* Draws a member of the tensor or the positions at `base` in the arguments: of an array the one of
+ * dimension `dim`. */
+static void draw_member(const struct call_facts *f, const struct member *member, size_t base,
                         int dim, struct draws *d, struct change *c)
 {
     const char *row = f->signature->tensors[c->row].name;
-    c->offset = from + number->offset + (size_t)dim * sizeof(int64_t);
-    c->type = number->type;
-    snprintf(c->name, sizeof c->name, number->n > 1 ? "%s%s[%d]" : "%s%s", row, number->name,
-             dim);
-    draw_value(f, d, c);
+    snprintf(c->name, sizeof c->name, "%s.%s[%d]", row, member->name, dim);
+    draw_value(f, base + member->offset + (size_t)dim * sizeof(int64_t), member->type, d, c);
 }
 
-/* ---- Drawing ---- */
+/* ---- Changes of one operand ---- */
 
-static void draw_join(const struct facts *f, struct draws *d, struct change *c)
+/* Places the row at a distance from another one, or nowhere if that is the row itself. */
+static void draw_join(const struct call_facts *f, struct draws *d, struct change *c)
 {
-    const struct operand *o = &f->of[c->row];
-    const int64_t far =
-        o->below + o->above < 1 << 16 ? (int64_t)(o->below + o->above) : 1 << 16;
-    const int64_t shifts[] = { 0,   o->item, -o->item,
-                               far, -far,    draw_between(d, -far, far) / o->item * o->item };
+    const struct operand *o = &f->operands[c->row];
+    const int128 extent = o->bytes_below + o->bytes_above;
+    const int64_t item = o->item_bytes, far = extent < 1 << 16 ? (int64_t)extent : 1 << 16;
+    const int64_t distances[] = { 0,   item, -item,
+                                  far, -far, draw_between(d, -far, far) / item * item };
     do
-        c->dim = (int)draw_between(d, 0, MOST_TENSORS - 1);
-    while (!f->of[c->dim].row);
-    c->whole = shifts[draw_between(d, 0, 5)];
-    c->kind = c->dim == c->row ? CHANGE_NULL : CHANGE_JOINED;
+        c->other_row = (int)draw_between(d, 0, MOST_TENSORS - 1);
+    while (!f->operands[c->other_row].row);
+    c->value.whole = distances[draw_between(d, 0, 5)];
+    c->kind = c->other_row == c->row ? CHANGE_NULL : CHANGE_JOINED;
 }
 
-static void draw_place(const struct facts *f, struct draws *d, struct change *c)
+static void draw_place(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const int64_t pick = draw_between(d, 0, 5);
     c->kind = pick == 0 ? CHANGE_NULL : CHANGE_ODD;
-    c->whole = draw_between(d, 1, 3);
+    c->value.whole = draw_between(d, 1, 3);
     if (pick > 1)
         draw_join(f, d, c);
 }
 
-static void draw_element(const struct facts *f, struct draws *d, struct change *c)
+/* Draws an element and its value; ends of an index are likely. */
+static void draw_element(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const int64_t end = facts_index_end(f);
     const int64_t wholes[] = { -1, 0, end, end - 1, INT32_MAX, INT32_MIN, draw_whole(d, end) };
     c->kind = CHANGE_ELEMENT;
-    c->dim = (int)draw_between(d, 0, draw_one_in(d, 2) ? 3 : 1 << 16);
-    c->whole = wholes[draw_between(d, 0, 6)];
-    c->real = draw_real(d, (double)end);
+    c->element = (int)draw_between(d, 0, draw_one_in(d, 2) ? 3 : 1 << 16);
+    c->value.whole = wholes[draw_between(d, 0, 6)];
+    c->value.real = draw_real(d, (double)end);
 }
 
 /* Gives every dimension that counts the same as this one another size. */
-static void draw_extent(const struct facts *f, struct draws *d, struct change *c)
+static void draw_extent(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const struct tensor_row *row = &f->signature->tensors[c->row];
-    const struct posenc_tensor *t = facts_view(f, row);
+    const struct posenc_tensor *t = facts_tensor(f, row);
     const int n = tensor_dims(row), at = (int)draw_between(d, 0, t->rank - 1);
     c->kind = CHANGE_EXTENT;
-    c->dim = (int)row->dims[at + (n > t->rank ? n - t->rank : 0)];
-    c->whole = draw_one_in(d, 2) ? draw_between(d, 0, 5) : draw_whole(d, t->shape[at]);
+    c->dim = row->dims[at + (n > t->rank ? n - t->rank : 0)];
+    c->value.whole = draw_one_in(d, 2) ? draw_between(d, 0, 5) : draw_whole(d, t->shape[at]);
 }
 
-/* A stride may be the dense one, or lead anywhere. */
+/* Replaces a drawn stride now and then by the dense one, or by one that leads anywhere. */
 static void draw_stride(const struct posenc_tensor *t, int dim, struct draws *d,
                         struct change *c)
 {
     if (draw_one_in(d, 3))
-        c->whole = dim + 1 < t->rank ? t->stride[dim + 1] * t->shape[dim + 1] : 1;
+        c->value.whole = dim + 1 < t->rank ? t->stride[dim + 1] * t->shape[dim + 1] : 1;
     else if (draw_one_in(d, 3))
-        c->whole =
+        c->value.whole =
             (int64_t)(draw_bits(d) >> draw_between(d, 1, 33)) * (draw_one_in(d, 2) ? -1 : 1);
 }
 
-static void draw_tensor(const struct facts *f, struct draws *d, struct change *c)
+static void draw_tensor(const struct call_facts *f, struct draws *d, struct change *c)
 {
+    static const int picks[] = { RANK,    DTYPE,  SHAPE,         SHAPE,          SHAPE,  STRIDE,
+                                 STRIDE,  STRIDE, ADD_DIMENSION, DROP_DIMENSION, EXTENT, EXTENT,
+                                 ELEMENT, PLACE,  PLACE,         PLACE };
     const struct tensor_row *row = &f->signature->tensors[c->row];
-    const struct posenc_tensor *t = facts_view(f, row);
-    const int64_t pick = t->rank >= 1 && t->rank <= 4 ? draw_between(d, 0, 15) : 0;
-    const int number = pick < 2   ? (int)pick
-                       : pick < 5 ? STRIDE - 1
-                                  : STRIDE,
-              dim = number < 2 ? 0 : (int)draw_between(d, 0, t->rank - 1);
-    if (pick < 8) {
-        draw_number(f, &of_tensor[number], row->offset, dim, d, c);
-        if (number == STRIDE)
-            draw_stride(t, dim, d, c);
-    } else if (pick < 10) {
-        c->kind = pick == 8 ? CHANGE_ADD_DIMENSION : CHANGE_DROP_DIMENSION;
-    } else if (pick < 12) {
+    const struct posenc_tensor *t = facts_tensor(f, row);
+    const bool has_dims = t->rank >= 1 && t->rank <= 4;
+    const int pick = has_dims ? picks[draw_between(d, 0, 15)] : RANK,
+              dim = pick >= SHAPE ? (int)draw_between(d, 0, t->rank - 1) : 0;
+    switch (pick) {
+    case ADD_DIMENSION:
+        c->kind = CHANGE_ADD_DIMENSION;
+        break;
+    case DROP_DIMENSION:
+        c->kind = CHANGE_DROP_DIMENSION;
+        break;
+    case EXTENT:
         draw_extent(f, d, c);
-    } else if (pick == 12) {
+        break;
+    case ELEMENT:
         draw_element(f, d, c);
-    } else {
+        break;
+    case PLACE:
         draw_place(f, d, c);
+        break;
+    default:
+        draw_member(f, &tensor_members[pick], row->offset, dim, d, c);
+        if (pick == STRIDE)
+            draw_stride(t, dim, d, c);
     }
 }
 
-static void draw_positions(const struct facts *f, struct draws *d, struct change *c)
+static void draw_positions(const struct call_facts *f, struct draws *d, struct change *c)
 {
-    const struct tensor_row *row = &f->signature->tensors[c->row];
-    const int64_t pick = draw_between(d, 0, 7);
-    if (pick < 6)
-        draw_number(f, &of_positions[pick < 5 ? pick : POSITION_OFFSET], row->offset, 0, d, c);
-    else if (pick == 6)
+    enum { LAST_ROW = STRIDE_AXIS + 1, MOVE, VALUE };
+    const size_t base = f->signature->tensors[c->row].offset;
+    const int pick = (int)draw_between(d, 0, VALUE);
+    if (pick <= STRIDE_AXIS) {
+        draw_member(f, &position_members[pick], base, 0, d, c);
+    } else if (pick == LAST_ROW) { /* an offset near the end of the table */
+        draw_member(f, &position_members[OFFSET], base, 0, d, c);
+        c->value.whole = draw_whole(d, f->extent[DIM_ROW]);
+    } else if (pick == MOVE) {
         draw_place(f, d, c);
-    else
+    } else {
         draw_element(f, d, c);
-    if (pick == 5) /* the last row of the table */
-        c->whole = draw_whole(d, f->extent[DIM_ROW]);
+    }
 }
 
-static void draw_pointer(const struct facts *f, struct draws *d, struct change *c)
+static void draw_pointer(const struct call_facts *f, struct draws *d, struct change *c)
 {
-    static const struct number stride = { ".stride_batch", 0, FIELD_I64, 1 };
+    static const struct member stride = { "stride_batch", 0, FIELD_I64 };
     const struct tensor_row *row = &f->signature->tensors[c->row];
     if (row->stride_batch && draw_one_in(d, 3))
-        draw_number(f, &stride, row->stride_batch, 0, d, c);
+        draw_member(f, &stride, row->stride_batch, 0, d, c);
     else if (draw_one_in(d, 2))
         draw_place(f, d, c);
     else
         draw_element(f, d, c);
 }
 
-static void draw_argument(const struct facts *f, size_t offset, enum field_kind type,
+/* ---- Changes of a call ---- */
+
+static void draw_argument(const struct call_facts *f, size_t offset, enum field_kind type,
                           struct draws *d, struct change *c)
 {
-    c->offset = offset;
-    c->type = type;
     snprintf(c->name, sizeof c->name, "argument at byte %zu", offset);
-    draw_value(f, d, c);
+    draw_value(f, offset, type, d, c);
 }
 
-/* Sizes of older and newer headers, and of none; `dim`: bytes beyond are not 0. */
-static void draw_size(const struct facts *f, struct draws *d, struct change *c)
+/* Draws sizes of older and newer headers, and of none. */
+static void draw_size(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const int64_t size = (int64_t)f->signature->size, word = sizeof(void *);
     c->kind = CHANGE_SIZE;
-    c->dim = draw_one_in(d, 2);
-    c->whole = draw_one_in(d, 3)   ? size + word * draw_between(d, 1, 3 * size / word)
-               : draw_one_in(d, 2) ? word * draw_between(d, 0, size / word - 1)
-               : draw_one_in(d, 2) ? draw_between(d, 0, size - 1)
-                                   : draw_whole(d, size);
+    c->filled = draw_one_in(d, 2);
+    if (draw_one_in(d, 3))
+        c->value.whole = size + word * draw_between(d, 1, 3 * size / word);
+    else if (draw_one_in(d, 2))
+        c->value.whole = word * draw_between(d, 0, size / word - 1);
+    else if (draw_one_in(d, 2))
+        c->value.whole = draw_between(d, 0, size - 1);
+    else
+        c->value.whole = draw_whole(d, size);
 }
 
-/* Changes a row or a parameter, each as likely, or now and then what every signature has. */
-static void draw_change(const struct facts *f, struct draws *d, struct change *c)
+/* Changes a row or a parameter; or now and then the size, frequencies, or a computed argument. Rows
+ * are twice as likely as parameters. */
+static void draw_change(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const struct signature *s = f->signature;
     int rows = 0, parameters = 0;
@@ -211,7 +261,7 @@ static void draw_change(const struct facts *f, struct draws *d, struct change *c
         draw_size(f, d, c);
     } else if (s->freqs && draw_one_in(d, 8)) {
         c->kind = CHANGE_FREQS;
-        c->whole = draw_between(d, -1, 6);
+        c->value.whole = draw_between(d, -1, 6);
     } else if (s->computed && draw_one_in(d, 8)) {
         draw_argument(f, s->computed, FIELD_I64, d, c);
     } else if (site >= 2 * rows && parameters) {
@@ -226,160 +276,159 @@ static void draw_change(const struct facts *f, struct draws *d, struct change *c
     }
 }
 
-void changes_draw(struct changed_call *c, struct draws *d)
+/* Draws one or two changes in most cases, else three or none. */
+void changes_draw(struct call_test *t, struct draws *d)
 {
-    c->n_changes = (int)draw_between(d, 5, 24) / 8;
-    for (int i = 0; i < c->n_changes; i++)
-        draw_change(&c->before, d, &c->changes[i]);
+    t->n_changes = (int)draw_between(d, 5, 24) / 8;
+    for (int i = 0; i < t->n_changes; i++)
+        draw_change(&t->before, d, &t->changes[i]);
 }
 
-/* ---- Making them ---- */
+/* ---- Making the changes ---- */
 
-static void set_number(struct facts *f, const struct change *c)
-{
-    const float narrow = (float)c->real;
-    const int member = (int)c->whole;
-    const bool flag = c->whole & 1;
-    char *at = (char *)&f->args + c->offset;
-    if (c->type == FIELD_F64)
-        memcpy(at, &c->real, sizeof c->real);
-    else if (c->type == FIELD_F32)
-        memcpy(at, &narrow, sizeof narrow);
-    else if (c->type == FIELD_BOOL)
-        memcpy(at, &flag, sizeof flag);
-    else if (c->type == FIELD_ENUM)
-        memcpy(at, &member, sizeof member);
-    else
-        memcpy(at, &c->whole, sizeof c->whole);
-}
-
-/* Adds or drops a first dimension, of size 1. */
-static void set_dimensions(struct posenc_tensor *t, int by)
+/* Adds a first dimension of size 1, or drops the first one. */
+static void set_dimensions(struct posenc_tensor *t, bool add)
 {
     const size_t bytes = sizeof t->shape - sizeof *t->shape;
-    const int from = by<0, to = by> 0;
-    if (t->rank + by < 0 || t->rank + by > 4 || t->rank < 0 || t->rank > 4)
+    const int rank = t->rank + (add ? 1 : -1), from = add ? 0 : 1, to = add ? 1 : 0;
+    if (rank < 0 || rank > 4 || t->rank < 0 || t->rank > 4)
         return;
     memmove(t->shape + to, t->shape + from, bytes);
     memmove(t->stride + to, t->stride + from, bytes);
-    t->shape[0] = by > 0 ? 1 : t->shape[0];
-    t->rank += by;
+    t->shape[0] = add ? 1 : t->shape[0];
+    t->rank = rank;
 }
 
-static void set_extent(struct facts *f, enum dim dim, int64_t size)
+static void set_extent(struct call_facts *f, enum dim dim, int64_t size)
 {
     for (EACH_TENSOR(row, f->signature)) {
-        struct posenc_tensor *t = facts_tensor(f, row);
-        const int lacks = row->form == FORM_TENSOR ? tensor_dims(row) - t->rank : 0;
-        for (int i = 0; row->form == FORM_TENSOR && i < tensor_dims(row); i++)
-            if (row->dims[i] == dim && i >= lacks && i - lacks < 4)
-                t->shape[i - lacks] = size;
+        struct posenc_tensor *t = row_argument(&f->args, row);
+        if (row->form != FORM_TENSOR)
+            continue;
+        const int missing = tensor_dims(row) - t->rank;
+        for (int i = 0; i < tensor_dims(row); i++)
+            if (row->dims[i] == dim && i >= missing && i - missing < 4)
+                t->shape[i - missing] = size;
     }
 }
 
-/* Frequencies of another kind: fewer channels, several axes, xPos, other numerics modes, more. */
-static void set_freqs(struct changed_call *c, int kind)
+/* Makes frequencies of another kind; -1 stands for NULL. */
+static void set_freqs(struct call_test *t, int kind)
 {
+    enum { FEWER_CHANNELS, TWO_AXES, RESTARTED_AXES, XPOS, GGML, HF, MORE_CHANNELS };
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    const int64_t dim = c->base->problem.freqs.dim;
-    spec.dim = kind == 0 && dim > 1 ? dim - 1 : kind == 6 ? dim + 2 : dim;
-    if ((kind == 1 || kind == 2) && dim % 2 == 0 && dim >= 4) {
+    const int64_t dim = t->base->problem.freqs.dim;
+    spec.dim = dim;
+    if (kind == FEWER_CHANNELS && dim > 1)
+        spec.dim = dim - 1;
+    if (kind == MORE_CHANNELS)
+        spec.dim = dim + 2;
+    if ((kind == TWO_AXES || kind == RESTARTED_AXES) && dim % 2 == 0 && dim >= 4) {
         spec.mrope_section[0] = dim / 2 - 1;
         spec.mrope_section[1] = 1;
     }
-    spec.mrope_layout = kind == 2 ? POSENC_MROPE_RESTARTED : POSENC_MROPE_CHUNKED;
-    spec.xpos_scale_base = kind == 3 && dim % 2 == 0 ? 512.0 : 0.0;
-    spec.profile = kind == 4 ? POSENC_GGML_F32 : kind == 5 ? POSENC_HF_F32 : POSENC_EXACT;
-    c->spec = spec;
-    posenc_freqs_destroy(c->freqs);
-    c->freqs = NULL;
-    if (kind < 0 || posenc_freqs_create(&spec, &c->freqs, NULL) != POSENC_OK)
-        c->freqs = NULL;
-    c->after.spec = c->freqs ? &c->spec : NULL;
-    memcpy((char *)&c->after.args + c->after.signature->freqs, &c->freqs, sizeof c->freqs);
+    spec.mrope_layout = kind == RESTARTED_AXES ? POSENC_MROPE_RESTARTED : POSENC_MROPE_CHUNKED;
+    spec.xpos_scale_base = kind == XPOS && dim % 2 == 0 ? 512.0 : 0.0;
+    if (kind == GGML)
+        spec.profile = POSENC_GGML_F32;
+    if (kind == HF)
+        spec.profile = POSENC_HF_F32;
+    t->freqs_spec = spec;
+    posenc_freqs_destroy(t->freqs);
+    t->freqs = NULL;
+    if (kind < 0 || posenc_freqs_create(&spec, &t->freqs, NULL) != POSENC_OK)
+        t->freqs = NULL;
+    t->after.freqs_spec = t->freqs ? &t->freqs_spec : NULL;
+    memcpy((char *)&t->after.args + t->after.signature->freqs, &t->freqs, sizeof t->freqs);
 }
 
-/* Arguments beyond the size that is claimed are as in a call that gives none. */
-static void cut_arguments(struct changed_call *c)
+/* Gives arguments beyond the claimed size their defaults, as the library does. */
+static void cut_arguments(struct call_test *t)
 {
-    const struct signature *s = c->after.signature;
-    union arguments fresh;
-    s->blank(&fresh);
-    if (c->size < s->size)
-        memcpy((char *)&c->after.args + c->size, (const char *)&fresh + c->size,
-               s->size - c->size);
-    memcpy(&c->after.args, &c->size, sizeof c->size);
+    const struct signature *s = t->after.signature;
+    union arguments defaults;
+    s->blank(&defaults);
+    if (t->size < s->size)
+        memcpy((char *)&t->after.args + t->size, (const char *)&defaults + t->size,
+               s->size - t->size);
+    memcpy(&t->after.args, &t->size, sizeof t->size);
 }
 
-void changes_apply(struct changed_call *c)
+static void apply_change(struct call_test *t, const struct change *c)
 {
-    struct facts *f = &c->after;
-    *f = c->before;
-    c->size = f->signature->size;
-    for (int i = 0; i < c->n_changes; i++) {
-        const struct change *change = &c->changes[i];
-        const struct tensor_row *row = &f->signature->tensors[change->row];
-        if (!(c->kept >> i & 1u))
-            continue;
-        if (change->kind == CHANGE_VALUE)
-            set_number(f, change);
-        else if (change->kind == CHANGE_SIZE)
-            c->size = (size_t)change->whole;
-        else if (change->kind == CHANGE_FREQS)
-            set_freqs(c, (int)change->whole);
-        else if (change->kind == CHANGE_EXTENT)
-            set_extent(f, (enum dim)change->dim, change->whole);
-        else if (change->kind == CHANGE_ADD_DIMENSION || change->kind == CHANGE_DROP_DIMENSION)
-            set_dimensions(facts_tensor(f, row), change->kind == CHANGE_ADD_DIMENSION ? 1 : -1);
-        c->filled = change->kind == CHANGE_SIZE ? change->dim : c->filled;
-    }
-    cut_arguments(c);
-}
-
-/* ---- Words ---- */
-
-static size_t print_change(const struct changed_call *call, const struct change *c, char *text,
-                           size_t room, size_t at)
-{
-    const struct tensor_row *rows = call->after.signature->tensors;
-    const char *name = rows[c->row].name;
-    const long long whole = (long long)c->whole;
+    struct call_facts *f = &t->after;
     switch (c->kind) {
     case CHANGE_VALUE:
-        return c->type == FIELD_F64 || c->type == FIELD_F32
-                   ? text_append(text, room, at, "%s = %.17g", c->name, c->real)
-                   : text_append(text, room, at, "%s = %lld", c->name, whole);
+        number_write((char *)&f->args + c->offset, c->type, c->value);
+        break;
     case CHANGE_SIZE:
-        return text_append(text, room, at, "size = %lld%s", whole, c->dim ? ", filled" : "");
+        t->size = (size_t)c->value.whole;
+        t->filled = c->filled;
+        break;
     case CHANGE_FREQS:
-        return text_append(text, room, at, "freqs of kind %lld", whole);
-    case CHANGE_ADD_DIMENSION:
-        return text_append(text, room, at, "%s with a dimension more", name);
-    case CHANGE_DROP_DIMENSION:
-        return text_append(text, room, at, "%s without its first dimension", name);
+        set_freqs(t, (int)c->value.whole);
+        break;
     case CHANGE_EXTENT:
-        return text_append(text, room, at, "every dimension of kind %d = %lld", c->dim, whole);
-    case CHANGE_NULL:
-        return text_append(text, room, at, "%s = NULL", name);
-    case CHANGE_ODD:
-        return text_append(text, room, at, "%s moved by %lld bytes", name, whole);
-    case CHANGE_JOINED:
-        return text_append(text, room, at, "%s %lld bytes from %s", name, whole,
-                           rows[c->dim].name);
-    case CHANGE_ELEMENT:
-        return text_append(text, room, at, "element %d of %s = %lld or %.9g", c->dim, name,
-                           whole, c->real);
+        set_extent(f, c->dim, c->value.whole);
+        break;
+    case CHANGE_ADD_DIMENSION:
+    case CHANGE_DROP_DIMENSION:
+        set_dimensions(row_argument(&f->args, &f->signature->tensors[c->row]),
+                       c->kind == CHANGE_ADD_DIMENSION);
+        break;
+    default: /* call_test_place() makes all others */
+        break;
     }
+}
+
+void changes_apply(struct call_test *t)
+{
+    t->after = t->before;
+    t->size = t->after.signature->size;
+    for (int i = 0; i < t->n_changes; i++)
+        if (t->enabled >> i & 1u)
+            apply_change(t, &t->changes[i]);
+    cut_arguments(t);
+}
+
+/* ---- Text ---- */
+
+/* Appends, for example, "set x.shape[1]: 5 or 0.5"; the kind of the number decides which counts. */
+static size_t print_change(const struct call_test *t, const struct change *c, char *text,
+                           size_t at)
+{
+    static const char *const verbs[] = {
+        [CHANGE_VALUE] = "set",
+        [CHANGE_SIZE] = "claim a size of the arguments",
+        [CHANGE_FREQS] = "take frequencies of a kind",
+        [CHANGE_ADD_DIMENSION] = "add a dimension to",
+        [CHANGE_DROP_DIMENSION] = "drop the first dimension of",
+        [CHANGE_EXTENT] = "set every dimension that counts the same as one of",
+        [CHANGE_NULL] = "set to NULL",
+        [CHANGE_ODD] = "move by some bytes",
+        [CHANGE_JOINED] = "place in another tensor's memory",
+        [CHANGE_ELEMENT] = "set an element of",
+    };
+    const struct tensor_row *rows = t->after.signature->tensors;
+    at = text_append(text, CHANGES_TEXT, at, "%s %s: %lld or %.9g", verbs[c->kind],
+                     c->kind == CHANGE_VALUE ? c->name : rows[c->row].name,
+                     (long long)c->value.whole, c->value.real);
+    if (c->kind == CHANGE_JOINED)
+        at = text_append(text, CHANGES_TEXT, at, " from %s", rows[c->other_row].name);
+    if (c->kind == CHANGE_ELEMENT)
+        at = text_append(text, CHANGES_TEXT, at, " at index %d", c->element);
     return at;
 }
 
-size_t changes_print(const struct changed_call *c, char *text, size_t room)
+void changes_print(struct call_test *t)
 {
-    size_t at = text_append(text, room, 0, "with");
-    for (int i = 0; i < c->n_changes; i++)
-        if (c->kept >> i & 1u) {
-            at = text_append(text, room, at, "%s ", at > 4 ? "," : "");
-            at = print_change(c, &c->changes[i], text, room, at);
+    char *text = t->changes_text;
+    size_t at = 0;
+    for (int i = 0; i < t->n_changes; i++)
+        if (t->enabled >> i & 1u) {
+            at = text_append(text, CHANGES_TEXT, at, at ? ", " : "with changes: ");
+            at = print_change(t, &t->changes[i], text, at);
         }
-    return at > 4 ? at : text_append(text, room, 0, "with nothing changed");
+    if (at == 0)
+        snprintf(text, CHANGES_TEXT, "with nothing changed");
 }

@@ -1,191 +1,212 @@
-/* Derives sizes and bytes from the arguments of a call, by the rows of its signature. */
+/*
+ * Operands of a changed call; see calls.h. The first half derives their sizes and bytes from the
+ * arguments, by the rows of the signature. The second half places them in memory.
+ */
 #include "calls.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-struct posenc_tensor *facts_tensor(struct facts *f, const struct tensor_row *row)
+const struct posenc_tensor *facts_tensor(const struct call_facts *f,
+                                         const struct tensor_row *row)
 {
-    return row_argument(&f->args, row);
+    return (const void *)((const char *)&f->args + row->offset);
 }
 
-const struct posenc_tensor *facts_view(const struct facts *f, const struct tensor_row *row)
+const struct posenc_positions *facts_positions(const struct call_facts *f,
+                                               const struct tensor_row *row)
 {
-    return (const struct posenc_tensor *)(const void *)((const char *)&f->args + row->offset);
+    return (const void *)((const char *)&f->args + row->offset);
 }
 
-/* ---- Sizes ---- */
+/* ---- Sizes of dimensions ---- */
 
 static bool is_size(int64_t n) { return n >= 0 && n <= INT32_MAX; }
 
-/* Takes the extents that no tensor before has given. */
-static void take_extents(struct facts *f, const struct tensor_row *row)
+/* Takes sizes that no tensor before has given. A tensor may lack its first dimension. */
+static void take_extents(struct call_facts *f, const struct tensor_row *row)
 {
-    const struct posenc_tensor *t = facts_view(f, row);
-    const int64_t n = tensor_dims(row), lacks = n - t->rank;
-    if (row->form != FORM_TENSOR || t->rank < 1 || t->rank > 4 || lacks < 0 || lacks > 1 ||
+    const struct posenc_tensor *t = facts_tensor(f, row);
+    const int64_t n = tensor_dims(row), missing = n - t->rank;
+    if (row->form != FORM_TENSOR || t->rank < 1 || t->rank > 4 || missing < 0 || missing > 1 ||
         (row->role == ROLE_INPUT && row->present && !t->data))
         return;
     for (int i = 0; i < n; i++) {
-        int64_t *extent = &f->extent[row->dims[i]];
-        const int64_t size = i >= lacks                  ? t->shape[i - lacks]
-                             : row->dims[i] == DIM_BATCH ? 1
-                                                         : -1;
+        int64_t *extent = &f->extent[row->dims[i]], size = -1;
+        if (i >= missing)
+            size = t->shape[i - missing];
+        else if (row->dims[i] == DIM_BATCH)
+            size = 1;
         if (*extent < 0 && is_size(size))
             *extent = size;
     }
 }
 
-/* Outputs decide before x, and x before other inputs. */
-static void find_extents(struct facts *f)
+/* Finds the extents: outputs decide before x, and x before other inputs. Sizes of the problem
+ * follow them, for functions of rows that take a problem. */
+static void find_extents(struct call_facts *f)
 {
     static const enum role order[] = { ROLE_OUTPUT, ROLE_X, ROLE_INPUT };
-    static const struct {
-        enum dim dim;
-        size_t member;
-    } members[] = { { DIM_BATCH, MEMBER(batch) }, { DIM_TOKEN, MEMBER(tokens) },
-                    { DIM_HEAD, MEMBER(heads) },  { DIM_QUERY, MEMBER(queries) },
-                    { DIM_KEY, MEMBER(keys) },    { DIM_CHANNEL, MEMBER(dim) } };
     for (int i = 0; i <= DIM_DISTANCE; i++)
         f->extent[i] = -1;
     for (int i = 0; i < 3; i++)
         for (EACH_TENSOR(row, f->signature))
-            if (row->role == order[i] && (i != 1 || kernel_takes_x(f->kernel)))
+            if (row->role == order[i] && (order[i] != ROLE_X || kernel_takes_x(f->kernel)))
                 take_extents(f, row);
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        const int64_t extent = f->extent[members[i].dim], one = 1;
-        memcpy((char *)&f->problem + members[i].member, extent < 0 ? &one : &extent,
-               sizeof one);
-    }
+    struct problem *p = &f->problem;
+    const struct {
+        enum dim dim;
+        int64_t *member;
+    } sizes[] = { { DIM_BATCH, &p->batch }, { DIM_TOKEN, &p->tokens },
+                  { DIM_HEAD, &p->heads },  { DIM_QUERY, &p->queries },
+                  { DIM_KEY, &p->keys },    { DIM_CHANNEL, &p->dim } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        *sizes[i].member = f->extent[sizes[i].dim] < 0 ? 1 : f->extent[sizes[i].dim];
 }
 
-/* Makes parameters members of the problem again, for the rows' own functions. */
-static void take_parameters(struct facts *f)
+/* Copies parameters back into the problem, likewise for functions of rows. */
+static void take_parameters(struct call_facts *f)
 {
     for (EACH_PARAMETER(p, f->signature)) {
         const char *from = (const char *)&f->args + p->to;
         char *to = (char *)&f->problem + p->from;
-        float narrow;
-        memcpy(&narrow, from, p->to_size == sizeof narrow ? sizeof narrow : 0);
+        const double widened = number_read(from, p->kind).real;
         if (p->from_size == p->to_size)
             memcpy(to, from, p->to_size);
-        else
-            memcpy(to, &(double){ (double)narrow }, sizeof(double));
+        else /* an f32 argument of an f64 member */
+            memcpy(to, &widened, sizeof widened);
     }
 }
 
 /* ---- Operands ---- */
 
-static void describe_tensor(const struct facts *f, struct operand *o)
+static void describe_tensor(const struct call_facts *f, struct operand *o)
 {
-    const struct posenc_tensor *t = facts_view(f, o->row);
-    o->used = o->row->role == ROLE_X ? kernel_takes_x(f->kernel) || t->data
-                                     : !o->row->present || t->data;
+    const struct posenc_tensor *t = facts_tensor(f, o->row);
+    const bool narrow = t->dtype == POSENC_F16 || t->dtype == POSENC_BF16;
+    const bool is_optional =
+        o->row->role == ROLE_X ? !kernel_takes_x(f->kernel) : o->row->present != NULL;
+    o->used = !is_optional || t->data;
     o->data = t->data;
-    o->item = (int64_t)((unsigned)t->dtype <= POSENC_BF16 ? storage_size(t->dtype) : 4);
-    o->sound = t->rank >= 1 && t->rank <= 4;
-    o->n = o->sound ? t->rank : 0;
-    for (int i = 0; i < o->n; i++) {
-        o->shape[i] = t->shape[i];
-        o->stride[i] = t->stride[i];
-    }
+    o->item_bytes = narrow ? 2 : 4;
+    o->well_formed = t->rank >= 1 && t->rank <= 4;
+    o->rank = o->well_formed ? t->rank : 0;
+    memcpy(o->shape, t->shape, sizeof o->shape);
+    memcpy(o->stride, t->stride, sizeof o->stride);
 }
 
-static void describe_positions(const struct facts *f, struct operand *o)
+static void describe_positions(const struct call_facts *f, struct operand *o)
 {
-    const struct posenc_positions *p =
-        (const struct posenc_positions *)(const void *)facts_view(f, o->row);
-    const bool several = f->spec && f->spec->mrope_section[1] != 0 && p->stride_axis != 0;
+    const struct posenc_positions *p = facts_positions(f, o->row);
+    const int64_t *section = f->freqs_spec ? f->freqs_spec->mrope_section : NULL;
     o->used = p->kind != POSENC_OFFSET;
     o->data = (char *)(uintptr_t)p->data;
-    o->item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
-    o->sound = (unsigned)p->kind <= POSENC_POSITIONS_F32;
-    o->n = 3;
+    o->item_bytes = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    o->well_formed = (unsigned)p->kind <= POSENC_POSITIONS_F32;
+    o->rank = 3;
     o->shape[0] = f->extent[DIM_BATCH];
     o->shape[1] = f->extent[DIM_TOKEN];
-    o->shape[2] = !several ? 1 : f->spec->mrope_section[2] != 0 ? 3 : 2;
+    o->shape[2] = 1;
+    if (section && section[1] != 0 && p->stride_axis != 0)
+        o->shape[2] = section[2] != 0 ? 3 : 2;
     o->stride[0] = p->stride_batch;
     o->stride[1] = p->stride_token ? p->stride_token : 1;
     o->stride[2] = p->stride_axis;
 }
 
-/* Values of heads, for each batch or for all; an index; thresholds. */
-static void describe_pointer(const struct facts *f, struct operand *o)
+/* Returns the elements behind a pointer: the row's own number, or the product of its dimensions.
+ * Distances of queries and keys are as many as the size() of their row says. */
+static int64_t count_pointer(const struct call_facts *f, const struct tensor_row *row)
+{
+    int64_t n = row->size ? row->size(&f->problem) : 1;
+    for (int i = 0; i < tensor_dims(row); i++) {
+        const bool distances = row->dims[i] == DIM_DISTANCE;
+        const enum dim dim = distances ? DIM_QUERY : row->dims[i];
+        if (f->extent[dim] < 0 || (distances && f->extent[DIM_KEY] < 0))
+            n = -1;
+        else if (!row->size)
+            n *= f->extent[dim];
+    }
+    return n;
+}
+
+/* Describes values of heads, of each batch or of all; an index; or thresholds. */
+static void describe_pointer(const struct call_facts *f, struct operand *o)
 {
     const struct tensor_row *row = o->row;
     memcpy(&o->data, (const char *)&f->args + row->offset, sizeof o->data);
     o->used = true;
-    o->item = 4;
-    o->n = 2;
+    o->item_bytes = 4;
+    o->rank = 2;
     o->stride[1] = 1;
     o->shape[0] = 1;
     if (row->stride_batch) {
         memcpy(&o->stride[0], (const char *)&f->args + row->stride_batch, sizeof o->stride[0]);
         o->shape[0] = o->stride[0] == 0 ? 1 : f->extent[row->dims[0]];
         o->shape[1] = f->extent[row->dims[1]];
-        return;
-    }
-    o->shape[1] = row->size ? row->size(&f->problem) : 1;
-    for (int i = 0; i < tensor_dims(row); i++) {
-        const enum dim dim = row->dims[i] == DIM_DISTANCE ? DIM_QUERY : row->dims[i];
-        if (f->extent[dim] < 0 || (row->dims[i] == DIM_DISTANCE && f->extent[DIM_KEY] < 0))
-            o->shape[1] = -1;
-        else if (!row->size)
-            o->shape[1] *= f->extent[dim];
+    } else {
+        o->shape[1] = count_pointer(f, row);
     }
 }
 
-static void measure(struct operand *o)
+static void find_bytes(struct operand *o)
 {
-    o->empty = false;
-    o->below = 0;
-    o->above = o->item;
-    for (int i = 0; i < o->n; i++) {
+    o->bytes_above = o->item_bytes;
+    for (int i = 0; i < o->rank; i++) {
         /* An index of a window has more elements than a dimension may have. */
-        const bool many = o->row->form == FORM_INTEGERS && o->shape[i] >= 0;
-        o->sound = o->sound && (is_size(o->shape[i]) || many);
+        const bool long_index = o->row->form == FORM_INTEGERS && o->shape[i] >= 0;
+        o->well_formed = o->well_formed && (is_size(o->shape[i]) || long_index);
         o->empty = o->empty || o->shape[i] == 0;
     }
-    for (int i = 0; i < o->n && o->sound && !o->empty; i++) {
-        const wide reach = (wide)(o->shape[i] - 1) * o->stride[i] * o->item;
-        *(reach < 0 ? &o->below : &o->above) += reach < 0 ? -reach : reach;
+    for (int i = 0; i < o->rank && o->well_formed && !o->empty; i++) {
+        const int128 reach = (int128)(o->shape[i] - 1) * o->stride[i] * o->item_bytes;
+        if (reach < 0)
+            o->bytes_below -= reach;
+        else
+            o->bytes_above += reach;
     }
 }
 
-/* Without elements of x neither positions nor an index are read: sums and gradients are zeros. */
-static void leave_out(struct facts *f)
+/* Marks positions and an index as unused if x has no elements: sums and gradients are zeros. */
+static void leave_out_unread(struct call_facts *f)
 {
-    bool nothing = false;
+    bool empty_x = false;
     for (EACH_OPERAND(o, f))
-        nothing = nothing || (o->row->role == ROLE_X && o->used && o->sound && o->empty);
-    for (int r = 0; r < MOST_TENSORS && f->of[r].row && nothing; r++)
-        if (f->of[r].row->form != FORM_TENSOR)
-            f->of[r].used = f->of[r].sound = false;
+        empty_x = empty_x || (o->row->role == ROLE_X && o->used && o->well_formed && o->empty);
+    for (int r = 0; r < MOST_TENSORS && f->operands[r].row && empty_x; r++)
+        if (f->operands[r].row->form != FORM_TENSOR)
+            f->operands[r].used = f->operands[r].well_formed = false;
 }
 
-void facts_derive(struct facts *f)
+void facts_derive(struct call_facts *f)
 {
     find_extents(f);
     take_parameters(f);
     for (EACH_TENSOR(row, f->signature)) {
-        struct operand *o = &f->of[row - f->signature->tensors];
-        *o = (struct operand){ .row = row, .sound = true, .backed = o->backed };
+        struct operand *o = &f->operands[row - f->signature->tensors];
+        *o = (struct operand){ .row = row, .well_formed = true, .backed = o->backed };
         if (row->form == FORM_TENSOR)
             describe_tensor(f, o);
         else if (row->form == FORM_POSITIONS)
             describe_positions(f, o);
         else
             describe_pointer(f, o);
-        measure(o);
+        find_bytes(o);
     }
-    leave_out(f);
+    leave_out_unread(f);
 }
 
 /* ---- Elements ---- */
 
+bool operand_has_elements(const struct operand *o)
+{
+    return o->used && o->well_formed && !o->empty;
+}
+
 int64_t operand_count(const struct operand *o)
 {
-    int64_t n = o->used && o->sound ? 1 : 0;
-    for (int i = 0; i < o->n && n; i++)
+    int64_t n = o->used && o->well_formed ? 1 : 0;
+    for (int i = 0; i < o->rank && n; i++)
         n *= o->shape[i];
     return n;
 }
@@ -193,14 +214,255 @@ int64_t operand_count(const struct operand *o)
 char *operand_element(const struct operand *o, int64_t i)
 {
     char *at = o->data;
-    for (int dim = o->n - 1; dim >= 0; dim--) {
-        at += i % o->shape[dim] * o->stride[dim] * o->item;
+    for (int dim = o->rank - 1; dim >= 0; dim--) {
+        at += i % o->shape[dim] * o->stride[dim] * o->item_bytes;
         i /= o->shape[dim];
     }
     return at;
 }
 
-int64_t facts_index_end(const struct facts *f)
+int64_t facts_index_end(const struct call_facts *f)
 {
     return f->extent[f->extent[DIM_COLUMN] >= 0 ? DIM_COLUMN : DIM_ROW];
+}
+
+/* ---- Hosts: rows in whose buffer others lie ---- */
+
+/* Bytes of a buffer; elements of positions, each of which the front-end reads. */
+enum { MOST_BYTES = 1 << 17, MOST_POSITIONS = 1 << 20 };
+
+/* Returns the last enabled change of a row's place, or NULL. */
+static const struct change *find_place(const struct call_test *t, int row)
+{
+    const struct change *last = NULL;
+    for (int i = 0; i < t->n_changes; i++) {
+        const enum change_kind kind = t->changes[i].kind;
+        if ((t->enabled >> i & 1u) && t->changes[i].row == row &&
+            (kind == CHANGE_NULL || kind == CHANGE_ODD || kind == CHANGE_JOINED))
+            last = &t->changes[i];
+    }
+    return last;
+}
+
+static bool is_host(const struct call_test *t, int row)
+{
+    for (int r = 0; r < MOST_TENSORS; r++)
+        if (r != row && t->host[r] == row)
+            return true;
+    return false;
+}
+
+/* Finds the host of each row: of x in place, the output; of a joined row, the one that the change
+ * names. A row may have a host or be one; hosts without a change of place come first. */
+static void find_hosts(struct call_test *t)
+{
+    const struct call_facts *f = &t->after;
+    const int out = (int)(signature_output(f->signature, 0) - f->signature->tensors);
+    for (int r = 0; r < MOST_TENSORS; r++) {
+        t->host[r] = r;
+        t->offset[r] = 0;
+    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++) {
+            const struct change *place = find_place(t, r);
+            int host = r;
+            if (place && place->kind == CHANGE_JOINED)
+                host = place->other_row;
+            else if (!place && t->base->problem.in_place && f->operands[r].row->role == ROLE_X)
+                host = out;
+            if (host == r || t->host[host] != host || is_host(t, r) ||
+                (pass == 0 && find_place(t, host)))
+                continue;
+            t->host[r] = host;
+            t->offset[r] = place ? (int128)place->value.whole : 0;
+        }
+}
+
+/* ---- Buffers ---- */
+
+/* Writes the address of a row into the arguments; returns false if they end before it. */
+static bool set_address(struct call_test *t, int r, char *data)
+{
+    struct operand *o = &t->after.operands[r];
+    size_t at = o->row->offset;
+    if (o->row->form == FORM_POSITIONS)
+        at += offsetof(struct posenc_positions, data);
+    if (at + sizeof data > t->size)
+        return false;
+    memcpy((char *)&t->after.args + at, &data, sizeof data);
+    o->data = data;
+    return true;
+}
+
+/* Sets an address that no memory has, far from those of other rows. It is compared, never read. */
+static void set_address_nowhere(struct call_test *t, int r, int odd)
+{
+    const int shift = sizeof(void *) > 4 ? 41 : 28;
+    set_address(t, r, (char *)(((uintptr_t)2 * (uintptr_t)r + 1) << shift) + odd);
+}
+
+static bool can_be_backed(const struct operand *o)
+{
+    const bool short_list =
+        o->row->form != FORM_POSITIONS || (int128)o->shape[0] * o->shape[1] <= MOST_POSITIONS;
+    return o->well_formed && !o->empty && short_list &&
+           o->bytes_below + o->bytes_above <= MOST_BYTES;
+}
+
+/* Allocates a buffer for a host and everything that lies with it, `odd` bytes too large. Returns
+ * false if one of these cannot be in memory. */
+static bool allocate_buffer(struct call_test *t, const struct memory *memory, bool at_end,
+                            int host, int odd)
+{
+    struct operand *operands = t->after.operands;
+    int128 first = 0, end = 0;
+    char role = 'i';
+    bool any = false;
+    for (int r = 0; r < MOST_TENSORS; r++) {
+        if (t->host[r] != host || !operands[r].row || !operands[r].used)
+            continue;
+        if (!can_be_backed(&operands[r]))
+            return false;
+        const int128 from = t->offset[r] - operands[r].bytes_below,
+                     to = t->offset[r] + operands[r].bytes_above;
+        first = !any || from < first ? from : first;
+        end = !any || to > end ? to : end;
+        any = true;
+        role = operands[r].row->role == ROLE_OUTPUT ? 'b' : role;
+    }
+    if (!any || end - first > MOST_BYTES)
+        return false;
+    t->bytes[host] = (size_t)(end - first) + (size_t)odd;
+    t->buffer[host] = memory->get(memory->user, t->bytes[host], 0, role);
+    /* A buffer that ends with its pages begins at an odd address if it is too large by `odd`. */
+    for (int r = 0; r < MOST_TENSORS && t->buffer[host]; r++)
+        if (t->host[r] == host && operands[r].row && operands[r].used)
+            operands[r].backed = set_address(
+                t, r, t->buffer[host] + (at_end ? 0 : odd) + (ptrdiff_t)(t->offset[r] - first));
+    return t->buffer[host];
+}
+
+/* ---- Content ---- */
+
+/* Repeats the bytes of an operand of the problem as often as the new one has room for them. */
+static void copy_content(const struct operand *from, const struct operand *to)
+{
+    const size_t n = (size_t)(from->bytes_below + from->bytes_above),
+                 m = (size_t)(to->bytes_below + to->bytes_above);
+    if (!operand_has_elements(from) || !from->data || !n)
+        return;
+    for (size_t i = 0; i < m; i += n)
+        memcpy(to->data - (ptrdiff_t)to->bytes_below + i,
+               from->data - (ptrdiff_t)from->bytes_below, m - i < n ? m - i : n);
+}
+
+static void set_element(const struct call_facts *f, const struct change *c)
+{
+    const struct operand *o = &f->operands[c->row];
+    const int64_t n = o->backed ? operand_count(o) : 0;
+    const bool holds_integers = o->row->form == FORM_INTEGERS ||
+                                (o->row->form == FORM_POSITIONS &&
+                                 facts_positions(f, o->row)->kind != POSENC_POSITIONS_F32);
+    const float real = (float)c->value.real;
+    const int32_t narrow = (int32_t)c->value.whole;
+    const void *from = &real;
+    if (o->item_bytes == 8)
+        from = &c->value.whole;
+    else if (holds_integers || o->item_bytes == 2)
+        from = &narrow;
+    if (n > 0)
+        memcpy(operand_element(o, c->element % n), from, (size_t)o->item_bytes);
+}
+
+/* Fills outputs before x, which may lie in one of them. */
+static void fill_operands(const struct call_test *t)
+{
+    static const enum role order[] = { ROLE_OUTPUT, ROLE_INPUT, ROLE_X };
+    for (int i = 0; i < 3; i++)
+        for (EACH_OPERAND(o, &t->after))
+            if (o->row->role == order[i] && o->backed)
+                copy_content(&t->before.operands[o - t->after.operands], o);
+    for (int i = 0; i < t->n_changes; i++)
+        if ((t->enabled >> i & 1u) && t->changes[i].kind == CHANGE_ELEMENT)
+            set_element(&t->after, &t->changes[i]);
+}
+
+/* ---- Memory of a test ---- */
+
+void call_test_place(struct call_test *t, struct draws *d)
+{
+    struct call_facts *f = &t->after;
+    const bool at_end = draw_one_in(d, 2);
+    const struct memory memory = guard_memory(t->guard, at_end ? GUARD_END : GUARD_START);
+    facts_derive(f);
+    find_hosts(t);
+    for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++) {
+        const struct change *place = find_place(t, r);
+        const int odd = place && place->kind == CHANGE_ODD ? (int)place->value.whole : 0;
+        const bool absent = !f->operands[r].data && !(place && place->kind == CHANGE_JOINED);
+        if (t->host[r] != r || absent)
+            continue;
+        if (place && place->kind == CHANGE_NULL)
+            set_address(t, r, NULL);
+        else if (!allocate_buffer(t, &memory, at_end, r, odd))
+            set_address_nowhere(t, r, odd);
+    }
+    for (int r = 0; r < MOST_TENSORS && f->operands[r].row; r++)
+        if (t->host[r] != r && !f->operands[r].backed)
+            set_address_nowhere(t, r, 0);
+    facts_derive(f);
+    fill_operands(t);
+    for (int r = 0; r < MOST_TENSORS; r++)
+        if (t->buffer[r] && (t->saved[r] = malloc(t->bytes[r])))
+            memcpy(t->saved[r], t->buffer[r], t->bytes[r]);
+    memory.seal(memory.user);
+}
+
+void call_test_restore(const struct call_test *t)
+{
+    for (EACH_OPERAND(o, &t->after)) {
+        const int host = t->host[o - t->after.operands];
+        if (o->row->role == ROLE_OUTPUT && t->saved[host])
+            memcpy(t->buffer[host], t->saved[host], t->bytes[host]);
+    }
+}
+
+bool call_test_is_unchanged(const struct call_test *t)
+{
+    for (int r = 0; r < MOST_TENSORS; r++)
+        if (t->saved[r] && memcmp(t->saved[r], t->buffer[r], t->bytes[r]) != 0)
+            return false;
+    return true;
+}
+
+void call_test_release(struct call_test *t)
+{
+    const struct memory memory = guard_memory(t->guard, GUARD_END);
+    for (int r = 0; r < MOST_TENSORS; r++) {
+        if (t->buffer[r])
+            memory.free(memory.user, t->buffer[r]);
+        free(t->saved[r]);
+    }
+    posenc_freqs_destroy(t->freqs);
+    arena_free(&t->values);
+}
+
+bool call_test_is_backed(const struct call_test *t)
+{
+    for (EACH_OPERAND(o, &t->after))
+        if (operand_has_elements(o) && !o->backed)
+            return false;
+    return true;
+}
+
+bool call_test_is_readable(const struct call_test *t)
+{
+    bool readable = true, empty_x = false;
+    for (EACH_OPERAND(o, &t->after)) {
+        const bool aligned = o->data && (uintptr_t)o->data % (uintptr_t)o->item_bytes == 0;
+        empty_x = empty_x || (o->row->role == ROLE_X && o->used && o->well_formed && o->empty);
+        if (o->row->form != FORM_TENSOR && operand_has_elements(o) && !o->backed)
+            readable = readable && !aligned;
+    }
+    return readable && (!empty_x || call_test_is_backed(t));
 }

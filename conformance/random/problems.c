@@ -1,42 +1,51 @@
-/* Draws problems, and makes sets of them in which classes of values meet. */
-#include "problems.h"
+/*
+ * Draws problems, and makes sets of them in which classes of values meet; see random.h.
+ *
+ * A problem is drawn from a choice of one class for each factor. To make two classes meet, the
+ * choice holds both, and the others are chosen so that many pairs meet for the first time. A problem
+ * that the front-end rejects is dropped.
+ */
+#include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = -1, QUICK_PROBLEMS = 32, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
-/* Pairs of classes are visited STEP apart, so that a quick run, which stops early, sees pairs of all factors. */
-enum { STEP = 7919 };
-/* Tries for a pair of classes that the front-end may reject; problems in which two large sizes meet, fewer for
- * kernels with frequencies, whose oracle is slow. */
-enum { PAIR_TRIES = 12, LARGE_ROUNDS = 6, PLANNED_ROUNDS = 2 };
-/* Limits of the work of a problem: elements, those of outputs weighted by the time of the oracle. For large
- * sizes elements alone count, in the first problem and in others. */
-enum { QUICK_COST = 8000, FULL_COST = 60000, LARGE_COST = 4000000, LARGE_AGAIN = 1000000 };
+/* Sizes of a set, and attempts before a class or a free draw is given up. */
+enum { QUICK_PROBLEMS = 32, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
+/* Pairs of classes are visited PAIR_STEP apart, so that a quick run, which stops early, sees pairs of
+ * all factors. */
+enum { PAIR_STEP = 7919 };
+/* Attempts for a pair of classes that the front-end may reject. Problems in which two large sizes
+ * meet: fewer for kernels with frequencies, as their oracle is slow. */
+enum { PAIR_TRIES = 12, LARGE_ROUNDS = 6, LARGE_ROUNDS_WITH_FREQS = 2 };
+/* Limits of the cost of a problem. Two large sizes have their own, the first time and later. */
+enum { QUICK_COST = 8000, FULL_COST = 60000, LARGE_COST = 4000000, LARGE_COST_AGAIN = 1000000 };
+/* Costs of a value of the oracle relative to those of a plain one. */
+enum { FREQS_WEIGHT = 100, GATHER_WEIGHT = 60 };
 
 /* ---- What the front-end accepts ---- */
 
-unsigned long problems_entered;
+static unsigned long idle_calls; /* calls that reached a kernel */
 
 #define POSENC_KERNEL(name, signature, ...)                                                    \
-    static enum posenc_status enter_##name(const struct posenc_##signature##_args *args)       \
+    static enum posenc_status idle_##name(const struct posenc_##signature##_args *args)        \
     {                                                                                          \
         (void)args;                                                                            \
-        problems_entered++;                                                                    \
+        idle_calls++;                                                                          \
         return POSENC_OK;                                                                      \
     }
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-const struct posenc_backend problems_idle = {
-    .size = sizeof problems_idle,
+const struct posenc_backend idle_backend = {
+    .size = sizeof idle_backend,
     .abi = POSENC_ABI,
     .name = "idle",
     .family = "idle",
     .description = "computes nothing",
     .needs = "",
     .f16_bf16 = true,
-#define POSENC_KERNEL(kernel_name, ...) .kernel_name = enter_##kernel_name,
+#define POSENC_KERNEL(kernel_name, ...) .kernel_name = idle_##kernel_name,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 };
@@ -47,31 +56,32 @@ enum acceptance { REJECTED, ACCEPTED_EMPTY, ACCEPTED };
 static enum acceptance accept_problem(const struct problem *p)
 {
     struct call call;
-    const unsigned long before = problems_entered;
+    const unsigned long before = idle_calls;
     if (call_create(&call, p, NULL) != POSENC_OK)
         return REJECTED;
-    const enum posenc_status status = call_run(&call, &problems_idle);
+    const enum posenc_status status = call_run(&call, &idle_backend);
     call_destroy(&call);
-    return status != POSENC_OK          ? REJECTED
-           : problems_entered == before ? ACCEPTED_EMPTY
-                                        : ACCEPTED;
+    if (status != POSENC_OK)
+        return REJECTED;
+    return idle_calls == before ? ACCEPTED_EMPTY : ACCEPTED;
 }
 
 /* ---- Choices of classes ---- */
 
-/* A class of each factor, or NONE.  Two of them are held: the problem is drawn to have those. */
+/* A class of each factor, or NO_CLASS. The problem is drawn to have the classes of two held factors. */
 struct choice {
-    int of[MOST_FACTORS], held[2];
-    bool large;  /* both that are held are large sizes */
+    int class[MOST_FACTORS];
+    int held[2];     /* factors, or -1 */
+    bool both_large; /* the held classes are large sizes */
     bool greedy; /* others are chosen to meet for the first time, which may never be accepted */
-    int round;
+    int round;   /* number of choices before with the same held classes */
 };
 
-static struct choice no_choice(void)
+static struct choice empty_choice(void)
 {
-    struct choice choice = { .held = { NONE, NONE } };
+    struct choice choice = { .held = { -1, -1 } };
     for (int f = 0; f < MOST_FACTORS; f++)
-        choice.of[f] = NONE;
+        choice.class[f] = NO_CLASS;
     return choice;
 }
 
@@ -84,146 +94,150 @@ static bool is_held(const struct choice *choice, int f)
 static void choose_scaling(const struct factors *factors, struct choice *choice,
                            const struct factor *parameter, struct draws *d)
 {
-    const char *name = parameter->field.name, *last = strstr(name, "_last");
-    const size_t length = last ? (size_t)(last - name) : strlen(name);
     for (int f = 0; f < factors->n; f++) {
-        const int n = factors->all[f].n, from = (int)draw_between(d, 0, n - 1);
-        if (factors->all[f].field.names != scaling_names || choice->of[f] != NONE)
+        const int n = factors->all[f].n_classes, from = (int)draw_between(d, 0, n - 1);
+        if (factors->all[f].field.names != scaling_names)
             continue;
-        for (int k = 0; k < n && choice->of[f] == NONE; k++)
-            if (scaling_takes((enum posenc_scaling)((from + k) % n), name, length))
-                choice->of[f] = (from + k) % n;
+        for (int k = 0; k < n && choice->class[f] == NO_CLASS; k++)
+            if (factor_is_taken_by(parameter, (enum posenc_scaling)((from + k) % n)))
+                choice->class[f] = (from + k) % n;
     }
 }
 
-static void hold(const struct factors *factors, struct choice *choice, int place, int number,
-                 struct draws *d)
+static void hold_class(const struct factors *factors, struct choice *choice, int place,
+                       int class_number, struct draws *d)
 {
-    const struct factor *factor = factors_find(factors, number);
+    const struct factor *factor = factors_find(factors, class_number);
     choice->held[place] = (int)(factor - factors->all);
-    choice->of[choice->held[place]] = number - factor->first;
-    if (factor_scales(factor))
+    choice->class[choice->held[place]] = class_number - factor->first_class;
+    if (factor_is_of_scaling(factor))
         choose_scaling(factors, choice, factor, d);
 }
 
-/* A size of 0 is chosen only where it is held: an empty call shows nothing else. */
+/* Returns true for a size of 0. It is chosen only if it is held: an empty call shows nothing else. */
 static bool is_zero_size(const struct factor *f, int c)
 {
-    return f->size && f->classes[c].most == 0.0 && !f->classes[c].relative;
+    return f->is_size && f->classes[c].most == 0.0 && !f->classes[c].above_bound;
 }
 
-static unsigned char *pair_met(const struct problem_set *set, int a, int b)
+/* Returns the entry of two classes. */
+static unsigned char *find_pair(const struct problem_set *set, int a, int b)
 {
     const int n = set->factors.n_classes;
-    return &set->met[a < b ? a * n + b : b * n + a];
+    return &set->pairs[a < b ? a * n + b : b * n + a];
 }
 
-/* How many classes that are chosen this one would meet for the first time. */
-static int count_new(const struct problem_set *set, const struct choice *choice, int number)
+/* Counts the chosen classes that this one would meet for the first time. */
+static int count_new_pairs(const struct problem_set *set, const struct choice *choice,
+                           int class_number)
 {
     int n = 0;
     for (int g = 0; g < set->factors.n; g++)
-        n += choice->of[g] != NONE &&
-             !*pair_met(set, number, set->factors.all[g].first + choice->of[g]);
+        if (choice->class[g] != NO_CLASS)
+            n += !*find_pair(set, class_number,
+                             set->factors.all[g].first_class + choice->class[g]);
     return n;
 }
 
 static int choose_class(const struct problem_set *set, const struct choice *choice,
                         const struct factor *f, struct draws *d)
 {
-    const int from = (int)draw_between(d, 0, f->n - 1);
+    const int from = (int)draw_between(d, 0, f->n_classes - 1);
     int best = from, most = 0;
-    for (int k = 0; k < f->n && choice->greedy; k++) {
-        const int c = (from + k) % f->n, worth = count_new(set, choice, f->first + c);
-        best = worth > most ? c : best;
-        most = worth > most ? worth : most;
+    for (int k = 0; k < f->n_classes && choice->greedy; k++) {
+        const int c = (from + k) % f->n_classes,
+                  n = count_new_pairs(set, choice, f->first_class + c);
+        best = n > most ? c : best;
+        most = n > most ? n : most;
     }
     return best;
 }
 
-/* Chooses all other classes.  Beside two large sizes the others are large, too, and types and flags
- * take turns. */
+/* Chooses all other classes. Beside two large sizes the others are large too, and types and flags
+ * change from round to round. */
 static void choose_others(const struct problem_set *set, struct choice *choice, struct draws *d)
 {
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
-        if (choice->large && choice->of[f] == NONE)
-            choice->of[f] = factor->kind == FACTOR_MEMBER ? choice->round % factor->n
-                                                          : factor_large(factor);
-        if (choice->of[f] == NONE)
-            choice->of[f] = choose_class(set, choice, factor, d);
-        if (is_zero_size(factor, choice->of[f]) && !is_held(choice, f))
-            choice->of[f] = (choice->of[f] + 1) % factor->n;
+        int *class = &choice->class[f];
+        if (*class == NO_CLASS && choice->both_large)
+            *class = factor->kind == FACTOR_MEMBER ? choice->round % factor->n_classes
+                                                   : factor_large_class(factor);
+        if (*class == NO_CLASS)
+            *class = choose_class(set, choice, factor, d);
+        if (is_zero_size(factor, *class) && !is_held(choice, f))
+            *class = (*class + 1) % factor->n_classes;
     }
 }
 
 /* ---- Costs ---- */
 
-/* Times of a value of the oracle, in those of a plain one. */
-enum { FREQS_WEIGHT = 100, GATHER_WEIGHT = 60 };
-
-/* Returns the elements of all tensors, those of outputs weighted. */
-static int64_t cost_of(const struct choice *choice, const struct problem *problem)
+/* Returns the elements of all tensors. Those of outputs are weighted by the time of the oracle,
+ * except for two large sizes. */
+static int64_t find_cost(const struct choice *choice, const struct problem *problem)
 {
     struct problem p = *problem;
     const struct signature *s = signature_of(p.kernel);
-    const int64_t weight = choice->large ? 1
-                           : s->freqs    ? FREQS_WEIGHT
-                           : s->gathers  ? GATHER_WEIGHT
-                                         : 1;
-    int64_t cost = 0;
+    int64_t weight = 1, cost = 0;
+    if (s->freqs && !choice->both_large)
+        weight = FREQS_WEIGHT;
+    else if (s->gathers && !choice->both_large)
+        weight = GATHER_WEIGHT;
     problem_settle(&p);
-    p.rows = p.rows > p.tokens ? p.rows : p.tokens; /* where it has any */
+    p.rows = p.rows > p.tokens ? p.rows : p.tokens; /* if it has any */
     for (EACH_TENSOR(row, s))
         if (tensor_present(&p, row))
             cost += tensor_elements(&p, row) * (row->role == ROLE_OUTPUT ? weight : 1);
-    return cost +
-           (signature_argument(s, MEMBER(accumulate)) ? p.rows * p.batch * p.tokens / 2 : 0);
+    const bool accumulates = signature_argument(s, MEMBER(accumulate));
+    return cost + (accumulates ? p.rows * p.batch * p.tokens / 2 : 0);
 }
 
-/* Halves the size that costs most; returns false if each is as small as it may be. */
-static bool halve_one(const struct factors *factors, const struct choice *choice,
-                      struct problem *p)
+/* Halves the size that costs most. Returns false if each is as small as it may be. */
+static bool halve_one_size(const struct factors *factors, const struct choice *choice,
+                           struct problem *p)
 {
+    const int64_t old_cost = find_cost(choice, p);
+    int64_t least_cost = old_cost;
     struct problem best = *p;
-    int64_t least_cost = cost_of(choice, p);
     for (int f = 0; f < factors->n; f++) {
         const struct factor *factor = &factors->all[f];
-        const int64_t size = factor->size ? (int64_t)field_get(&factor->field, p, 0) : 0,
-                      floor = factor->even ? 2 : 1,
-                      half = factor->even ? size / 4 * 2 : size / 2,
-                      least = is_held(choice, f) && factor->size
-                                  ? factor_least(factor, choice->of[f], p)
-                                  : floor;
-        struct problem smaller = *p;
+        if (!factor->is_size)
+            continue;
+        const int64_t size = (int64_t)field_get(&factor->field, p, 0),
+                      half = factor->is_even ? size / 4 * 2 : size / 2;
+        int64_t least = factor->is_even ? 2 : 1;
+        if (is_held(choice, f))
+            least = factor_least(factor, choice->class[f], p);
         if (size <= least)
             continue;
+        struct problem smaller = *p;
         field_set(&factor->field, &smaller, (uint64_t)(half > least ? half : least));
-        if (cost_of(choice, &smaller) < least_cost) {
-            least_cost = cost_of(choice, &smaller);
+        const int64_t cost = find_cost(choice, &smaller);
+        if (cost < least_cost) {
+            least_cost = cost;
             best = smaller;
         }
     }
-    const bool any = least_cost < cost_of(choice, p);
     *p = best;
-    return any;
+    return least_cost < old_cost;
 }
 
+/* Halves sizes until the problem is cheap enough. Held sizes may make it four times too dear. */
 static bool make_affordable(const struct problem_set *set, const struct choice *choice,
                             struct problem *p)
 {
-    const int64_t most = choice->large   ? choice->round ? LARGE_AGAIN : LARGE_COST
-                         : set->ask.full ? FULL_COST
-                                         : QUICK_COST;
-    while (cost_of(choice, p) > most)
-        if (!halve_one(&set->factors, choice, p))
-            return cost_of(choice, p) <= 4 * most;
+    int64_t most = set->key.full ? FULL_COST : QUICK_COST;
+    if (choice->both_large)
+        most = choice->round ? LARGE_COST_AGAIN : LARGE_COST;
+    while (find_cost(choice, p) > most)
+        if (!halve_one_size(&set->factors, choice, p))
+            return find_cost(choice, p) <= 4 * most;
     return true;
 }
 
 /* ---- Problems of given classes ---- */
 
-/* Gives the table as many rows as the positions ask for. */
+/* Gives a table as many rows as the positions ask for. */
 static void provide_rows(struct problem *p)
 {
     int64_t most = 0;
@@ -237,15 +251,15 @@ static void provide_rows(struct problem *p)
     p->rows = p->rows > most ? p->rows : most + 1;
 }
 
-/* Not every scaling exists in each numerics mode, nor where sections restart: one gives way. */
-static void reconcile(struct problem *p, struct draws *d)
+/* Drops the scaling, the layout of axes or the numerics mode if the library lacks the combination. */
+static void reconcile_freqs(struct problem *p, struct draws *d)
 {
     struct posenc_freqs_spec *freqs = &p->freqs;
-    const bool turns = signature_of(p->kernel)->rotary; /* its layout may be any */
-    if (freqs->mrope_layout >= POSENC_MROPE_RESTARTED && freqs->scaling && turns &&
+    const bool any_layout = signature_of(p->kernel)->rotary;
+    if (freqs->mrope_layout >= POSENC_MROPE_RESTARTED && freqs->scaling && any_layout &&
         draw_one_in(d, 2))
         freqs->mrope_layout = POSENC_MROPE_CHUNKED;
-    if (freqs->mrope_layout >= POSENC_MROPE_RESTARTED && (turns || draw_one_in(d, 4))) {
+    if (freqs->mrope_layout >= POSENC_MROPE_RESTARTED && (any_layout || draw_one_in(d, 4))) {
         freqs->scaling = POSENC_SCALING_NONE;
         freqs->convention = POSENC_EXPONENT;
     }
@@ -257,8 +271,15 @@ static void reconcile(struct problem *p, struct draws *d)
         freqs->profile = POSENC_EXACT;
 }
 
-/* Draws field by field; a field whose class cannot be had keeps its default.  Sizes come first, and
- * are reduced before anything depends on them. */
+static bool can_be_drawn(const struct factor *factor, const struct problem *p)
+{
+    if (factor->row)
+        return tensor_present(p, factor->row);
+    return !factor_is_of_scaling(factor) || factor_matters(factor, p);
+}
+
+/* Draws field by field. A field keeps its default if the problem leaves the class no value. Sizes
+ * come first, and are reduced before the first number that may depend on them. */
 static bool draw_problem(const struct problem_set *set, const struct choice *choice,
                          struct draws *d, struct arena *arena, struct problem *p)
 {
@@ -267,24 +288,21 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
     p->seed = draw_bits(d) >> 48;
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
-        /* At the first number that is no size, all sizes are drawn: the rows of factors.c are in that order. */
-        if (!sizes_done && factor->order >= 0 && !factor->size &&
+        if (!sizes_done && factor->rule >= 0 && !factor->is_size &&
             factor->kind == FACTOR_NUMBER) {
             problem_settle(p);
-            reconcile(p, d);
+            reconcile_freqs(p, d);
             sizes_done = true;
             if (!make_affordable(set, choice, p))
                 return false;
         }
         if (factor->kind == FACTOR_STRIDES)
             provide_rows(p);
-        if (choice->of[f] != NONE &&
-            (factor->row ? tensor_present(p, factor->row)
-                         : !factor_scales(factor) || factor_seen(factor, p)))
-            factor_draw(factor, choice->of[f], p, d, arena);
+        if (choice->class[f] != NO_CLASS && can_be_drawn(factor, p))
+            factor_draw(factor, choice->class[f], p, d, arena);
     }
     provide_rows(p);
-    /* The template alone promises an exact zero between whole positions of a whole wavelength. */
+    /* Only native kernels promise an exact zero between whole positions of a whole wavelength. */
     if (p->freqs.scaling == POSENC_SCALING_RESONANCE ||
         p->freqs.scaling == POSENC_SCALING_RESONANCE_YARN)
         p->time_step = 0.0;
@@ -294,32 +312,33 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 
 /* ---- Sets ---- */
 
-/* Notes which classes the problem has and which meet for the first time; of an empty problem that
- * it is empty is all it shows.  Returns true if any does. */
-static bool note_met(struct problem_set *set, const struct choice *choice,
-                     const struct problem *p, bool empty)
+/* Records the classes of a problem, and which of them meet. An empty problem only shows that it is
+ * empty. Returns true if any pair is new. */
+static bool record_pairs(struct problem_set *set, const struct choice *choice,
+                         const struct problem *p, bool empty)
 {
-    int found[MOST_FACTORS], n = 0;
+    int numbers[MOST_FACTORS], n = 0;
     bool any = false;
     for (int f = 0; f < set->factors.n; f++) {
         const struct factor *factor = &set->factors.all[f];
-        const int c = choice->of[f];
-        if (c != NONE && factor_holds(factor, c, p) && (!empty || is_zero_size(factor, c)))
-            found[n++] = factor->first + c;
+        const int c = choice->class[f];
+        if (c != NO_CLASS && factor_has_class(factor, c, p) &&
+            (!empty || is_zero_size(factor, c)))
+            numbers[n++] = factor->first_class + c;
     }
     for (int i = 0; i < n; i++)
         for (int k = 0; k <= i; k++) {
-            unsigned char *met = pair_met(set, found[i], found[k]);
-            any = any || !*met;
-            set->n_met += i == k && !*met;
-            set->n_pairs += i != k && !*met;
-            *met = 1;
+            unsigned char *pair = find_pair(set, numbers[i], numbers[k]);
+            any = any || !*pair;
+            set->n_classes_met += i == k && !*pair;
+            set->n_pairs_met += i != k && !*pair;
+            *pair = 1;
         }
     return any;
 }
 
-/* Draws a problem of the classes and keeps it if it is accepted and has the wanted class, or, if that
- * is NONE, shows something new; large ones are kept anyway.  Returns false without memory. */
+/* Draws a problem of the choice, and keeps it if it is accepted and shows something new, or has the
+ * wanted class. Problems of two large sizes are kept anyway. Returns false without memory. */
 static bool add_problem(struct problem_set *set, struct choice *choice, int wanted,
                         struct draws *d)
 {
@@ -328,10 +347,11 @@ static bool add_problem(struct problem_set *set, struct choice *choice, int want
     if (!draw_problem(set, choice, d, &set->arena, &p))
         return true;
     const enum acceptance accepted = accept_problem(&p);
-    const struct factor *f = wanted == NONE ? NULL : factors_find(&set->factors, wanted);
-    if (accepted == REJECTED || (f && !factor_holds(f, wanted - f->first, &p)) ||
-        (!note_met(set, choice, &p, accepted == ACCEPTED_EMPTY) &&
-         !(choice->large && accepted == ACCEPTED)))
+    const struct factor *f = wanted == NO_CLASS ? NULL : factors_find(&set->factors, wanted);
+    if (accepted == REJECTED || (f && !factor_has_class(f, wanted - f->first_class, &p)))
+        return true;
+    const bool is_new = record_pairs(set, choice, &p, accepted == ACCEPTED_EMPTY);
+    if (!is_new && !(choice->both_large && accepted == ACCEPTED))
         return true;
     struct problem *grown =
         arena_grow(&set->arena, set->problems, set->n, &set->room, sizeof *grown);
@@ -342,38 +362,42 @@ static bool add_problem(struct problem_set *set, struct choice *choice, int want
     return true;
 }
 
-/* Makes two classes meet, large sizes several times. */
+static bool is_large_class(const struct factors *factors, int class_number)
+{
+    const struct factor *f = factors_find(factors, class_number);
+    return class_number - f->first_class == factor_large_class(f);
+}
+
+/* Makes two classes meet, two large sizes several times. */
 static bool add_pair(struct problem_set *set, int a, int b, struct draws *d)
 {
-    const struct factor *of_a = factors_find(&set->factors, a),
-                        *of_b = factors_find(&set->factors, b);
-    const bool large = a == of_a->first + factor_large(of_a) && factor_large(of_a) != NONE &&
-                       b == of_b->first + factor_large(of_b) && factor_large(of_b) != NONE;
-    const int rounds = !large                                  ? 0
-                       : kernel_has_freqs(set->factors.kernel) ? PLANNED_ROUNDS
-                                                               : LARGE_ROUNDS;
-    for (int i = 0; i < (set->ask.full ? PAIR_TRIES : 1); i++) {
-        struct choice choice = no_choice();
-        if (*pair_met(set, a, b) && i >= rounds)
+    const struct factors *factors = &set->factors;
+    const bool both_large = is_large_class(factors, a) && is_large_class(factors, b);
+    int rounds = kernel_has_freqs(factors->kernel) ? LARGE_ROUNDS_WITH_FREQS : LARGE_ROUNDS;
+    rounds = both_large ? rounds : 0;
+    for (int i = 0; i < (set->key.full ? PAIR_TRIES : 1); i++) {
+        struct choice choice = empty_choice();
+        if (*find_pair(set, a, b) && i >= rounds)
             return true;
-        choice.large = large;
+        choice.both_large = both_large;
         choice.round = i;
         choice.greedy = i == 0;
-        hold(&set->factors, &choice, 0, a, d);
-        hold(&set->factors, &choice, 1, b, d);
-        if (!add_problem(set, &choice, NONE, d))
+        hold_class(factors, &choice, 0, a, d);
+        hold_class(factors, &choice, 1, b, d);
+        if (!add_problem(set, &choice, NO_CLASS, d))
             return false;
     }
     return true;
 }
 
-/* Adds every pair of classes, in a quick run as many as there is room for; then problems of classes
- * that none has. */
+/* Adds every pair of classes, in a quick run as many as there is room for. Then it adds problems of
+ * the classes that are still missing. */
 static void fill_set(struct problem_set *set)
 {
-    const int64_t n = set->factors.n_classes, all = n * n, step = all % STEP ? STEP : 1;
-    struct draws d = { .seed = mix64(set->ask.seed, set->ask.kernel) };
-    for (int64_t i = 0, at = 0; i < all && (set->ask.full || set->n < QUICK_PROBLEMS);
+    const int64_t n = set->factors.n_classes, all = n * n,
+                  step = all % PAIR_STEP ? PAIR_STEP : 1;
+    struct draws d = { .seed = mix64(set->key.seed, set->key.kernel) };
+    for (int64_t i = 0, at = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
         const int a = (int)(at / n), b = (int)(at % n);
         if (a < b && factors_find(&set->factors, a) != factors_find(&set->factors, b) &&
@@ -381,9 +405,9 @@ static void fill_set(struct problem_set *set)
             return;
     }
     for (int c = 0; c < n; c++)
-        for (int i = 0; i < CLASS_TRIES && !*pair_met(set, c, c); i++) {
-            struct choice choice = no_choice();
-            hold(&set->factors, &choice, 0, c, &d);
+        for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++) {
+            struct choice choice = empty_choice();
+            hold_class(&set->factors, &choice, 0, c, &d);
             if (!add_problem(set, &choice, c, &d))
                 return;
         }
@@ -392,9 +416,9 @@ static void fill_set(struct problem_set *set)
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                       struct problem *problem)
 {
-    struct draws d = { .seed = mix64(set->ask.seed, (i + 1) << 8 | set->ask.kernel) };
+    struct draws d = { .seed = mix64(set->key.seed, (i + 1) << 8 | set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
-        struct choice choice = no_choice();
+        struct choice choice = empty_choice();
         choose_others(set, &choice, &d);
         if (draw_problem(set, &choice, &d, arena, problem) &&
             accept_problem(problem) == ACCEPTED)
@@ -403,29 +427,25 @@ bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
     return false;
 }
 
-static void problem_set_free(struct problem_set *set)
-{
-    if (set) {
-        arena_free(&set->arena);
-        free(set->met);
-    }
-    free(set);
-}
-
-struct problem_set *problem_set_take(const struct problem_set_ask *ask)
+struct problem_set *problem_set_get(const struct problem_set_key *key)
 {
     static struct problem_set *kept;
-    if (kept && memcmp(&kept->ask, ask, sizeof *ask) == 0)
+    if (kept && kept->key.kernel == key->kernel && kept->key.seed == key->seed &&
+        kept->key.full == key->full && kept->key.with_16_bits == key->with_16_bits)
         return kept;
-    problem_set_free(kept);
+    if (kept) {
+        arena_free(&kept->arena);
+        free(kept);
+    }
     kept = calloc(1, sizeof *kept);
     if (!kept)
         return NULL;
-    memcpy(&kept->ask, ask, sizeof *ask);
-    factors_list(&kept->factors, ask->kernel, ask->narrow, ask->full);
-    kept->met = calloc((size_t)kept->factors.n_classes, (size_t)kept->factors.n_classes);
-    if (!kept->met) {
-        problem_set_free(kept);
+    kept->key = *key;
+    factors_init(&kept->factors, key->kernel, key->with_16_bits, key->full);
+    const size_t n = (size_t)kept->factors.n_classes;
+    kept->pairs = arena_get(&kept->arena, n * n);
+    if (!kept->pairs) {
+        free(kept);
         kept = NULL;
         return NULL;
     }
@@ -433,19 +453,20 @@ struct problem_set *problem_set_take(const struct problem_set_ask *ask)
     return kept;
 }
 
-bool problem_set_lacks(const struct problem_set *set, int *a, int *b)
+bool problem_set_find_missing(const struct problem_set *set, int *a, int *b)
 {
-    *b = NONE;
+    const struct factor *all = set->factors.all;
+    *b = NO_CLASS;
     for (*a = 0; *a < set->factors.n_classes; ++*a)
-        if (!*pair_met(set, *a, *a))
+        if (!*find_pair(set, *a, *a))
             return true;
     for (int f = 0; f < set->factors.n; f++)
         for (int g = 0; g < f; g++) {
-            const int of_f = factor_large(&set->factors.all[f]),
-                      of_g = factor_large(&set->factors.all[g]);
-            *a = set->factors.all[f].first + of_f;
-            *b = set->factors.all[g].first + of_g;
-            if (of_f != NONE && of_g != NONE && !*pair_met(set, *a, *b))
+            const int large_f = factor_large_class(&all[f]),
+                      large_g = factor_large_class(&all[g]);
+            *a = all[f].first_class + large_f;
+            *b = all[g].first_class + large_g;
+            if (large_f != NO_CLASS && large_g != NO_CLASS && !*find_pair(set, *a, *b))
                 return true;
         }
     return false;

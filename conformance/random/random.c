@@ -1,190 +1,58 @@
 /*
- * The suite of random tests.  It runs a kernel in guarded memory, flush to either end by turns:
+ * The suite of random tests; see random.h. It has three cases for each kernel:
  *
- *   pairs   a set of problems in which classes of values meet, each judged by the oracle
- *   draws   other problems: a few, or as many as options->budget_s has time for
- *   calls   calls of the set's problems with changed arguments, judged by the rules of posenc.h, and
- *           what cases/refused.txt lists
+ *     pairs   a set of problems in which classes of values meet, each judged by the oracle
+ *     draws   other problems: a few, or as many as options->random_s has time for
+ *     calls   calls of the set's problems with changed arguments, judged by the rules of posenc.h,
+ *             and everything that cases/refused.txt lists
  *
- * The first failure is made as small as it can be and still fail in the same way.
+ * Tensors lie in guarded memory, at either end of their pages in turn. The first failure is made as
+ * small as possible.
  */
-#include "random.h"
-
 #include "calls.h"
-#include "conformance/engine/judge.h"
+
+#include "conformance/problem/cases.h"
 #include "conformance/problem/cost.h"
-#include "problems.h"
 
-#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-/* A problem with so many bytes is tried at one end of a page; calls are changed of small ones. */
-enum { LARGE_BYTES = 1 << 20, SMALL_BYTES = 1 << 17, SHRINK_SECONDS = 2 };
+/* A problem with more bytes is tried at one end of its pages; calls of small problems are changed. */
+enum { LARGE_BYTES = 1 << 20, SMALL_BYTES = 1 << 17 };
 enum { QUICK_DRAWS = 8, FULL_DRAWS = 200, QUICK_CALLS = 120, FULL_CALLS = 4000 };
 /* Changed calls that share a problem, whose inputs take longer to make than a call. */
-enum { CALLS_OF_A_PROBLEM = 4 };
+enum { CALLS_PER_PROBLEM = 4 };
 
-struct random {
+struct random_suite {
     struct suite_run *run;
     struct guard *guard;
     struct problem_set *set;
     struct tally tally;
-    struct arena arena; /* of lists that are drawn */
-    bool failed;
+    bool pairs_failed;
 };
 
-/* ---- One problem ---- */
+/* ---- Problems ---- */
 
-enum outcome {
-    RIGHT,
-    WRONG_VALUES,
-    WROTE_INPUT,
-    WROTE_OUTSIDE,
-    LEFT_CONTROL,
-    CRASHED,
-    WAS_REJECTED
-};
-
-/* A problem at one end of its pages. */
-struct trial {
-    struct random *random;
-    enum guard_mode mode;
-    enum outcome outcome;
-    struct conf_result result; /* of the values; the reason of any failure */
-};
-
-static enum outcome outcome_of(const struct guarded *g)
+/* Tries a problem in turn at the end and the start of its pages, in full runs at both. Returns false
+ * after a failure, which is reported for the smallest problem that fails alike. */
+static bool check_problem(struct random_suite *r, const struct problem *problem, uint64_t turn)
 {
-    return g->input_written         ? WROTE_INPUT
-           : g->crashed             ? CRASHED
-           : g->overwritten         ? WROTE_OUTSIDE
-           : g->control_left        ? LEFT_CONTROL
-           : g->status != POSENC_OK ? WAS_REJECTED
-                                    : RIGHT;
-}
-
-static bool has_values(const struct call *call)
-{
-    bool has = false;
-    for (int o = 0; o < call->n_outputs; o++)
-        has = has || (call->outputs[o].rows > 0 && call->outputs[o].width > 0);
-    return has;
-}
-
-/* The least factor of LongRoPE, which divides frequencies; at most 1. */
-static double least_factor(const struct problem *p)
-{
-    const struct posenc_freqs_spec *f = &p->freqs;
-    double least = 1.0;
-    if (f->scaling != POSENC_SCALING_LONGROPE)
-        return least;
-    if (p->short_factor_last > 0.0)
-        least = fmin(least, p->short_factor_last);
-    if (p->long_factor_last > 0.0)
-        least = fmin(least, p->long_factor_last);
-    for (int64_t i = 0; i < f->dim / 2; i++) {
-        least = f->short_factor ? fmin(least, f->short_factor[i]) : least;
-        least = f->long_factor ? fmin(least, f->long_factor[i]) : least;
-    }
-    return least;
-}
-
-/* How much farther off than its error limit a backend may be that is none of ours.  Limits were
- * measured at a radian a position and without xPos: an angle k times as large is k times as far off
- * in f64, and the scale of xPos is one more factor, rounded as well. */
-static double slack_of(const struct posenc_backend *backend, const struct problem *p)
-{
-    const double theta = p->freqs.rope_theta;
-    double fastest = theta > 0.0 && theta < 1.0 ? 1.0 / theta : 1.0;
-    if (!kernel_has_freqs(p->kernel) || strcmp(backend->family, "native") == 0)
-        return 1.0;
-    for (int64_t i = 0; p->freqs.values && i < (p->freqs.dim + 1) / 2; i++)
-        fastest = fmax(fastest, fabs(p->freqs.values[i]));
-    fastest /= least_factor(p);
-    return p->freqs.xpos_scale_base != 0.0 ? 2.0 * fastest : fastest;
-}
-
-/* Judges each problem by a tally of its own. */
-static void judge_values(struct trial *trial, const struct call *call)
-{
-    struct tally t = { .run = trial->random->run };
-    struct comparison c;
-    if (compare_rounded(call, &trial->result.checked)) {
-        trial->result.status = CONF_PASS;
-        return;
-    }
-    t.result.kernel = call->problem.kernel;
-    t.result.profile = profile_name(&call->problem);
-    compare_begin(&c, &t);
-    compare_next(&c, call, t.run->backend, -1);
-    c.limit *= slack_of(t.run->backend, &call->problem);
-    c.table_abs *= slack_of(t.run->backend, &call->problem);
-    compare_call(&c, NULL);
-    compare_end(&c);
-    trial->result = t.result;
-    trial->outcome = t.result.status == CONF_PASS ? RIGHT : WRONG_VALUES;
-}
-
-static void try_problem(struct trial *trial, const struct problem *problem)
-{
-    struct suite_run *run = trial->random->run;
-    const struct memory memory = guard_memory(trial->random->guard, trial->mode);
-    struct call call;
-    trial->outcome = WAS_REJECTED;
-    trial->result = (struct conf_result){ .status = CONF_FAIL };
-    if (call_create_by(run->implementation, &call, problem, &memory) != POSENC_OK) {
-        posenc_error_text(&call.error, trial->result.reason, sizeof trial->result.reason);
-        return;
-    }
-    const struct guarded g = guarded_run(&call, run->backend, trial->random->guard);
-    trial->outcome = outcome_of(&g);
-    snprintf(trial->result.reason, sizeof trial->result.reason, "%s", g.reason);
-    if (trial->outcome == WAS_REJECTED)
-        posenc_error_text(&call.error, trial->result.reason, sizeof trial->result.reason);
-    if (trial->outcome == RIGHT && has_values(&call))
-        judge_values(trial, &call);
-    call_destroy(&call);
-}
-
-/* ---- A failure ---- */
-
-static bool fails_alike(void *user, const struct problem *problem)
-{
-    struct trial *first = user, again = *first;
-    try_problem(&again, problem);
-    return again.outcome == first->outcome;
-}
-
-/* Reports the smallest problem that fails alike; one that fails only now and then stays as it was. */
-static void report_problem(struct random *r, struct trial *trial, const struct problem *problem)
-{
-    struct problem least = *problem;
-    problem_shrink(&least, SHRINK_SECONDS, fails_alike, trial);
-    struct trial last = *trial;
-    try_problem(&last, &least);
-    if (last.outcome != trial->outcome) {
-        last = *trial;
-        least = *problem;
-    }
-    r->tally.problem = &least;
-    require(&r->tally, false, "%s", last.result.reason);
-    r->tally.problem = NULL;
-    r->failed = true;
-    if (trial->outcome == CRASHED)
-        r->tally.result.status = CONF_CRASH;
-}
-
-/* Returns false after a failure, when no other problem is to be tried. */
-static bool check_problem(struct random *r, const struct problem *problem, uint64_t turn)
-{
-    struct trial trial = { .random = r, .mode = turn % 2 ? GUARD_START : GUARD_END };
-    const bool large = problem_memory_estimate(problem) > LARGE_BYTES;
-    const int modes = r->run->options->full && !large ? 2 : 1;
+    struct trial trial = { .run = r->run,
+                           .guard = r->guard,
+                           .mode = turn % 2 ? GUARD_START : GUARD_END };
+    const bool is_large = problem_memory_estimate(problem) > LARGE_BYTES;
+    const int modes = r->run->options->full && !is_large ? 2 : 1;
     for (int i = 0; i < modes; i++) {
-        try_problem(&trial, problem);
+        trial_run(&trial, problem);
         r->tally.result.checked += trial.result.checked;
-        if (trial.outcome != RIGHT) {
-            report_problem(r, &trial, problem);
+        if (trial.outcome != OUTCOME_RIGHT) {
+            const bool crashed = trial.outcome == OUTCOME_CRASHED;
+            struct problem least = *problem;
+            trial_shrink(&trial, &least);
+            r->tally.problem = &least;
+            require(&r->tally, false, "%s", trial.result.reason);
+            r->tally.problem = NULL;
+            r->tally.result.status = crashed ? CONF_CRASH : CONF_FAIL;
             return false;
         }
         trial.mode = trial.mode == GUARD_END ? GUARD_START : GUARD_END;
@@ -192,111 +60,220 @@ static bool check_problem(struct random *r, const struct problem *problem, uint6
     return require(&r->tally, true, "checked");
 }
 
-/* ---- pairs, draws ---- */
-
-/* Records which classes occurred; one that never did is a failure, as are two large sizes that never
- * met. */
+/* Records which classes occurred. A class that never did is a failure, as are two large sizes that
+ * never met. */
 static void check_coverage(struct tally *t, const struct problem_set *set)
 {
     char name[CLASS_TEXT], other[CLASS_TEXT] = "";
     int a, b;
     t->result.classes =
-        (struct conf_classes){ set->n_met, set->factors.n_classes, set->n_pairs };
-    if (!problem_set_lacks(set, &a, &b))
+        (struct conf_classes){ set->n_classes_met, set->factors.n_classes, set->n_pairs_met };
+    if (!problem_set_find_missing(set, &a, &b))
         return;
     factors_print_class(&set->factors, a, name);
-    if (b >= 0)
+    if (b != NO_CLASS)
         factors_print_class(&set->factors, b, other);
-    require(t, false, "no problem had %s%s%s", name, b < 0 ? "" : " and ", other);
+    require(t, false, "no problem had %s%s%s", name, b == NO_CLASS ? "" : " and ", other);
 }
 
-static void check_pairs(struct random *r)
+static void check_pairs(struct random_suite *r)
 {
     bool right = true;
     for (size_t i = 0; i < r->set->n && right; i++)
         right = check_problem(r, &r->set->problems[i], i);
+    r->pairs_failed = !right;
     check_coverage(&r->tally, r->set);
 }
 
-static void check_draws(struct random *r)
+static void check_draws(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_DRAWS : QUICK_DRAWS;
-    const double until = draw_clock() + r->run->options->budget_s;
+    const double until = trial_clock() + r->run->options->random_s;
+    struct arena lists = { NULL };
     bool right = true;
-    for (uint64_t i = 0; right && (i < least || draw_clock() < until); i++) {
+    if (r->pairs_failed) {
+        tally_skip(&r->tally, "a problem of the pairs has failed");
+        return;
+    }
+    for (uint64_t i = 0; right && (i < least || trial_clock() < until); i++) {
         struct problem problem;
-        right = problem_set_draw(r->set, i, &r->arena, &problem)
+        right = problem_set_draw(r->set, i, &lists, &problem)
                     ? check_problem(r, &problem, i)
                     : require(&r->tally, false, "no problem was accepted at draw %llu",
                               (unsigned long long)i);
-        arena_free(&r->arena);
+        arena_free(&lists);
     }
 }
 
-/* ---- calls ---- */
+/* ---- Calls that have to be rejected ---- */
 
-/* Gaps between rows hold zeros, so that a call is the same each time it is made. */
+/* Returns true if a status is one of those named; no name stands for success. */
+static bool is_among(enum posenc_status status, const char *names)
+{
+    static const char *const status_names[] = {
+        "OK",         "ARGUMENT",    "SHAPE",        "STRIDE",   "DTYPE",   "ODD",
+        "ROTARY_DIM", "THETA",       "PARAMETER",    "POSITION", "OVERLAP", "OVERFLOW",
+        "UNKNOWN",    "UNSUPPORTED", "NOT_PROVIDED", "MEMORY",
+    };
+    const char *name = status_names[status], *at = strstr(*names ? names : "OK", name);
+    return at && strchr(" ", at[strlen(name)]);
+}
+
+static struct call_test make_call_test(const struct random_suite *r, struct call *base)
+{
+    return (struct call_test){ .implementation = r->run->implementation,
+                               .backend = r->run->backend,
+                               .guard = r->guard,
+                               .base = base };
+}
+
+/* Makes a call of the problem without changes. Its status must be listed, and follow the rules. */
+static void check_rejected_problem(struct random_suite *r, const struct problem_line *line)
+{
+    struct tally *t = &r->tally;
+    struct problem p = line->problem;
+    p.kernel = r->set->key.kernel;
+    struct call *call = tally_call(t, r->run->implementation, &p);
+    if (!call)
+        return;
+    struct call_test test = make_call_test(r, call);
+    require(t, call_test_run(&test), "%s: %s", line->name, test.complaint);
+    require(t, is_among(test.status, line->flags), "%s: answered \"%s\"", line->name,
+            posenc_status_string(test.status));
+    tally_forget(t);
+}
+
+static void check_freqs(struct tally *t, const char *name, const char *allowed,
+                        const struct posenc_freqs_spec *spec)
+{
+    struct posenc_error error = { .what = NULL };
+    struct posenc_freqs *freqs = NULL;
+    const enum posenc_status status = posenc_freqs_create(spec, &freqs, &error);
+    require(t, is_among(status, allowed), "%s: answered \"%s\"", name,
+            posenc_status_string(status));
+    require(t, !status || (status == error.status && error.what), "%s: no reason", name);
+    require(t, !freqs == (status != POSENC_OK), "%s: frequencies of a rejected spec", name);
+    posenc_freqs_destroy(freqs);
+}
+
+/* Makes each scaling in each numerics mode, a spec of unknown size, and enums with an unknown value. */
+static void check_variants_of_freqs(struct tally *t, const struct problem *valid)
+{
+    enum { NO_MEMBER = 77 };
+    struct field field;
+    char name[2 * FIELD_TEXT];
+    struct posenc_freqs_spec spec = valid->freqs;
+    for (int s = 0; scaling_names[s]; s++)
+        for (int m = 0; profile_names[m]; m++) {
+            spec.scaling = (enum posenc_scaling)s;
+            spec.profile = (enum posenc_profile)m;
+            const bool exists = scaling_in_profile(spec.scaling, spec.profile);
+            snprintf(name, sizeof name, "%s in %s", scaling_names[s], profile_names[m]);
+            check_freqs(t, name, exists ? "" : "ARGUMENT", &spec);
+        }
+    spec = valid->freqs;
+    spec.size--;
+    check_freqs(t, "unknown size", "ARGUMENT", &spec);
+    for (int i = 0; kernel_field(valid->kernel, i, &field); i++) {
+        struct problem p = *valid;
+        if (field.kind != FIELD_ENUM || field.offset - MEMBER(freqs) >= sizeof p.freqs)
+            continue;
+        field_set(&field, &p, NO_MEMBER);
+        check_freqs(t, field.name, "ARGUMENT", &p.freqs);
+    }
+}
+
+/* Checks the lines of cases/refused.txt for the kernel: problems that draws rarely meet, and
+ * frequencies, which kernels with rotary frequencies check. */
+static void check_rejected(struct random_suite *r)
+{
+    struct tally *t = &r->tally;
+    const enum posenc_kernel kernel = r->set->key.kernel;
+    const struct signature *s = signature_of(kernel);
+    const bool checks_freqs = s->rotary && s->freqs;
+    size_t n = 0;
+    for (EACH_CASE(line, CASES_REFUSED)) {
+        const char *owner = *line->note ? line->note : signature_of(line->problem.kernel)->name;
+        const bool is_freqs = strcmp(owner, "plan") == 0;
+        if (is_freqs ? !checks_freqs : strcmp(owner, s->name) != 0)
+            continue;
+        if (is_freqs && n == 0)
+            check_variants_of_freqs(t, &line->problem);
+        if (is_freqs)
+            check_freqs(t, line->name, line->flags, &line->problem.freqs);
+        else
+            check_rejected_problem(r, line);
+        n++;
+    }
+    require(t, n > 0 || kernel_on_scores(kernel), "refused.txt has no problem of %s",
+            posenc_kernel_name(kernel));
+}
+
+/* ---- Changed calls ---- */
+
+/* Allocates zeros, so that gaps between rows are the same each time a call is made. */
 static void *get_zeroed(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     void *data = memory_plain.get(user, bytes, offset_bytes, role);
     return data ? memset(data, 0, bytes) : NULL;
 }
 
-/* Reports the call with those changes alone that it takes to fail. */
-static void report_call(struct random *r, struct call_test *test)
+/* Reports the call with only those changes that it takes to fail. */
+static void report_call(struct random_suite *r, struct call *base, uint64_t seed)
 {
-    char complaint[CALL_TEXT], words[CALL_TEXT];
-    int status;
+    struct call_test test;
+    unsigned enabled = ~0u;
     for (int i = 0; i < MOST_CHANGES; i++) {
-        struct call_test fewer = *test;
-        fewer.kept &= ~(1u << i);
-        if (!call_test_run(&fewer, &status, complaint, words))
-            *test = fewer;
+        test = make_call_test(r, base);
+        test.seed = seed;
+        test.enabled = enabled & ~(1u << i);
+        if (!call_test_run(&test))
+            enabled = test.enabled;
     }
-    call_test_run(test, &status, complaint, words);
-    r->tally.problem = &test->base->problem;
-    require(&r->tally, false, "%s: %s", words, complaint);
+    test = make_call_test(r, base);
+    test.seed = seed;
+    test.enabled = enabled;
+    call_test_run(&test);
+    r->tally.problem = &base->problem;
+    require(&r->tally, false, "%s: %s", test.changes_text, test.complaint);
     r->tally.problem = NULL;
 }
 
-/* Checks a few changed calls of a problem; returns false after a failure. */
-static bool check_calls_of(struct random *r, const struct problem *problem, uint64_t first)
+/* Checks a few changed calls of a problem, other ones for each backend. Returns false after a
+ * failure. */
+static bool check_calls_of(struct random_suite *r, const struct problem *problem,
+                           uint64_t first)
 {
     const struct memory memory = { .get = get_zeroed, .free = memory_plain.free };
     uint64_t seed = mix64(r->run->options->seed, problem->kernel);
-    for (const char *name = r->run->backend->name; *name; name++) /* others for each backend */
+    for (const char *name = r->run->backend->name; *name; name++)
         seed = mix64(seed, (uint64_t)*name);
-    char complaint[CALL_TEXT], words[CALL_TEXT];
     struct call base;
     bool right = call_create_by(r->run->implementation, &base, problem, &memory) == POSENC_OK;
     if (!require(&r->tally, right, "a problem of the set was rejected"))
         return false;
-    for (uint64_t i = first; right && i < first + CALLS_OF_A_PROBLEM; i++) {
-        struct call_test test = { .implementation = r->run->implementation,
-                                  .backend = r->run->backend,
-                                  .guard = r->guard,
-                                  .base = &base,
-                                  .seed = mix64(seed, i),
-                                  .kept = ~0u };
-        int status;
-        right = call_test_run(&test, &status, complaint, words);
+    for (uint64_t i = first; right && i < first + CALLS_PER_PROBLEM; i++) {
+        struct call_test test = make_call_test(r, &base);
+        test.seed = mix64(seed, i);
+        test.enabled = ~0u;
+        right = call_test_run(&test);
         if (!right)
-            report_call(r, &test);
+            report_call(r, &base, test.seed);
         r->tally.result.checked += right;
     }
     call_destroy(&base);
     return right;
 }
 
-static void check_calls(struct random *r)
+static void check_calls(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_CALLS : QUICK_CALLS;
-    const double until = draw_clock() + r->run->options->budget_s;
+    const double until = trial_clock() + r->run->options->random_s;
     size_t next = 0;
-    random_check_rejected(&r->tally, r->set->ask.kernel);
+    check_rejected(r);
     bool right = r->tally.result.status == CONF_PASS;
-    for (uint64_t i = 0; right && (i < least || draw_clock() < until);
-         i += CALLS_OF_A_PROBLEM) {
+    for (uint64_t i = 0; right && (i < least || trial_clock() < until);
+         i += CALLS_PER_PROBLEM) {
         const struct problem *problem = &r->set->problems[next++ % r->set->n];
         if (problem_memory_estimate(problem) <= SMALL_BYTES)
             right = check_calls_of(r, problem, i);
@@ -309,31 +286,27 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
 {
     static const struct {
         const char *name;
-        void (*check)(struct random *r);
-    } parts[] = { { "pairs", check_pairs },
+        void (*check)(struct random_suite *r);
+    } cases[] = { { "pairs", check_pairs },
                   { "draws", check_draws },
                   { "calls", check_calls } };
-    struct random r = { .run = run };
-    struct problem_set_ask ask;
-    memset(&ask, 0, sizeof ask); /* asks are compared by their bytes */
-    ask.kernel = kernel;
-    ask.seed = run->options->seed;
-    ask.full = run->options->full;
-    ask.narrow = run->backend->f16_bf16;
-    for (int i = 0; i < 3; i++) {
+    const struct problem_set_key key = { .kernel = kernel,
+                                         .seed = run->options->seed,
+                                         .full = run->options->full,
+                                         .with_16_bits = run->backend->f16_bf16 };
+    struct random_suite r = { .run = run };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!tally_begin(&r.tally, run, kernel, POSENC_F32, "random", NULL, "%s",
-                         parts[i].name))
+                         cases[i].name))
             continue;
-        r.set = problem_set_take(&ask);
-        r.guard = guard_create(); /* buffers that grew in another part take longer to protect */
+        r.set = problem_set_get(&key);
+        r.guard =
+            guard_create(); /* anew: protecting buffers that grew in another case is slow */
         if (!r.guard)
             tally_skip(&r.tally, "this system protects no memory");
-        else if (i == 1 && r.failed)
-            tally_skip(&r.tally, "a problem of the pairs has failed");
         else if (require(&r.tally, r.set && r.set->n > 0, "no problem was accepted"))
-            parts[i].check(&r);
+            cases[i].check(&r);
         tally_end(&r.tally);
-        arena_free(&r.arena);
         guard_destroy(r.guard);
     }
 }

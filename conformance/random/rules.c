@@ -1,8 +1,8 @@
 /*
- * The rules of posenc.h: which statuses a call with these arguments may have.
+ * Rules of posenc.h: finds the statuses that a call with given arguments may have.
  *
- * If several arguments are wrong, the library chooses which one it names.  Of a call whose output has
- * no elements it may look at nothing else.
+ * If several arguments are wrong, the library may name any of them, so all their statuses are
+ * required. If an output has no elements, the library need not check the other arguments.
  */
 #include "calls.h"
 
@@ -11,111 +11,122 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct judging {
-    const struct facts *f;
-    struct verdict v;
+struct judge {
+    const struct call_facts *f;
+    struct verdict verdict;
 };
 
-static void must(struct judging *j, bool broken, unsigned status)
+static void reject_if(struct judge *j, bool is_broken, unsigned status)
 {
-    j->v.must |= broken ? status : 0u;
+    j->verdict.required |= is_broken ? status : 0u;
 }
 
-static void may(struct judging *j, bool doubtful, unsigned status)
+static void may_reject_if(struct judge *j, bool is_doubtful, unsigned status)
 {
-    j->v.may |= doubtful ? status : 0u;
+    j->verdict.allowed |= is_doubtful ? status : 0u;
 }
 
-/* ---- One operand ---- */
+/* ---- Addresses of elements ---- */
 
-static wide step_of(const struct operand *o, int i)
+static int128 stride_length(const struct operand *o, int i)
 {
-    return o->stride[i] < 0 ? -(wide)o->stride[i] : o->stride[i];
+    return o->stride[i] < 0 ? -(int128)o->stride[i] : o->stride[i];
 }
 
-/* Returns true if each dimension encloses those of smaller strides, so that elements are distinct. */
-static bool encloses(const struct operand *o)
+/* Returns true if each stride is at least the extent of the dimensions with smaller strides. Then
+ * all elements are distinct. */
+static bool dimensions_nest(const struct operand *o)
 {
-    wide extent = 1;
+    int128 extent = 1;
     bool done[4] = { false };
-    for (int round = 0; round < o->n; round++) {
+    for (int round = 0; round < o->rank; round++) {
         int next = -1;
-        for (int i = 0; i < o->n; i++)
-            if (!done[i] && o->shape[i] > 1 && (next < 0 || step_of(o, i) < step_of(o, next)))
+        for (int i = 0; i < o->rank; i++)
+            if (!done[i] && o->shape[i] > 1 &&
+                (next < 0 || stride_length(o, i) < stride_length(o, next)))
                 next = i;
         if (next < 0)
             break;
         done[next] = true;
-        if (step_of(o, next) < extent)
+        if (stride_length(o, next) < extent)
             return false;
-        extent += step_of(o, next) * (o->shape[next] - 1);
+        extent += stride_length(o, next) * (o->shape[next] - 1);
     }
     return true;
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_addresses(const void *a, const void *b)
 {
     char *const *x = a, *const *y = b;
     return (*x > *y) - (*x < *y);
 }
 
-/* The addresses of all elements, ascending; NULL if they are too many or do not exist. */
-static char **addresses(const struct operand *o, int64_t *n)
+/* Returns the addresses of all elements in ascending order, to be freed. Returns NULL if there are
+ * too many, or if they are not in memory. */
+static char **list_addresses(const struct operand *o, int64_t *n)
 {
     enum { MOST = 1 << 14 };
-    *n = o->backed && o->sound && !o->empty ? operand_count(o) : 0;
+    *n = o->backed && o->well_formed && !o->empty ? operand_count(o) : 0;
     char **at = *n > 0 && *n <= MOST ? malloc((size_t)*n * sizeof *at) : NULL;
     for (int64_t i = 0; at && i < *n; i++)
         at[i] = operand_element(o, i);
     if (at)
-        qsort(at, (size_t)*n, sizeof *at, by_address);
+        qsort(at, (size_t)*n, sizeof *at, compare_addresses);
     return at;
 }
 
-static void judge_distinct(struct judging *j, const struct operand *o)
+/* ---- One operand ---- */
+
+/* Rejects outputs that have an element twice. The library may reject others that do not nest. */
+static void judge_distinct(struct judge *j, const struct operand *o)
 {
     int64_t n;
     bool twice = false;
-    if (encloses(o))
+    if (dimensions_nest(o))
         return;
-    char **at = addresses(o, &n);
+    char **at = list_addresses(o, &n);
     for (int64_t i = 1; at && i < n; i++)
-        twice = twice || at[i] - at[i - 1] < o->item;
+        twice = twice || at[i] - at[i - 1] < o->item_bytes;
     free(at);
-    for (int i = 0; i < o->n; i++)
+    for (int i = 0; i < o->rank; i++)
         twice = twice || (o->shape[i] > 1 && o->stride[i] == 0);
-    must(j, twice, STATUS(STRIDE));
-    may(j, !twice, STATUS(STRIDE));
+    reject_if(j, twice, STATUS(STRIDE));
+    may_reject_if(j, !twice, STATUS(STRIDE));
 }
 
-/* Elements have an address, aligned, and their bytes can be counted. */
-static void judge_bytes(struct judging *j, const struct operand *o)
+/* Requires an address that is aligned, and bytes that lie in the address space. */
+static void judge_bytes(struct judge *j, const struct operand *o)
 {
     const uintptr_t at = (uintptr_t)o->data;
-    const bool large = o->below > INT64_MAX || o->above > INT64_MAX || o->below > (wide)at ||
-                       o->above > (wide)(UINTPTR_MAX - at);
-    must(j, !o->data || at % (uintptr_t)o->item != 0, STATUS(ARGUMENT));
-    must(j, o->data && large, STATUS(OVERFLOW));
-    may(j, large, STATUS(OVERFLOW));
+    const bool large = o->bytes_below > INT64_MAX || o->bytes_above > INT64_MAX ||
+                       o->bytes_below > (int128)at ||
+                       o->bytes_above > (int128)(UINTPTR_MAX - at);
+    reject_if(j, !o->data || at % (uintptr_t)o->item_bytes != 0, STATUS(ARGUMENT));
+    reject_if(j, o->data && large, STATUS(OVERFLOW));
+    may_reject_if(j, large, STATUS(OVERFLOW));
 }
 
-/* A last dimension has a size from 1 on, but there may be no keys. */
-static void judge_form(struct judging *j, const struct operand *o)
+/* Requires rank, sizes, type and strides that the row may have. The last dimension has at least one
+ * element, unless it counts keys. */
+static void judge_form(struct judge *j, const struct operand *o)
 {
-    const struct posenc_tensor *t = facts_view(j->f, o->row);
-    const int64_t n = tensor_dims(o->row), lacks = n - t->rank;
-    const bool may_lack = o->row->dims[0] == DIM_BATCH || o->row->one_for_all;
-    const bool keys = o->row->dims[n - 1] == DIM_KEY;
+    const struct posenc_tensor *t = facts_tensor(j->f, o->row);
+    const int64_t n = tensor_dims(o->row), missing = n - t->rank;
+    const bool may_be_missing = o->row->dims[0] == DIM_BATCH || o->row->one_for_all;
+    const bool counts_keys = o->row->dims[n - 1] == DIM_KEY;
     const bool no_batch = o->row->dims[0] == DIM_BATCH && !kernel_has_batch(j->f->kernel);
-    must(j, lacks < 0 || lacks > (may_lack ? 1 : 0) || (no_batch && lacks != 1), STATUS(SHAPE));
+    reject_if(j,
+              missing < 0 || missing > (may_be_missing ? 1 : 0) || (no_batch && missing != 1),
+              STATUS(SHAPE));
     for (int i = 0; i < 4 && i < t->rank; i++)
-        must(j, t->shape[i] < (i == t->rank - 1 && !keys) || t->shape[i] > INT32_MAX,
-             STATUS(SHAPE));
-    must(j, (unsigned)t->dtype > (o->row->type == TYPE_F32 ? POSENC_F32 : POSENC_BF16),
-         STATUS(DTYPE));
-    if (!o->sound || o->empty)
+        reject_if(j,
+                  t->shape[i] < (i == t->rank - 1 && !counts_keys) || t->shape[i] > INT32_MAX,
+                  STATUS(SHAPE));
+    reject_if(j, (unsigned)t->dtype > (o->row->type == TYPE_F32 ? POSENC_F32 : POSENC_BF16),
+              STATUS(DTYPE));
+    if (!o->well_formed || o->empty)
         return;
-    must(j, o->shape[o->n - 1] > 1 && o->stride[o->n - 1] != 1, STATUS(STRIDE));
+    reject_if(j, o->shape[o->rank - 1] > 1 && o->stride[o->rank - 1] != 1, STATUS(STRIDE));
     judge_bytes(j, o);
     if (o->row->role == ROLE_OUTPUT)
         judge_distinct(j, o);
@@ -123,40 +134,41 @@ static void judge_form(struct judging *j, const struct operand *o)
 
 /* ---- Several operands ---- */
 
-/* Tensors agree in what their dimensions count, in having a batch, and in type. */
-static void judge_agreement(struct judging *j, const struct operand *o)
+/* Requires tensors to agree in type, in having a batch, and in the size of dimensions that count the
+ * same. */
+static void judge_agreement(struct judge *j, const struct operand *o)
 {
-    const struct posenc_tensor *t = facts_view(j->f, o->row);
+    const struct posenc_tensor *t = facts_tensor(j->f, o->row);
     const struct tensor_row *out = signature_output(j->f->signature, 0);
-    const int64_t n = tensor_dims(o->row), lacks = n - t->rank;
-    for (int i = 0; i < t->rank && i < 4 && i + lacks >= 0 && i + lacks < n; i++) {
-        const int64_t extent = j->f->extent[o->row->dims[i + lacks]];
-        must(j, extent >= 0 && t->shape[i] != extent, STATUS(SHAPE));
+    const int64_t n = tensor_dims(o->row), missing = n - t->rank;
+    for (int i = 0; i < t->rank && i < 4 && i + missing >= 0 && i + missing < n; i++) {
+        const int64_t extent = j->f->extent[o->row->dims[i + missing]];
+        reject_if(j, extent >= 0 && t->shape[i] != extent, STATUS(SHAPE));
     }
     if (o->row->dims[0] == DIM_BATCH && out->dims[0] == DIM_BATCH)
-        must(j, lacks != (int64_t)tensor_dims(out) - facts_view(j->f, out)->rank,
-             STATUS(SHAPE));
+        reject_if(j, missing != (int64_t)tensor_dims(out) - facts_tensor(j->f, out)->rank,
+                  STATUS(SHAPE));
     for (EACH_OPERAND(other, j->f))
         if (other->used && other->row->form == FORM_TENSOR && other->row->type == o->row->type)
-            must(j, facts_view(j->f, other->row)->dtype != t->dtype, STATUS(DTYPE));
+            reject_if(j, facts_tensor(j->f, other->row)->dtype != t->dtype, STATUS(DTYPE));
 }
 
 static bool same_tensor(const struct operand *a, const struct operand *b)
 {
-    bool same = a->data == b->data && a->n == b->n && a->item == b->item;
-    for (int i = 0; same && i < a->n; i++)
+    bool same = a->data == b->data && a->rank == b->rank && a->item_bytes == b->item_bytes;
+    for (int i = 0; same && i < a->rank; i++)
         same = a->shape[i] == b->shape[i] && (a->shape[i] <= 1 || a->stride[i] == b->stride[i]);
     return same;
 }
 
-/* Returns true if an element of one has a byte of an element of the other. */
+/* Returns true if an element of one shares a byte with an element of the other. */
 static bool share_bytes(const struct operand *a, const struct operand *b)
 {
     int64_t n, m;
-    char **x = addresses(a, &n), **y = addresses(b, &m);
+    char **x = list_addresses(a, &n), **y = list_addresses(b, &m);
     bool shared = false;
     for (int64_t i = 0, k = 0; x && y && i < n && k < m && !shared;) {
-        shared = x[i] < y[k] + b->item && y[k] < x[i] + a->item;
+        shared = x[i] < y[k] + b->item_bytes && y[k] < x[i] + a->item_bytes;
         if (x[i] < y[k])
             i++;
         else
@@ -167,156 +179,142 @@ static bool share_bytes(const struct operand *a, const struct operand *b)
     return shared;
 }
 
-/* Outputs share no element with anything, but x may be out; woven tensors may be rejected. */
-static void judge_apart(struct judging *j, const struct operand *out, const struct operand *o)
+/* Rejects outputs that share an element with another operand, except x in place. The library may
+ * reject operands whose extents overlap without a shared element. */
+static void judge_apart(struct judge *j, const struct operand *out, const struct operand *o)
 {
-    const wide from = (wide)(uintptr_t)out->data - out->below,
-               to = (wide)(uintptr_t)out->data + out->above,
-               first = (wide)(uintptr_t)o->data - o->below,
-               end = (wide)(uintptr_t)o->data + o->above;
-    if (!out->sound || out->empty || !out->data || !o->used || !o->sound || o->empty ||
-        !o->data || to <= first || end <= from)
+    const int128 from = (int128)(uintptr_t)out->data - out->bytes_below,
+                 to = (int128)(uintptr_t)out->data + out->bytes_above,
+                 first = (int128)(uintptr_t)o->data - o->bytes_below,
+                 end = (int128)(uintptr_t)o->data + o->bytes_above;
+    if (!operand_has_elements(out) || !out->data || !operand_has_elements(o) || !o->data ||
+        to <= first || end <= from)
         return;
     if (o->row->role == ROLE_X && kernel_in_place(j->f->kernel) && same_tensor(out, o))
         return;
     const bool shared = share_bytes(out, o) || out->data == o->data;
-    must(j, shared, STATUS(OVERLAP));
-    may(j, !shared, STATUS(OVERLAP));
+    reject_if(j, shared, STATUS(OVERLAP));
+    may_reject_if(j, !shared, STATUS(OVERLAP));
 }
 
 /* ---- Frequencies and pairs ---- */
 
-static void judge_freqs(struct judging *j)
+static void judge_freqs(struct judge *j)
 {
-    const struct facts *f = j->f;
+    const struct call_facts *f = j->f;
     const struct posenc_freqs *freqs;
     memcpy(&freqs, (const char *)&f->args + f->signature->freqs, sizeof freqs);
-    must(j, !freqs, STATUS(ARGUMENT));
+    reject_if(j, !freqs, STATUS(ARGUMENT));
     if (!freqs)
         return;
     const struct posenc_freqs_view view = posenc_freqs_view(freqs);
     if (f->signature->channels) {
-        must(j, view.n_axes > 1 && f->spec->mrope_layout != POSENC_MROPE_RESTARTED,
-             STATUS(ARGUMENT));
-        must(j, f->spec->xpos_scale_base != 0.0, STATUS(ARGUMENT));
-        must(j, f->extent[DIM_CHANNEL] >= 0 && f->extent[DIM_CHANNEL] != view.dim,
-             STATUS(SHAPE));
+        reject_if(j, view.n_axes > 1 && f->freqs_spec->mrope_layout != POSENC_MROPE_RESTARTED,
+                  STATUS(ARGUMENT));
+        reject_if(j, f->freqs_spec->xpos_scale_base != 0.0, STATUS(ARGUMENT));
+        reject_if(j, f->extent[DIM_CHANNEL] >= 0 && f->extent[DIM_CHANNEL] != view.dim,
+                  STATUS(SHAPE));
         return;
     }
-    must(j, view.dim % 2 != 0, STATUS(ODD));
-    must(j, f->extent[DIM_PAIR] >= 0 && f->extent[DIM_PAIR] != view.n_pairs, STATUS(SHAPE));
+    reject_if(j, view.dim % 2 != 0, STATUS(ODD));
+    reject_if(j, f->extent[DIM_PAIR] >= 0 && f->extent[DIM_PAIR] != view.n_pairs,
+              STATUS(SHAPE));
 }
 
-static void judge_pairs(struct judging *j)
+static void judge_pairs(struct judge *j)
 {
     const int64_t pairs = j->f->extent[DIM_PAIR], channels = j->f->extent[DIM_CHANNEL],
                   offset = j->f->problem.rotary_offset;
     if (!kernel_rotates(j->f->kernel) || pairs < 0 || channels < 0)
         return;
-    must(j, 2 * pairs > channels, STATUS(ROTARY_DIM));
-    must(j, offset < 0 || offset > channels - 2 * pairs, STATUS(ROTARY_DIM));
-    may(j, j->f->signature->gathers && channels * j->f->extent[DIM_HEAD] > 1 << 24,
-        STATUS(SHAPE));
+    reject_if(j, 2 * pairs > channels, STATUS(ROTARY_DIM));
+    reject_if(j, offset < 0 || offset > channels - 2 * pairs, STATUS(ROTARY_DIM));
+    may_reject_if(j, j->f->signature->gathers && channels * j->f->extent[DIM_HEAD] > 1 << 24,
+                  STATUS(SHAPE));
 }
 
 /* ---- Positions ---- */
 
-static void judge_position(struct judging *j, double value)
+static void judge_position(struct judge *j, double value)
 {
-    const bool planned = kernel_has_freqs(j->f->kernel);
-    const double most = planned ? INT32_MAX : (double)j->f->extent[DIM_ROW] - 1.0;
-    must(j, !(value >= (planned ? -most : 0.0) && value <= most), STATUS(POSITION));
+    const bool has_freqs = kernel_has_freqs(j->f->kernel);
+    const double most = has_freqs ? INT32_MAX : (double)j->f->extent[DIM_ROW] - 1.0;
+    reject_if(j, !(value >= (has_freqs ? -most : 0.0) && value <= most), STATUS(POSITION));
 }
 
-static double position_at(const struct operand *o, enum posenc_position_kind kind, int64_t i)
+static double read_position(const struct operand *o, enum posenc_position_kind kind, int64_t i)
 {
     const char *at = operand_element(o, i);
-    int64_t whole = 0;
-    int32_t narrow;
-    float time;
-    memcpy(&narrow, at, sizeof narrow);
-    memcpy(&time, at, sizeof time);
-    memcpy(&whole, at, o->item == 8 ? sizeof whole : 0);
-    return kind == POSENC_POSITIONS_F32   ? (double)time
-           : kind == POSENC_POSITIONS_I32 ? (double)narrow
-                                          : (double)whole;
+    if (kind == POSENC_POSITIONS_F32)
+        return number_read(at, FIELD_F32).real;
+    return (double)number_read(at, o->item_bytes == 8 ? FIELD_I64 : FIELD_ENUM).whole;
 }
 
-static void judge_positions(struct judging *j, const struct operand *o)
+static void judge_positions(struct judge *j, const struct operand *o)
 {
-    const struct posenc_positions *p =
-        (const struct posenc_positions *)(const void *)facts_view(j->f, o->row);
-    const bool planned = kernel_has_freqs(j->f->kernel);
+    const struct posenc_positions *p = facts_positions(j->f, o->row);
+    const bool has_freqs = kernel_has_freqs(j->f->kernel);
     const int64_t tokens = j->f->extent[DIM_TOKEN];
-    may(j, j->f->spec && j->f->spec->xpos_scale_base != 0.0, STATUS(POSITION));
+    may_reject_if(j, j->f->freqs_spec && j->f->freqs_spec->xpos_scale_base != 0.0,
+                  STATUS(POSITION));
     if (p->kind == POSENC_OFFSET) {
         judge_position(j, (double)p->offset);
         judge_position(j, (double)p->offset + (double)(tokens > 0 ? tokens - 1 : 0));
         return;
     }
-    must(j, (unsigned)p->kind > (planned ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64),
-         STATUS(ARGUMENT));
-    may(j, (unsigned)p->kind > POSENC_POSITIONS_F32, STATUS(OVERFLOW));
-    if (!o->sound || o->empty || !o->data) {
-        must(j, !o->data, STATUS(ARGUMENT));
+    reject_if(j, (unsigned)p->kind > (has_freqs ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64),
+              STATUS(ARGUMENT));
+    may_reject_if(j, (unsigned)p->kind > POSENC_POSITIONS_F32, STATUS(OVERFLOW));
+    if (!o->well_formed || o->empty || !o->data) {
+        reject_if(j, !o->data, STATUS(ARGUMENT));
         return;
     }
     judge_bytes(j, o);
-    may(j, !o->backed, STATUS(POSITION));
+    may_reject_if(j, !o->backed, STATUS(POSITION));
     for (int64_t i = 0, n = o->backed ? operand_count(o) : 0; i < n; i++)
-        judge_position(j, position_at(o, p->kind, i));
+        judge_position(j, read_position(o, p->kind, i));
 }
 
 /* ---- Arrays behind pointers ---- */
 
-/* Values are finite, indices within their table, and thresholds begin with 0 and never fall. */
-static void judge_content(struct judging *j, const struct operand *o)
+/* Requires finite values, indices within their table, and thresholds that begin with 0 and never
+ * fall. */
+static void judge_content(struct judge *j, const struct operand *o)
 {
-    const bool index = o->row->form == FORM_INTEGERS && tensor_dims(o->row) > 0;
-    const unsigned status = index ? STATUS(POSITION) : STATUS(PARAMETER);
+    const bool is_index = o->row->form == FORM_INTEGERS && tensor_dims(o->row) > 0;
+    const unsigned status = is_index ? STATUS(POSITION) : STATUS(PARAMETER);
     const int64_t n = o->backed ? operand_count(o) : 0, end = facts_index_end(j->f);
-    int32_t before = 0;
-    may(j, !o->backed, status);
+    int64_t before = 0;
+    may_reject_if(j, !o->backed, status);
     for (int64_t i = 0; i < n; i++) {
-        int32_t whole;
-        float real;
-        memcpy(&whole, operand_element(o, i), sizeof whole);
-        memcpy(&real, operand_element(o, i), sizeof real);
+        const char *at = operand_element(o, i);
+        const int64_t whole = number_read(at, FIELD_ENUM).whole;
         if (o->row->form == FORM_FLOATS)
-            must(j, !isfinite(real), status);
-        else if (index)
-            must(j, end >= 0 && (whole < 0 || whole >= end), status);
+            reject_if(j, !isfinite(number_read(at, FIELD_F32).real), status);
+        else if (is_index)
+            reject_if(j, end >= 0 && (whole < 0 || whole >= end), status);
+        else if (i == 0)
+            reject_if(j, whole != 0, status);
         else
-            must(j, i == 0 ? whole != 0 : whole < 1 || whole < before, status);
+            reject_if(j, whole < 1 || whole < before, status);
         before = whole;
     }
 }
 
-static void judge_pointer(struct judging *j, const struct operand *o)
+static void judge_pointer(struct judge *j, const struct operand *o)
 {
-    must(j, !o->data, STATUS(ARGUMENT));
-    if (!o->data || !o->sound || o->empty)
+    reject_if(j, !o->data, STATUS(ARGUMENT));
+    if (!o->data || !o->well_formed || o->empty)
         return;
     judge_bytes(j, o);
-    if ((uintptr_t)o->data % (uintptr_t)o->item == 0)
+    if ((uintptr_t)o->data % (uintptr_t)o->item_bytes == 0)
         judge_content(j, o);
 }
 
 /* ---- Parameters ---- */
 
-static double number_of(const struct facts *f, const struct parameter *p)
-{
-    const char *from = (const char *)&f->args + p->to;
-    double real = 0.0;
-    float narrow;
-    int64_t whole = 0;
-    memcpy(&narrow, from, p->kind == FIELD_F32 ? sizeof narrow : 0);
-    memcpy(&real, from, p->kind == FIELD_F64 ? sizeof real : 0);
-    memcpy(&whole, from, p->kind == FIELD_I64 ? sizeof whole : 0);
-    return p->kind == FIELD_F32 ? (double)narrow : p->kind == FIELD_F64 ? real : (double)whole;
-}
-
-static bool is_member(const struct facts *f, const struct parameter *p)
+/* Returns true if an enum has the value of the argument. */
+static bool is_member(const struct call_facts *f, const struct parameter *p)
 {
     struct field field;
     unsigned value, n = 0;
@@ -330,55 +328,59 @@ static bool is_member(const struct facts *f, const struct parameter *p)
     return value < n;
 }
 
-static void judge_parameter(struct judging *j, const struct parameter *p)
+static void judge_parameter(struct judge *j, const struct parameter *p)
 {
-    const double value = number_of(j->f, p);
+    const struct number number = number_read((const char *)&j->f->args + p->to, p->kind);
     const bool real = p->kind == FIELD_F64 || p->kind == FIELD_F32;
+    const double value = real ? number.real : (double)number.whole;
     if (p->from == MEMBER(x_scale) && !kernel_takes_x(j->f->kernel))
         return;
-    must(j, real && !(fabs(value) <= (double)FLT_MAX), STATUS(PARAMETER));
-    must(j, p->kind == FIELD_ENUM && !is_member(j->f, p), STATUS(ARGUMENT));
-    must(j, p->least < p->most && !(value >= p->least && value <= p->most),
-         real ? STATUS(PARAMETER) : STATUS(SHAPE));
-    if (p->from == MEMBER(scale) && j->f->signature->freqs) /* 0 would leave no encoding */
-        must(j, value == 0.0, STATUS(PARAMETER));
+    reject_if(j, real && !(fabs(value) <= (double)FLT_MAX), STATUS(PARAMETER));
+    reject_if(j, p->kind == FIELD_ENUM && !is_member(j->f, p), STATUS(ARGUMENT));
+    reject_if(j, p->least < p->most && !(value >= p->least && value <= p->most),
+              real ? STATUS(PARAMETER) : STATUS(SHAPE));
+    if (p->from == MEMBER(scale) && j->f->signature->freqs) /* 0 leaves no encoding */
+        reject_if(j, value == 0.0, STATUS(PARAMETER));
     if (p->from == MEMBER(num_buckets)) {
         const bool both = j->f->problem.bidirectional;
-        must(j, value < (both ? 4 : 2) || value > 4096 || (both && fmod(value, 2.0) != 0.0),
-             STATUS(SHAPE));
-        must(j, j->f->extent[DIM_ROW] >= 0 && value != (double)j->f->extent[DIM_ROW],
-             STATUS(SHAPE));
+        reject_if(j,
+                  value < (both ? 4 : 2) || value > 4096 || (both && fmod(value, 2.0) != 0.0),
+                  STATUS(SHAPE));
+        reject_if(j, j->f->extent[DIM_ROW] >= 0 && value != (double)j->f->extent[DIM_ROW],
+                  STATUS(SHAPE));
     }
 }
 
-/* Every |i + query_offset - j| is below 2^24, and among the columns of a table that has them. */
-static void judge_distances(struct judging *j)
+/* Requires every |i + query_offset - j| to be below 2^24. A table of distances has a column for each
+ * of them. */
+static void judge_distances(struct judge *j)
 {
-    const struct facts *f = j->f;
+    const struct call_facts *f = j->f;
     const int64_t queries = f->extent[DIM_QUERY], keys = f->extent[DIM_KEY];
     if (!signature_argument(f->signature, MEMBER(query_offset)) || queries < 0 || keys < 0)
         return;
-    const wide most = (wide)f->problem.query_offset + queries - 1,
-               least = (wide)f->problem.query_offset - (keys - 1);
-    must(j, most >= 1 << 24 || least <= -(1 << 24), STATUS(SHAPE));
+    const int128 most = (int128)f->problem.query_offset + queries - 1,
+                 least = (int128)f->problem.query_offset - (keys - 1);
+    reject_if(j, most >= 1 << 24 || least <= -(1 << 24), STATUS(SHAPE));
     if (!f->signature->computed || f->extent[DIM_COLUMN] < 0)
         return;
     int64_t first;
     memcpy(&first, (const char *)&f->args + f->signature->computed, sizeof first);
-    must(j, first > least || most - first >= f->extent[DIM_COLUMN], STATUS(SHAPE));
+    reject_if(j, first > least || most - first >= f->extent[DIM_COLUMN], STATUS(SHAPE));
 }
 
 /* ---- A whole call ---- */
 
-static void judge_operand(struct judging *j, const struct operand *o)
+static void judge_operand(struct judge *j, const struct operand *o)
 {
-    if (o->row->role == ROLE_X && !kernel_takes_x(j->f->kernel)) {
-        must(j, o->used, STATUS(ARGUMENT));
+    const bool unread_x = o->row->role == ROLE_X && !kernel_takes_x(j->f->kernel);
+    if (unread_x) {
+        reject_if(j, o->used, STATUS(ARGUMENT));
     } else if (o->used && o->row->form == FORM_TENSOR) {
         judge_form(j, o);
         judge_agreement(j, o);
-    } else if (!o->sound && !o->used) {
-        return;
+    } else if (!o->well_formed && !o->used) {
+        return; /* positions or an index without an element of x */
     } else if (o->row->form == FORM_POSITIONS) {
         judge_positions(j, o);
     } else if (o->row->form != FORM_TENSOR) {
@@ -390,37 +392,36 @@ static void judge_operand(struct judging *j, const struct operand *o)
             judge_apart(j, out, o);
 }
 
-/* A struct of arguments reaches beyond `error`, has whole words, and at most 8 times the known
- * size, where the rest is 0. */
-static bool is_size_taken(const struct facts *f, size_t size, bool filled)
+/* Returns true if the library takes arguments of this size: whole words, from the member `error` on
+ * to 8 times the known size, and zeros beyond what it knows. */
+static bool is_size_accepted(const struct call_facts *f, size_t size, bool filled)
 {
     return size >= 2 * sizeof(void *) && size % sizeof(void *) == 0 &&
            size <= 8 * f->signature->size && (size <= f->signature->size || !filled);
 }
 
-struct verdict rules_judge(const struct facts *f, size_t size, bool filled)
+struct verdict rules_judge(const struct call_facts *f, size_t size, bool filled)
 {
-    struct judging j = { .f = f };
-    bool empty = false, terms = false, optional = false;
-    if (!is_size_taken(f, size, filled))
-        return (struct verdict){ STATUS(ARGUMENT), 0 };
+    struct judge j = { .f = f };
+    bool empty_output = false, has_terms = false, needs_terms = false;
+    if (!is_size_accepted(f, size, filled))
+        return (struct verdict){ .required = STATUS(ARGUMENT) };
     for (EACH_OPERAND(o, f)) {
-        const bool is_optional = o->row->role == ROLE_INPUT && o->row->present;
-        optional = optional || is_optional;
-        terms = terms || (is_optional && o->used);
-        empty = empty || (o->row->role == ROLE_OUTPUT && o->sound && o->empty);
+        const bool is_term = o->row->role == ROLE_INPUT && o->row->present;
+        needs_terms = needs_terms || is_term;
+        has_terms = has_terms || (is_term && o->used);
+        empty_output =
+            empty_output || (o->row->role == ROLE_OUTPUT && o->well_formed && o->empty);
         judge_operand(&j, o);
     }
-    must(&j, optional && !terms, STATUS(ARGUMENT));
+    reject_if(&j, needs_terms && !has_terms, STATUS(ARGUMENT));
     for (EACH_PARAMETER(p, f->signature))
         judge_parameter(&j, p);
     judge_pairs(&j);
     judge_distances(&j);
     if (f->signature->freqs)
         judge_freqs(&j);
-    if (empty) {
-        j.v.may |= j.v.must;
-        j.v.must = 0;
-    }
-    return j.v;
+    if (empty_output)
+        return (struct verdict){ .allowed = j.verdict.required | j.verdict.allowed };
+    return j.verdict;
 }

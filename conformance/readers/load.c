@@ -35,20 +35,13 @@ static const char *const official_sums[] = {
     NULL
 };
 
-struct file {
-    const char *name; /* as in SHA256SUMS */
-    char *data;       /* followed by a NUL */
-    size_t bytes;
-    bool hashed; /* has the hash of SHA256SUMS */
-};
-
 struct files {
     const char *path; /* of the folder or of the pack, for messages */
     char *pack;       /* in memory; or NULL */
     size_t pack_bytes;
     struct arena *arena;
     size_t n, room;
-    struct file *file;
+    struct vector_file *file;
 };
 
 static bool add_file(struct files *files, const char *name, char *data, size_t bytes,
@@ -65,11 +58,12 @@ static bool add_file(struct files *files, const char *name, char *data, size_t b
         arena_grow(files->arena, files->file, files->n, &files->room, sizeof *files->file);
     if (!kept || !files->file)
         return write_error(error, "%s: no memory for %s", files->path, name);
-    files->file[files->n++] = (struct file){ .name = kept, .data = data, .bytes = bytes };
+    files->file[files->n++] =
+        (struct vector_file){ .name = kept, .data = data, .bytes = bytes };
     return true;
 }
 
-static struct file *need_file(const struct files *files, const char *name, char *error)
+static struct vector_file *need_file(const struct files *files, const char *name, char *error)
 {
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
@@ -191,11 +185,11 @@ static bool check_hash(const struct files *files, const char *line, char *error)
         return write_error(error,
                            "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
                            files->path, SUMS, n, line);
-    struct file *file = need_file(files, name, error);
+    struct vector_file *file = need_file(files, name, error);
     if (!file)
         return false;
     sha256_hex(file->data, file->bytes, hash);
-    file->hashed = true;
+    file->is_listed = true;
     return strcmp(hash, said) == 0 ||
            write_error(
                error,
@@ -204,7 +198,7 @@ static bool check_hash(const struct files *files, const char *line, char *error)
 }
 
 /* Returns true if these are the hashes that the program was built with. */
-static bool are_official(const struct file *sums)
+static bool are_official(const struct vector_file *sums)
 {
     char *text = join_lines(official_sums);
     const bool same = text && strlen(text) == sums->bytes && strcmp(text, sums->data) == 0;
@@ -215,17 +209,17 @@ static bool are_official(const struct file *sums)
 /* Requires a line of SHA256SUMS for each other file, with its hash. */
 static bool check_hashes(struct vectors *vectors, const struct files *files, char *error)
 {
-    struct file *sums = need_file(files, SUMS, error);
+    struct vector_file *sums = need_file(files, SUMS, error);
     if (!sums)
         return false;
-    sums->hashed = true; /* SHA256SUMS itself, whose hash identifies the set */
+    sums->is_listed = true; /* SHA256SUMS itself, whose hash identifies the set */
     sha256_hex(sums->data, sums->bytes, vectors->sha256);
     vectors->official = are_official(sums);
     for (const char *line = sums->data; *line; line = strchr(line, '\n') + 1)
         if (!check_hash(files, line, error))
             return false;
     for (size_t i = 0; i < files->n; i++)
-        if (!files->file[i].hashed)
+        if (!files->file[i].is_listed)
             return write_error(error, "%s/%s: does not list %s", files->path, SUMS,
                                files->file[i].name);
     return true;
@@ -289,6 +283,7 @@ static bool set_outputs(struct vectors *vectors, struct vector_case *c,
             continue;
         const int o = c->n_outputs++;
         c->output_names[o] = outputs[k];
+        c->tensors[o] = found->name;
         c->rows[o] = found->rows;
         c->width[o] = found->width;
         c->want[o] = found->data;
@@ -304,7 +299,7 @@ static bool read_tensors(struct vectors *vectors, const struct files *files, siz
     struct array *arrays;
     size_t n;
     snprintf(name, sizeof name, "vectors/%s.safetensors", vectors->cases[first].group);
-    const struct file *file = need_file(files, name, error);
+    const struct vector_file *file = need_file(files, name, error);
     if (!file)
         return false;
     if (!safetensors_read(&vectors->arena, file->data, file->bytes, &arrays, &n, why))
@@ -323,14 +318,17 @@ static bool parse_cases(struct vectors *vectors, const struct files *files, bool
 {
     static const char folder[] = "cases/golden/";
     char path[PATH_BYTES];
-    const struct file *flags = need_file(files, "cases/flags.txt", error);
+    const struct vector_file *flags = need_file(files, "cases/flags.txt", error);
     size_t room = 0;
     if (!flags)
         return false;
     snprintf(path, sizeof path, "%s/%s", files->path, flags->name);
-    if (!vectors_read_flags(vectors, flags->data, path, error))
+    char *text = arena_text(&vectors->arena, flags->data, flags->bytes); /* to be cut up */
+    if (!text)
+        return write_error(error, "%s: no memory", path);
+    if (!vectors_read_flags(vectors, text, path, error))
         return false;
-    for (const struct file *file = files->file; file < files->file + files->n; file++) {
+    for (const struct vector_file *file = files->file; file < files->file + files->n; file++) {
         const size_t first = vectors->n, n = strlen(folder);
         if (strncmp(file->name, folder, n) != 0)
             continue;
@@ -358,6 +356,8 @@ static bool load(struct vectors *vectors, struct files files,
     const bool good = read(&files, error) &&
                       (!tensors || check_hashes(vectors, &files, error)) &&
                       parse_cases(vectors, &files, tensors, error);
+    vectors->files = files.file;
+    vectors->n_files = files.n;
     if (!good)
         vectors_free(vectors);
     return good;

@@ -1,6 +1,6 @@
 /* Parsing shared by all ways to load golden vectors: flags, cases, whole files. */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/cost.h"
+#include "conformance/problem/notation.h"
 #include "base/text/text.h"
 #include "vectors.h"
 
@@ -13,22 +13,6 @@ void vectors_free(struct vectors *vectors)
 {
     arena_free(&vectors->arena);
     *vectors = (struct vectors){ .n = 0 };
-}
-
-size_t vectors_group_end(const struct vectors *vectors, size_t first)
-{
-    size_t end = first;
-    while (end < vectors->n &&
-           strcmp(vectors->cases[end].group, vectors->cases[first].group) == 0)
-        end++;
-    return end;
-}
-
-bool vectors_same_output(const struct vector_case *a, const struct vector_case *b, int o)
-{
-    const size_t n = (size_t)(a->rows[o] * a->width[o]);
-    return a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
-           memcmp(a->want[o], b->want[o], n * sizeof *a->want[o]) == 0;
 }
 
 #define PLAIN_TEXT "expected plain text: UTF-8 without control characters and hidden ones"

@@ -21,7 +21,8 @@ struct vector_case {
     const char *source;     /* paper and section, or file */
     struct problem problem; /* inputs by recipe */
     int n_outputs;
-    const char *output_names[2];
+    const char *output_names[2],
+        *tensors[2]; /* "cos"; "ID.cos", ID of this case or of its f32 one */
     int64_t rows[2], width[2];
     const double *want[2]; /* f64 rounded to odd, [rows, width], row order of struct output */
 };
@@ -31,11 +32,21 @@ struct vector_flag {
     const char *name, *bug_type, *description;
 };
 
+/* File of a set, followed by a NUL. */
+struct vector_file {
+    const char *name; /* as in SHA256SUMS */
+    char *data;
+    size_t bytes;
+    bool is_listed; /* SHA256SUMS has its hash */
+};
+
 struct vectors {
     size_t n;
     struct vector_case *cases; /* groups are contiguous */
     size_t n_flags;
     struct vector_flag *flags;
+    size_t n_files;
+    struct vector_file *files;
     char sha256[65]; /* hash of the whole set, its name in records */
     bool official;   /* equal to the set that this program was built with */
     struct arena arena;
@@ -58,12 +69,6 @@ void vectors_free(struct vectors *vectors);
 
 #define SUMS "vectors/SHA256SUMS" /* relative to the root, as are the names in it */
 extern const char pack_magic[];   /* first bytes of a pack */
-
-/* Returns true if output o of two cases is the same tensor. */
-bool vectors_same_output(const struct vector_case *a, const struct vector_case *b, int o);
-
-/* Returns the index past the last case of the group that begins at case `first`. */
-size_t vectors_group_end(const struct vectors *vectors, size_t first);
 
 /* Parts of loading. Reads flags from a text, which it modifies. */
 bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,

@@ -1,5 +1,6 @@
 /*
- * Counts allocations: the program defines malloc() and its relatives itself.
+ * Counts allocations by definitions of malloc() and its relatives in the program itself; see
+ * side_effects.h.
  *
  * The build defines POSENC_COUNTS_ALLOCATIONS if a program may define them: with glibc, which has
  * its own under other names as well, linked dynamically and without a sanitizer.
@@ -12,9 +13,9 @@
 #include <sys/types.h>
 
 /* A thread-local variable of a program takes no memory from the heap. */
-static _Thread_local struct allocations now;
+static _Thread_local struct allocations counts;
 
-struct allocations allocations_now(void) { return now; }
+struct allocations allocations_now(void) { return counts; }
 
 #if defined(POSENC_COUNTS_ALLOCATIONS)
 
@@ -23,7 +24,7 @@ struct allocations allocations_now(void) { return now; }
 
 const char *allocations_unseen(void) { return NULL; }
 
-/* glibc's own; its headers have reserved names for the parameters. */
+/* glibc's own functions, and parameters with other names than its headers have. */
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t n, size_t size);
@@ -33,32 +34,32 @@ extern void __libc_free(void *block);
 
 void *malloc(size_t bytes)
 {
-    now.made++;
+    counts.made++;
     return __libc_malloc(bytes);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    now.made++;
+    counts.made++;
     return __libc_calloc(n, size);
 }
 
 void *realloc(void *block, size_t bytes)
 {
-    now.made++;
-    now.freed += block != NULL;
+    counts.made++;
+    counts.freed += block != NULL;
     return __libc_realloc(block, bytes);
 }
 
 void free(void *block)
 {
-    now.freed += block != NULL;
+    counts.freed += block != NULL;
     __libc_free(block);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    now.made++;
+    counts.made++;
     return __libc_memalign(alignment, bytes);
 }
 
@@ -74,17 +75,17 @@ int posix_memalign(void **block, size_t alignment, size_t bytes)
 }
 // NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
 
-/* One system call makes maps; it takes these arguments if a word has 64 bits. */
+/* Maps are made by one system call, which takes these arguments if a word has 64 bits. */
 #if defined(SYS_mmap) && UINTPTR_MAX > 0xffffffffu
 
-/* The linker's names: the header may define mmap as mmap64. */
+/* Functions by the linker's names, since the header may define mmap as mmap64. */
 void *counted_mmap(void *, size_t, int, int, int, off_t) __asm__("mmap");
 void *counted_mmap64(void *, size_t, int, int, int, off_t) __asm__("mmap64");
 int counted_munmap(void *, size_t) __asm__("munmap");
 
 void *counted_mmap(void *at, size_t bytes, int access, int flags, int file, off_t offset)
 {
-    now.made++;
+    counts.made++;
     return (void *)syscall(SYS_mmap, at, bytes, access, flags, file, offset);
 }
 
@@ -95,7 +96,7 @@ void *counted_mmap64(void *at, size_t bytes, int access, int flags, int file, of
 
 int counted_munmap(void *at, size_t bytes)
 {
-    now.freed++;
+    counts.freed++;
     return (int)syscall(SYS_munmap, at, bytes);
 }
 

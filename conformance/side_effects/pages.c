@@ -1,6 +1,4 @@
-/*
- * Allocates memory of calls that can be closed.
- */
+/* Allocates memory of calls that can be closed; see side_effects.h. */
 #define _GNU_SOURCE
 #include "side_effects.h"
 
@@ -9,23 +7,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Ends a tensor ON_LAST_PAGE bytes into its last page, and rounds its start down to a boundary of 64 bytes. The last page
- * then holds little, and no row ends with a page. Role 'i' is an input (struct memory). */
+/* Returns memory that ends ON_LAST_PAGE bytes into its last page, with its start rounded down to a
+ * boundary of 64 bytes. So no row ends with a page. */
 static void *pages_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     enum { ON_LAST_PAGE = 832 };
     struct pages *pages = user;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (bytes + page - 1) / page + 1,
-                 part =
-                     pages->parts ? (n + (size_t)pages->parts - 1) / (size_t)pages->parts : 1;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (bytes + page - 1) / page + 1;
+    const size_t parts = pages->parts ? (size_t)pages->parts : n;
+    const bool is_output = role != 'i';
     (void)offset_bytes;
     char *begin = pages->n < LAYOUTS ? pages_reserve(n * page) : NULL;
     if (!begin)
         return NULL;
-    pages->maps[pages->n++] = (struct closable){ begin, n * page, part * page, role != 'i' };
+    pages->maps[pages->n++] =
+        (struct closable){ begin, n * page, (n + parts - 1) / parts * page, is_output };
     return begin + ((n - 1) * page + ON_LAST_PAGE - bytes) / 64 * 64;
 }
 
+/* Frees nothing: pages_free() does. */
 static void pages_keep(void *user, void *data) { (void)user, (void)data; }
 
 struct memory pages_memory(struct pages *pages)
@@ -33,10 +33,10 @@ struct memory pages_memory(struct pages *pages)
     return (struct memory){ .get = pages_get, .free = pages_keep, .user = pages };
 }
 
-void pages_close(const struct pages *pages, bool inputs)
+void pages_close(const struct pages *pages, bool with_inputs)
 {
     for (int i = 0; i < pages->n; i++)
-        if (pages->maps[i].output || inputs)
+        if (pages->maps[i].is_output || with_inputs)
             mprotect(pages->maps[i].begin, pages->maps[i].bytes, PROT_NONE);
 }
 

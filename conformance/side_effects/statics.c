@@ -1,9 +1,9 @@
 /*
- * Finds writes to static variables by the faults that they cause.
+ * Finds writes to static variables by the faults that they cause; see side_effects.h.
  *
- * An object's writable segment begins with tables of addresses, which the dynamic linker writes
- * and seals.  Addresses of functions are filled in when a program or a plug-in is loaded
- * (conformance's meson.build, engine/plugin.c).  The rest of the segment belongs to the source.
+ * The writable segment of a program or plug-in begins with tables of addresses, which the dynamic
+ * linker writes and seals. Addresses of functions are filled in at loading (conformance/meson.build,
+ * engine/plugin.c). The rest of the segment belongs to the source.
  */
 #define _GNU_SOURCE
 #include "side_effects.h"
@@ -29,18 +29,13 @@ const char *statics_unseen(void)
 #endif
 }
 
-struct statics statics_of(void (*kernel)(void))
+struct statics statics_find(void (*kernel)(void))
 {
     (void)kernel;
     return (struct statics){ .begin = NULL };
 }
 void statics_watch(struct statics *statics) { (void)statics; }
 void statics_leave(struct statics *statics) { (void)statics; }
-bool statics_mend(void *statics, const char *address)
-{
-    (void)statics, (void)address;
-    return false;
-}
 
 #else
 
@@ -49,7 +44,7 @@ bool statics_mend(void *statics, const char *address)
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A program that is linked statically has no dynamic linker. */
+/* A program that is linked statically has no dynamic linker, whose address AT_BASE is. */
 const char *statics_unseen(void)
 {
     return getauxval(AT_BASE)
@@ -60,10 +55,11 @@ const char *statics_unseen(void)
 
 struct search {
     uintptr_t kernel;
-    struct statics found;
+    struct statics found; /* of the object that has the kernel */
 };
 
 // NOLINTBEGIN(performance-no-int-to-ptr)
+/* Finds the writable part of the object that has the kernel, after the sealed tables. */
 static int find_object(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;
@@ -95,7 +91,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *user)
 }
 // NOLINTEND(performance-no-int-to-ptr)
 
-struct statics statics_of(void (*kernel)(void))
+struct statics statics_find(void (*kernel)(void))
 {
     struct search search = { .kernel = (uintptr_t)kernel };
     if (!statics_unseen())
@@ -109,20 +105,31 @@ static void protect(const struct statics *s, int access)
         mprotect(s->begin, (size_t)(s->end - s->begin), access);
 }
 
-void statics_watch(struct statics *s) { protect(s, PROT_READ); }
-void statics_leave(struct statics *s) { protect(s, PROT_READ | PROT_WRITE); }
-
-bool statics_mend(void *user, const char *address)
+/* Records the first write, and makes its page writable; a guard_repair. */
+static bool record_write(void *user, const char *address)
 {
     struct statics *s = user;
     const ptrdiff_t page = sysconf(_SC_PAGESIZE);
     if (address < s->begin || address >= s->end)
         return false;
-    if (!s->text[0])
-        snprintf(s->text, sizeof s->text, "wrote to a static variable, at %#tx of %.80s",
-                 address - s->base, *s->object ? s->object : "the program");
+    if (!s->first_write[0])
+        snprintf(s->first_write, sizeof s->first_write,
+                 "wrote to a static variable, at %#tx of %.80s", address - s->base,
+                 *s->object ? s->object : "the program");
     return mprotect(s->begin + (address - s->begin) / page * page, (size_t)page,
                     PROT_READ | PROT_WRITE) == 0;
+}
+
+void statics_watch(struct statics *s)
+{
+    guard_set_repair(record_write, s);
+    protect(s, PROT_READ);
+}
+
+void statics_leave(struct statics *s)
+{
+    protect(s, PROT_READ | PROT_WRITE);
+    guard_set_repair(NULL, NULL);
 }
 
 #endif

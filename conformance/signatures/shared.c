@@ -23,10 +23,9 @@ bool rotations_check(struct call *call)
 
 int64_t columns_of(const struct problem *p)
 {
-    return p->relative == RELATIVE_DEBERTA
-               ? 2 * (p->num_buckets ? p->num_buckets : p->max_distance)
-           : p->relative == RELATIVE_SHAW ? 2 * p->max_distance + 1
-                                          : p->keys;
+    if (p->relative == RELATIVE_DEBERTA)
+        return 2 * (p->num_buckets ? p->num_buckets : p->max_distance);
+    return p->relative == RELATIVE_SHAW ? 2 * p->max_distance + 1 : p->keys;
 }
 
 static int64_t one_at_least(int64_t n) { return n > 0 ? n : 1; }
@@ -39,7 +38,7 @@ int64_t columns_index_size(const struct problem *p)
 bool columns_fill_index(struct call *call, void *index, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const struct implementation *implementation = call->implementation;
+    const struct implementation *by = call->implementation;
     const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys),
                   offset = p->query_offset, most = p->max_distance, end = p->keys - p->queries;
     call->columns = columns_of(p);
@@ -47,12 +46,13 @@ bool columns_fill_index(struct call *call, void *index, int64_t n)
         !call_within(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL", offset, end,
                      end))
         return false;
-    const enum posenc_status status =
-        p->relative == RELATIVE_DEBERTA
-            ? implementation->deberta_index(queries, keys, offset, p->num_buckets, most, index)
-        : p->relative == RELATIVE_SHAW
-            ? implementation->shaw_index(queries, keys, offset, most, index)
-            : implementation->transformer_xl_index(queries, keys, index);
+    enum posenc_status status;
+    if (p->relative == RELATIVE_DEBERTA)
+        status = by->deberta_index(queries, keys, offset, p->num_buckets, most, index);
+    else if (p->relative == RELATIVE_SHAW)
+        status = by->shaw_index(queries, keys, offset, most, index);
+    else
+        status = by->transformer_xl_index(queries, keys, index);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
         ((int32_t *)index)[i] = (int32_t)problem_scattered(p, i, call->columns);
     return call_check(call, status, "max_distance, num_buckets or a distance", most, 1,

@@ -1,9 +1,9 @@
 /*
- * Accuracy against the oracle, with budgets and witnesses.
+ * Accuracy of results against the oracle, within error limits.
  *
  *   scan-<range>      tables at positions of a range: runs over block edges, both ends, powers
- *                     of two and what lies around them, random ones, half of them negative;
- *                     then times with a fraction
+ *                     of two and their neighbours, random ones, half of them negative; then times
+ *                     with a fraction
  *   search-<range>    tables (exact) at the positions that come closest to a zero of their sine
  *                     or cosine: denominators of the convergents of 2 and 4 omega / 2 pi, every
  *                     pair
@@ -11,7 +11,7 @@
  *                     variants that no scan has: 16 bits, xPos, several axes
  *   all-p2e20         with options->exhaustive, every position from 0 to 2^20 - 1
  *
- * A family "native" promises more than a limit: in a scan at least 99.99 % of its values are
+ * The family "native" promises more than a limit: at least 99.99 % of its values in a scan are
  * correctly rounded.
  */
 #include "suites.h"
@@ -27,16 +27,16 @@ enum { MISROUNDED_IN = 10000 };
 
 static int64_t range_start(int range) { return range ? range_end(range - 1) : 0; }
 
-static bool table_kernel(enum posenc_kernel kernel)
+static bool is_table(enum posenc_kernel kernel)
 {
     return strcmp(kernel_stage(kernel), "table") == 0;
 }
 
 /* ---- Scans ---- */
 
-/* Positions in [lo, hi): near both ends, around powers of two and multiples of 64,
- * random ones. */
-static void scan_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
+/* Draws positions in [lo, hi): near both ends, around powers of two and multiples of 64, and random
+ * ones. */
+static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++) {
         uint64_t z = mix64(seed, (uint64_t)i);
@@ -57,7 +57,7 @@ static void scan_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint6
     }
 }
 
-/* Times with a fraction: f32 has none from 2^23 on.  A quick run takes every other set. */
+/* Scans times with a fraction, which f32 has below 2^23. A quick run takes every other set. */
 static void scan_times(struct comparison *c, struct problem p, int range)
 {
     const bool full = c->tally->run->options->full;
@@ -65,16 +65,15 @@ static void scan_times(struct comparison *c, struct problem p, int range)
     p.tokens = full ? 48 : 4;
     if (range_start(range) >= hi || (!full && p.seed % 2))
         return;
-    scan_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(p.seed, 78));
+    draw_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(p.seed, 78));
     p.positions = times;
     p.position_kind = POSENC_POSITIONS_F32;
     p.time_step = 0.37;
     compare_problem(c, &p, range);
 }
 
-/* A scan of one set of frequencies: runs of consecutive positions, then an array of them, then
- * times. */
-static void scan_one(struct comparison *c, struct problem p, int range)
+/* Scans one set of frequencies: runs of consecutive positions, an array of positions, then times. */
+static void scan_set(struct comparison *c, struct problem p, int range)
 {
     const uint64_t seed = p.seed;
     enum { MOST = 256 };
@@ -94,16 +93,16 @@ static void scan_one(struct comparison *c, struct problem p, int range)
         compare_problem(c, &p, range);
     }
     p.tokens = full ? MOST : 12;
-    scan_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
+    draw_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
     compare_problem(c, &p, range);
     scan_times(c, p, range);
 }
 
-/* Whether a quick run takes set i of the frequencies in a profile: one of the first seven in each
- * range and one of the others; in the f32 profiles a fifth of them. */
-static bool quick_takes(enum posenc_profile profile, int i, int sets, int range)
+/* Returns true if a quick run takes set i of the frequencies of a numerics mode: one of the first seven
+ * in each range and one of the others; in the f32 modes a fifth of them. */
+static bool is_quick_set(enum posenc_profile profile, int i, int sets, int range)
 {
     enum { FIRST = 7 };
     if (profile != POSENC_EXACT)
@@ -127,8 +126,8 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
         struct problem p = line->problem;
         p.kernel = kernel;
         if (p.freqs.profile == profile &&
-            (quick_takes(profile, i++, sets, range) || run->options->full))
-            scan_one(&c, p, range);
+            (is_quick_set(profile, i++, sets, range) || run->options->full))
+            scan_set(&c, p, range);
     }
     compare_end(&c);
     const struct conf_result *r = &t.result;
@@ -143,9 +142,9 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
 
 /* ---- Searches ---- */
 
-/* Denominators in [lo, hi) of the convergents of fraction / 2^128, at most n: no smaller
- * position comes closer to a whole number of its units. */
-static int convergents(u128 fraction, int64_t lo, int64_t hi, int64_t *to, int n)
+/* Finds at most n denominators in [lo, hi) of the convergents of fraction / 2^128. No smaller position
+ * comes closer to a multiple of the unit. Returns their number. */
+static int find_convergents(u128 fraction, int64_t lo, int64_t hi, int64_t *to, int n)
 {
     u128 a = 0, b = fraction; /* a = 2^128 at first, which wraps to 0 */
     int64_t before = 0, q = 1;
@@ -168,6 +167,7 @@ static int convergents(u128 fraction, int64_t lo, int64_t hi, int64_t *to, int n
 }
 
 enum { PER_PAIR = 64, MOST_HARD = 512 * PER_PAIR };
+/* Positions of pairs whose angle comes close to a zero of the sine or cosine. */
 struct hard {
     int64_t position[MOST_HARD], pair[MOST_HARD];
     int64_t n;
@@ -180,8 +180,8 @@ static void find_hard(struct hard *h, uint64_t (*turn)[3], int64_t pairs, int ra
         u128 t = (u128)turn[i][0] << 64 | turn[i][1];
         for (int units = 1; units <= 2; units++) { /* halves of a turn, then quarters */
             int64_t found[PER_PAIR / 2];
-            int n = convergents(t << units, range_start(range), range_end(range), found,
-                                PER_PAIR / 2);
+            int n = find_convergents(t << units, range_start(range), range_end(range), found,
+                                     PER_PAIR / 2);
             for (int k = 0; k < n; k++) {
                 h->position[h->n] = (k + units) % 2 ? found[k] : -found[k];
                 h->pair[h->n++] = i;
@@ -190,7 +190,7 @@ static void find_hard(struct hard *h, uint64_t (*turn)[3], int64_t pairs, int ra
     }
 }
 
-/* One pair of each row of a table. */
+/* Compares one pair of each row of a table. */
 static void compare_pairs(struct comparison *c, const struct call *call, const struct hard *h,
                           uint64_t (*turn)[3])
 {
@@ -209,7 +209,7 @@ static void compare_pairs(struct comparison *c, const struct call *call, const s
     }
 }
 
-static void search_one(struct comparison *c, struct problem p, int range, struct hard *h)
+static void search_set(struct comparison *c, struct problem p, int range, struct hard *h)
 {
     static uint64_t turn[512][3];
     if (p.freqs.scaling == POSENC_SCALING_YARN || p.freqs.scaling == POSENC_SCALING_LONGROPE)
@@ -243,7 +243,7 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
         p.kernel = kernel;
         if (p.freqs.profile == POSENC_EXACT && h &&
             (run->options->full || strcmp(line->name, "dim-128") == 0))
-            search_one(&c, p, range, h);
+            search_set(&c, p, range, h);
     }
     free(h);
     compare_end(&c);
@@ -252,7 +252,7 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
 
 /* ---- Variants, exhaustive scans ---- */
 
-/* Whether a variant of a table is none that scans are about. */
+/* Returns true if scans do not cover a variant of a table. */
 static bool beyond_scans(const struct problem *p)
 {
     return p->dtype != POSENC_F32 || p->freqs.xpos_scale_base != 0.0 ||
@@ -266,19 +266,19 @@ static void check_variant(struct suite_run *run, struct problem p, const char *n
     if (!tally_begin_problem(&t, run, &p, "accuracy", "random-%s", name))
         return;
     compare_begin(&c, &t);
-    uint64_t seeds = run->options->full && !table_kernel(p.kernel) ? 8 : 1;
+    uint64_t seeds = run->options->full && !is_table(p.kernel) ? 8 : 1;
     for (uint64_t seed = 0; seed < seeds; seed++) {
         p.seed += 100 * seed;
-        compare_problem(&c, &p, -1);
+        compare_problem(&c, &p, RANGE_FARTHEST);
     }
     compare_end(&c);
     tally_end(&t);
 }
 
-/* A quick run takes a third of the variants in the f32 profiles, in each others. */
-static void variants(struct suite_run *run, enum posenc_kernel kernel)
+/* Checks the variants. A quick run takes a third of those in each f32 mode. */
+static void check_variants(struct suite_run *run, enum posenc_kernel kernel)
 {
-    int v = 0, last = 0; /* variants of the same profile before; the profile */
+    int v = 0, last = 0; /* number of the variant in its numerics mode; that mode */
     for (EACH_CASE(line, CASES_VARIANTS)) {
         const struct problem *p = &line->problem;
         const int profile = (int)p->freqs.profile;
@@ -287,20 +287,19 @@ static void variants(struct suite_run *run, enum posenc_kernel kernel)
         v = profile == last ? v : 0;
         last = profile;
         if ((run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3) &&
-            (!table_kernel(kernel) || beyond_scans(p)))
+            (!is_table(kernel) || beyond_scans(p)))
             check_variant(run, *p, line->name);
         v++;
     }
 }
 
-/* Every position below 2^20 of a model's tables, or, without a model, of the kernel's own
- * default. */
-static void exhaustive(struct suite_run *run, enum posenc_kernel kernel)
+/* Checks every position below 2^20 of a model's tables or, without a model, of the kernel's default. */
+static void check_exhaustively(struct suite_run *run, enum posenc_kernel kernel)
 {
     const struct conf_options *options = run->options;
     struct problem p = problem_default(kernel);
     for (size_t i = 0; i < options->n_problems; i++)
-        if (table_kernel(options->problem[i].kernel)) {
+        if (is_table(options->problem[i].kernel)) {
             p.freqs = options->problem[i].freqs;
             break;
         }
@@ -319,12 +318,12 @@ static void exhaustive(struct suite_run *run, enum posenc_kernel kernel)
 
 void suite_accuracy(struct suite_run *run, enum posenc_kernel kernel)
 {
-    variants(run, kernel);
-    for (int range = 0; table_kernel(kernel) && range < N_RANGES; range++) {
+    check_variants(run, kernel);
+    for (int range = 0; is_table(kernel) && range < N_RANGES; range++) {
         for (int profile = 0; profile_names[profile]; profile++)
             scan(run, kernel, (enum posenc_profile)profile, range);
         search(run, kernel, range);
     }
-    if (table_kernel(kernel) && run->options->exhaustive)
-        exhaustive(run, kernel);
+    if (is_table(kernel) && run->options->exhaustive)
+        check_exhaustively(run, kernel);
 }

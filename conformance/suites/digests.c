@@ -1,7 +1,7 @@
 /*
- * Digests: SHA-256 of the outputs of every variant, every NaN made the same one.  Those of the
- * family "native" are committed in digests.txt, so machines that never meet are compared too.
- * A member of another family is compared with the first other member of the library's list that runs here.
+ * Digests: SHA-256 of the outputs of every variant, with the same bits for every NaN. Digests of the
+ * family "native" are committed in digests.txt, so that machines are compared that never meet. A
+ * backend of another family is compared with the first other member of its family that runs here.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -15,10 +15,10 @@ static const char *const committed[] = {
 #include "digests.inc"
 };
 
-enum { HEX = 65 }; /* of a digest */
+enum { HEX = 65 }; /* bytes of a digest as a hexadecimal text */
 
-/* The digest of a case in digests.txt ("id sha256" a line); false when it has none. */
-static bool committed_digest(const char *id, char hex[HEX])
+/* Finds the digest of a case in digests.txt, "id sha256" in each line; returns false if it has none. */
+static bool find_committed(const char *id, char hex[HEX])
 {
     size_t n = strlen(id);
     for (size_t i = 0; i < sizeof committed / sizeof *committed; i++)
@@ -30,7 +30,7 @@ static bool committed_digest(const char *id, char hex[HEX])
     return false;
 }
 
-/* SHA-256 of all outputs, row by row, as little-endian f32; the canary stays, though a NaN. */
+/* Digests all outputs, row by row, as little-endian f32. The canary keeps its bits, though a NaN. */
 static void digest_call(const struct call *call, char hex[HEX])
 {
     struct sha256 s;
@@ -49,7 +49,7 @@ static void digest_call(const struct call *call, char hex[HEX])
     sha256_final(&s, hex);
 }
 
-/* Digest of a problem by a backend; false with a failed result when the call does not work. */
+/* Digests a problem by a backend; returns false with a failed result if the call fails. */
 static bool digest_problem(struct tally *t, const struct posenc_backend *backend,
                            const struct problem *p, char hex[HEX])
 {
@@ -63,11 +63,10 @@ static bool digest_problem(struct tally *t, const struct posenc_backend *backend
     return call != NULL;
 }
 
-/* Another backend of the list, of the same family, that provides a kernel and runs here, or NULL.  They
- * are of one family because they promise equal bits; where a compiler contracts they do not, for it
- * chooses for each ISA. */
-static const struct posenc_backend *other_member(const struct posenc_backend *of,
-                                                 enum posenc_kernel kernel)
+/* Returns another backend of the same family that provides a kernel and runs here, or NULL. Backends of
+ * a family promise equal bits, except where a compiler contracts, which it decides for each ISA. */
+static const struct posenc_backend *find_other_member(const struct posenc_backend *of,
+                                                      enum posenc_kernel kernel)
 {
     const struct posenc_backend *other;
     for (size_t i = 0; !of->contracts && (other = posenc_backend_at(i)) != NULL; i++)
@@ -80,17 +79,17 @@ static const struct posenc_backend *other_member(const struct posenc_backend *of
 static void check_digest(struct suite_run *run, const struct problem_line *line)
 {
     const struct problem *p = &line->problem;
-    const bool committed_here = strcmp(run->backend->family, "native") == 0;
+    const bool is_committed = strcmp(run->backend->family, "native") == 0;
     const struct posenc_backend *other =
-        committed_here ? NULL : other_member(run->backend, p->kernel);
+        is_committed ? NULL : find_other_member(run->backend, p->kernel);
     struct tally t;
     char want[HEX] = "", *got = t.result.worst_at;
-    if ((!committed_here && !other) ||
+    if ((!is_committed && !other) ||
         !tally_begin_problem(&t, run, p, "digests", "digest-%s", line->name))
         return;
-    if ((committed_here || digest_problem(&t, other, p, want)) &&
+    if ((is_committed || digest_problem(&t, other, p, want)) &&
         digest_problem(&t, run->backend, p, got) &&
-        require(&t, !committed_here || committed_digest(t.result.id, want),
+        require(&t, !is_committed || find_committed(t.result.id, want),
                 "no digest is committed for this case"))
         require(&t, strcmp(got, want) == 0, "got %.16s want %.16s (%s): other bits", got, want,
                 other ? other->name : "committed");

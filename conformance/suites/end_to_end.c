@@ -1,16 +1,16 @@
 /*
- * Positions to rotated activations: a backend's own rope_table feeds its own rotation, against
- * real mathematics.
+ * From positions to rotated activations: a backend's own rope_table feeds its own rotation, and the
+ * result is compared with real mathematics.
  *
  * y0 = x0 c - x1 s with tables off by at most L ulp: as ulp(c) <= 2^-23 |c| and
  * ulp(m) > 2^-24 m, each product moves by at most 2 L in units of ulp(m), m the larger product.
  * So the pair_ulp is at most that of the rotation alone (1.5 with one product fused, 2 without)
- * plus 4 L.  Where a family's tables are held to 1 ulp they are correctly rounded but for one
- * value in ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's budget is absolute have
- * no such limit and are left out.
+ * plus 4 L. Tables with a limit of 1 ulp are correctly rounded but for one value in ten thousand, so
+ * L is 1/2 and the limits are 3.5 and 4. Ranges where a family's error limit is absolute
+ * have no such limit and are left out.
  *
- * Once with plain frequencies, once with a quarter of the pairs turning (proportional scaling):
- * the pairs are then still (i, i + d/2) over the whole head, not those of a leading slice.
+ * Frequencies are plain, or proportional with a quarter of the pairs rotating. The pairs are then still
+ * (i, i + d/2) over the whole head, not those of a leading slice.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -20,8 +20,7 @@
 
 enum { HEAD_DIM = 128, HALF = HEAD_DIM / 2, TOKENS = 40 };
 
-/* What a rotation should give from real cosines and sines: right to 2^-50 of the larger
- * product. */
+/* Computes a rotation from real cosines and sines, right to 2^-50 of the larger product. */
 static void real_rotation(const float *x, const double *sc, bool half_split, double *want,
                           double *mass)
 {
@@ -51,7 +50,7 @@ static void compare_rotation(struct comparison *c, const struct call *rotation,
     }
 }
 
-/* The tables of another call. */
+/* Gives a rotation the tables of another call. */
 static void edit_tables(struct call *rotation, const void *user)
 {
     const struct call *tables = user;
@@ -63,8 +62,9 @@ static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool sh
 {
     struct tally t;
     struct comparison c;
-    const struct budget *budget = table_budget("rope_table", run->backend, "exact", range);
-    if (!budget || strcmp(budget->metric, "ulp") != 0 ||
+    const struct error_limit *limit =
+        error_limits_find(POSENC_KERNEL_rope_table, run->backend, "exact", range);
+    if (!limit || limit->is_absolute ||
         !posenc_provides(run->backend, POSENC_KERNEL_rope_table) ||
         !tally_begin(&t, run, kernel, POSENC_F32, "accuracy", "exact", "end-to-end-%s%s",
                      share ? "share-" : "", range_id[range]))
@@ -80,8 +80,8 @@ static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool sh
                       *rotation = tables ? tally_run(&t, &p, edit_tables, tables) : NULL;
     compare_begin(&c, &t);
     if (rotation) {
-        compare_next(&c, rotation, run->backend, -1);
-        c.limit += 4.0 * (budget->limit <= 1.0 ? 0.5 : budget->limit);
+        compare_next(&c, rotation, run->backend, RANGE_FARTHEST);
+        c.limit += 4.0 * (limit->limit <= 1.0 ? 0.5 : limit->limit);
         compare_rotation(&c, rotation, &table);
     }
     compare_end(&c);

@@ -1,15 +1,15 @@
 /*
- * What a kernel keeps from one call to the next, one result per kernel:
+ * State that a kernel keeps from one call to the next. One result for each kernel:
  *
- *   kept-state   a call gives the bits of its own arguments, though one before it had others at the
- *                same addresses
+ *   kept-state   a call gives the bits of its own arguments, although a call before it had other
+ *                arguments at the same addresses
  *
- * A kernel may have looked at a tensor, a plan or a parameter before and kept what it made of it: in a
- * variable of the thread, or in memory that it got when it was loaded, neither of which the watch over
- * static memory sees.  It knows them again by their addresses, by their shapes, by a few of their
- * elements.  So calls alternate between one problem and another in which a single thing is another: of
- * a tensor one element amid each row; a parameter; the plan.  All of them lie at the same addresses.
- * The same call at addresses of its own, with a plan of its own, gives the bits that it should give.
+ * A kernel may keep a result of a tensor, a plan or a parameter, in a thread-local variable or in
+ * memory from the time it was loaded, which the watch over static memory does not see. It knows the
+ * argument again by its address, shape or a few elements. So calls alternate between two problems
+ * that differ in one thing: one element in each row of a tensor, a parameter, or the plan. All of
+ * them lie at the same addresses. The expected bits are those of the same call at other addresses,
+ * with a plan of its own.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -22,7 +22,7 @@
 
 /* ---- The same addresses ---- */
 
-/* Each buffer of a call has one of these, in the order in which they are made. */
+/* Buffers that all calls of a problem use, in the order in which a call asks for them. */
 struct places {
     void *at[LAYOUTS];
     size_t bytes[LAYOUTS];
@@ -51,17 +51,18 @@ static void places_free(struct places *places)
         memory_plain.free(NULL, places->at[i]);
 }
 
-/* ---- What is another ---- */
+/* ---- Changes of a problem ---- */
 
 enum { MOST_CHANGES = MOST_TENSORS + MOST_PARAMETERS + 2 };
 
+/* The one thing in which a problem differs from the base. */
 struct change {
-    const struct tensor_row *row; /* contents of this tensor; NULL: */
-    struct problem problem;       /* arguments that follow from it */
-    bool plan;
+    const struct tensor_row *row; /* contents of this tensor; NULL: a field of `problem` */
+    struct problem problem;
+    const char *what; /* for messages */
 };
 
-/* One element of each row, amid it. */
+/* Changes one element amid each row. */
 static void change_tensor(struct call *call, const struct tensor_row *row)
 {
     const struct posenc_tensor *t = call_argument(call, row);
@@ -81,24 +82,18 @@ static void change_floats(struct call *call, const struct tensor_row *row)
     data[n / 2] *= 0.75f;
 }
 
-/* Two columns of an index change places; of thresholds, which rise, one is another. */
+/* Exchanges two columns of an index. Thresholds have to rise: one of them is increased. */
 static void change_integers(struct call *call, const struct tensor_row *row)
 {
     int32_t *data = (int32_t *)(uintptr_t)call_data(call, row);
     const int64_t n = tensor_elements(&call->problem, row);
+    const bool rises = kernel_signature(call->problem.kernel) == SIGNATURE_t5;
     for (int64_t i = n / 2; i + 1 < n; i++) {
-        const int32_t before = data[i];
-        if (data[i + 1] == before)
+        const int32_t here = data[i], next = data[i + 1];
+        if (rises ? next - here < 2 : next == here)
             continue;
-        if (call->problem.kernel == POSENC_KERNEL_t5_bias ||
-            call->problem.kernel == POSENC_KERNEL_t5_bias_add) {
-            if (data[i + 1] - before < 2)
-                continue;
-            data[i]++;
-            return;
-        }
-        data[i] = data[i + 1];
-        data[i + 1] = before;
+        data[i] = rises ? here + 1 : next;
+        data[i + 1] = rises ? next : here;
         return;
     }
 }
@@ -114,7 +109,7 @@ static void change_positions(struct call *call)
                (size_t)item);
 }
 
-static void apply(struct call *call, const struct change *change)
+static void change_apply(struct call *call, const struct change *change)
 {
     const struct tensor_row *row = change->row;
     if (!row)
@@ -135,8 +130,8 @@ static bool is_read(const struct problem *p, const struct tensor_row *row)
            (row->form != FORM_POSITIONS || p->position_kind != POSENC_OFFSET);
 }
 
-/* The parameters that a problem may have another value of without having another shape. */
-static int change_parameters(const struct problem *p, struct change *changes, int n)
+/* Lists changes of parameters that leave the shape as it is. */
+static int list_parameters(const struct problem *p, struct change *changes, int n)
 {
     static const char *const names[] = { "x_scale",        "scale",     "epsilon",
                                          "causal",         "transpose", "query_offset",
@@ -147,12 +142,11 @@ static int change_parameters(const struct problem *p, struct change *changes, in
             continue;
         struct problem q = *p;
         const uint64_t bits = field_get(&field, &q, 0);
-        const bool real = field.kind == FIELD_F64 || field.kind == FIELD_F32;
-        field_set(&field, &q,
-                  real                       ? double_to_bits(bits_to_double(bits) * 1.75)
-                  : field.kind == FIELD_BOOL ? !bits
-                                             : bits + 1);
-        changes[n++] = (struct change){ .problem = q };
+        if (field.kind == FIELD_F64 || field.kind == FIELD_F32)
+            field_set(&field, &q, double_to_bits(bits_to_double(bits) * 1.75));
+        else
+            field_set(&field, &q, field.kind == FIELD_BOOL ? !bits : bits + 1);
+        changes[n++] = (struct change){ .problem = q, .what = names[i] };
     }
     return n;
 }
@@ -162,10 +156,10 @@ static int list_changes(const struct problem *p, struct change *changes)
     int n = 0;
     for (EACH_TENSOR(row, signature_of(p->kernel)))
         if (is_read(p, row))
-            changes[n++] = (struct change){ .row = row, .problem = *p };
-    n = change_parameters(p, changes, n);
+            changes[n++] = (struct change){ .row = row, .problem = *p, .what = row->name };
+    n = list_parameters(p, changes, n);
     if (kernel_has_freqs(p->kernel) && n < MOST_CHANGES) {
-        changes[n] = (struct change){ .problem = *p, .plan = true };
+        changes[n] = (struct change){ .problem = *p, .what = "the plan" };
         changes[n++].problem.freqs.rope_theta *= 0.75;
     }
     return n;
@@ -173,132 +167,104 @@ static int list_changes(const struct problem *p, struct change *changes)
 
 /* ---- Calls ---- */
 
-struct kept {
+struct kept_check {
     struct tally *t;
     struct places places;
-    const void *plan; /* of the calls at those addresses */
+    const struct posenc_freqs *plan; /* address of the last plan of a call at these places */
 };
 
-/* A plan at the address where the last one was, where memory is given out like that. */
-enum { TRIES = 16 };
-static void remake_plan(struct kept *kept, struct call *call, struct posenc_freqs **made)
+/* Gives a call a plan at the address of the last one, if the allocator reuses that memory. Returns
+ * the plan, or NULL. */
+static struct posenc_freqs *replace_plan(struct kept_check *check, struct call *call)
 {
-    struct posenc_freqs *others[TRIES];
+    enum { TRIES = 16 };
+    struct posenc_freqs *tries[TRIES], *plan = NULL;
     int n = 0;
-    *made = NULL;
-    for (; n < TRIES; n++) {
-        if (call->implementation->freqs_create(&call->problem.freqs, &others[n], NULL) !=
-            POSENC_OK)
+    while (n < TRIES && call->implementation->freqs_create(&call->problem.freqs, &tries[n],
+                                                           NULL) == POSENC_OK) {
+        plan = tries[n++];
+        if (!check->plan || plan == check->plan)
             break;
-        *made = others[n];
-        if (!kept->plan || *made == kept->plan) {
-            n++;
-            break;
-        }
     }
     for (int i = 0; i + 1 < n; i++)
-        call->implementation->freqs_destroy(others[i]);
-    kept->plan = *made ? *made : kept->plan;
-    if (*made)
-        memcpy((char *)&call->args + signature_of(call->problem.kernel)->freqs, made,
-               sizeof *made);
-}
-
-/* Outputs row by row, to be freed; NULL: the call was refused, or there is no memory. */
-static float *run_call(struct kept *kept, struct call *call, const struct change *change,
-                       bool own)
-{
-    struct posenc_freqs *plan = NULL;
-    const struct call *made = call;
-    size_t n = 1;
-    float *copy = NULL, *to;
-    if (!own && kernel_has_freqs(call->problem.kernel))
-        remake_plan(kept, call, &plan);
-    apply(call, change);
-    const struct guarded g = guarded_run(call, kept->t->run->backend, NULL);
-    if (g.crashed)
-        require_clean(kept->t, &g);
-    for (int o = 0; o < made->n_outputs; o++)
-        n += (size_t)(made->outputs[o].rows * made->outputs[o].width);
-    if (!g.crashed && g.status == POSENC_OK)
-        copy = malloc(n * sizeof *copy);
-    to = copy;
-    for (int o = 0; copy && o < made->n_outputs; o++)
-        for (int64_t r = 0; r < made->outputs[o].rows; r++, to += made->outputs[o].width)
-            memcpy(to, call_row(made, o, r), (size_t)made->outputs[o].width * sizeof *to);
-    if (plan)
-        call->implementation->freqs_destroy(plan);
-    return copy;
-}
-
-static float *run_at_places(struct kept *kept, const struct change *change)
-{
-    const struct memory memory = { .get = place_get,
-                                   .free = place_free,
-                                   .user = &kept->places };
-    struct call call;
-    float *got = NULL;
-    kept->places.n = 0;
-    if (call_create_by(kept->t->run->implementation, &call, &change->problem, &memory) ==
-        POSENC_OK) {
-        got = run_call(kept, &call, change, false);
-        call_destroy(&call);
+        call->implementation->freqs_destroy(tries[i]);
+    if (plan) {
+        check->plan = plan;
+        memcpy((char *)&call->args + signature_of(call->problem.kernel)->freqs, &plan,
+               sizeof plan);
     }
-    return got;
+    return plan;
 }
 
-static bool same_outputs(const struct call *call, const float *a, const float *b)
+/* Returns true if the call succeeded. Other suites judge calls that are rejected. */
+static bool run_changed(struct tally *t, struct call *call, const struct change *change)
+{
+    change_apply(call, change);
+    const struct guarded g = guarded_run(call, t->run->backend, NULL);
+    if (g.crashed)
+        require_clean(t, &g);
+    return !g.crashed && g.status == POSENC_OK;
+}
+
+static bool has_same_outputs(const struct call *got, const struct call *want)
 {
     bool same = true;
-    for (int o = 0; o < call->n_outputs; o++)
-        for (int64_t i = 0; i < call->outputs[o].rows * call->outputs[o].width; i++, a++, b++)
-            same = same && value_bits(*a) == value_bits(*b);
+    for (int o = 0; o < want->n_outputs; o++)
+        for (int64_t r = 0; r < want->outputs[o].rows; r++) {
+            const float *a = call_row(got, o, r), *b = call_row(want, o, r);
+            for (int64_t c = 0; c < want->outputs[o].width; c++)
+                same = same && value_bits(a[c]) == value_bits(b[c]);
+        }
     return same;
 }
 
-static const char *name_of(const struct change *change)
+/* Runs a changed problem at the common addresses. Requires the outputs of `want`, unless NULL. */
+static bool run_at_places(struct kept_check *check, const struct change *change,
+                          const struct call *want)
 {
-    return change->row ? change->row->name : change->plan ? "the plan" : "a parameter";
-}
-
-/* Against the same call elsewhere, which is kept until the last: no address is used twice. */
-static void check_change(struct kept *kept, const struct change *base,
-                         const struct change *change, struct call *own)
-{
-    if (call_create_by(kept->t->run->implementation, own, &change->problem, &memory_plain) !=
+    const struct memory memory = { .get = place_get,
+                                   .free = place_free,
+                                   .user = &check->places };
+    struct call call;
+    check->places.n = 0;
+    if (call_create_by(check->t->run->implementation, &call, &change->problem, &memory) !=
         POSENC_OK)
-        return;
-    float *want = run_call(kept, own, change, true);
-    if (want) {
-        float *before = run_at_places(kept, base), *got = run_at_places(kept, change);
-        if (before && got)
-            require(kept->t, same_outputs(own, got, want),
-                    "not the bits of its own arguments where, at the same addresses, %s of the "
-                    "call before it was another",
-                    name_of(change));
-        free(before);
-        free(got);
-    }
-    free(want);
+        return false;
+    struct posenc_freqs *plan =
+        kernel_has_freqs(call.problem.kernel) ? replace_plan(check, &call) : NULL;
+    const bool ran = run_changed(check->t, &call, change);
+    if (ran && want)
+        require(check->t, has_same_outputs(&call, want),
+                "not the bits of its own arguments: %s differed in the call before it, at the "
+                "same addresses",
+                change->what);
+    if (plan)
+        call.implementation->freqs_destroy(plan);
+    call_destroy(&call);
+    return ran;
 }
 
+/* Calls at addresses of their own exist until the end, so that no address is used twice. */
 static void check_problem(struct tally *t, struct problem p)
 {
     struct change changes[MOST_CHANGES];
     struct call own[MOST_CHANGES] = { { .n_owned = 0 } };
-    struct kept kept = { .t = t };
+    struct kept_check check = { .t = t };
     p.in_place = false;
     const struct change base = { .problem = p };
     const int n = list_changes(&p, changes);
     for (int i = 0; i < n; i++) {
         t->problem = &changes[i].problem;
-        check_change(&kept, &base, &changes[i], &own[i]);
+        if (call_create_by(t->run->implementation, &own[i], t->problem, &memory_plain) ==
+                POSENC_OK &&
+            run_changed(t, &own[i], &changes[i]) && run_at_places(&check, &base, NULL))
+            run_at_places(&check, &changes[i], &own[i]);
     }
     t->problem = NULL;
     for (int i = 0; i < n; i++)
         if (own[i].implementation)
             call_destroy(&own[i]);
-    places_free(&kept.places);
+    places_free(&check.places);
 }
 
 /* ---- The suite ---- */

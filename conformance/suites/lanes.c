@@ -1,8 +1,11 @@
 /*
- * Lane independence: an element depends on its own inputs only.  Whatever its neighbours in the
- * vector, in the row, in other tokens and heads hold (NaN, infinity, huge, subnormal), its bits
- * must not move.  A kernel that takes a fast path "if all lanes are small" must give the same
- * bits on both paths; one that blends by multiplication lets a neighbour's NaN in.
+ * Lane independence: an element depends on its own inputs only. Its bits stay, whatever its neighbours
+ * in the vector, in the row, in other tokens and heads hold: NaN, infinity, huge or subnormal values.
+ * A kernel with a fast path "if all lanes are small" must give the same bits on both paths. One that
+ * blends by multiplication fails, as it lets a neighbour's NaN in.
+ *
+ * A unit is a channel, or a pair of channels that rotate together. A call is made twice: with its own
+ * inputs, and with those of all units poisoned but one class, which must keep its bits.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -14,18 +17,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One unit in CLASSES is kept, so that every unit is once kept with all its neighbours
+/* Units belong to classes by their number, so that each is kept once while its neighbours are
  * poisoned. */
 enum { CLASSES = 5 };
 
-static float poison(int64_t i)
+static float poison_value(int64_t i)
 {
     static const uint32_t kinds[] = { 0x7fc00000u, 0x7f800000u, 0x7f7fffffu, 0xff7fffffu,
                                       0x00000001u };
     return bits_to_float(kinds[i % 5]);
 }
 
-/* The unit a column belongs to: a pair for rotations and tables, else the column itself. */
+/* Returns the unit of a column: a pair for rotations and tables, otherwise the column itself. */
 static int64_t unit_of(const struct problem *p, int64_t column)
 {
     const struct channel_rotation rotation = problem_rotation(p, column);
@@ -39,9 +42,9 @@ static int64_t unit_of(const struct problem *p, int64_t column)
                                            : half;
 }
 
-/* Rows are kept by parity of the row, or of the head where inputs belong to heads; the rows of
- * a gradient are sums over those of x. */
-static bool row_kept(const struct problem *p, int64_t row, int kept_class)
+/* Returns true if a row is kept: by its parity, or by that of its head if inputs belong to heads. All
+ * rows of a gradient are, as they are sums over those of x. */
+static bool is_row_kept(const struct problem *p, int64_t row, int kept_class)
 {
     if (signature_output(signature_of(p->kernel), 0)->dims[0] == DIM_ROW)
         return true;
@@ -49,7 +52,7 @@ static bool row_kept(const struct problem *p, int64_t row, int kept_class)
     return index % 2 == kept_class % 2;
 }
 
-/* The unit an element of x belongs to: the column of the output that it is for. */
+/* Returns the unit of an element of x: the column of the output that reads it. */
 static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
 {
     const struct problem *p = &call->problem;
@@ -63,8 +66,8 @@ static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
     return unit_of(p, column);
 }
 
-/* The head that an element of a tensor belongs to, by its place in dense rows; -1: to none, or
- * to one whose rows are not kept by it. */
+/* Returns the head of an element of a tensor, by its index in dense rows; -1 if it has none, or if its
+ * rows are not kept by heads. */
 static int64_t head_of(const struct problem *p, const struct tensor_row *row, int64_t at)
 {
     if (!kernel_on_scores(p->kernel))
@@ -77,15 +80,15 @@ static int64_t head_of(const struct problem *p, const struct tensor_row *row, in
     return -1;
 }
 
-/* Of x rows and units are kept.  Of a tensor whose heads are its own those of the other parity are
- * poisoned, else every column of another class: of a row of channels, those of their units. */
-static bool element_kept(const struct call *call, const struct tensor_row *row, int64_t at,
-                         int64_t width, int kept_class)
+/* Returns true for elements that are not poisoned: of x those of kept rows and units; of a tensor with
+ * heads those of kept heads; of others those of kept units or columns. */
+static bool is_kept(const struct call *call, const struct tensor_row *row, int64_t at,
+                    int64_t width, int kept_class)
 {
     const struct problem *p = &call->problem;
     const int64_t r = at / width, column = at % width, head = head_of(p, row, at);
     if (row->role == ROLE_X)
-        return row_kept(p, r, kept_class) &&
+        return is_row_kept(p, r, kept_class) &&
                (signature_of(p->kernel)->gathers ||
                 unit_of_x(call, r, column) % CLASSES == kept_class);
     const bool channel = row->dims[tensor_dims(row) - 1] == DIM_CHANNEL;
@@ -99,17 +102,17 @@ static void poison_tensor(struct call *call, const struct tensor_row *row, int k
     const int64_t width = t->shape[t->rank - 1];
     for (int64_t r = 0, n = storage_rows(t); r < n; r++)
         for (int64_t c = 0; c < width; c++)
-            if (!element_kept(call, row, r * width + c, width, kept_class))
-                storage_row_f32(t, r)[c] = poison(r + c);
+            if (!is_kept(call, row, r * width + c, width, kept_class))
+                storage_row_f32(t, r)[c] = poison_value(r + c);
 }
 
-/* Numbers must be finite: huge ones. */
+/* Poisons with huge numbers, as parameters must be finite. */
 static void poison_floats(struct call *call, const struct tensor_row *row, int kept_class)
 {
     float *data = (float *)(uintptr_t)call_data(call, row);
     const int64_t n = tensor_elements(&call->problem, row);
     for (int64_t i = 0; i < n; i++)
-        if (!element_kept(call, row, i, n, kept_class))
+        if (!is_kept(call, row, i, n, kept_class))
             data[i] = 3e38f;
 }
 
@@ -132,7 +135,7 @@ static void compare_kept(struct tally *t, const struct call *got, const struct c
     const struct problem *p = &got->problem;
     for (int64_t r = 0; r < got->outputs[0].rows; r++) {
         const float *now = call_row(got, 0, r), *before = call_row(want, 0, r);
-        for (int64_t c = 0; row_kept(p, r, kept_class) && c < got->outputs[0].width; c++)
+        for (int64_t c = 0; is_row_kept(p, r, kept_class) && c < got->outputs[0].width; c++)
             if (unit_of(p, c) % CLASSES == kept_class)
                 require(t, float_to_bits(now[c]) == float_to_bits(before[c]),
                         "row %lld element %lld moved from %.9g to %.9g when only its "
@@ -151,7 +154,7 @@ static void check_activations(struct tally *t, struct problem p)
             compare_kept(t, got, want, kept_class);
 }
 
-/* Other tokens of the call at the ends of the range: even tokens must not notice. */
+/* Moves odd tokens to the ends of the range of positions: even tokens must not change. */
 static void check_positions(struct tally *t, struct problem p)
 {
     int64_t near[7], far[7];
@@ -162,7 +165,7 @@ static void check_positions(struct tally *t, struct problem p)
     p.position_kind = POSENC_POSITIONS_I64;
     p.batch = 1;
     p.batch_shift = 0;
-    p.freqs.xpos_scale_base = 0.0; /* which does not reach that far */
+    p.freqs.xpos_scale_base = 0.0; /* xPos has a smaller range */
     p.tokens = 7;
     p.positions = near;
     const struct call *want = tally_run(t, &p, NULL, NULL);
@@ -172,10 +175,10 @@ static void check_positions(struct tally *t, struct problem p)
         for (int64_t r = 0; r < got->outputs[o].rows; r += 2)
             require_same_bits(t, call_row(got, o, r), call_row(want, o, r),
                               got->outputs[o].width, "token beside tokens at far positions");
-    tally_forget(t); /* near and far end here */
+    tally_forget(t); /* the calls refer to near and far */
 }
 
-/* Other pairs with other frequencies: the kept pairs must not notice. */
+/* Gives other pairs other frequencies: the kept pairs must not change. */
 static void check_frequencies(struct tally *t, struct problem p)
 {
     enum { MOST = 160 };

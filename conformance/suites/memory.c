@@ -1,24 +1,21 @@
 /*
- * Memory behaviour of every kernel of a backend, one result per kernel and property:
+ * Memory accesses of every kernel of a backend. One result for each kernel and case:
  *
- *   guard-end, guard-start   no touch past either end of a buffer, at every length 0 .. 4W + 1
- *                            of the vectorised dimension, W the backend's lanes, and several
- *                            counts of rows
- *   canaries                 nothing written around the buffers nor between strided rows
+ *   guard-end, guard-start   no access past either end of a buffer, at every length 0 to 4W + 1 of
+ *                            the vectorised dimension (W: vector width) and several counts of rows
+ *   canaries                 nothing is written around the buffers or between strided rows
  *   read-only-inputs         inputs are not written
- *   written                  every element of every row is
- *   lengths                  and with the right value, by the oracle and within the limits
- *                            of accuracy: no tail lane is misplaced, no count of rows wrong
- *   placement                the same bits at byte offsets 0, 4 (of 16-bit types 2), 16 and 60,
- *                            at either end of a page, and where two tensors are woven into each
- *                            other
- *   twice                    the same bits when called again
- *   mxcsr                    rounding mode, flush-to-zero and masks as before, those that a
- *                            program starts with and others; exceptions stay raised
- *   broadcast                inputs of stride 0
- *   gaps                                                                  gaps.c
+ *   written                  every element of every row is written
+ *   lengths                  every value is right, within the limits of accuracy: no tail lane is
+ *                            misplaced, no count of rows is wrong
+ *   placement                the same bits at byte offsets 0, 4 (2 for 16-bit types), 16 and 60, at
+ *                            either end of a page, and with two tensors woven into each other
+ *   twice                    the same bits in a second call
+ *   mxcsr                    rounding mode, flush-to-zero and masks stay, from the modes that a
+ *                            program starts with and from others; exceptions stay raised
+ *   broadcast                the same bits for an input of stride 0 and for repeated rows
  *   subnormals                                                            subnormals.c
- *   sizes, far-strides, many-rows                                         sizes.c
+ *   sizes, far-strides, many-rows, values, gaps                           sizes.c
  *   lane-independence                                                     lanes.c
  */
 #define _POSIX_C_SOURCE 200809L
@@ -30,9 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum property {
-    END,
-    START,
+enum memory_case {
+    GUARD_AT_END,
+    GUARD_AT_START,
     CANARIES,
     INPUTS,
     WRITTEN,
@@ -40,20 +37,20 @@ enum property {
     PLACEMENT,
     TWICE,
     CONTROL,
-    PROPERTIES
+    MEMORY_CASES
 };
-static const char *const property_name[PROPERTIES] = {
+static const char *const case_name[MEMORY_CASES] = {
     "guard-end", "guard-start", "canaries", "read-only-inputs", "written", "lengths",
     "placement", "twice",       "mxcsr",
 };
 
 struct sweep {
-    struct tally tally[PROPERTIES];
+    struct tally tally[MEMORY_CASES];
     enum posenc_dtype dtype;
     struct suite_run *run;
     struct guard *guard;
-    bool any;
-    int turn; /* of ways to weave two tensors into each other */
+    bool is_selected; /* any of the cases */
+    int turn;         /* counter of the ways to weave two tensors */
 };
 
 /* Returns true if the problem has no element. */
@@ -68,7 +65,7 @@ static bool is_empty(const struct problem *p)
 
 /* ---- One call ---- */
 
-static void attribute(struct sweep *s, const struct guarded *g, enum property side)
+static void require_guarded(struct sweep *s, const struct guarded *g, enum memory_case side)
 {
     struct tally *t = s->tally;
     require(&t[INPUTS], !g->input_written, "%s", g->reason);
@@ -99,7 +96,7 @@ static void check_written(struct tally *t, const struct call *call, uint32_t can
         }
 }
 
-/* Outputs in the order of their rows, to be freed; NULL without memory. */
+/* Returns the outputs in the order of their rows, to be freed; NULL: out of memory. */
 static float *copy_outputs(const struct call *call)
 {
     size_t n = 0, used = 0;
@@ -133,7 +130,7 @@ static void check_twice(struct sweep *s, struct call *call, const float *first)
         require_same_copy(&s->tally[TWICE], call, first, "second call");
 }
 
-/* Division by zero traps there, which is no fault of the kernel's. */
+/* Accepts SIGFPE: division by zero traps in those modes, which is no mistake of the kernel. */
 void require_modes(struct tally *t, struct call *call, struct guard *guard)
 {
     call_reset(call);
@@ -143,11 +140,12 @@ void require_modes(struct tally *t, struct call *call, struct guard *guard)
             g.reason);
 }
 
-/* The same call flush to either end of a page, and at other offsets from a boundary. */
-enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, WOVEN = 32, PLACES = 63 };
+/* Sets of places of a call, as bits of `places` below: flush with either end of a page, at other
+ * offsets, and woven. */
+enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, WOVEN = 32, ALL_PLACES = 63 };
 
-/* In a quick run only outputs. */
-static bool weaves(const struct sweep *s, const struct problem *p)
+/* Returns true if two tensors are woven; in a quick run only two outputs are. */
+static bool is_woven(const struct sweep *s, const struct problem *p)
 {
     const struct tensor_row *other = p->in_place ? NULL : kernel_woven_row(p->kernel);
     return other && (s->run->options->full || other->role == ROLE_OUTPUT);
@@ -157,27 +155,28 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
 {
     static const struct {
         enum guard_mode mode;
-        enum property side;
+        enum memory_case side;
         int64_t offset;
-    } places[] = { { GUARD_END, END, 0 },  { GUARD_START, START, 0 },  { GUARD_END, END, 4 },
-                   { GUARD_END, END, 16 }, { GUARD_START, START, 60 }, { GUARD_END, END, 0 } };
+    } places[] = { { GUARD_END, GUARD_AT_END, 0 },      { GUARD_START, GUARD_AT_START, 0 },
+                   { GUARD_END, GUARD_AT_END, 4 },      { GUARD_END, GUARD_AT_END, 16 },
+                   { GUARD_START, GUARD_AT_START, 60 }, { GUARD_END, GUARD_AT_END, 0 } };
     float *base = NULL;
     for (int i = 0; i < (int)(sizeof places / sizeof places[0]); i++) {
         struct call call;
         if (!(at >> i & 1))
             continue;
-        if (1 << i == WOVEN && !weaves(s, &p))
+        if (1 << i == WOVEN && !is_woven(s, &p))
             continue;
         p.woven = 1 << i != WOVEN ? WOVEN_NONE : (enum woven)(1 + s->turn++ % WOVEN_TENSORS);
         p.offset_bytes = places[i].offset == 4 && s->dtype != POSENC_F32 ? 2 : places[i].offset;
-        for (int k = 0; k < PROPERTIES; k++)
+        for (int k = 0; k < MEMORY_CASES; k++)
             s->tally[k].problem = &p;
         struct memory memory = guard_memory(s->guard, places[i].mode);
         if (i > 0 && !s->run->options->full)
-            memory.seal = NULL; /* what is written to inputs then counts as a canary's */
+            memory.seal = NULL; /* writes to inputs are found as changed canaries */
         enum posenc_status made = call_create_by(s->run->implementation, &call, &p, &memory);
         if (made != POSENC_OK) {
-            /* An empty dimension may be refused; anything else must be made. */
+            /* An empty dimension may be rejected; any other call must be made. */
             char text[200];
             posenc_error_text(&call.error, text, sizeof text);
             require(&s->tally[places[i].side], is_empty(&p), "the call was not made: %s", text);
@@ -188,7 +187,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
         struct guarded g = guarded_run(&call, s->run->backend, s->guard);
         if (!has_element && !g.crashed && g.status == POSENC_ERR_SHAPE)
             g.status = POSENC_OK;
-        attribute(s, &g, places[i].side);
+        require_guarded(s, &g, places[i].side);
         if (has_element && runs_clean(&g) && base) {
             require_same_copy(&s->tally[PLACEMENT], &call, base, "other placement");
         } else if (has_element && runs_clean(&g) && (base = copy_outputs(&call)) != NULL) {
@@ -201,11 +200,11 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
         call_destroy(&call);
     }
     free(base);
-    for (int k = 0; k < PROPERTIES; k++)
+    for (int k = 0; k < MEMORY_CASES; k++)
         s->tally[k].problem = NULL;
 }
 
-/* In the type of the sweep. */
+/* Does the same in the dtype of the sweep. */
 static void sweep_typed(struct sweep *s, struct problem p, int at)
 {
     p.dtype = p.values = s->dtype;
@@ -214,9 +213,9 @@ static void sweep_typed(struct sweep *s, struct problem p, int at)
 
 /* ---- Lengths and counts of rows ---- */
 
-/* Returns the places of a problem in a quick run: at each length one of the variants in three places, up to
- * two vectors the others at one end of a page by turns.  16 bits in the one alone, past a
- * vector each type at every other length. */
+/* Returns the places of a problem in a quick run. At each length one variant has four places; up to two
+ * vectors, the others are at one end of a page alternately. In 16 bits there is that one variant alone,
+ * past a vector at every other length for each dtype. */
 static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v)
 {
     bool chosen = v == (n + n / LENGTH_VARIANTS) % LENGTH_VARIANTS;
@@ -229,8 +228,8 @@ static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v
     return n > 2 * lanes + 1 ? 0 : (n + v) % 2 ? AT_START : AT_END;
 }
 
-/* The length after n.  Of vectors longer than any x86 CPU's a quick run takes, past two of them, one length in
- * three or five, odd and even, and all next to four of them: their lengths are as many as they are long. */
+/* Returns the length after n. If vectors are longer than those of x86, a quick run takes only some
+ * lengths beyond two vectors, odd and even, and all next to four vectors. */
 static int64_t next_length(const struct sweep *s, int64_t lanes, int64_t n)
 {
     const int64_t step = lanes / 16 + 1, last = 4 * lanes - 1;
@@ -244,13 +243,13 @@ static void sweep_lengths(struct sweep *s, enum posenc_kernel kernel)
     int64_t lanes = backend_vector_lanes(s->run->backend);
     for (int64_t n = 0; n <= 4 * lanes + 1; n = next_length(s, lanes, n))
         for (int v = 0; v < LENGTH_VARIANTS; v++) {
-            int at = s->run->options->full ? PLACES : quick_places(s->dtype, lanes, n, v);
+            int at = s->run->options->full ? ALL_PLACES : quick_places(s->dtype, lanes, n, v);
             if (at)
                 sweep_typed(s, problem_of_length(kernel, n, v), at);
         }
 }
 
-/* Rows of 3 vectors and a tail, in counts around the sizes kernels block by; 0 too. */
+/* Checks rows of a vector and a tail, in counts around the block sizes of kernels, and 0. */
 static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
 {
     static const int64_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 65 };
@@ -265,9 +264,11 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
             p.distances = 0;
             if (p.relative == RELATIVE_TRANSFORMER_XL)
                 p.query_offset = p.keys - p.queries;
-            if (of_heads ? kernel_rotates(kernel) || kernel_on_scores(kernel)
-                         : !signature_of(kernel)->settle) /* else queries follow from others */
-                sweep_typed(s, p, s->run->options->full ? PLACES : ENDS);
+            if (of_heads
+                    ? kernel_rotates(kernel) || kernel_on_scores(kernel)
+                    : !signature_of(kernel)
+                           ->settle) /* otherwise other fields decide the number of queries */
+                sweep_typed(s, p, s->run->options->full ? ALL_PLACES : ENDS);
         }
 }
 
@@ -308,21 +309,21 @@ static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
 
 /* ---- The suite ---- */
 
-/* False when no property is selected. */
+/* Returns false if no case is selected. */
 static bool sweep_begin(struct sweep *s, enum posenc_kernel kernel)
 {
-    for (int k = 0; k < PROPERTIES; k++)
-        s->any |= tally_begin(&s->tally[k], s->run, kernel, s->dtype, "memory", NULL, "%s",
-                              property_name[k]);
-    return s->any;
+    for (int k = 0; k < MEMORY_CASES; k++)
+        s->is_selected |= tally_begin(&s->tally[k], s->run, kernel, s->dtype, "memory", NULL,
+                                      "%s", case_name[k]);
+    return s->is_selected;
 }
 
 void memory_sweep(struct suite_run *run, const struct problem *problem)
 {
     struct sweep s = { .run = run, .guard = guard_create(), .dtype = problem->dtype };
     if (s.guard && sweep_begin(&s, problem->kernel)) {
-        sweep_problem(&s, *problem, PLACES);
-        for (int k = 0; k < PROPERTIES; k++) {
+        sweep_problem(&s, *problem, ALL_PLACES);
+        for (int k = 0; k < MEMORY_CASES; k++) {
             if (!s.tally[k].result.checked)
                 tally_skip(&s.tally[k], "this problem has nothing of the kind");
             tally_end(&s.tally[k]);
@@ -340,7 +341,7 @@ static void sweep_kernel(struct suite_run *run, struct guard *guard, enum posenc
     sweep_lengths(&s, kernel);
     if (dtype == POSENC_F32 || run->options->full)
         sweep_rows(&s, kernel);
-    for (int k = 0; k < PROPERTIES; k++)
+    for (int k = 0; k < MEMORY_CASES; k++)
         tally_end(&s.tally[k]);
 }
 
@@ -352,7 +353,6 @@ void suite_memory(struct suite_run *run, enum posenc_kernel kernel)
     guard_destroy(guard);
     check_broadcast(run, kernel);
     check_sizes(run, kernel);
-    check_gaps(run, kernel);
     check_subnormals(run, kernel);
     check_lanes(run, kernel);
 }

@@ -1,10 +1,10 @@
 /*
- * The suites of problems that the options give.  Of each of a model's calls, at its real sizes, all
- * values are held against the oracle; so are the calls of the presets, as one result for each type:
+ * Suites of problems that the options give. Each call of a model, at its real size, is a case: all
+ * values are compared with the oracle. The calls of all presets are one case for each dtype:
  *
- *   presets       every distinct call of theirs in f32; with options->exhaustive in 16 bits, too
+ *   presets       every distinct call in f32; with options->exhaustive in 16 bits, too
  *
- * Of one problem alone it is all values, and how its call treats memory and the process.
+ * For options->only, the memory accesses and side effects of its call are checked as well.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -18,10 +18,10 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
-    side_effects_sweep(run, p); /* before any other call */
+    side_effects_sweep(run, p); /* first, as static memory is written by first calls */
     if (tally_begin_problem(&t, run, p, "accuracy", "problem")) {
         compare_begin(&c, &t);
-        compare_problem(&c, p, -1);
+        compare_problem(&c, p, RANGE_FARTHEST);
         compare_end(&c);
         tally_end(&t);
     }
@@ -42,12 +42,12 @@ static void check_shape(struct suite_run *run, const struct problem *p, size_t i
                                        : p->dim))
         return;
     compare_begin(&c, &t);
-    compare_problem(&c, p, -1);
+    compare_problem(&c, p, RANGE_FARTHEST);
     compare_end(&c);
     tally_end(&t);
 }
 
-/* A call of the presets in a type of storage. */
+/* Checks a call of the presets in a dtype. */
 static void check_preset(struct tally *t, struct problem p, enum posenc_dtype dtype)
 {
     p.dtype = dtype;

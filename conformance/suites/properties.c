@@ -1,7 +1,7 @@
 /*
- * Properties that need no golden data, one result per kernel and property: what makes an encoding
- * the encoding it is, and what makes a kernel a function of its arguments.  The derivation and the
- * bound of each stand beside it:
+ * Properties that need no golden data, one result for each kernel and property: relations that define
+ * an encoding, and relations that make a kernel a function of its arguments. The files of
+ * conformance/properties have them, with the derivation of each bound:
  *
  *   call        in place, numbering, adds       cut         slices, threads, splits
  *   layouts     strides of every kind           storage     16 bits
@@ -15,8 +15,6 @@
 #include "conformance/properties/properties.h"
 #include "conformance/problem/cases.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct property *const files[] = {
@@ -30,7 +28,7 @@ static const char *name_of_problems(const struct property *property)
     return property->problems ? property->problems : property->name;
 }
 
-static bool is_of(const struct problem_line *line, const struct property *property)
+static bool is_for(const struct problem_line *line, const struct property *property)
 {
     return strcmp(line->name, name_of_problems(property)) == 0;
 }
@@ -47,12 +45,12 @@ static void check_problem(struct tally *t, const struct property *property, stru
     tally_forget(t);
 }
 
-static bool concerns(const struct property *property, enum posenc_kernel kernel)
+static bool is_concerned(const struct property *property, enum posenc_kernel kernel)
 {
     bool has = property->concerns && property->concerns(kernel);
     for (EACH_CASE(line, CASES_PROPERTIES))
         has = has ||
-              (!property->concerns && line->problem.kernel == kernel && is_of(line, property));
+              (!property->concerns && line->problem.kernel == kernel && is_for(line, property));
     return has && (!property->field || has_field(kernel, property->field));
 }
 
@@ -62,12 +60,12 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
     struct tally t;
     const bool full = run->options->full;
     bool has = false;
-    if (!concerns(property, kernel) || (property->full && !full) ||
+    if (!is_concerned(property, kernel) || (property->full && !full) ||
         !tally_begin(&t, run, kernel, property->dtype, "properties", NULL, "%s",
                      property->name))
         return;
     for (EACH_CASE(line, CASES_PROPERTIES))
-        if (line->problem.kernel == kernel && is_of(line, property) &&
+        if (line->problem.kernel == kernel && is_for(line, property) &&
             (full || !*line->flags)) {
             check_problem(&t, property, line->problem);
             has = true;
@@ -77,32 +75,18 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
     tally_end(&t);
 }
 
-/* A line that no property has would never be checked: it is a mistake of whoever built this program,
- * which ends here, told. */
-static void require_known(void)
+static bool is_known_line(const struct problem_line *line)
 {
-    for (EACH_CASE(line, CASES_PROPERTIES)) {
-        bool found = false;
-        for (size_t f = 0; f < sizeof files / sizeof *files; f++)
-            for (const struct property *property = files[f]; property->name; property++)
-                found = found || is_of(line, property);
-        if (found && (!*line->flags || strcmp(line->flags, "full") == 0))
-            continue;
-        fprintf(stderr,
-                "properties.txt:%d: %s | %s: expected the name of a property's problems, and "
-                "full or "
-                "no flag\n",
-                line->number, line->name, line->flags);
-        abort();
-    }
+    bool known = false;
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++)
+        for (const struct property *property = files[f]; property->name; property++)
+            known = known || is_for(line, property);
+    return known;
 }
 
 void suite_properties(struct suite_run *run, enum posenc_kernel kernel)
 {
-    static bool known;
-    if (!known)
-        require_known();
-    known = true;
+    require_known_lines(CASES_PROPERTIES, "properties.txt", is_known_line);
     for (size_t f = 0; f < sizeof files / sizeof *files; f++)
         for (const struct property *property = files[f]; property->name; property++)
             check_property(run, kernel, property);

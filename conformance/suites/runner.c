@@ -1,16 +1,19 @@
 /*
- * The engine's own runner, for machines without Criterion, for emulators and for checkers of
- * memory: all suites on all backends in one process that ends by returning from main, so that a
- * leak or a finding of a sanitizer is its exit status.  libc only.
+ * Runs all suites on all backends in one process, for machines without Criterion, for emulators and
+ * for memory checkers. Needs libc only. It returns from main, so that a leak or a finding of a
+ * sanitizer sets its exit status.
  *
- *     runner [--full] [--no-accuracy | --suite NAME] [--backend NAME]... [--except GLOB OF CASES]...
- *            [PACK OF VECTORS]
+ *     runner [--full] [--no-accuracy | --suite NAME | --digests] [--backend NAME]...
+ *            [--except GLOB OF CASES]... [PACK OF VECTORS]
  *
- * --no-accuracy leaves the scans out, which take too long in an emulator; --suite takes one suite
- * alone; --except leaves cases out that an emulator gets wrong.  Prints each failure and how to
- * repeat it; for each backend "NAME (L lanes): N passed, N failed, N skipped", or "off: NAME:
- * reason" for one that cannot run here, which counts as one skipped; last the sum of all.  One
- * that is asked for by name has to run.  Exit 1 on failures, 2 on bad input, 77: nothing ran.
+ * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an
+ * emulator gets wrong. --digests prints engine/digests.txt anew, by `scalar` unless another member
+ * of the family "native" is named; review a changed line as a change of bits.
+ *
+ * It prints each failure with the command to repeat it, then a line for each backend and one for
+ * all: "NAME (L lanes): N passed, N failed, N skipped". A backend that cannot run here has a line
+ * "off: NAME: reason" and counts as skipped; named by --backend it is an error. Exit status: 1 on
+ * failures, 2 on bad input, 77 if nothing ran.
  */
 #include "suites.h"
 #include "conformance/engine/plugin.h"
@@ -19,23 +22,24 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_BACKENDS = 64, BAD_INPUT = 2, NOTHING_RAN = 77 };
+enum { MOST_BACKENDS = 64, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2, EXIT_NOTHING_RAN = 77 };
 
 struct counts {
     unsigned long passed, failed, skipped;
 };
 
-struct wanted {
+struct run {
     struct conf_options options;
     const char *pack;
-    const struct posenc_backend *backends[MOST_BACKENDS]; /* none: all of them */
+    bool prints_digests;
+    const struct posenc_backend *backends[MOST_BACKENDS];
     struct counts counts[MOST_BACKENDS];
-    size_t n, n_except;
+    size_t n_backends, n_except;
 };
 
 /* ---- Arguments ---- */
 
-static int refuse_backend(const char *name, const char *reason)
+static int reject_backend(const char *name, const char *reason)
 {
     const struct posenc_backend *b;
     fprintf(stderr, "runner: --backend: %s: %s: expected one of", name, reason);
@@ -43,50 +47,70 @@ static int refuse_backend(const char *name, const char *reason)
         if (!posenc_backend_obstacle(b))
             fprintf(stderr, " %s", b->name);
     fprintf(stderr, "\n");
-    return BAD_INPUT;
+    return EXIT_BAD_INPUT;
 }
 
-static int take_backend(struct wanted *wanted, const char *name)
+static int add_backend(struct run *run, const char *name)
 {
     const struct posenc_backend *backend = name ? posenc_backend_find(name) : NULL;
     if (!backend)
-        return refuse_backend(name ? name : "no name", "there is no such backend");
+        return reject_backend(name ? name : "no name", "there is no such backend");
     if (posenc_backend_obstacle(backend))
-        return refuse_backend(name, posenc_backend_obstacle(backend));
-    for (size_t i = 0; i < wanted->n; i++)
-        if (wanted->backends[i] == backend)
+        return reject_backend(name, posenc_backend_obstacle(backend));
+    for (size_t i = 0; i < run->n_backends; i++)
+        if (run->backends[i] == backend)
             return 0;
-    if (wanted->n < MOST_BACKENDS)
-        wanted->backends[wanted->n++] = backend;
+    if (run->n_backends < MOST_BACKENDS)
+        run->backends[run->n_backends++] = backend;
     return 0;
 }
 
-static int take_arguments(int argc, char **argv, struct wanted *wanted)
+/* Adds all backends that can run here; returns the number of the others. */
+static unsigned long add_all_backends(struct run *run)
+{
+    const struct posenc_backend *b;
+    unsigned long off = 0;
+    for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
+        const char *obstacle = posenc_backend_obstacle(b);
+        if (obstacle) {
+            printf("off: %s: %s\n", b->name, obstacle);
+            off++;
+        } else {
+            add_backend(run, b->name);
+        }
+    }
+    return off;
+}
+
+static int read_arguments(int argc, char **argv, struct run *run)
 {
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
         if (strcmp(argument, "--full") == 0) {
-            wanted->options.full = true;
+            run->options.full = true;
         } else if (strcmp(argument, "--no-accuracy") == 0) {
-            wanted->options.no_accuracy = true;
+            run->options.no_accuracy = true;
+        } else if (strcmp(argument, "--digests") == 0) {
+            run->prints_digests = true;
+            run->options.suite = "digests";
         } else if (strcmp(argument, "--suite") == 0 && argv[i + 1]) {
-            wanted->options.suite = argv[++i];
+            run->options.suite = argv[++i];
         } else if (strcmp(argument, "--backend") == 0) {
-            int bad = take_backend(wanted, argv[++i]);
-            if (bad)
-                return bad;
+            const int status = add_backend(run, argv[++i]);
+            if (status)
+                return status;
         } else if (strcmp(argument, "--except") == 0 && argv[i + 1] &&
-                   wanted->n_except < MOST_EXCEPT) {
-            wanted->options.except[wanted->n_except++] = argv[++i];
-        } else if (argument[0] == '-' || wanted->pack) {
+                   run->n_except < MOST_EXCEPT) {
+            run->options.except[run->n_except++] = argv[++i];
+        } else if (argument[0] == '-' || run->pack) {
             fprintf(stderr,
                     "runner: unexpected argument: %s: expected [--full] [--no-accuracy | "
-                    "--suite NAME] "
-                    "[--backend NAME]... [--except GLOB OF CASES]... [PACK OF VECTORS]\n",
+                    "--suite NAME | --digests] [--backend NAME]... [--except GLOB OF CASES]... "
+                    "[PACK OF VECTORS]\n",
                     argument);
-            return BAD_INPUT;
+            return EXIT_BAD_INPUT;
         } else {
-            wanted->pack = argument;
+            run->pack = argument;
         }
     }
     return 0;
@@ -96,10 +120,11 @@ static int take_arguments(int argc, char **argv, struct wanted *wanted)
 
 static void on_result(void *user, const struct conf_result *r)
 {
-    struct wanted *wanted = user;
-    struct counts *counts = wanted->counts;
-    for (size_t i = 0; wanted->backends[i] != r->backend; i++)
-        counts++;
+    struct run *run = user;
+    size_t i = 0;
+    while (run->backends[i] != r->backend)
+        i++;
+    struct counts *counts = &run->counts[i];
     if (r->status == CONF_PASS) {
         counts->passed++;
     } else if (r->status == CONF_FAIL || r->status == CONF_CRASH) {
@@ -115,6 +140,25 @@ static void on_result(void *user, const struct conf_result *r)
     }
 }
 
+static void print_digest(void *user, const struct conf_result *r)
+{
+    (void)user;
+    printf("%s %s\n", r->id, r->worst_at);
+}
+
+static int print_digests(struct run *run)
+{
+    if (run->n_backends == 0)
+        add_backend(run, "scalar");
+    printf(
+        "# SHA-256 of the outputs of every variant (cases/variants.txt) by the family "
+        "\"native\", on every ISA.\n"
+        "# Rows in order, f32 little-endian, every NaN the same one; 16-bit outputs widened.  "
+        "Made by runner --digests.\n");
+    conf_run(run->backends, 1, &run->options, print_digest, NULL);
+    return fflush(stdout) == 0 ? 0 : EXIT_FAILED;
+}
+
 static void print_counts(const struct counts *counts)
 {
     printf("%lu passed, %lu failed, %lu skipped\n", counts->passed, counts->failed,
@@ -122,7 +166,7 @@ static void print_counts(const struct counts *counts)
     fflush(stdout);
 }
 
-/* Adds its counts to the sum, too. */
+/* Prints the counts of a backend, and adds them to the sum. */
 static void print_backend(const struct posenc_backend *backend, const struct counts *counts,
                           struct counts *sum)
 {
@@ -137,46 +181,37 @@ static void print_backend(const struct posenc_backend *backend, const struct cou
     sum->skipped += counts->skipped;
 }
 
-/* Takes all that can run here; returns the number of those that cannot. */
-static unsigned long take_all(struct wanted *wanted)
+static int run_suites(struct run *run)
 {
-    const struct posenc_backend *b;
-    unsigned long off = 0;
-    for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
-        const char *obstacle = posenc_backend_obstacle(b);
-        if (obstacle) {
-            printf("off: %s: %s\n", b->name, obstacle);
-            off++;
-        } else {
-            take_backend(wanted, b->name);
-        }
-    }
-    return off;
+    struct counts sum = { 0, 0, 0 };
+    if (run->n_backends == 0)
+        sum.skipped = add_all_backends(run);
+    conf_run(run->backends, run->n_backends, &run->options, on_result, run);
+    for (size_t i = 0; i < run->n_backends; i++)
+        print_backend(run->backends[i], &run->counts[i], &sum);
+    print_counts(&sum);
+    if (sum.failed)
+        return EXIT_FAILED;
+    return sum.passed ? 0 : EXIT_NOTHING_RAN;
 }
 
 int main(int argc, char **argv)
 {
-    struct wanted wanted = { .n = 0 };
-    struct vectors vectors;
-    struct counts sum = { 0, 0, 0 };
+    struct run run = { .n_backends = 0 };
+    struct vectors vectors = { .n = 0 };
     char error[VECTORS_ERROR];
-    if (plugins_of_build())
-        return BAD_INPUT;
-    int bad = take_arguments(argc, argv, &wanted);
-    if (bad)
-        return bad;
-    if (wanted.pack && !vectors_load_pack(wanted.pack, &vectors, error)) {
+    if (plugins_add_of_build())
+        return EXIT_BAD_INPUT;
+    int status = read_arguments(argc, argv, &run);
+    if (status)
+        return status;
+    if (run.pack && !vectors_load_pack(run.pack, &vectors, error)) {
         fprintf(stderr, "runner: %s\n", error);
-        return BAD_INPUT;
+        return EXIT_BAD_INPUT;
     }
-    wanted.options.vectors = wanted.pack ? &vectors : NULL;
-    if (wanted.n == 0)
-        sum.skipped += take_all(&wanted);
-    conf_run(wanted.backends, wanted.n, &wanted.options, on_result, &wanted);
-    for (size_t i = 0; i < wanted.n; i++)
-        print_backend(wanted.backends[i], &wanted.counts[i], &sum);
-    if (wanted.pack)
+    run.options.vectors = run.pack ? &vectors : NULL;
+    status = run.prints_digests ? print_digests(&run) : run_suites(&run);
+    if (run.pack)
         vectors_free(&vectors);
-    print_counts(&sum);
-    return sum.failed ? 1 : sum.passed ? 0 : NOTHING_RAN;
+    return status;
 }

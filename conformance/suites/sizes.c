@@ -1,20 +1,22 @@
 /*
- * Sizes that models have and small problems do not, and addresses that only 64 bits hold.  Each
- * problem of conformance/cases/sizes.txt is judged by the oracle and lies in guarded memory; one
- * result per kernel and name of lines:
+ * Sizes that models have and small problems lack, and addresses that only 64 bits hold. One result
+ * for each kernel, dtype and name:
  *
- *   sizes         one dimension of hundreds or thousands, the others small: heads, batches,
- *                 channels, tokens, queries, keys, columns; or two or three of dozens and hundreds.
- *                 In full runs also in place, and with two tensors woven into each other
- *   far-strides   rows farther apart than an index of 32 bits counts, and tensors of which a
- *                 cut-off offset lands where nothing is
- *   many-rows     rows of tables with ids beyond 16 and 24 bits, of which only those are in
- *                 memory that the call asks for
+ *   sizes         one dimension of hundreds or thousands and the others small, or two or three of
+ *                 dozens; in full runs also in place, and with two tensors woven into each other
+ *   far-strides   rows farther apart than an index of 32 bits counts
+ *   many-rows     tables with row numbers beyond 16 and 24 bits, of which only the rows that the
+ *                 call reads have memory
  *   values        small problems with parameters and inputs of every magnitude
+ *   gaps          no access between rows, where another thread may own the memory
  *
- * Rows gigabytes apart take address space, no memory.  Where a system does not give it (ulimit
- * -v, a 32-bit one), or an emulator takes a second for it, far-strides and many-rows are
- * skipped.
+ * The first four are the problems of conformance/cases/sizes.txt with that name, in guarded memory
+ * and judged by the oracle. For gaps, every row lies on pages of its own, flush with their start or
+ * end, and all pages between are inaccessible. A tail that loads a whole vector, replaces its own
+ * elements and stores it back faults there at any row.
+ *
+ * Rows gigabytes apart take address space, but no memory. far-strides, many-rows and gaps are
+ * skipped if the system denies the space (ulimit -v, 32 bits), or if an emulator is slow to give it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -27,138 +29,185 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = { "sizes", "far-strides", "many-rows", "values" };
-enum { NAMES = sizeof names / sizeof *names };
+static const char no_space[] = "this system does not give so much address space";
 
-static bool is_far(const char *name)
+/* Skips a case where address space takes long to reserve. */
+static bool skip_if_slow(struct tally *t)
 {
-    return strcmp(name, names[1]) == 0 || strcmp(name, names[2]) == 0;
+    static int slow = -1;
+    slow = slow < 0 ? !pages_reserve_is_quick() : slow;
+    if (slow)
+        tally_skip(t, "address space takes too long here: an emulator keeps a list of pages");
+    return slow;
 }
 
-/* False: the system has not the memory. */
-static bool check_line(struct tally *t, struct guard *guard, const struct problem_line *line,
-                       enum guard_mode mode)
+/* ---- Problems of sizes.txt ---- */
+
+enum name { SIZES, FAR_STRIDES, MANY_ROWS, VALUES, NAMES };
+static const char *const names[NAMES] = { "sizes", "far-strides", "many-rows", "values" };
+
+static bool is_named(const struct problem_line *line, enum name name)
+{
+    return strcmp(line->name, names[name]) == 0;
+}
+
+static bool needs_space(enum name name) { return name == FAR_STRIDES || name == MANY_ROWS; }
+
+/* Returns false if the system lacks the address space. */
+static bool check_problem(struct tally *t, struct guard *guard, enum guard_mode mode,
+                          const struct problem *p, enum name name)
 {
     struct call call;
-    char text[200];
-    const struct suite_run *run = t->run;
-    const struct memory memory = guard_memory(guard, mode);
-    const enum posenc_status made =
-        call_create_by(run->implementation, &call, &line->problem, &memory);
-    t->problem = &line->problem;
-    if (made == POSENC_ERR_MEMORY && is_far(line->name))
-        return false;
-    posenc_error_text(&call.error, text, sizeof text);
-    if (!require(t, made == POSENC_OK, "the call was not made: %s", text))
-        return true;
-    const struct guarded g = guarded_run(&call, run->backend, guard);
-    if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason)) {
-        require_right(t, &call, run->backend);
-        require_modes(t, &call, guard);
-    }
+    bool has_space = true;
+    if (!tally_run_guarded(t, guard, mode, p, &call, needs_space(name) ? &has_space : NULL))
+        return has_space;
+    require_right(t, &call, t->run->backend);
+    require_modes(t, &call, guard);
     call_destroy(&call);
     return true;
 }
 
-/* A line as it stands; in full runs one of `sizes` that is not large in place as well, and woven. */
-static bool check_ways(struct tally *t, struct guard *guard, const struct problem_line *line,
-                       int turn)
+/* Checks a line as it stands. In full runs, small problems of `sizes` follow in place and woven. */
+static bool check_line(struct tally *t, struct guard *guard, const struct problem_line *line,
+                       enum name name, int turn)
+{
+    const enum guard_mode mode = turn % 2 ? GUARD_START : GUARD_END;
+    struct problem p = line->problem;
+    if (!check_problem(t, guard, mode, &p, name))
+        return false;
+    if (name != SIZES || p.in_place || !t->run->options->full || problem_memory(&p) > 1 << 20)
+        return true;
+    p.in_place = true;
+    problem_settle(&p);
+    if (p.in_place)
+        check_problem(t, guard, mode, &p, name);
+    p = line->problem;
+    p.woven = (enum woven)(1 + turn % WOVEN_TENSORS);
+    if (!*line->flags && kernel_woven_row(p.kernel))
+        check_problem(t, guard, mode, &p, name);
+    return true;
+}
+
+static bool is_selected(const struct suite_run *run, const struct problem_line *line,
+                        enum posenc_kernel kernel, enum posenc_dtype dtype, enum name name)
 {
     const struct problem *p = &line->problem;
-    const enum guard_mode mode = turn % 2 ? GUARD_START : GUARD_END;
-    struct problem_line other = *line;
-    if (!check_line(t, guard, line, mode))
-        return false;
-    if (strcmp(line->name, names[0]) != 0 || p->in_place || !t->run->options->full ||
-        problem_memory(p) > 1 << 20)
-        return true;
-    other.problem.in_place = true;
-    problem_settle(&other.problem);
-    if (other.problem.in_place && !check_line(t, guard, &other, mode))
-        return false;
-    other.problem = *p;
-    other.problem.woven = (enum woven)(1 + turn % WOVEN_TENSORS);
-    return *line->flags || !kernel_woven_row(p->kernel) || check_line(t, guard, &other, mode);
+    return p->kernel == kernel && p->dtype == dtype && is_named(line, name) &&
+           (!*line->flags || run->options->full) &&
+           (run->backend->f16_bf16 || problem_is_f32(p));
 }
 
-/* Checks the problems of one name and one type. */
 static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
-                        enum posenc_dtype dtype, const char *name)
+                        enum posenc_dtype dtype, enum name name)
 {
-    static int slow = -1;
     struct tally t = { .selected = false };
-    bool begun = false, ready = true;
+    bool has_space = true;
     int n = 0;
     for (EACH_CASE(line, CASES_SIZES)) {
-        const struct problem *p = &line->problem;
-        if (p->kernel != kernel || p->dtype != dtype || strcmp(line->name, name) != 0 ||
-            (*line->flags && !run->options->full) ||
-            (!run->backend->f16_bf16 && !problem_is_f32(p)))
+        if (!is_selected(run, line, kernel, dtype, name))
             continue;
-        if (!begun && !tally_begin(&t, run, kernel, dtype, "memory", NULL, "%s", name))
+        if (n == 0 && !tally_begin(&t, run, kernel, dtype, "memory", NULL, "%s", names[name]))
             return;
-        begun = true;
-        if (is_far(name) && slow < 0)
-            slow = !pages_reserve_is_quick();
-        if (is_far(name) && slow)
-            continue;
-        ready = ready && check_ways(&t, guard, line, n++);
+        if (n == 0 && needs_space(name) && skip_if_slow(&t))
+            break;
+        has_space = has_space && check_line(&t, guard, line, name, n++);
     }
-    if (is_far(name) && slow > 0)
-        tally_skip(&t, "address space is dear here: an emulator keeps books of each page");
-    if (!ready)
-        tally_skip(&t, "this system does not give so much address space");
-    t.problem = NULL;
-    if (begun)
-        tally_end(&t);
+    if (!has_space)
+        tally_skip(&t, no_space);
+    tally_end(&t);
 }
 
-/* A line that no name has would never be checked: it is a mistake of whoever built this program,
- * which ends here, told. */
-static void require_names(void)
+static bool is_known_line(const struct problem_line *line)
 {
-    for (EACH_CASE(line, CASES_SIZES)) {
+    bool known = false;
+    for (enum name name = SIZES; name < NAMES; name++)
+        known = known || is_named(line, name);
+    return known;
+}
+
+/* Ends the program if a kernel has no line of sizes or far-strides for quick runs: it would go
+ * unchecked. */
+static void require_lines(enum posenc_kernel kernel)
+{
+    for (enum name name = SIZES; name <= FAR_STRIDES; name++) {
         bool found = false;
-        for (int i = 0; i < NAMES; i++)
-            found = found || strcmp(line->name, names[i]) == 0;
-        if (found && (!*line->flags || strcmp(line->flags, "full") == 0))
+        for (EACH_CASE(line, CASES_SIZES))
+            found = found ||
+                    (line->problem.kernel == kernel && !*line->flags && is_named(line, name));
+        if (found)
             continue;
-        fprintf(stderr,
-                "sizes.txt:%d: %s | %s: expected sizes, far-strides, many-rows or values, and "
-                "full or no flag\n",
-                line->number, line->name, line->flags);
+        fprintf(stderr, "sizes.txt: %s: expected a line %s without a flag\n",
+                posenc_kernel_name(kernel), names[name]);
         abort();
     }
 }
 
-/* So is a kernel without lines that a quick run takes. */
-static void require_kernels(void)
+/* ---- Gaps ---- */
+
+/* Bytes from row to row: whole pages of any size, and more than any allocation of a case. */
+enum { APART = 1 << 26 };
+
+/* Places each row of each tensor apart. */
+static struct problem spread_rows(struct problem p)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        for (int i = 0; i < 2; i++) {
-            bool found = false;
-            for (EACH_CASE(line, CASES_SIZES))
-                found = found || (line->problem.kernel == (enum posenc_kernel)k &&
-                                  !*line->flags && strcmp(line->name, names[i]) == 0);
-            if (found)
-                continue;
-            fprintf(stderr, "sizes.txt: %s: expected a line %s without a flag\n",
-                    posenc_kernel_name((enum posenc_kernel)k), names[i]);
-            abort();
+    const struct signature *s = signature_of(p.kernel);
+    for (EACH_TENSOR(row, s)) {
+        struct tensor_layout *layout = &p.layouts[row - s->tensors];
+        const int n = tensor_dims(row);
+        if (row->form != FORM_TENSOR || n < 2 || !tensor_present(&p, row))
+            continue;
+        int64_t stride = APART / (tensor_dtype(&p, row) == POSENC_F32 ? 4 : 2);
+        layout->n_strides = n - 1;
+        for (int d = n - 2; d >= 0; d--) {
+            const int64_t extent = problem_extent(&p, row->dims[d]);
+            layout->stride[d] = stride;
+            stride *= extent > 1 ? extent : 1;
         }
+    }
+    return p;
 }
+
+/* Checks lengths up to two vectors and a tail, each in one variant. A quick run takes the lengths
+ * around one vector, and the longest. */
+static void check_gaps(struct tally *t, struct guard *guard, enum posenc_kernel kernel,
+                       enum posenc_dtype dtype)
+{
+    const bool full = t->run->options->full;
+    const int64_t lanes = backend_vector_lanes(t->run->backend), most = 2 * lanes + 3;
+    bool has_space = true;
+    for (int64_t n = 1; n <= most; n++) {
+        struct problem p = problem_of_length(kernel, n, (int)((n + n / 4) % LENGTH_VARIANTS));
+        if (!full && n != 3 && n != lanes - 1 && n != lanes + 1 && n != most)
+            continue;
+        p.dtype = p.values = dtype;
+        p = spread_rows(p);
+        for (int mode = GUARD_END; mode <= GUARD_START && has_space; mode++) {
+            struct call call;
+            if (tally_run_guarded(t, guard, (enum guard_mode)mode, &p, &call, &has_space))
+                call_destroy(&call);
+        }
+    }
+    if (!has_space)
+        tally_skip(t, no_space);
+}
+
+/* ---- The suite ---- */
 
 void check_sizes(struct suite_run *run, enum posenc_kernel kernel)
 {
-    static bool known;
     struct guard *guard = guard_create();
-    if (!known) {
-        require_names();
-        require_kernels();
-    }
-    known = true;
-    for (int i = 0; guard && i < NAMES; i++)
+    require_known_lines(CASES_SIZES, "sizes.txt", is_known_line);
+    require_lines(kernel);
+    for (enum name name = SIZES; guard && name < NAMES; name++)
         for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
-            check_lines(run, guard, kernel, (enum posenc_dtype)dtype, names[i]);
+            check_lines(run, guard, kernel, (enum posenc_dtype)dtype, name);
+    for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++) {
+        struct tally t;
+        if (!tally_begin(&t, run, kernel, (enum posenc_dtype)dtype, "memory", NULL, "gaps"))
+            continue;
+        if (!skip_if_slow(&t))
+            check_gaps(&t, guard, kernel, (enum posenc_dtype)dtype);
+        tally_end(&t);
+    }
     guard_destroy(guard);
 }

@@ -1,11 +1,11 @@
 /*
- * Subnormal numbers in calls of every size, one result per kernel and dtype:
+ * Subnormal numbers in calls of every size. One result for each kernel and dtype, in full runs only,
+ * as large calls take their time:
  *
- *   subnormals   a large call gives the bits that its parts give, of which each is a call
+ *   subnormals   a large call gives the bits that its rows give as calls of their own
  *
- * A kernel that flushes to zero while it works, or reads subnormal inputs as zeros, may do so from a
- * size on alone, and may put the modes back before it returns.  Then the parts, of a row or a
- * channel each, keep what the whole has lost.
+ * A kernel that flushes subnormal numbers to zero may do so from a size on alone, and may restore
+ * the modes before it returns. Then a call of one row keeps numbers that the large call loses.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -13,56 +13,59 @@
 #include "conformance/problem/signature.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- Inputs ---- */
 
-/* Inputs lie in [2^-4, 2^4): these factors make them about as large as the least normal numbers. */
-static float factor_of(enum posenc_dtype dtype)
+/* Returns the factor that makes inputs, which lie in [2^-4, 2^4), about as small as the least normal
+ * number of a dtype. */
+static float small_factor(enum posenc_dtype dtype)
 {
     return dtype == POSENC_F16 ? 0x1p-16f : 0x1p-126f;
 }
 
-/* Of x and of terms every eighth row is small, all of it or each second element; of tables every
- * second element is. */
-static bool is_small(bool table, int64_t r, int64_t c)
+/* Returns true for elements to make small: about half of a table; of x and of terms every 16th row,
+ * and half of another 16th. */
+static bool is_small(bool is_table, int64_t r, int64_t c)
 {
-    const bool second = mix64((uint64_t)r, (uint64_t)c) & 1;
-    return table ? second : r % 8 == 0 && (r % 16 == 0 || second);
+    const bool is_drawn = mix64((uint64_t)r, (uint64_t)c) & 1;
+    return is_table ? is_drawn : r % 8 == 0 && (r % 16 == 0 || is_drawn);
 }
 
-static void make_small(struct call *call)
+static void make_tensor_small(const struct posenc_tensor *t, bool is_table, float factor)
 {
-    const float factor = factor_of(call->problem.dtype);
-    for (EACH_TENSOR(row, signature_of(call->problem.kernel))) {
-        if (row->role == ROLE_OUTPUT || !tensor_present(&call->problem, row))
-            continue;
-        if (row->form == FORM_FLOATS) {
+    const int64_t rows = t->stride[0] ? storage_rows(t) : 1, width = t->shape[t->rank - 1];
+    for (int64_t r = 0; r < rows; r += is_table ? 1 : 8)
+        for (int64_t c = 0; c < width; c++)
+            if (is_small(is_table, r, c))
+                storage_put(t->dtype, storage_row(t, r), c,
+                            storage_get(t->dtype, storage_row(t, r), c) * factor);
+}
+
+static void edit_make_small(struct call *call, const void *user)
+{
+    const struct problem *p = &call->problem;
+    const float factor = small_factor(p->dtype);
+    (void)user;
+    for (EACH_TENSOR(row, signature_of(p->kernel))) {
+        const bool is_read = row->role != ROLE_OUTPUT && tensor_present(p, row);
+        if (is_read && row->form == FORM_FLOATS) {
             float *data = (float *)(uintptr_t)call_data(call, row);
-            for (int64_t i = 0, n = tensor_elements(&call->problem, row); i < n; i++)
+            for (int64_t i = 0, n = tensor_elements(p, row); i < n; i++)
                 data[i] *= is_small(true, 0, i) ? factor : 1.0f;
-        }
-        if (row->form != FORM_TENSOR || row->stream == STREAM_COS || row->stream == STREAM_SIN)
-            continue;
-        const struct posenc_tensor *t = call_argument(call, row);
-        const bool table = row->role == ROLE_INPUT && row->dims[0] != DIM_BATCH;
-        const int64_t rows = t->stride[0] ? storage_rows(t) : 1, width = t->shape[t->rank - 1];
-        for (int64_t r = 0; r < rows; r += table ? 1 : 8) {
-            void *at = storage_row(t, r);
-            for (int64_t c = 0; c < width; c++)
-                if (is_small(table, r, c))
-                    storage_put(t->dtype, at, c, storage_get(t->dtype, at, c) * factor);
+        } else if (is_read && row->form == FORM_TENSOR && row->stream != STREAM_COS &&
+                   row->stream != STREAM_SIN) {
+            make_tensor_small(call_argument(call, row),
+                              row->role == ROLE_INPUT && row->dims[0] != DIM_BATCH, factor);
         }
     }
 }
 
-/* Sines and cosines without inputs are as small as their scale. */
+/* Scales sines and cosines that have no inputs. */
 static struct problem with_small_scale(struct problem p)
 {
     if (kernel_takes_x(p.kernel) || !kernel_has_freqs(p.kernel))
         return p;
-    p.scale = (double)factor_of(p.dtype);
+    p.scale = (double)small_factor(p.dtype);
     if (p.kernel == POSENC_KERNEL_rope_table)
         p.freqs.attention_factor = p.scale;
     return p;
@@ -70,114 +73,72 @@ static struct problem with_small_scale(struct problem p)
 
 /* ---- Parts ---- */
 
-struct parts {
-    struct tally *t;
-    const struct call *whole;
-    char *kept; /* of a part, as the whole gave it */
-    size_t room;
-    int64_t subnormals;
-};
-
-static struct posenc_tensor *output_of(struct call *call, int o)
+/* Runs rows of a call as calls of their own: all rows of a small call, and some of a large one. Each
+ * dimension but keys is cut to one. */
+static void run_parts(struct tally *t, const struct call *whole)
 {
-    return call_argument(call, signature_output(signature_of(call->problem.kernel), o));
-}
-
-static bool keep_part(struct parts *parts, struct call *part)
-{
-    size_t used = 0;
-    for (int o = 0; o < part->n_outputs; o++) {
-        const struct posenc_tensor *t = output_of(part, o);
-        const size_t bytes = (size_t)t->shape[t->rank - 1] * storage_size(t->dtype);
-        const int64_t rows = storage_rows(t);
-        if (parts->room < used + (size_t)rows * bytes) {
-            parts->room = 2 * (used + (size_t)rows * bytes);
-            char *more = realloc(parts->kept, parts->room);
-            if (!more)
-                return false;
-            parts->kept = more;
-        }
-        for (int64_t r = 0; r < rows; r++, used += bytes)
-            memcpy(parts->kept + used, storage_row(t, r), bytes);
-    }
-    return true;
-}
-
-static void compare_part(struct parts *parts, struct call *part)
-{
-    const char *kept = parts->kept;
-    for (int o = 0; o < part->n_outputs; o++) {
-        const struct posenc_tensor *t = output_of(part, o);
-        const int64_t width = t->shape[t->rank - 1];
-        const bool half = part->problem.dtype == POSENC_F16;
-        const float least = half ? 0x1p-14f : 0x1p-126f;
-        for (int64_t r = 0; r < storage_rows(t); r++) {
-            for (int64_t c = 0; c < width; c++) {
-                const float whole = storage_get(t->dtype, kept, c),
-                            alone = storage_get(t->dtype, storage_row(t, r), c);
-                parts->subnormals += float_to_bits(alone) << 1 && fabsf(alone) < least;
-                require(parts->t, value_bits(whole) == value_bits(alone),
-                        "%.9g in a call of %lld rows, %.9g in a call of %lld", (double)whole,
-                        (long long)parts->whole->outputs[o].rows, (double)alone,
-                        (long long)storage_rows(t));
-            }
-            kept += width * (int64_t)storage_size(t->dtype);
-        }
-    }
-}
-
-/* Every row of a small call, so many of a large one: each dimension but keys is cut to one. */
-static void check_parts(struct parts *parts, int64_t most)
-{
-    const enum dim *cuts = signature_of(parts->whole->problem.kernel)->cuts;
+    enum { MOST_PARTS = 160 };
+    const enum dim *cuts = signature_of(whole->problem.kernel)->cuts;
     int64_t extent[MOST_CUTS], all = 1;
     for (int i = 0; i < MOST_CUTS; i++) {
-        extent[i] = !cuts[i] || cuts[i] == DIM_KEY ? 1 : call_extent(parts->whole, cuts[i]);
+        extent[i] = !cuts[i] || cuts[i] == DIM_KEY ? 1 : call_extent(whole, cuts[i]);
         all *= extent[i];
     }
-    const int64_t n = all < most ? all : most;
-    for (int64_t k = 0; k < n && parts->t->result.status == CONF_PASS; k++) {
-        int64_t which = all <= most ? k : (int64_t)(mix64(3, (uint64_t)k) % (uint64_t)all);
-        struct call part = *parts->whole;
-        which -= all > most ? which % 8 : 0;
+    const int64_t n = all < MOST_PARTS ? all : MOST_PARTS;
+    for (int64_t k = 0; k < n && t->result.status == CONF_PASS; k++) {
+        const int64_t drawn = (int64_t)(mix64(3, (uint64_t)k) % (uint64_t)all);
+        int64_t which = all > MOST_PARTS ? drawn - drawn % 8 : k;
+        struct call part = *whole;
         for (int i = 0; i < MOST_CUTS; i++) {
             if (extent[i] > 1)
                 part = call_cut(&part, cuts[i], which % extent[i], 1);
             which /= extent[i];
         }
-        if (!keep_part(parts, &part))
-            return;
-        const struct guarded g = guarded_run(&part, parts->t->run->backend, NULL);
-        if (require_clean(parts->t, &g))
-            compare_part(parts, &part);
+        const struct guarded g = guarded_run(&part, t->run->backend, NULL);
+        require_clean(t, &g);
     }
+}
+
+/* Requires the bits of the whole call in all elements that parts wrote; returns the number of
+ * subnormal ones. */
+static int64_t compare_parts(struct tally *t, const struct call *parts,
+                             const struct call *whole)
+{
+    const float least = parts->problem.dtype == POSENC_F16 ? 0x1p-14f : 0x1p-126f;
+    int64_t subnormals = 0;
+    for (int o = 0; o < parts->n_outputs; o++)
+        for (int64_t r = 0; r < parts->outputs[o].rows; r++) {
+            const float *part = call_row(parts, o, r), *row = call_row(whole, o, r);
+            for (int64_t c = 0; c < parts->outputs[o].width; c++) {
+                if (float_to_bits(part[c]) == CALL_CANARY)
+                    continue;
+                subnormals += part[c] != 0.0f && fabsf(part[c]) < least;
+                require(t, value_bits(part[c]) == value_bits(row[c]),
+                        "%.9g in a call of %lld rows, %.9g in a call of its own",
+                        (double)row[c], (long long)parts->outputs[o].rows, (double)part[c]);
+            }
+        }
+    return subnormals;
 }
 
 static int64_t check_size(struct tally *t, struct problem p)
 {
-    enum { MOST_PARTS = 160 };
-    struct call call;
-    struct parts parts = { .t = t, .whole = &call };
+    int64_t subnormals = 0;
     p = with_small_scale(p);
     p.in_place = p.accumulate = false;
-    if (!require(t,
-                 call_create_by(t->run->implementation, &call, &p, &memory_plain) == POSENC_OK,
-                 "the call was not made"))
-        return 0;
-    t->problem = &p;
-    make_small(&call);
-    const struct guarded g = guarded_run(&call, t->run->backend, NULL);
-    if (require_clean(t, &g))
-        check_parts(&parts, MOST_PARTS);
-    t->problem = NULL;
-    free(parts.kept);
-    call_destroy(&call);
-    return parts.subnormals;
+    const struct call *whole = tally_run(t, &p, edit_make_small, NULL);
+    struct call *parts = tally_call(t, t->run->implementation, &p);
+    if (whole && parts) {
+        edit_make_small(parts, NULL);
+        run_parts(t, parts);
+        subnormals = compare_parts(t, parts, whole);
+    }
+    tally_forget(t);
+    return subnormals;
 }
 
 /* ---- The suite ---- */
 
-/* In full runs only: large calls take their time. */
 void check_subnormals(struct suite_run *run, enum posenc_kernel kernel)
 {
     static const size_t bytes[] = { 12 << 10, 300 << 10, 12 << 20 };

@@ -1,9 +1,9 @@
-/*
- * The suites as the engine takes them: see suites.h.
- */
+/* Runs the suites in order; see suites.h. */
 #include "suites.h"
 #include "conformance/random/random.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct suite suites[] = {
@@ -14,6 +14,18 @@ static const struct suite suites[] = {
     { "properties", suite_properties },     { "random", suite_random },
     { "problem", suite_problem },
 };
+
+void require_known_lines(enum cases_file file, const char *name,
+                         bool (*is_known)(const struct problem_line *line))
+{
+    for (EACH_CASE(line, file)) {
+        if (is_known(line) && (!*line->flags || strcmp(line->flags, "full") == 0))
+            continue;
+        fprintf(stderr, "%s:%d: %s | %s: expected the name of a case, and full or no flag\n",
+                name, line->number, line->name, line->flags);
+        abort();
+    }
+}
 
 size_t conf_run_implementation(const struct implementation *implementation,
                                const struct conf_options *options, conf_sink *sink, void *user)

@@ -1,10 +1,10 @@
 /*
- * Golden vectors: every output of every case, in full, against the committed references.
- * Metrics and limits are those of judge.h; for rotations the unit of pair_ulp is the larger
- * of two products of the case's inputs.
+ * Golden vectors: compares every output of every case with the committed reference, by the metrics
+ * and limits of judge.h. For rotations, the unit of pair_ulp is the larger of two products of the
+ * case's inputs.
  *
- * The published tests of ONNX hold the results of plain f32 arithmetic, so the backend that
- * does just that, unfused libm, gives those to the bit.
+ * The published tests of ONNX hold results of plain f32 arithmetic. The backend that does just that,
+ * unfused libm, must give their bits.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the call has the outputs that the case describes. */
-static bool same_shape(const struct vector_case *v, const struct call *call)
+/* Returns true if the call has the outputs that the case describes. */
+static bool has_same_shape(const struct vector_case *v, const struct call *call)
 {
     bool same = v->n_outputs == call->n_outputs;
     for (int o = 0; o < v->n_outputs && same; o++)
@@ -23,7 +23,7 @@ static bool same_shape(const struct vector_case *v, const struct call *call)
     return same;
 }
 
-/* Each row is that of plain f32 arithmetic. */
+/* Requires the bits of plain f32 arithmetic in each row. */
 static void require_published(struct tally *t, const struct call *call)
 {
     const struct output *out = &call->outputs[0];
@@ -53,12 +53,12 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
     const struct call *call = tally_run(&t, p, NULL, NULL);
     compare_begin(&c, &t);
     if (call &&
-        require(&t, same_shape(v, call),
+        require(&t, has_same_shape(v, call),
                 "the vectors hold %d outputs, the first [%lld, %lld]; the call has %d, "
                 "[%lld, %lld]",
                 v->n_outputs, (long long)v->rows[0], (long long)v->width[0], call->n_outputs,
                 (long long)call->outputs[0].rows, (long long)call->outputs[0].width)) {
-        compare_next(&c, call, run->backend, -1);
+        compare_next(&c, call, run->backend, RANGE_FARTHEST);
         compare_call(&c, v->want);
     }
     compare_end(&c);
@@ -67,8 +67,8 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
     tally_end(&t);
 }
 
-/* What was not checked is a visible result. */
-static void report_none(struct suite_run *run, enum posenc_kernel kernel)
+/* Reports that vectors were not checked, as a skipped case. */
+static void report_missing(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
     tally_begin(&t, run, kernel, POSENC_F32, "vectors", NULL, "none");
@@ -80,7 +80,7 @@ void suite_vectors(struct suite_run *run, enum posenc_kernel kernel)
 {
     const struct vectors *vectors = run->options->vectors;
     if (!vectors)
-        report_none(run, kernel);
+        report_missing(run, kernel);
     for (size_t i = 0; vectors && i < vectors->n; i++)
         if (vectors->cases[i].problem.kernel == kernel)
             run_case(run, &vectors->cases[i]);

@@ -1,10 +1,10 @@
 /*
- * Backend libm: the plainest loops, with the C library's sin, cos and fmaf.  Read this file and
- * the two it includes to learn what the kernels compute.  The autovec backends are this same
+ * Backend libm: the plainest loops, with the C library's sin, cos and fmaf. Read this file and
+ * the two it includes to learn what the kernels compute. The autovec backends are this same
  * source at -O3 for wider CPUs (PLAIN_NAME and PLAIN_NEEDS come from the build), with
  * contraction left to the compiler.
  *
- * Kernel <name> is plain_<name>().  Where x is absent an encoding or a bias is written out,
+ * Kernel <name> is plain_<name>(). Where x is absent an encoding or a bias is written out,
  * where it is there it is added to x: the two kernels of such a pair are one function.
  */
 #include "plain_scores.h"

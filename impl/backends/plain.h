@@ -1,4 +1,4 @@
-/* What the plain loops (plain_tokens.h and plain_scores.h) share. */
+/* Helpers of the plain loops, plain_tokens.h and plain_scores.h. */
 #ifndef POSENC_BACKENDS_PLAIN_H
 #define POSENC_BACKENDS_PLAIN_H
 
@@ -8,7 +8,7 @@
 #include "impl/kernels/storage.h"
 
 /* Before a loop: each turn reads and writes its own elements only, in place or not, so that
- * compilers may vectorise.  (Where RISC-V has no vectors clang would warn that it cannot.) */
+ * compilers may vectorise. (Where RISC-V has no vectors clang would warn that it cannot.) */
 #if defined(__riscv) && !defined(__riscv_vector)
 #define PLAIN_INDEPENDENT
 #elif defined(__clang__)

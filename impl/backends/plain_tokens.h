@@ -133,7 +133,7 @@ static enum posenc_status plain_learned_grad(const struct posenc_learned_grad_ar
 
 /* ---- rope ---- */
 
-/* What a pair's cosine and sine are multiplied by. */
+/* Returns the factor of a pair's cosine and sine. */
 static double table_scale(const struct posenc_freqs *freqs, double position, int64_t pair)
 {
     double scale = freqs->view.attention_factor;

@@ -2,7 +2,7 @@
  * ALiBi slopes, each correctly rounded to f32.
  *
  *   n_heads a power of two:          m_h = 2^(-bias_max h / n_heads),  h = 1 ... n_heads
- *   else, P the power of two below:  the P slopes of P heads, then those of 2 P heads
+ *   else, P the power of two below: the P slopes of P heads, then those of 2 P heads
  *                                    with odd h
  *
  * Reference: Press et al. 2108.12409; github.com/ofirpress/attention_with_linear_biases,

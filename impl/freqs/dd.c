@@ -3,7 +3,7 @@
  * bits.
  *
  *   log   x = m 2^k, s = (m-1)/(m+1):   k ln 2 + 2 (s + s^3/3 + s^5/5 + ...)
- *   exp   x = k ln 2 + r, |r| <= 0.35:  2^k (1 + r + r^2/2! + ...)
+ *   exp   x = k ln 2 + r, |r| <= 0.35: 2^k (1 + r + r^2/2! + ...)
  *   cos, sin of a phase, reduced to 1/8 of a turn either side of a multiple of 1/4 by integer
  *   arithmetic, then the series of Taylor.
  *
@@ -54,7 +54,7 @@ static const struct dd inverse_factorial[31] = {
     { 0x1.3932c5047d60ep-108, 0x1.832b7b530a627p-162 },
 };
 
-/* Sum of z^j / (first + step j)! for j < n_terms.  From term n_dd on the terms are so small
+/* Sum of z^j / (first + step j)! for j < n_terms. From term n_dd on the terms are so small
  * against the sum that plain doubles carry them. */
 static struct dd series(struct dd z, int first, int step, int n_dd, int n_terms)
 {

@@ -1,10 +1,10 @@
 /*
  * Double-double arithmetic: a value is the unevaluated sum hi + lo of two doubles, |lo| at most
- * half an ulp of hi; about 104 right bits.  Only +, -, *, / and fma() are used, each of which
+ * half an ulp of hi; about 104 right bits. Only +, -, *, / and fma() are used, each of which
  * IEEE 754 defines to the bit, so results do not depend on the platform's libm.
  *
  * Reference: Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic building
- * blocks of double-word arithmetic", ACM TOMS 44(2), 2017.  u is 2^-53.
+ * blocks of double-word arithmetic", ACM TOMS 44(2), 2017. u is 2^-53.
  */
 #ifndef POSENC_DD_H
 #define POSENC_DD_H

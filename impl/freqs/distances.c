@@ -5,15 +5,15 @@
  *   Sandwich  scale (sum over i < dim/2 of cos(d w_i) - dim/2), w_i = 10000^(-2i/dim), which is
  *             -2 scale times the sum of sin^2(d w_i / 2): nothing cancels at small distances
  *
- * At distance 0 all are +0.  Values in plain doubles decide; those that quick.h leaves open are
+ * At distance 0 all are +0. Values in plain doubles decide; those that quick.h leaves open are
  * evaluated in double-double, to 2^-90 or better (Sandwich: 2^-75, the phases of far
  * distances). The chance that a logarithm or a sum of cosines is nearer than that to a midpoint
- * of two floats is below 2^-45 for one value.  A power can be a midpoint exactly, where |d| is
+ * of two floats is below 2^-45 for one value. A power can be a midpoint exactly, where |d| is
  * a square or the like: it is a whole number then, and taken as one.
  *
  * Reference: Chi et al. 2205.09921, chijames/KERPLE megatron/mpu/layers.py, ParallelKerpleLog
  * and ParallelKerplePower (they clamp p and a to 0.01 at least, and p of the power to 2 at
- * most); Chi et al. 2212.10356.  The scale of Sandwich is the caller's: with h = 1 ... H of H
+ * most); Chi et al. 2212.10356. The scale of Sandwich is the caller's: with h = 1 ... H of H
  * heads NVIDIA/NeMo sandwich_relative_position_embedding.py divides by 8h/H, scale H/(8h),
  * subtracting dim/2 too; its sum runs over i = 1 ... dim/2, not those of the sinusoidal
  * encoding.

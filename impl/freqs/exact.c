@@ -45,7 +45,7 @@ static struct place dealt(const int64_t section[3], int64_t i)
     return place;
 }
 
-/* Where the pair in this place is when all are dealt out. */
+/* Returns the index of a pair in a layout that deals pairs out to the axes in turn. */
 static int64_t when_dealt(const int64_t section[3], struct place place)
 {
     int64_t i = dealt_in(section, place.j);

@@ -97,7 +97,7 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
     return POSENC_OK;
 }
 
-/* What an f32 profile cannot do. */
+/* Rejects members that an f32 numerics mode does not support. */
 static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
                                         struct posenc_error *error)
 {
@@ -125,7 +125,7 @@ static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
     return POSENC_OK;
 }
 
-/* What becomes of rope_theta is an f32 in those, too. */
+/* Checks the base, which is an f32 in those modes. */
 static enum posenc_status check_base(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
@@ -137,7 +137,7 @@ static enum posenc_status check_base(const struct posenc_freqs_spec *spec,
                               (double)theta, (double)FLT_MIN, (double)FLT_MAX);
 }
 
-/* What xPos asks of the rest of a spec, once that is checked.  A scale base below 1 would
+/* Checks the requirements of xPos on a checked spec. A scale base below 1 would
  * take 64 positions out of f64's range. */
 static enum posenc_status check_xpos(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
@@ -278,7 +278,7 @@ static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
     return freqs;
 }
 
-/* The nearest whole wavelength: below 2^53, as omega is at least 2^-50.  Nothing is half way, 2 pi
+/* The nearest whole wavelength: below 2^53, as omega is at least 2^-50. Nothing is half way, 2 pi
  * over an algebraic number being irrational. */
 static double nearest_wavelength(struct dd omega)
 {
@@ -296,7 +296,7 @@ static struct turn whole_turn(double wavelength)
     return (struct turn){ (uint64_t)(turn >> 64), (uint64_t)turn };
 }
 
-/* Frequencies and turns.  The view is const for readers; the plan is still ours. */
+/* Frequencies and turns. The view is const for readers; the plan is still ours. */
 static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs,
                                struct posenc_error *error)
 {

@@ -4,7 +4,7 @@
  *   theta_scale = theta ^ f32(-2 / dim);   phi_0 = position,  phi_(i+1) = phi_i * theta_scale
  *   e = phi_i / divisor_i;   angle = freq_scale * e, with freq_scale = 1 / factor
  *
- * The product is iterated, so its error grows with the pair and with the position.  What a scaling
+ * The product is iterated, so its error grows with the pair and with the position. What a scaling
  * family changes (divisors, freq_scale, YaRN's blend of two angles) is in scalings.c and yarn.c.
  * Powers and logarithms are correctly rounded: what a C library adds is its error.
  */

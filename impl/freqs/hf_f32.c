@@ -1,15 +1,15 @@
 /*
  * Inverse frequencies of profile hf_f32: the operations of Hugging Face transformers,
  * modeling_rope_utils.py, in the order written there, tensors in f32, each operation rounded
- * correctly once.  Python's own numbers are f64; where one meets a tensor it becomes f32 first.
+ * correctly once. Python's own numbers are f64; where one meets a tensor it becomes f32 first.
  *
- *   exponent = f32(2i) / f32(dim);  pos_freq = f32(theta) ^ exponent;  inv_freq = 1 / pos_freq
+ *   exponent = f32(2i) / f32(dim); pos_freq = f32(theta) ^ exponent; inv_freq = 1 / pos_freq
  *
  * unless the scaling family has another theta, or another way from pos_freq on (scalings.c);
  * and of profile torch_exp_f32, the order of the widespread PyTorch module.
  *
  * The power comes from double-double arithmetic, so it is the correctly rounded one; what a
- * framework's own pow adds is its error.  The quotients "number / tensor" are taken as
+ * framework's own pow adds is its error. The quotients "number / tensor" are taken as
  * divisions.
  */
 #include "scaling.h"

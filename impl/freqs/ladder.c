@@ -1,7 +1,7 @@
 /*
  * Rungs between two whole numbers, evenly spaced by ratio: rung k of a ladder of N steps is low
- * (high/low)^(k/N).  Buckets of T5 and DeBERTa begin or end at them, and a float logarithm that
- * is one ulp off moves whole buckets where a rung is a whole number.  Whether n is beyond rung
+ * (high/low)^(k/N). Buckets of T5 and DeBERTa begin or end at them, and a float logarithm that
+ * is one ulp off moves whole buckets where a rung is a whole number. Whether n is beyond rung
  * k is
  *
  *   n^N > high^k low^(N-k)

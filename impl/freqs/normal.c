@@ -1,8 +1,8 @@
 /*
- * Draws the initial values of learned tables, N(0, sigma), by Box and Muller.  With
+ * Draws the initial values of learned tables, N(0, sigma), by Box and Muller. With
  * splitmix64's output
  *
- *   mix(x):  x += 0x9e3779b97f4a7c15;   x = (x ^ x >> 30) 0xbf58476d1ce4e5b9;
+ *   mix(x): x += 0x9e3779b97f4a7c15;   x = (x ^ x >> 30) 0xbf58476d1ce4e5b9;
  *            x = (x ^ x >> 27) 0x94d049bb133111eb;   x ^ x >> 31        (modulo 2^64)
  *
  * columns 2j and 2j + 1 of row r are
@@ -11,9 +11,9 @@
  *   u = (floor(mix(s + 2j g) / 2^11) + 1) / 2^53,   t = mix(s + (2j + 1) g) / 2^64
  *   sigma sqrt(-2 ln u) cos(2 pi t)   and   sigma sqrt(-2 ln u) sin(2 pi t)
  *
- * with g = 0x9e3779b97f4a7c15: a row is the stream of a splitmix64 that starts at s.  Each
+ * with g = 0x9e3779b97f4a7c15: a row is the stream of a splitmix64 that starts at s. Each
  * value is that real number correctly rounded to f32 (a zero is +0), so that it depends on
- * seed, row and column alone.  None is beyond sqrt(106 ln 2) = 8.57 sigma.
+ * seed, row and column alone. None is beyond sqrt(106 ln 2) = 8.57 sigma.
  *
  * Reference: Box, Muller, "A note on the generation of random normal deviates", 1958; Steele,
  * Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
@@ -36,7 +36,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* sqrt a: the square root of the high part, one Newton step.  a >= 0. */
+/* sqrt a: the square root of the high part, one Newton step. a >= 0. */
 static struct dd square_root(struct dd a)
 {
     double root = sqrt(a.hi);

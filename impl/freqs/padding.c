@@ -3,7 +3,7 @@
  *
  *   padding_idx + n(t),  or padding_idx for padding
  *
- * so that padding on the left moves nothing.  Tables of such models have padding_idx + 1 rows
+ * so that padding on the left moves nothing. Tables of such models have padding_idx + 1 rows
  * more than tokens.
  *
  * Reference: facebookresearch/fairseq fairseq/utils.py, make_positions; Hugging Face
@@ -11,7 +11,7 @@
  */
 #include "impl/internal.h"
 
-/* One row; written where positions is not NULL.  Whether each is in [0, 2^31). */
+/* One row; written where positions is not NULL. Whether each is in [0, 2^31). */
 static bool positions_of_row(int64_t tokens, const uint8_t *mask, int64_t padding_idx,
                              int32_t *positions)
 {

@@ -1,5 +1,5 @@
 /*
- * What the files that make a plan share.  A spec reaches them validated (freqs.c).
+ * What the files that make a plan share. A spec reaches them validated (freqs.c).
  */
 #ifndef POSENC_PLAN_H
 #define POSENC_PLAN_H
@@ -43,7 +43,7 @@ int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec);
 /* Rotation tables of a plan whose turns are set. */
 void posenc_fill_steps(struct posenc_freqs *freqs);
 
-/* What xPos has of a plan. */
+/* Fills the members of a plan that xPos uses. */
 void posenc_xpos_fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs);
 
 /* The axis whose position turns pair i. */

@@ -1,8 +1,8 @@
 /*
  * Logarithm, power of two, cosine and sine in plain doubles.
  *
- *   log   a = m 2^k, s = (m-1)/(m+1):  k ln 2 + 2 (s + s^3/3 + s^5/5 + ...)
- *   2^x   x = k + r, |r| <= 1/2, t = r ln 2:  2^k (1 + t + t^2/2! + ...)
+ *   log   a = m 2^k, s = (m-1)/(m+1): k ln 2 + 2 (s + s^3/3 + s^5/5 + ...)
+ *   2^x   x = k + r, |r| <= 1/2, t = r ln 2: 2^k (1 + t + t^2/2! + ...)
  *   cos, sin of a phase, reduced to 1/8 of a turn either side of a multiple of 1/4 by integer
  *   arithmetic, then the series of Taylor.
  *

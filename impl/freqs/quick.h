@@ -20,7 +20,7 @@ double posenc_quick_exp2(struct dd x);
 /* cos and sin of 2 pi turn, each with a relative error below 2^-48. */
 void posenc_quick_cossin(struct turn turn, double *cosine, double *sine);
 
-/* Whether every number within 2^-40 of a value, relatively, rounds to one float; which. */
+/* Returns true if all numbers within a relative 2^-40 of a value round to the same float. */
 static inline bool posenc_quick_round(double value, float *rounded)
 {
     *rounded = (float)(value * (1.0 - 0x1p-40));

@@ -10,8 +10,8 @@
  *                   sign(d) (m + ceil((m - 1) ln(|d|/m) / ln((max - 1)/m)))
  *
  * In DeBERTa's ladder of m - 1 steps from m to max - 1 (ladder.c), |d| has bucket m + k where
- * it is beyond rung k - 1 and not beyond rung k.  What lies beyond the last rung, bucket 2m or
- * more, is column 0 on the negative side and clipped on the positive one.  Keys that look at
+ * it is beyond rung k - 1 and not beyond rung k. What lies beyond the last rung, bucket 2m or
+ * more, is column 0 on the negative side and clipped on the positive one. Keys that look at
  * queries take the same column: there -d is negated again.
  *
  * Reference: Shaw et al. 1803.02155, tensorflow/tensor2tensor layers/common_attention.py,
@@ -36,7 +36,7 @@ static enum posenc_status check(int64_t queries, int64_t keys, int64_t first,
     return POSENC_OK;
 }
 
-/* That of element 0; out of range where it would overflow. */
+/* Returns the distance of element 0; it is out of range if it would overflow. */
 static int64_t first_distance(int64_t keys, int64_t query_offset)
 {
     bool far = query_offset <= -MOST_SIZE || query_offset >= MOST_SIZE;

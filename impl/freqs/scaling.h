@@ -1,6 +1,6 @@
 /*
  * Scaling families: scalings.c has a row of functions for each, and nothing else in the library
- * asks which family a spec has.  Every function but `check` gets a spec that has been validated
+ * asks which family a spec has. Every function but `check` gets a spec that has been validated
  * (freqs.c).
  */
 #ifndef POSENC_SCALING_H
@@ -14,7 +14,7 @@ struct f32_rule {
     double ramp_low, ramp_high; /* yarn: in pairs */
 };
 
-/* A function that is NULL: the family leaves alone what it would change.  Only a family with
+/* A function that is NULL: the family leaves alone what it would change. Only a family with
  * parameters besides `factor` must have one, `check`. */
 struct scaling {
     unsigned profiles; /* besides exact, as bits: 1u << POSENC_HF_F32 */
@@ -46,7 +46,7 @@ struct scaling {
 /* The row of a spec, whose id must be one of the list. */
 const struct scaling *posenc_scaling_of(const struct posenc_freqs_spec *spec);
 
-/* How many ids there are, from 0 on; and how many of them, counted from 0, a profile has before
+/* Return the number of ids, from 0 on, and the number of them, from 0 on, that a numerics mode has before
  * the first that it lacks. */
 int posenc_scalings(void);
 int posenc_scalings_of(enum posenc_profile profile);

@@ -4,8 +4,8 @@
  *   linear  omega_i / factor  (Chen et al. 2306.15595)
  *   llama3  wavelength = 2 pi / omega_i, L = original_max_position_embeddings
  *           wavelength > L/low:   omega_i / factor
- *           wavelength < L/high:  omega_i
- *           between:  t = (L/wavelength - low)/(high - low),  omega_i ((1-t)/factor + t)
+ *           wavelength < L/high: omega_i
+ *           between: t = (L/wavelength - low)/(high - low),  omega_i ((1-t)/factor + t)
  *   yarn    see yarn.c
  *   dynamic theta (factor s/M - (factor - 1))^(dim/(dim-2)), M = max_position_embeddings, s the
  *           larger of seq_len and M;   ntk  theta factor^(dim/(dim-2))
@@ -15,7 +15,7 @@
  *   resonance     2 pi / round(2 pi / omega_i), alone or of yarn's omega_i  (Wang et al. 2403.00071)
  *
  * The rules are those of Hugging Face transformers, modeling_rope_utils.py, but ntk, which is
- * the one dynamic came from.  In profile ggml_f32 llama3 and longrope come as divisors, as the files
+ * the one dynamic came from. In profile ggml_f32 llama3 and longrope come as divisors, as the files
  * that ggml's users convert hold them.
  */
 #include <float.h>

@@ -5,7 +5,7 @@
  *   cos(a + b) = cos a cos b - sin a sin b,   sin(a + b) = sin a cos b + cos a sin b
  *
  * One evaluation per pair; the others by these formulas in double-double, which lose nothing
- * unless a sum cancels.  Then, as for the first, the phase itself is evaluated.
+ * unless a sum cancels. Then, as for the first, the phase itself is evaluated.
  */
 #include "plan.h"
 

@@ -1,5 +1,5 @@
 /*
- * T5's buckets as integer thresholds.  With e exact buckets and N logarithmic ones, distance n
+ * T5's buckets as integer thresholds. With e exact buckets and N logarithmic ones, distance n
  * >= e has bucket e + floor(N ln(n/e) / ln(max/e)), so bucket e + k begins at the least n not
  * below rung k of N from e to max (ladder.c).
  *

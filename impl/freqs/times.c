@@ -1,7 +1,7 @@
 /*
  * Angles at times with a fraction, profile exact: t = m / 2^k with a whole m < 2^24 (f32 has no
  * fraction from 2^23 on), so a phase is (m * frequency) / 2^k in integers: frequency = whole turns
- * and a 128-bit fraction, the product 166 bits, shifted.  What is left of it above whole turns
+ * and a 128-bit fraction, the product 166 bits, shifted. What is left of it above whole turns
  * keeps 128 bits, so that an angle next to a quarter turn keeps its relative accuracy; very small
  * angles are the product itself.
  */

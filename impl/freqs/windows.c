@@ -4,7 +4,7 @@
  *
  *   (dy + height - 1)(2 width - 1) + dx + width - 1
  *
- * of (2 height - 1)(2 width - 1).  BEiT has a class token before the others and three rows
+ * of (2 height - 1)(2 width - 1). BEiT has a class token before the others and three rows
  * more: class to token, token to class, class to class, in this order.
  *
  * Reference: Liu et al. 2103.14030, microsoft/Swin-Transformer models/swin_transformer.py,

@@ -4,8 +4,8 @@
  *   m zeta_i^(+-(position - centre) / scale_base),   zeta_i = (2i + 0.4 dim) / (1.4 dim)
  *
  * + for queries, - (xpos_inverse) for keys, so that a product of the two depends on the
- * difference of their positions alone, whatever the centre; m is the attention factor.  The
- * centre only keeps values in range.  torchscale centres a sequence of L tokens at ceil(L/2)
+ * difference of their positions alone, whatever the centre; m is the attention factor. The
+ * centre only keeps values in range. torchscale centres a sequence of L tokens at ceil(L/2)
  * (min_pos = -L // 2 by Python's floor), flash-attn at floor(L/2); angles are those of the
  * position itself in both, and the scale base is 512 as a rule.
  *

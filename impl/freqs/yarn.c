@@ -2,10 +2,10 @@
  * YaRN (Peng et al. 2309.00071): pairs that turn often within the original context stay, those that
  * turn seldom are interpolated, and a ramp goes from the first kind to the second.
  *
- *   c(n) = dim ln(L/(2 pi n)) / (2 ln theta);  from c(beta_fast) to c(beta_slow), clamped to
+ *   c(n) = dim ln(L/(2 pi n)) / (2 ln theta); from c(beta_fast) to c(beta_slow), clamped to
  *   [0, dim-1], omega_i goes linearly to omega_i / factor
  *
- * Profile hf_f32 takes the steps of Hugging Face, modeling_rope_utils.py, one by one.  ggml blends
+ * Profile hf_f32 takes the steps of Hugging Face, modeling_rope_utils.py, one by one. ggml blends
  * the two angles, not the frequencies, and always rounds the range outwards to whole pairs:
  *
  *   kept_i = 1 - clamp((i - floor c(beta_fast)) / max(0.001, ceil c(beta_slow) - ...))

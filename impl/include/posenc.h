@@ -12,21 +12,21 @@
  *     args.x = ...; args.cos = ...;
  *     enum posenc_status status = posenc_rope_half(NULL, &args);
  *
- * The first argument is a backend, or NULL for the selected one.  Arguments are validated
- * before anything is written: on an error every output is untouched.  Kernels allocate nothing,
+ * The first argument is a backend, or NULL for the selected one. Arguments are validated
+ * before anything is written: on an error every output is untouched. Kernels allocate nothing,
  * touch no memory but their arguments', leave all else as it was, and may run on any number of
  * threads at once.
  *
  * Units: angles in radians, strides in elements, sizes in elements unless a name says bytes.
  *
- * Growth.  A struct that begins with `size` may get members at its end, and only there.  Start
- * from its posenc_..._init(): it sets the size that your compiler saw and the defaults.  The
+ * Growth. A struct that begins with `size` may get members at its end, and only there. Start
+ * from its posenc_..._init(): it sets the size that your compiler saw and the defaults. The
  * library takes a smaller size, with defaults for what the program does not know; a larger one
- * only where what the library does not know is zero (else ARGUMENT).  Values of an enum are
+ * only where what the library does not know is zero (else ARGUMENT). Values of an enum are
  * never used again.
  *
  * Stable is all of this header but the section behind POSENC_EXPERIMENTAL, which may change in
- * any release.  C11, and C++ from 11 on.
+ * any release. C11, and C++ from 11 on.
  */
 #ifndef POSENC_H
 #define POSENC_H
@@ -44,7 +44,7 @@ extern "C" {
 #define POSENC_VERSION_PATCH 0
 #define POSENC_VERSION       "0.1.0"
 
-/* The binary interface, which the SONAME names.  It changes when a program or plug-in that was
+/* The binary interface, which the SONAME names. It changes when a program or plug-in that was
  * built against an older header can no longer be run. */
 #define POSENC_ABI 4u
 
@@ -81,7 +81,7 @@ POSENC_API const char *posenc_version(void);
 
 /* ---- Errors ---- */
 
-/* What the caller got wrong.  Anything but POSENC_OK left the outputs untouched. */
+/* What the caller got wrong. Anything but POSENC_OK left the outputs untouched. */
 enum posenc_status {
     POSENC_OK = 0,
     POSENC_ERR_ARGUMENT = 1,   /* a required pointer is NULL, a size or an enum is unknown */
@@ -105,7 +105,7 @@ enum posenc_status {
 POSENC_API const char *posenc_status_string(enum posenc_status status);
 
 /* Detail of a refusal, filled when the caller passes one: what was wrong, the value met and the
- * range that would have been accepted (least > most: not a range).  `what` is a static string.
+ * range that would have been accepted (least > most: not a range). `what` is a static string.
  */
 struct posenc_error {
     enum posenc_status status;
@@ -115,24 +115,24 @@ struct posenc_error {
 };
 
 /* The refusal as a sentence without a full stop: "WHAT is VALUE, expected from LEAST to MOST: " and
- * posenc_status_string(), without the range where there is none.  As snprintf() writes: `size` bytes
+ * posenc_status_string(), without the range where there is none. As snprintf() writes: `size` bytes
  * at most, cut where they do not hold it and always ended by a 0; with size 0 none, and text may be
- * NULL.  Returns the length of the whole, without the 0.  `error` was filled, and is not NULL. */
+ * NULL. Returns the length of the whole, without the 0. `error` was filled, and is not NULL. */
 POSENC_API size_t posenc_error_text(const struct posenc_error *error, char *text, size_t size);
 
 /* ---- Tensors and positions ---- */
 
 /* How elements are stored: IEEE binary32, binary16, or the upper half of a binary32 (bfloat16).
  * Arithmetic is f32 whatever the storage; a result is the f32 result rounded once more, to
- * nearest even, subnormals included.  x and out of a call have one type; cosines and sines may
+ * nearest even, subnormals included. x and out of a call have one type; cosines and sines may
  * have another; tables that are learned, slopes and what is computed from integers are f32. */
 enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 };
 
 /* Arrays of n elements from one storage to another, as kernels read and write them: to 16 bits
  * rounded to nearest even, subnormals included, infinity where f32 exceeds them by half of a last
- * place or more; from 16 bits exact.  A NaN keeps its sign and the upper bits of its payload, and is
- * quiet in 16 bits; there and back is thus the same 16 bits but of a signalling NaN.  The bits are
- * the same on every platform.  `from` and `to` lie apart: not in place.
+ * place or more; from 16 bits exact. A NaN keeps its sign and the upper bits of its payload, and is
+ * quiet in 16 bits; there and back is thus the same 16 bits but of a signalling NaN. The bits are
+ * the same on every platform. `from` and `to` lie apart: not in place.
  * Errors: ARGUMENT (NULL or not aligned, unless n is 0), SHAPE (n below 0), OVERLAP, OVERFLOW. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_f32_to_f16(int64_t n, const float *from,
                                                                   uint16_t *to);
@@ -143,8 +143,8 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_f32_to_bf16(int64_t n, co
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_bf16_to_f32(int64_t n, const uint16_t *from, float *to);
 
-/* Where a call writes: up to four dimensions, the last one contiguous (stride 1).  Strides are
- * in elements and may be negative; no two elements may share memory.  Any alignment of the
+/* Where a call writes: up to four dimensions, the last one contiguous (stride 1). Strides are
+ * in elements and may be negative; no two elements may share memory. Any alignment of the
  * element type will do. */
 struct posenc_tensor {
     void *data;
@@ -192,11 +192,11 @@ enum posenc_position_kind {
     POSENC_POSITIONS_F32, /* float data[]: times, of diffusion; not where positions are rows */
 };
 
-/* Positions of tokens.  Computed encodings take |position| < 2^31 of either sign, and fractions as
- * POSITIONS_F32 (a whole one has the bits of the integer); rows of a table lie in [0, rows).  On axis
+/* Positions of tokens. Computed encodings take |position| < 2^31 of either sign, and fractions as
+ * POSITIONS_F32 (a whole one has the bits of the integer); rows of a table lie in [0, rows). On axis
  * a of a plan (mrope_section) they are at data[a * stride_axis + ...]; an offset, or stride_axis 0, is
- * the same position on all: that of text.  Batches share positions with stride_batch 0.  Tokens that
- * share one repeat it in the array, or are batches of one token each, at an offset.  Of an offset data
+ * the same position on all: that of text. Batches share positions with stride_batch 0. Tokens that
+ * share one repeat it in the array, or are batches of one token each, at an offset. Of an offset data
  * and strides are ignored; an array has to lie in the address space as its strides say (ERR_OVERFLOW). */
 struct posenc_positions {
     enum posenc_position_kind kind;
@@ -207,7 +207,7 @@ struct posenc_positions {
 
 /* ---- Stage 1: frequencies ---- */
 
-/* How the angle is formed (see docs/accuracy.md).  Concerns frequencies and tables only. */
+/* How the angle is formed (see docs/accuracy.md). Concerns frequencies and tables only. */
 enum posenc_profile {
     POSENC_EXACT = 0,     /* real mathematics, rounded once */
     POSENC_HF_F32,        /* Hugging Face: f32 inverse frequency times f32 position */
@@ -217,12 +217,12 @@ enum posenc_profile {
 };
 
 enum posenc_convention {
-    POSENC_EXPONENT = 0, /* theta^(-2i/dim):  Vaswani et al. 2017, every RoPE */
-    POSENC_ENDPOINT,     /* theta^(-i/(n-1)), n = dim/2 (n = 1: 1):  tensor2tensor, Whisper */
+    POSENC_EXPONENT = 0, /* theta^(-2i/dim): Vaswani et al. 2017, every RoPE */
+    POSENC_ENDPOINT,     /* theta^(-i/(n-1)), n = dim/2 (n = 1: 1): tensor2tensor, Whisper */
 };
 
-/* Context extension, by the rules of Hugging Face modeling_rope_utils.py (ntk: of others).  L
- * is original_max_position_embeddings, M max_position_embeddings.  What each takes besides
+/* Context extension, by the rules of Hugging Face modeling_rope_utils.py (ntk: of others). L
+ * is original_max_position_embeddings, M max_position_embeddings. What each takes besides
  * `factor`, and what becomes of theta^(-2i/dim) = omega:
  *   linear        omega / factor  (Chen et al. 2306.15595)
  *   llama3        low_freq_factor, high_freq_factor, L: omega / factor for long wavelengths
@@ -257,7 +257,7 @@ enum posenc_scaling {
 };
 
 /* Rotations by several positions a token: time, height and width of what a picture shows
- * (multimodal RoPE, Wang et al. 2409.12191), or height and width (2-D RoPE).  mrope_section
+ * (multimodal RoPE, Wang et al. 2409.12191), or height and width (2-D RoPE). mrope_section
  * says how many pairs turn with each axis (none after a 0); the sum is dim/2.
  *   chunked      the first section's pairs with axis 0, then those of axis 1, ... (Qwen2-VL)
  *   interleaved  three axes by turns: pair i with axis i % 3 while i < 3 mrope_section[i % 3],
@@ -279,7 +279,7 @@ enum posenc_mrope_layout {
     POSENC_MROPE_ALTERNATING,
 };
 
-/* What a plan is made from.  Start from posenc_freqs_spec_init(). */
+/* What a plan is made from. Start from posenc_freqs_spec_init(). */
 struct posenc_freqs_spec {
     size_t size;
     enum posenc_profile profile;
@@ -303,9 +303,9 @@ struct posenc_freqs_spec {
     enum posenc_mrope_layout mrope_layout;
     /* xPos (Sun et al. 2212.10554): cosines and sines of position p times
      * zeta_i^((p - xpos_centre) / xpos_scale_base), zeta_i = (2i + 0.4 dim) / (1.4 dim); to the
-     * power of minus one with xpos_inverse, which keys take and queries do not.  0: none.
-     * Profile exact, one axis, dim even; xpos_scale_base from 1, both up to 2^40.  Positions so
-     * far from the centre that an f32 overflows are refused (POSITION).  (torchscale's centre
+     * power of minus one with xpos_inverse, which keys take and queries do not. 0: none.
+     * Profile exact, one axis, dim even; xpos_scale_base from 1, both up to 2^40. Positions so
+     * far from the centre that an f32 overflows are refused (POSITION). (torchscale's centre
      * is half the length, rounded up; flash-attention's, rounded down.) */
     double xpos_scale_base, xpos_centre;
     bool xpos_inverse;
@@ -326,11 +326,11 @@ static inline struct posenc_freqs_spec posenc_freqs_spec_init(void)
     return spec;
 }
 
-/* An immutable plan; may be shared between threads.  Its bits are the same on every platform.
+/* An immutable plan; may be shared between threads. Its bits are the same on every platform.
  */
 struct posenc_freqs;
 
-/* Errors: ARGUMENT, SHAPE (dim), THETA, PARAMETER, MEMORY.  `error` may be NULL. */
+/* Errors: ARGUMENT, SHAPE (dim), THETA, PARAMETER, MEMORY. `error` may be NULL. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_freqs_create(const struct posenc_freqs_spec *spec, struct posenc_freqs **freqs,
                     struct posenc_error *error);
@@ -354,15 +354,15 @@ POSENC_API struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs 
 
 /* ALiBi slopes, f32 [n_heads], each correctly rounded: 2^(-alibi_bias_max h / n_heads), h = 1,
  * ..., for a power of two; else those of the next lower power P followed by every other one of
- * 2P (Press et al. 2108.12409, reference code).  Errors: ARGUMENT, SHAPE (n_heads 1 to 65536),
+ * 2P (Press et al. 2108.12409, reference code). Errors: ARGUMENT, SHAPE (n_heads 1 to 65536),
  * PARAMETER (alibi_bias_max > 0, <= 64). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, float *slopes);
 
 /* T5 buckets as integers: thresholds[b] is the least distance of bucket b in one direction, for
  * b < num_buckets (unidirectional) or num_buckets/2 (bidirectional); decided in exact
- * arithmetic (Raffel et al. 1910.10683).  A distance n is in the last bucket b with
- * thresholds[b] <= n.  Errors: ARGUMENT, SHAPE (num_buckets 2 (4 when bidirectional, and even)
+ * arithmetic (Raffel et al. 1910.10683). A distance n is in the last bucket b with
+ * thresholds[b] <= n. Errors: ARGUMENT, SHAPE (num_buckets 2 (4 when bidirectional, and even)
  * to 4096), PARAMETER (max_distance above the number of exact buckets, below 2^24). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_t5_thresholds(int64_t num_buckets,
                                                                      int64_t max_distance,
@@ -372,8 +372,8 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_t5_thresholds(int64_t num
 /* ---- What other encodings are made from ---- */
 
 /* Positions where some tokens are padding (fairseq, RoBERTa, OPT): padding_idx for padding,
- * else padding_idx plus the count of tokens so far, this one included.  mask and positions are
- * [batch, tokens], dense; a byte of 0 is padding.  Errors: ARGUMENT, SHAPE, POSITION (not every
+ * else padding_idx plus the count of tokens so far, this one included. mask and positions are
+ * [batch, tokens], dense; a byte of 0 is padding. Errors: ARGUMENT, SHAPE, POSITION (not every
  * result in [0, 2^31)). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_padding_positions(int64_t batch, int64_t tokens, const uint8_t *mask,
@@ -436,9 +436,9 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_sandwich(int64_t dim, int
                                                                 int64_t first, int64_t n,
                                                                 float *values);
 
-/* Initial values of a learned table, N(0, sigma): table [rows, dim], dense f32.  Row r of them
+/* Initial values of a learned table, N(0, sigma): table [rows, dim], dense f32. Row r of them
  * is row first_row + r of the seed's, whatever the other rows and however many; the bits are
- * the same on every platform.  Errors: ARGUMENT, SHAPE (dim 1 to 65536, rows, first_row +
+ * the same on every platform. Errors: ARGUMENT, SHAPE (dim 1 to 65536, rows, first_row +
  * rows up to 2^31), PARAMETER (sigma finite in f32, above 0). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_normal(uint64_t seed, int64_t first_row,
                                                               int64_t rows, int64_t dim,
@@ -459,11 +459,11 @@ enum posenc_layout {
  * sinusoidal_add: out = fma(x, x_scale, scale * PE), the table value rounded to f32 first;
  * equals table-then-add to the last bit.
  * Shapes: out and x [batch, tokens, dim] (rank 3) or [tokens, dim] (rank 2); dim that of freqs.
- * [tokens, batch, dim] is the same thing by strides.  x and out may be the same tensor; may not
+ * [tokens, batch, dim] is the same thing by strides. x and out may be the same tensor; may not
  * overlap otherwise.
  * A plan whose mrope_layout is restarted makes an encoding of several axes (2-D: MAE, DETR):
  * for each section the layout above, of 2 section columns, at the position on its axis, side by
- * side.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP,
+ * side. Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP,
  * OVERFLOW.
  * Source: Vaswani et al. 1706.03762 section 3.5. */
 struct posenc_sinusoidal_args {
@@ -493,9 +493,9 @@ posenc_sinusoidal_add(const struct posenc_backend *backend,
                       const struct posenc_sinusoidal_args *args);
 
 /* learned_add: out[b,t,:] = fma(x[b,t,:], x_scale, table[position(b,t),:]).
- * Shapes: x, out [batch, tokens, dim] or [tokens, dim]; table [rows, dim].  A position outside
- * [0, rows) is refused (POSITION: the position and rows - 1 are in `error`).  x and out may be
- * the same tensor.  Errors as above. */
+ * Shapes: x, out [batch, tokens, dim] or [tokens, dim]; table [rows, dim]. A position outside
+ * [0, rows) is refused (POSITION: the position and rows - 1 are in `error`). x and out may be
+ * the same tensor. Errors as above. */
 struct posenc_learned_args {
     size_t size;
     struct posenc_error *error;
@@ -517,8 +517,8 @@ posenc_learned_add(const struct posenc_backend *backend,
 
 /* learned_grad, the gradient of a learned table: out[r,:] = the sum of x[b,t,:], what arrives
  * at the sum, over the tokens at position r in ascending order of (b, t), in f32 from +0 on;
- * onto what out holds with `accumulate`.  Shapes: x [batch, tokens, dim] or [tokens, dim]; out
- * f32 [rows, dim].  (The gradient of the activations is x_scale times what arrives.)  Errors as
+ * onto what out holds with `accumulate`. Shapes: x [batch, tokens, dim] or [tokens, dim]; out
+ * f32 [rows, dim]. (The gradient of the activations is x_scale times what arrives.)  Errors as
  * above. */
 struct posenc_learned_grad_args {
     size_t size;
@@ -542,8 +542,8 @@ posenc_learned_grad(const struct posenc_backend *backend,
  * position is that of the pair's axis where the plan has several.
  * Profile exact rounds m*cos once; hf_f32 rounds the cosine, then its product with (float)m.
  * Shapes: cos, sin [batch, tokens, n_pairs] or [tokens, n_pairs]; dim of the plan must be even.
- * cos and sin must not overlap.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ODD, POSITION,
- * OVERLAP, OVERFLOW.  Source: Su et al. 2104.09864 section 3.4. */
+ * cos and sin must not overlap. Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ODD, POSITION,
+ * OVERLAP, OVERFLOW. Source: Su et al. 2104.09864 section 3.4. */
 struct posenc_rope_table_args {
     size_t size;
     struct posenc_error *error;
@@ -566,9 +566,9 @@ posenc_rope_table(const struct posenc_backend *backend,
  *     y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin          (transpose: sin -> -sin)
  * The transpose is the gradient: what arrives at y, turned back, is what x receives.
  * Shapes: x, out [batch, tokens, heads, head_dim], or rank 3 without batch, any strides; cos,
- * sin [rows, rotary_dim/2], the row of token (b,t) being position(b,t).  x and out may be the
- * same tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ROTARY_DIM, POSITION, OVERLAP,
- * OVERFLOW.  Source: Su et al. 2104.09864 (interleaved); GPT-NeoX, Llama in Hugging Face form
+ * sin [rows, rotary_dim/2], the row of token (b,t) being position(b,t). x and out may be the
+ * same tensor. Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ROTARY_DIM, POSITION, OVERLAP,
+ * OVERFLOW. Source: Su et al. 2104.09864 (interleaved); GPT-NeoX, Llama in Hugging Face form
  * (half). */
 struct posenc_rope_args {
     size_t size;
@@ -594,12 +594,12 @@ posenc_rope_interleaved(const struct posenc_backend *backend,
 
 /* alibi:     out[h,i,j] = bias(h,i,j) = -slopes[h] |i + query_offset - j|
  * alibi_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, bias(h,i,j)), e.g. x_scale = 1/sqrt(d_k)
- * The bias at distance 0 is +0.  With `causal` it is -infinity for keys after the query
+ * The bias at distance 0 is +0. With `causal` it is -infinity for keys after the query
  * (j > i + query_offset).
  * Shapes: x, out [batch, heads, queries, keys], or the same without batch; slopes f32 [heads],
- * or [batch, heads] with slopes_stride_batch, which is 0 where batches share them.  Distances
- * below 2^24.  x and out may be the same tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE,
- * PARAMETER, OVERLAP, OVERFLOW.  Source: Press et al. 2108.12409. */
+ * or [batch, heads] with slopes_stride_batch, which is 0 where batches share them. Distances
+ * below 2^24. x and out may be the same tensor. Errors: ARGUMENT, SHAPE, STRIDE, DTYPE,
+ * PARAMETER, OVERLAP, OVERFLOW. Source: Press et al. 2108.12409. */
 struct posenc_alibi_args {
     size_t size;
     struct posenc_error *error;
@@ -627,10 +627,10 @@ posenc_alibi_add(const struct posenc_backend *backend, const struct posenc_alibi
 /* t5_bias:     out[h,i,j] = table[bucket(j - i - query_offset), h]
  * t5_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)          (T5 itself: x_scale = 1)
  * `thresholds` come from posenc_t5_thresholds with the same num_buckets, bidirectional: the
- * first is 0, the others are above it and never fall.  Keys after the query use the upper half
+ * first is 0, the others are above it and never fall. Keys after the query use the upper half
  * of the buckets (bidirectional) or bucket 0 (not).
  * Shapes: t5_bias has one bias for all batches, out [heads, queries, keys]; t5_bias_add as
- * alibi_add; table [num_buckets, heads].  Errors as alibi. */
+ * alibi_add; table [num_buckets, heads]. Errors as alibi. */
 struct posenc_t5_args {
     size_t size;
     struct posenc_error *error;
@@ -659,7 +659,7 @@ posenc_t5_bias_add(const struct posenc_backend *backend, const struct posenc_t5_
  * distance_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)
  * Any bias that depends on the distance alone: posenc_kerple_log() and the like.
  * Shapes: as t5_bias and t5_bias_add; values f32 [heads, n]; every distance of the call in
- * [first, first + n) (SHAPE).  Errors as alibi. */
+ * [first, first + n) (SHAPE). Errors as alibi. */
 struct posenc_distance_args {
     size_t size;
     struct posenc_error *error;
@@ -687,7 +687,7 @@ posenc_distance_bias_add(const struct posenc_backend *backend,
  * window_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that); b counts windows
  * Shapes: as t5_bias and t5_bias_add; index int32 [queries, keys], dense, from
  * posenc_swin_index() or of any origin, each in [0, rows) (POSITION: the index and rows - 1 are
- * in `error`); table f32 [rows, heads].  Errors as alibi, and POSITION. */
+ * in `error`); table f32 [rows, heads]. Errors as alibi, and POSITION. */
 struct posenc_window_args {
     size_t size;
     struct posenc_error *error;
@@ -717,12 +717,12 @@ posenc_window_bias_add(const struct posenc_backend *backend,
  * c2p: products of the queries with what is learned for each column (DeBERTa's
  * content-to-position, Shaw's q a^K, Transformer-XL's (q + v) R, before its shift); p2c: of the
  * keys (DeBERTa; its paper writes delta(j,i) there, the column of j - i; its code reads that of
- * i - j, as for c2p, and models were trained with the code, so that is done here).  Either may be
+ * i - j, as for c2p, and models were trained with the code, so that is done here). Either may be
  * absent (data NULL): bias is then fl(scale times the other).
  * Shapes: x, out [batch, heads, queries, keys]; c2p [batch, heads, queries, columns]; p2c
- * [batch, heads, keys, columns]; all without batch, or all with; one type.  index int32
+ * [batch, heads, keys, columns]; all without batch, or all with; one type. index int32
  * [queries + keys - 1], dense, from posenc_deberta_index() or the like, each in [0, columns)
- * (POSITION).  x and out may be the same tensor; c2p and p2c lie apart from out.  Errors as
+ * (POSITION). x and out may be the same tensor; c2p and p2c lie apart from out. Errors as
  * alibi, and POSITION. */
 struct posenc_relative_args {
     size_t size;
@@ -749,10 +749,10 @@ posenc_relative_bias_add(const struct posenc_backend *backend,
                          const struct posenc_relative_args *args);
 
 /* relative_sum: out[b,h,i,c] = the sum of x[b,h,i,j] over the keys j in ascending order whose
- * index[i - j + keys - 1] is c, in f32 from +0 on.  Of attention weights this is what
+ * index[i - j + keys - 1] is c, in f32 from +0 on. Of attention weights this is what
  * multiplies Shaw's a^V; of a gradient of scores, what c2p receives.
  * Shapes: x [batch, heads, queries, keys]; out [batch, heads, queries, columns]; both without
- * batch, or both with; one type.  x and out lie apart.  index as relative_bias.  Errors as
+ * batch, or both with; one type. x and out lie apart. index as relative_bias. Errors as
  * relative_bias. */
 struct posenc_relative_sum_args {
     size_t size;
@@ -776,18 +776,18 @@ posenc_relative_sum(const struct posenc_backend *backend,
  *     v_i = (x_i r) (weight_i + weight_offset)
  *     y0  = v0 cos - v1 sin,   y1 = v1 cos + v0 sin       (channels that turn; the others: v)
  * across_heads: s is over all heads of the token, n = heads * head_dim (OLMo 2); a call then has
- * all of them.  weight_offset: 1 for Gemma, whose weights are stored less 1.
+ * all of them. weight_offset: 1 for Gemma, whose weights are stored less 1.
  * The order of the sum: x_i^2 goes to partial sum i % 64 of its head, by one fma where a backend
  * fuses, i ascending; the upper half of the 64 is added to the lower, until one is left; heads are
- * added in ascending order.  All else is rounded one operation at a time, the rotation as in
- * rope_half.  Each v is right to ((m + 8) / 2 + 5) 2^-24 of it and terms in 2^-48, with m =
+ * added in ascending order. All else is rounded one operation at a time, the rotation as in
+ * rope_half. Each v is right to ((m + 8) / 2 + 5) 2^-24 of it and terms in 2^-48, with m =
  * ceil(head_dim / 64), or heads - 1 more across heads; to half a 2^-24 more where nothing fuses.
  * Squares are f32: beyond |x| = 1.8e19 / sqrt(n) their sum is infinite, r is 0, and so is what
  * was finite; an infinite x becomes NaN, one NaN makes all of its norm NaN.
  * Shapes: x, out, cos, sin, positions and rotary_offset as rope_half; weight f32 [heads,
- * head_dim], any stride of heads (0: one for all), or [head_dim].  epsilon from 2^-64; n up to
- * 2^24.  x and out may be the same tensor; weight lies apart from out.  Errors: as rope_half,
- * PARAMETER (epsilon, weight_offset).  Source: Zhang and Sennrich 1910.07467; Qwen3 2505.09388;
+ * head_dim], any stride of heads (0: one for all), or [head_dim]. epsilon from 2^-64; n up to
+ * 2^24. x and out may be the same tensor; weight lies apart from out. Errors: as rope_half,
+ * PARAMETER (epsilon, weight_offset). Source: Zhang and Sennrich 1910.07467; Qwen3 2505.09388;
  * Gemma 3 2503.19786; OLMo 2 2501.00656. */
 struct posenc_rope_qk_norm_args {
     size_t size;
@@ -820,14 +820,14 @@ enum posenc_pairing {
     POSENC_PAIRS_INTERLEAVED = 1, /* 2i and 2i + 1: Llama as published, GPT-J */
 };
 
-/* A model's rotation: its plan, and the rows of cosines and sines it has needed so far.  Any
+/* A model's rotation: its plan, and the rows of cosines and sines it has needed so far. Any
  * number of threads may use one at once; allocates when it is made and when it sees positions
  * beyond its rows (512 at first, then twice as many, up to 2^20; of positions beyond those, and
  * of negative ones, rows are made for the call). */
 struct posenc_rotary;
 
 /* `spec` says rope_theta, scaling and dim, the channels of a head that turn, from the first on;
- * head_dim is at least that.  What turns queries and keys differently (xPos) takes two objects.
+ * head_dim is at least that. What turns queries and keys differently (xPos) takes two objects.
  * Errors: as posenc_freqs_create(), ODD, ROTARY_DIM. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_rotary_create(const struct posenc_freqs_spec *spec, int64_t head_dim,
@@ -838,14 +838,14 @@ POSENC_API void posenc_rotary_destroy(struct posenc_rotary *rotary);
 /* Its plan, which lives as long. */
 POSENC_API const struct posenc_freqs *posenc_rotary_freqs(const struct posenc_rotary *rotary);
 /* Makes the rows of positions 0 ... positions - 1 now, up to 2^20 of them, so that calls with no
- * others allocate nothing.  Errors: ARGUMENT, POSITION, MEMORY. */
+ * others allocate nothing. Errors: ARGUMENT, POSITION, MEMORY. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_rotary_reserve(struct posenc_rotary *rotary, int64_t positions);
 
 /* Turns queries and keys in place, on the backend that is selected: q [tokens, q_heads,
  * head_dim], k [tokens, k_heads, head_dim], dense, of one type; with 0 heads there are none and
- * the pointer may be NULL.  Token t is at first_position + t (of a step of decoding: the number
- * of tokens in the KV cache), or at positions[t]; |position| < 2^31.  Errors: ARGUMENT, SHAPE,
+ * the pointer may be NULL. Token t is at first_position + t (of a step of decoding: the number
+ * of tokens in the KV cache), or at positions[t]; |position| < 2^31. Errors: ARGUMENT, SHAPE,
  * DTYPE, POSITION, OVERLAP, OVERFLOW, MEMORY; then neither q nor k has changed. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_rotary_turn(struct posenc_rotary *rotary, enum posenc_dtype dtype, int64_t tokens,
@@ -856,8 +856,8 @@ posenc_rotary_turn_at(struct posenc_rotary *rotary, enum posenc_dtype dtype, int
                       int64_t k_heads);
 
 /* x = fma(x, x_scale, sinusoidal encoding), in place: x [tokens, dim], dense, dim that of the
- * plan, from first_position on.  x_scale: 1, or sqrt(d_model) where a model scales its
- * embeddings.  Errors: as posenc_sinusoidal_add(). */
+ * plan, from first_position on. x_scale: 1, or sqrt(d_model) where a model scales its
+ * embeddings. Errors: as posenc_sinusoidal_add(). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_add_sinusoids(const struct posenc_freqs *freqs, enum posenc_layout layout,
                      enum posenc_dtype dtype, int64_t tokens, int64_t first_position,
@@ -889,18 +889,18 @@ enum posenc_kernel {
     POSENC_KERNEL_COUNT /* of this header: a later one may have more */
 };
 
-/* A backend: a named set of kernels.  Also what a plug-in exports, a shared object that a program
+/* A backend: a named set of kernels. Also what a plug-in exports, a shared object that a program
  * opens (dlopen(), dlsym()) to name it in its calls or to add it to the list, as
  *     const struct posenc_backend posenc_plugin;
- * A kernel it lacks is NULL.  The library calls a kernel with arguments it has validated and
+ * A kernel it lacks is NULL. The library calls a kernel with arguments it has validated and
  * brought to one form: positions checked, all activations rank 4 ([batch, tokens, heads, dim];
  * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables
  * rank 2, cos/sin of rope_table rank 4 with heads = 1, biases without batch rank 4 with batch =
- * 1; the out of learned_grad rank 2; stride_token of positions in an array not 0.  In place
+ * 1; the out of learned_grad rank 2; stride_token of positions in an array not 0. In place
  * means x.data == out.data.
  *
  * Of a backend built against an older header `size` ends earlier: the kernels beyond it are not
- * provided.  It is handed whole arguments of the library that calls it, args->size of them. */
+ * provided. It is handed whole arguments of the library that calls it, args->size of them. */
 struct posenc_backend {
     size_t size;
     uint32_t abi;
@@ -917,7 +917,7 @@ struct posenc_backend {
     bool contracts; /* its compiler makes an fma of products and sums where it likes (as gcc
                        does for a CPU that has it, unless told -ffp-contract=off): its rotations
                        in 16 bits need not be those in f32, rounded, nor members of its family
-                       give the same bits.  Where older headers had padding: 0 */
+                       give the same bits. Where older headers had padding: 0 */
     enum posenc_status (*sinusoidal)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*sinusoidal_add)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*learned_add)(const struct posenc_learned_args *args);
@@ -953,9 +953,9 @@ POSENC_API bool posenc_provides(const struct posenc_backend *backend,
  * added; NULL past the end. */
 POSENC_API const struct posenc_backend *posenc_backend_at(size_t index);
 POSENC_API const struct posenc_backend *posenc_backend_find(const char *name);
-/* Adds a backend to the list, a plug-in's say, which has to live until the process ends.  It
+/* Adds a backend to the list, a plug-in's say, which has to live until the process ends. It
  * serves calls that name it, and those that posenc_select() or, when it was added before the
- * first call, POSENC_BACKEND gives it; it is never a default.  Any thread may.  Errors: ARGUMENT
+ * first call, POSENC_BACKEND gives it; it is never a default. Any thread may. Errors: ARGUMENT
  * (another ABI, or a name that another one has), MEMORY (after 16 of them). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_backend_add(const struct posenc_backend *backend);
@@ -969,21 +969,21 @@ POSENC_API const char *posenc_backend_obstacle(const struct posenc_backend *back
 POSENC_API const char *posenc_cpu_features(void);
 POSENC_API const char *posenc_cpu_key(void);
 
-/* Chooses for calls with backend NULL.  `text` is a backend's name, or lines
+/* Chooses for calls with backend NULL. `text` is a backend's name, or lines
  *     kernel backend [dtype [bytes]]
  * or NULL to go back to the environment (POSENC_BACKEND: exactly that one; POSENC_MAX_ISA: none
  * that needs more of the CPU than that one; POSENC_PROFILE: the lines of that file, a profile that
- * posenc tune wrote) and the order of features.  A line with a dtype (f32, f16, bf16) is about
+ * posenc tune wrote) and the order of features. A line with a dtype (f32, f16, bf16) is about
  * calls stored so, one with bytes about those whose posenc_footprint() is at most that; of the
  * lines of a kernel (24 at most) the first that holds counts, and where none does all is as
- * without.  The text of a profile is taken, too, and refused (UNSUPPORTED) when it is of another
+ * without. The text of a profile is taken, too, and refused (UNSUPPORTED) when it is of another
  * CPU or another build of this library.
- * Atomic; calls under way finish with the old choice.  Errors: ARGUMENT (a line that is none),
+ * Atomic; calls under way finish with the old choice. Errors: ARGUMENT (a line that is none),
  * UNKNOWN, UNSUPPORTED, NOT_PROVIDED, MEMORY; the selection is then unchanged. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_select(const char *text);
 
 /* Who serves a kernel when no backend is given, and why; where that depends on the call, f32 and
- * a footprint of 0 (posenc_selection_for()).  `backend` is NULL when none does (a
+ * a footprint of 0 (posenc_selection_for()). `backend` is NULL when none does (a
  * POSENC_BACKEND that is unknown or cannot run here; calls then return `status`). */
 struct posenc_selection {
     const struct posenc_backend *backend;
@@ -996,15 +996,15 @@ POSENC_API struct posenc_selection posenc_selection(enum posenc_kernel kernel);
 #ifdef POSENC_EXPERIMENTAL
 
 /* A call that is checked once and run many times, by one thread at a time: decoding, where a
- * step has other activations and the next position.  A run costs a few comparisons more than
- * the kernel.  Of sinusoidal, sinusoidal_add (plans of one axis), learned_add, rope_half,
+ * step has other activations and the next position. A run costs a few comparisons more than
+ * the kernel. Of sinusoidal, sinusoidal_add (plans of one axis), learned_add, rope_half,
  * rope_interleaved and rope_qk_norm; what grows with the cache (scores) has another shape at
  * each step. */
 struct posenc_prepared;
 
 /* Checks a call as posenc_<kernel>() would, args the kernel's, and keeps all of it but its
  * activations and positions: plan, tables, `error` and the backend selected now have to live,
- * unchanged, as long.  There is something to do in it (SHAPE).  Errors: as the kernel,
+ * unchanged, as long. There is something to do in it (SHAPE). Errors: as the kernel,
  * NOT_PROVIDED, MEMORY. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_prepare(const struct posenc_backend *backend, enum posenc_kernel kernel,
@@ -1013,7 +1013,7 @@ POSENC_API void posenc_prepared_destroy(struct posenc_prepared *prepared);
 
 /* Runs it with other data of the same shapes, strides and type, x NULL where the kernel takes
  * none, and another offset of the positions; or, where it was prepared with an array of
- * positions, with another one of that kind.  Errors: those of a call with these arguments, told
+ * positions, with another one of that kind. Errors: those of a call with these arguments, told
  * in its `error`; ARGUMENT, where it was prepared with the other kind of positions. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_run(struct posenc_prepared *prepared, const void *x, void *out, int64_t offset);
@@ -1022,7 +1022,7 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_run_at(struct posenc_prep
                                                               const void *positions);
 
 /* Bytes that the tensors of a call hold, its table of positions or cosines left out: activations,
- * scores, terms and what they are added to, x once where it is out.  `args` is the kernel's struct.
+ * scores, terms and what they are added to, x once where it is out. `args` is the kernel's struct.
  * 0: NULL, no such kernel, or a size that is none. */
 POSENC_API uint64_t posenc_footprint(enum posenc_kernel kernel, const void *args);
 
@@ -1031,8 +1031,8 @@ POSENC_API struct posenc_selection
 posenc_selection_for(enum posenc_kernel kernel, enum posenc_dtype dtype, uint64_t bytes);
 
 /* Chooses as posenc_select() does with the text of a profile, which posenc tune wrote to the file
- * `path`, whatever POSENC_PROFILE says.  `reason` (NULL: none is wanted; `size` bytes, 512 hold any)
- * says what was refused and why, or is made empty.  Errors: those of posenc_select(); ARGUMENT, too,
+ * `path`, whatever POSENC_PROFILE says. `reason` (NULL: none is wanted; `size` bytes, 512 hold any)
+ * says what was refused and why, or is made empty. Errors: those of posenc_select(); ARGUMENT, too,
  * for a file that cannot be read or is none. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_select_profile(const char *path, char *reason, size_t size);
@@ -1042,18 +1042,18 @@ posenc_select_profile(const char *path, char *reason, size_t size);
 POSENC_API const char *posenc_build(void);
 
 /* Part k of the n parts that a call is cut into, one for each thread: `part` becomes arguments of
- * the same kind, to be run as any others.  All n together write what the whole call writes, with
- * the same bits, each element once, in any order.  `args` and `part` are of the kernel's struct;
+ * the same kind, to be run as any others. All n together write what the whole call writes, with
+ * the same bits, each element once, in any order. `args` and `part` are of the kernel's struct;
  * part has args->size bytes, and may be args itself.
  * A part is a range of one axis of out: tokens, batches or, of rotations, heads; of scores heads,
- * batches or queries; of learned_grad channels; never keys.  Of those that can be cut between cache
+ * batches or queries; of learned_grad channels; never keys. Of those that can be cut between cache
  * lines (64 bytes) that axis is taken that makes the largest part smallest, and no two parts write
- * one line.  Where none can (data that begin amid a line, rows without room between them) neighbours
- * may both write the line in which they meet.  A part that nothing is left for has tensors without
+ * one line. Where none can (data that begin amid a line, rows without room between them) neighbours
+ * may both write the line in which they meet. A part that nothing is left for has tensors without
  * elements and does nothing; there are such wherever n exceeds what can be cut.
- * k from 0 to n - 1, n from 1 to 2^31 - 1; every k needs the same args and n.  Reads args alone, no
- * tensor, position or index; any number of threads may at once.  What is not looked at here is
- * refused when a part runs, and of it alone: the others will have been written.  Parts may be refused
+ * k from 0 to n - 1, n from 1 to 2^31 - 1; every k needs the same args and n. Reads args alone, no
+ * tensor, position or index; any number of threads may at once. What is not looked at here is
+ * refused when a part runs, and of it alone: the others will have been written. Parts may be refused
  * at once: part->error is NULL, and a thread that wants the detail sets it to an error of its own.
  * Errors, told in args->error by k = 0 alone; part is then as it was: ARGUMENT (NULL, no such kernel,
  * size), SHAPE (k, n, a rank, sizes that are not those of out), DTYPE, POSITION (offset near 2^63). */

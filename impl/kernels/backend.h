@@ -1,5 +1,5 @@
 /*
- * A backend of the family native: the kernels of one ISA, as posenc.h wants them.  The file
+ * A backend of the family native: the kernels of one ISA, as posenc.h wants them. The file
  * that includes this defines TEMPLATE_NEEDS and TEMPLATE_DESCRIPTION.
  */
 #include "kernel.h"

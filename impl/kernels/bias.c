@@ -9,8 +9,8 @@
  */
 #include "scores.h"
 
-/* Biases of keys whose positions less the query's are `ahead`.  Distances are below 2^24, exact
- * in f32.  0 - slope |d| with one fma is the product rounded once, and +0 at distance 0. */
+/* Biases of keys whose positions less the query's are `ahead`. Distances are below 2^24, exact
+ * in f32. 0 - slope |d| with one fma is the product rounded once, and +0 at distance 0. */
 SIMD_INLINE vf alibi_bias(bool causal, vf minus_slope, vf ahead)
 {
     vf zero = vf_set1(0.0f), bias = vf_fma(minus_slope, vf_abs(ahead), zero);
@@ -31,8 +31,8 @@ SIMD_INLINE void alibi_four(enum posenc_dtype type, enum how how, vf slopes, vf 
              vf_fma(slopes, c, zero), vf_fma(slopes, d, zero));
 }
 
-/* Of n keys from j on those that fill vectors by fours, from DRAM by sixteens (0.95 of the time): the
- * slope times how far they are ahead, `ahead` being that of key j.  Returns the first that is left. */
+/* Puts the slope times the distance of n keys from j on, four vectors at a time, or sixteen from DRAM.
+ * `ahead` is the distance of key j. Returns the first remaining key. */
 SIMD_INLINE int64_t alibi_side(enum posenc_dtype type, enum how how, float slope, int64_t ahead,
                                int64_t j, int64_t n, float x_scale, const void *x, void *out)
 {
@@ -64,7 +64,7 @@ SIMD_INLINE int64_t alibi_around(enum posenc_dtype type, enum how how, bool caus
     return j;
 }
 
-/* Those up to where a line of the output begins, if it is to be streamed. */
+/* Puts the biases up to the next line of the output, if streaming stores follow. */
 SIMD_INLINE int64_t alibi_to_line(enum posenc_dtype type, enum how how, bool causal,
                                   float slope, int64_t query, int64_t j, int64_t keys,
                                   float x_scale, const void *x, void *out)
@@ -110,7 +110,7 @@ SIMD_INLINE void alibi_some(enum posenc_dtype type, enum how how, bool causal, i
 }
 
 /* A single query's heads follow one another without a loop over queries in between: of 32 heads of 128
- * keys, 0.75 of the time; side by side, as those of T5 are, they took 1.1 times as long.  More queries go
+ * keys, 0.75 of the time; side by side, as those of T5 are, they took 1.1 times as long. More queries go
  * in the order of memory. */
 SIMD_INLINE void alibi_rows(enum posenc_dtype type, enum how how, bool causal,
                             const struct posenc_alibi_args *args)

@@ -44,7 +44,7 @@ SIMD_INLINE int64_t block_end(const struct run *run, int64_t row)
     return least(run->count, row - into + POSENC_BLOCK);
 }
 
-/* Those of pairs [from, to) of the block that row `row` is in. */
+/* Finds the anchors of pairs [from, to) of the block that row `row` is in. */
 SIMD_INLINE void block_anchors(const struct run *run, int64_t row, int64_t from, int64_t to,
                                struct anchors *anchors)
 {

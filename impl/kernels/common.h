@@ -1,6 +1,6 @@
 /*
  * What every backend needs to walk canonical arguments (see struct posenc_backend): the
- * positions of tokens.  Rows are in storage.h.  static inline only: each backend compiles its
+ * positions of tokens. Rows are in storage.h. static inline only: each backend compiles its
  * own.
  */
 #ifndef POSENC_KERNELS_COMMON_H
@@ -13,15 +13,15 @@ static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Activations of more bytes than this are taken to come from DRAM. */
 enum { IN_CACHE = 16 << 20 };
 
-/* Where the array has the position of a token.  An offset has no array, and strides that nobody
- * has checked. */
+/* Returns the index of a position in its array. An offset has no array, and its strides are not
+ * checked. */
 static inline int64_t posenc_position_index(const struct posenc_positions *p, int64_t b,
                                             int64_t t)
 {
     return b * p->stride_batch + t * p->stride_token;
 }
 
-/* Of a time: without its fraction. */
+/* Returns a position; a time without its fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     switch (p->kind) {
@@ -45,7 +45,7 @@ static inline double posenc_time(const struct posenc_positions *p, int64_t b, in
     return (double)posenc_position(p, b, t);
 }
 
-/* Whether it has no fraction. */
+/* Returns true if a position has no fraction. */
 static inline bool posenc_is_whole(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     return p->kind != POSENC_POSITIONS_F32 ||

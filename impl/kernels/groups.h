@@ -1,6 +1,6 @@
 /*
  * Rows of groups of eight positions, as sincos.h tells: two middle rows from an anchor, and from these
- * the three on either side.  Any of them one by one; those of whole groups two by two.
+ * the three on either side. Any of them one by one; those of whole groups two by two.
  */
 #ifndef POSENC_KERNELS_GROUPS_H
 #define POSENC_KERNELS_GROUPS_H
@@ -9,10 +9,10 @@
 #include "sinks.h"
 
 /* Pairs of a strip where x is read: whole rows of most models, for x comes in the order of memory
- * then (0.8 of the time for rows of 512, Zen 3).  What a plan has for them stays in L2. */
+ * then (0.8 of the time for rows of 512, Zen 3). What a plan has for them stays in L2. */
 enum { ADDED_STRIP_PAIRS = 640, ADDED_CHANNELS = 2 * ADDED_STRIP_PAIRS };
 
-/* A strip's cosines and sines at the first position of a block.  Not aligned, they cost a call
+/* A strip's cosines and sines at the first position of a block. Not aligned, they cost a call
  * 80 ns on Zen 5. */
 struct anchors {
     _Alignas(64) double cosine[ADDED_STRIP_PAIRS], sine[ADDED_STRIP_PAIRS];
@@ -68,7 +68,7 @@ SIMD_INLINE void mend_vectors(const struct run *run, int64_t row, int64_t i, int
     *sine = vf_load(sines);
 }
 
-/* One row's vector of n pairs: rounded, mended, written.  `limit` holds in its first n lanes
+/* One row's vector of n pairs: rounded, mended, written. `limit` holds in its first n lanes
  * what is small, and zero past them. */
 SIMD_INLINE void put_row(const struct run *run, enum sink sink, enum how how, bool scaled,
                          int64_t row, int64_t i, int64_t n, vf limit, vd c, vd s)
@@ -86,7 +86,7 @@ SIMD_INLINE void put_row(const struct run *run, enum sink sink, enum how how, bo
 }
 
 /* One half of a group: its middle row (c, s) and those outward by `step`, as far as they are in
- * [begin, end).  (c_before, s_before) is the middle row of the other half. */
+ * [begin, end). (c_before, s_before) is the middle row of the other half. */
 SIMD_INLINE void half_group(const struct run *run, enum sink sink, enum how how, bool scaled,
                             int64_t row, int64_t step, int64_t begin, int64_t end, int64_t i,
                             int64_t n, vf limit, vd c, vd s, vd c_before, vd s_before)
@@ -105,7 +105,7 @@ SIMD_INLINE void half_group(const struct run *run, enum sink sink, enum how how,
     }
 }
 
-/* Rows [begin, end) of the group that begins at row `group`: one vector, n pairs from i on.  Its angles
+/* Rows [begin, end) of the group that begins at row `group`: one vector, n pairs from i on. Its angles
  * are at `at` in the plan, and anchors are those of pairs from `from` on. */
 SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how, bool scaled,
                             int64_t group, int64_t begin, int64_t end, int64_t at, int64_t i,
@@ -129,8 +129,8 @@ SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how,
 
 /* ---- Whole groups of whole vectors ---- */
 
-/* Two rows, the first one step from `spot`, the second two.  False: something may be small, and neither
- * is written.  `zero`: the second row is position 0, whose values are known, and of a run upward.  The
+/* Two rows, the first one step from `spot`, the second two. False: something may be small, and neither
+ * is written. `zero`: the second row is position 0, whose values are known, and of a run upward. The
  * other one, position 1, then has nothing to mend: position 3 was seen before, and where a value at 1
  * is below 2^-21 one at 3 is below 2^-19. */
 SIMD_INLINE bool put_two(const struct run *run, enum sink sink, enum how how, struct spot *spot,
@@ -151,7 +151,7 @@ SIMD_INLINE bool put_two(const struct run *run, enum sink sink, enum how how, st
     return true;
 }
 
-/* Half of a group, its middle row being one step from `spot`.  Returns how many of the outer rows are
+/* Half of a group, its middle row being one step from `spot`. Returns how many of the outer rows are
  * left. */
 SIMD_INLINE int64_t whole_half(const struct run *run, enum sink sink, enum how how,
                                struct spot spot, const struct pitch *pitch, int64_t step,
@@ -171,7 +171,7 @@ SIMD_INLINE int64_t whole_half(const struct run *run, enum sink sink, enum how h
                                                                                             : 2;
 }
 
-/* What is left of one vector's column: `lower` rows from the first on, and the last `upper`. */
+/* Puts the rest of one vector's column: `lower` rows from the first on, and the last `upper`. */
 static __attribute__((noinline)) void rest_of_column(const struct run *run, enum sink sink,
                                                      enum how how, int64_t row, int64_t lower,
                                                      int64_t upper, int64_t at, int64_t i,
@@ -186,7 +186,7 @@ static __attribute__((noinline)) void rest_of_column(const struct run *run, enum
         group_rows(run, sink, how, false, row, end - upper, end, at, i, w, anchors, from);
 }
 
-/* A group's rows of whole vectors of pairs [from, to).  What leads from vector to vector and from row to
+/* A group's rows of whole vectors of pairs [from, to). What leads from vector to vector and from row to
  * row has to be in registers (strips.h): one address of what is written, of the plan and of the
  * anchors, which walk. */
 SIMD_INLINE void whole_group(const struct run *run, enum sink sink, enum how how, int64_t row,

@@ -11,7 +11,7 @@
 enum { HEADS_AT_ONCE = 4, HEADS_ROWS = 2304 };
 
 /* The columns of a table from one head on, those past the last head +0: a row of four after the other.
- * One that is alone is a line.  Where a table has `few` rows, so that two vectors hold a column, each head
+ * One that is alone is a line. Where a table has `few` rows, so that two vectors hold a column, each head
  * is one, and what lies past its rows is nobody's. */
 struct heads {
     const float *table; /* row 0 of the first head */
@@ -21,7 +21,7 @@ struct heads {
     _Alignas(64) float rows[HEADS_ROWS * HEADS_AT_ONCE];
 };
 
-/* Columns of a table of few rows.  Four of them a vector at a time, where the rows are whole steps of
+/* Columns of a table of few rows. Four of them a vector at a time, where the rows are whole steps of
  * four apart: an element at a time takes 75 ns of 16 heads (Zen 5). */
 static void take_columns(struct heads *heads, int64_t rows)
 {
@@ -74,7 +74,7 @@ static void take_heads(const struct posenc_const_tensor *table, int64_t head,
             heads->rows[r * HEADS_AT_ONCE + h] = h < heads->n ? from[r * stride + h] : 0.0f;
 }
 
-/* Of one head in whole vectors; returns the first element that is left. */
+/* Fetches the values of one head in whole vectors; returns the first remaining element. */
 static int64_t fetch_few(const float *column, const int32_t *index, int64_t n, float *out)
 {
     const int64_t w = vf_lanes();

@@ -3,7 +3,7 @@
  * from there to the output in the order of memory: those in 16 bits, which are rounded once more on the
  * way, and of those in f32 what is large.
  *
- * As they are made, eight rows lie side by side, a line of each.  Of what comes from DRAM, or goes there
+ * As they are made, eight rows lie side by side, a line of each. Of what comes from DRAM, or goes there
  * past the caches, that takes 1.3 to 1.5 times the time (Zen 5); and a vector that does not fill a line
  * could not go past them at all.
  */
@@ -29,7 +29,7 @@ static int64_t row_elements(const struct run *run, enum sink sink)
                                     : 2 * run->pairs;
 }
 
-/* How rows go to the output. */
+/* Returns the way in which rows are written to the output. */
 static enum how how_sent(const struct run *run, enum posenc_dtype type)
 {
     if (!is_large(run, type))
@@ -48,7 +48,7 @@ static bool may_go_in_order(const struct run *run, enum sink sink, enum posenc_d
             (streams(how_sent(run, type)) && (run->x || !fills_lines(sink))));
 }
 
-/* The end of the rows that are made at once, from `row` on: one group, or so many as there is room for.  In
+/* The end of the rows that are made at once, from `row` on: one group, or so many as there is room for. In
  * f32, which is stored past the caches, little is best, for it waits there while the next rows are made:
  * 0.88 of the time (rope_table of 64 pairs, avx2, Zen 5); in 16 bits that took 1.06. */
 static int64_t near_end(const struct run *run, enum posenc_dtype type, int64_t row)
@@ -62,7 +62,7 @@ static int64_t near_end(const struct run *run, enum posenc_dtype type, int64_t r
     return least(end, block_end(run, row));
 }
 
-/* Makes rows [row, end) of a run.  Meanwhile x of the same rows may be asked for: 0.9 of the time from
+/* Makes rows [row, end) of a run. Meanwhile x of the same rows may be asked for: 0.9 of the time from
  * DRAM (f32, Zen 5). */
 static __attribute__((noinline)) void make_near(const struct run *run, enum sink sink, bool ask,
                                                 int64_t row, int64_t end,

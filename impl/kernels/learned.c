@@ -75,7 +75,7 @@ SIMD_INLINE void sum_some(enum posenc_dtype type, enum how how, const char *x, i
                   least(n - i, w));
 }
 
-/* A whole vector of x onto a sum.  Where sums go past the caches each asks for what is 8 KiB further on:
+/* A whole vector of x onto a sum. Where sums go past the caches each asks for what is 8 KiB further on:
  * rows of 210 take 0.8 of the time, of 768 1.0 (Zen 5). */
 SIMD_INLINE vf sum_onto(enum posenc_dtype type, enum how how, const char *x, int64_t i, vf sum)
 {

@@ -5,26 +5,26 @@
  *     fma(scale, p2c[b,h,j,c], fl(scale c2p[b,h,i,c]))    (DeBERTa 2006.03654,
  *                                      Shaw 1803.02155, Transformer-XL 1901.02860)
  *
- * Queries and keys are taken in panels: some hundred queries by some hundred keys.  The columns
+ * Queries and keys are taken in panels: some hundred queries by some hundred keys. The columns
  * of a panel are one line, made once for all heads and read at a moving start as the biases of
- * t5.c are.  Columns of all builders rise or fall by one at most from key to key, so that
+ * t5.c are. Columns of all builders rise or fall by one at most from key to key, so that
  * those of a vector lie within one vector of a row, and one load and one permutation fetch
  * them.
  *
- * A query's row of c2p is read along the keys.  A key's row of p2c is read along the queries of
- * a block, and a block's rows of keys are then turned into rows of queries.  Where columns go on by one
+ * A query's row of c2p is read along the keys. A key's row of p2c is read along the queries of
+ * a block, and a block's rows of keys are then turned into rows of queries. Where columns go on by one
  * each, as between buckets they do, a block's elements of p2c are a matrix in memory, whose rows lie a
- * key and a column apart, and it is turned as it lies.  The blocks of a
+ * key and a column apart, and it is turned as it lies. The blocks of a
  * head follow one another, so that a line of p2c is still near when the next one needs the rest
- * of it.  Where keys are few, blocks are long: rows of keys that lie 2 KiB apart share few sets of
+ * of it. Where keys are few, blocks are long: rows of keys that lie 2 KiB apart share few sets of
  * the nearest cache, and each block reads most of its lines once more (0.9 of the time in L2, Zen 5).
  */
 #include "scores.h"
 
 /* Queries and keys of a panel; queries of a block and keys of its rows where p2c is turned, and the same
- * where keys are few.  RELATIVE_APART floats more lie from one row to the next, turned or not: a power of two
- * would map a key's elements to the same few lines of a cache.  RELATIVE_KEY_PITCH, of those not yet turned, is
- * one for all blocks, so that the loop that turns them knows its addresses.  RELATIVE_AHEAD: keys from the row
+ * where keys are few. RELATIVE_APART floats more lie from one row to the next, turned or not: a power of two
+ * would map a key's elements to the same few lines of a cache. RELATIVE_KEY_PITCH, of those not yet turned, is
+ * one for all blocks, so that the loop that turns them knows its addresses. RELATIVE_AHEAD: keys from the row
  * of p2c that is read to the one asked for, at the column of the block's last query, which the block before did
  * not reach, unless keys are few and they are in a cache (1.1 times the time in L2); RELATIVE_SOON: queries, of
  * c2p. */
@@ -42,7 +42,7 @@ enum {
 };
 
 /* Columns of a panel: that of query i and key j is columns[i1 - 1 - i + j - j0], and past the last one they
- * go on as it is.  start[k]: where a vector of a row begins that has the columns of a vector of them from k
+ * go on as it is. start[k]: where a vector of a row begins that has the columns of a vector of them from k
  * on, for they rise by one at most each, or fall so; -1: there is none. */
 struct relative_panel {
     int64_t i0, i1, j0, j1;
@@ -102,7 +102,7 @@ _Static_assert(RELATIVE_BLOCK *(RELATIVE_TERMS + RELATIVE_APART) <=
                    RELATIVE_LONG_BLOCK * (RELATIVE_FEW_TERMS + RELATIVE_APART),
                "either form of a block has room");
 
-/* Whether n columns, a vector of them or more, go on by `step` each; start: see struct relative_panel. */
+/* Returns true if n columns, at least a vector, advance by `step` each; start: see struct relative_panel. */
 static inline bool go_on_by(int32_t step, const int32_t *columns, const int32_t *start,
                             int64_t n)
 {
@@ -126,7 +126,7 @@ SIMD_INLINE void store_queries(float *turned, int64_t pitch, vf a, vf b, vf c, v
 }
 
 /* The elements of a vector of keys, whose first row is p2c, where their columns go on by `step` from key to key
- * and from query to query: four queries at a time.  next: floats. */
+ * and from query to query: four queries at a time. next: floats. */
 SIMD_INLINE void turn_matrix(int32_t step, const float *p2c, int64_t next, int64_t rows,
                              int64_t pitch, float *turned)
 {
@@ -162,7 +162,7 @@ SIMD_INLINE bool turned_matrix(enum posenc_dtype type, const char *p2c, int64_t 
     return true;
 }
 
-/* Those of m keys, a vector of them at most, whose first row is p2c.  Key by key they are read as vectors of
+/* Transposes the terms of m keys, at most a vector, whose first row is p2c. They are read as vectors of
  * queries, and from there, four queries at a time, as vectors of keys. */
 SIMD_INLINE void turn_keys(enum posenc_dtype type, bool asks, const char *p2c, int64_t next,
                            int64_t m, int64_t rows, const struct relative_panel *panel,
@@ -205,7 +205,7 @@ SIMD_INLINE void pick_keys(enum posenc_dtype type, bool asks, const char *p2c, i
     }
 }
 
-/* Those of queries i0 to i1 - 1, at most a block, and n keys from j0 on. */
+/* Transposes the terms of queries i0 to i1 - 1, at most a block, and n keys from j0 on. */
 SIMD_INLINE void turn_p2c(enum posenc_dtype type, bool asks,
                           const struct posenc_relative_args *args,
                           const struct relative_panel *panel, int64_t b, int64_t h, int64_t i0,
@@ -231,11 +231,11 @@ SIMD_INLINE void turn_p2c(enum posenc_dtype type, bool asks,
 
 /* ---- A query's row ---- */
 
-/* Which terms there are. */
+/* Terms of a call. */
 enum terms { C2P = 1, P2C = 2, C2P_AND_P2C = C2P | P2C };
 
-/* Where those of some keys are, and their columns: rows of c2p and, as turned, of p2c.  soon:
- * bytes to that of c2p which comes soon. */
+/* Addresses of the terms of some keys, and their columns: rows of c2p and, transposed, of p2c. soon:
+ * bytes to the row of c2p to prefetch. */
 struct relative_terms {
     const char *c2p;
     const float *p2c;
@@ -295,7 +295,7 @@ SIMD_INLINE void relative_row(enum posenc_dtype type, enum how how, enum terms w
     relative_some(type, how, which, terms, scale, x_scale, x, out, j, k, n);
 }
 
-/* Rows of a block of queries, n keys from j on.  What leads from row to row is in registers. */
+/* Rows of a block of queries, n keys from j on. What leads from row to row is in registers. */
 SIMD_INLINE void relative_rows(enum posenc_dtype type, enum how how, enum terms which,
                                const struct posenc_relative_args *args,
                                const struct relative_panel *panel, int64_t b, int64_t h,

@@ -5,23 +5,23 @@
  *
  * in f32 from +0 on (Shaw et al. 1803.02155 section 3.2: what multiplies a^V).
  *
- * Query i + 1 meets the columns of query i one key later.  So a few queries walk together, each
+ * Query i + 1 meets the columns of query i one key later. So a few queries walk together, each
  * a key ahead of the one before: at step t, query i0 + r is at key r + t and all are at one
- * column.  Of queries too few for that the same one walks in a few heads, side by side.  Their
- * additions wait for none but their own.  The order within a column is that of the keys whatever
+ * column. Of queries too few for that the same one walks in a few heads, side by side. Their
+ * additions wait for none but their own. The order within a column is that of the keys whatever
  * the ISA, hence the bits.
  *
- * Sums grow in a short f32 buffer and are stored, rounded, when they are complete.  It holds a
- * range of columns.  Where there are more, the walk is repeated for each range; over lines of
+ * Sums grow in a short f32 buffer and are stored, rounded, when they are complete. It holds a
+ * range of columns. Where there are more, the walk is repeated for each range; over lines of
  * columns that only rise or only fall with the keys, as those of all builders do, it takes only
  * the steps that the range needs.
  */
 #include "stores.h"
 
 /* Rows that walk together at most, and queries among them; columns of the buffer; steps for which rows of
- * 16-bit elements are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
- * would map them to the same lines of the nearest cache.  SUM_AHEAD: bytes from what eight rows add up to
- * what they ask for, 0.75 of the time in DRAM (avx2, Zen 5).  Sixteen rows that lie a power of two apart
+ * 16-bit elements are widened at a time. SUM_PITCH from a query's sums to the next: no power of two, which
+ * would map them to the same lines of the nearest cache. SUM_AHEAD: bytes from what eight rows add up to
+ * what they ask for, 0.75 of the time in DRAM (avx2, Zen 5). Sixteen rows that lie a power of two apart
  * have no room for it in a cache (1.1 to 1.4 times the time in L2), and for half of it from DRAM (0.9). */
 enum {
     SUM_ROWS = 16,
@@ -49,8 +49,8 @@ SIMD_INLINE vf add_four(vf sums, vf a, vf b, vf c, vf d)
 }
 
 /* Steps t to t + n - 1 of rows at one column, four at a time: their elements come together in the nearest
- * cache, and from there as vectors of rows.  Half as many rows as lanes have four steps in either half.
- * Returns how many steps are left.  One by one, elements take half a cycle each, and twice as long (Zen 5). */
+ * cache, and from there as vectors of rows. Half as many rows as lanes have four steps in either half.
+ * Returns how many steps are left. One by one, elements take half a cycle each, and twice as long (Zen 5). */
 SIMD_INLINE int64_t add_turned(bool halves, bool far, int64_t rows, const float *const *x,
                                int64_t t, int64_t n, float *sum)
 {
@@ -121,8 +121,8 @@ SIMD_INLINE void add_side_by_side(int64_t rows, const float *const *x, int64_t t
         }
 }
 
-/* How many steps of n, from this one on, are at its column: 64 are looked at together (0.5 to 0.75 of the
- * time of a call in a cache, Zen 5). */
+/* Returns the number of the next n steps that have the same column. It compares 64 at a time, as that
+ * takes half to three quarters of the time of single steps. */
 static int64_t same_steps(const int32_t *column, int64_t n)
 {
     enum { STEP = 64 };
@@ -220,7 +220,7 @@ static int64_t first_beyond(const int32_t *column, bool rise, int64_t bound, int
     return t;
 }
 
-/* Whether columns, as keys rise, only rise, only fall, or neither. */
+/* Order of columns as keys rise: only rising, only falling, or neither. */
 enum sum_order { SUM_RISING, SUM_FALLING, SUM_UNORDERED };
 static enum sum_order sum_order(const int32_t *index, int64_t n)
 {
@@ -302,9 +302,9 @@ SIMD_INLINE void sum_block(enum posenc_dtype type, const struct posenc_relative_
         sum_together(type, args, order, head, 1, i, queries);
 }
 
-/* How many rows go together that lie so many elements apart: as many as there are lanes, but eight of those in
- * f32 that share a set of the nearest cache, a multiple of 4 KiB apart, which holds eight or twelve: 0.61 to
- * 0.7 of the time, where eight of others take 1.5 times as long (avx512, Zen 4). */
+/* Returns the number of rows to sum together, with a distance of `stride` elements: one for each lane, but
+ * eight of f32 rows that lie a multiple of 4 KiB apart. Those share a set of the nearest cache, which holds
+ * eight or twelve lines. */
 static int64_t rows_together(enum posenc_dtype type, int64_t stride)
 {
     const bool share = type == POSENC_F32 && stride * (int64_t)sizeof(float) % 4096 == 0;

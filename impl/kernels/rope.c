@@ -4,25 +4,25 @@
  *     y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin
  *
  * In this order: x1 sin and x0 sin are rounded, the other product is fused, in both pairings,
- * so that they agree to the bit under the permutation that relates them.  The transpose negates
+ * so that they agree to the bit under the permutation that relates them. The transpose negates
  * sin, and the interleaved form adds x1 (-sin) in its even lanes: both are exact.
  *
- * Bound by memory.  Heads are taken in strips of channels whose angles stay in registers while
- * the heads pass.  What comes from DRAM and has more than one strip is taken in the order of
+ * Bound by memory. Heads are taken in strips of channels whose angles stay in registers while
+ * the heads pass. What comes from DRAM and has more than one strip is taken in the order of
  * memory instead: strips make the hardware's prefetchers lose the thread (half the speed on
- * Zen 4).  Software prefetch was tried: there it cost up to a third in the caches and a tenth
+ * Zen 4). Software prefetch was tried: there it cost up to a third in the caches and a tenth
  * in DRAM.
  *
  * Pairs that do not fill the last vector are turned with some of those before them again, in a
- * whole one.  A part of a vector holds up the loads that follow: a masked store passes nothing
+ * whole one. A part of a vector holds up the loads that follow: a masked store passes nothing
  * on to a load whose bytes it spans, masked or not (3.8 times the time, for 40 pairs in the L2
- * cache of Zen 4).  Where both halves of a head fit into one vector they are turned in it, and so
+ * cache of Zen 4). Where both halves of a head fit into one vector they are turned in it, and so
  * are several heads that lie side by side.
  */
 #include "strips.h"
 
-/* How heads that are narrower than a vector lie in one: lanes of the same pair, of the other half
- * and of the halves' signs.  heads: how many, 0 where they do not fill it. */
+/* Layout of heads that are narrower than a vector: lanes of the same pair, of the other half
+ * and of the halves' signs. heads: their number, or 0 if they do not fill the vector. */
 struct narrow {
     int64_t heads;
     int32_t pair[POSENC_PLAN_PAD], other[POSENC_PLAN_PAD];
@@ -67,8 +67,8 @@ SIMD_INLINE void rotate_narrow(enum posenc_dtype type, const struct narrow *narr
 }
 
 /* Heads of whole vectors, in the order of memory: the angles are laid out once for all heads of a token, as
- * vectors want them.  Strips read and write a part of each head and come back for the next one, which has to be
- * in an L2 still, and lines that are written follow one another here.  So it takes 0.65 to 0.95 of the time in an
+ * vectors want them. Strips read and write a part of each head and come back for the next one, which has to be
+ * in an L2 still, and lines that are written follow one another here. So it takes 0.65 to 0.95 of the time in an
  * L3, in 16 bits and from one array to another down to 0.35 (avx2, Zen 4 and 5), but in place 1.05 to 1.2 times as
  * long in an L2, and halves in f32 1.25 to 1.5 times in any. */
 enum { LAID_OUT = 512 };
@@ -198,8 +198,8 @@ static void copy_others(const struct token *first, int64_t before, int64_t after
     }
 }
 
-/* Whether the output can be stored past the caches: another array than x, in f32, its heads whole
- * vectors (`left` pairs are none of one) that lie on multiples of their size. */
+/* Returns true if streaming stores are possible: an output apart from x, in f32, whose heads are whole
+ * vectors (`left` pairs remain) that lie on multiples of their size. */
 SIMD_INLINE bool may_pass(enum posenc_dtype type, const struct posenc_rope_args *args,
                           int64_t left)
 {

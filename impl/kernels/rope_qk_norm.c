@@ -8,22 +8,22 @@
  *
  * The order of the sum is fixed, so that every ISA and vector length gives the same bits:
  * element i of a head goes to partial sum i % 64 by one fma, in ascending order of i; then the
- * upper half of the partial sums is added to the lower one until one is left.  64 is as many
+ * upper half of the partial sums is added to the lower one until one is left. 64 is as many
  * lanes as any vector has here, and gives short ones enough sums under way at once to hide the
- * latency of an fma.  The sums of heads, where the norm is over all of them, are added in
- * ascending order.  What follows is one operation after the other, each rounded: quotient, sum,
+ * latency of an fma. The sums of heads, where the norm is over all of them, are added in
+ * ascending order. What follows is one operation after the other, each rounded: quotient, sum,
  * square root, reciprocal, the two products, and the rotation as rope.c has it.
  *
- * The error, u = 2^-24.  A partial sum has m = ceil(head_dim / 64) roundings, of terms that are
+ * The error, u = 2^-24. A partial sum has m = ceil(head_dim / 64) roundings, of terms that are
  * all positive; six more halve the sums, heads - 1 add them up; quotient and sum with epsilon
- * make m + 8 or, over all heads, m + 7 + heads.  The root halves what has gathered.  Root,
+ * make m + 8 or, over all heads, m + 7 + heads. The root halves what has gathered. Root,
  * reciprocal, weight + weight_offset and two products add five: v is right to
- * theta = ((m + 8) / 2 + 5) u, relatively and but for terms in u^2.  Each product of the
- * rotation carries that of its v.  Squares that underflow are nothing beside epsilon, which is
+ * theta = ((m + 8) / 2 + 5) u, relatively and but for terms in u^2. Each product of the
+ * rotation carries that of its v. Squares that underflow are nothing beside epsilon, which is
  * at least 2^-64; a product that underflows is off by half the least subnormal.
  *
- * Heads go by groups of as many as a vector has lanes.  Their last partial sums are added as a
- * matrix is turned, so that the roots and quotients of a whole group are one vector.  A group
+ * Heads go by groups of as many as a vector has lanes. Their last partial sums are added as a
+ * matrix is turned, so that the roots and quotients of a whole group are one vector. A group
  * lies in the L1 cache when it is read a second time.
  *
  * Source: Zhang and Sennrich 1910.07467 (RMS norm); Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2
@@ -33,9 +33,9 @@
 
 enum { PARTIAL_SUMS = POSENC_PLAN_PAD };
 
-/* Of heads in f32: how many make a group where they come from DRAM, so that reading and turning alternate
- * sooner; and how many bytes further on lies what their sums ask for (together 0.8 of the time in DRAM,
- * Zen 5). */
+/* Constants for f32 heads in DRAM: the heads of a group, so that reading and rotating alternate sooner, and
+ * the bytes from a sum to the memory that it prefetches. Together they save a fifth of the time
+ * there. */
 enum { FAR_HEADS = 4, NORM_AHEAD = 8192 };
 
 /* ---- Sums of squares ---- */
@@ -125,7 +125,7 @@ SIMD_INLINE vf sum_squares_by_pairs(const uint16_t *x, int64_t dim)
     return vf_add(vf_zip_lo(even, odd), vf_zip_hi(even, odd));
 }
 
-/* Whether a head of this many elements consists of whole pairs of vectors, which take less time. */
+/* Returns true if a head of `dim` elements consists of whole pairs of vectors, which take less time. */
 SIMD_INLINE bool by_pairs(enum posenc_dtype type, int64_t dim)
 {
     const int64_t both = 2 * vf_lanes();
@@ -149,7 +149,7 @@ SIMD_INLINE vf add_across(float *group)
 
 /* ---- Heads of a token ---- */
 
-/* What they are multiplied by, and their angles. */
+/* Factors of heads, and their angles. */
 struct normed {
     enum posenc_dtype angles;
     bool far;                   /* f32, and from DRAM */
@@ -180,7 +180,7 @@ SIMD_INLINE vf sum_heads(enum posenc_dtype type, const struct normed *heads, int
     return add_across(group);
 }
 
-/* That of all heads of a token, one after the other. */
+/* Returns the sum of all heads of a token, one after the other. */
 SIMD_INLINE float sum_token(enum posenc_dtype type, struct normed heads, int64_t n_heads)
 {
     const int64_t lanes = vf_lanes();
@@ -202,14 +202,14 @@ SIMD_INLINE vf inverse_root(vf sum, float n, float epsilon)
     return vf_div(vf_set1(1.0f), vf_sqrt(vf_add(mean, vf_set1(epsilon))));
 }
 
-/* What head h multiplies n channels by, from channel i on. */
+/* Returns the factors of head h for n channels from channel i on. */
 SIMD_INLINE vf weights(const struct normed *heads, int64_t h, int64_t i, int64_t n)
 {
     const float *weight = heads->weight + h * heads->weight_step;
     return vf_add(load_as(POSENC_F32, weight, i, n), vf_set1(heads->weight_offset));
 }
 
-/* n pairs of each head from pair i on.  Where heads share their weights (`shared`) these stay in
+/* n pairs of each head from pair i on. Where heads share their weights (`shared`) these stay in
  * registers, as the angles do. */
 SIMD_INLINE void turn_normed(enum posenc_dtype type, bool shared, const struct normed *heads,
                              int64_t n_heads, const float *scales, int64_t i, int64_t n)

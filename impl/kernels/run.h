@@ -1,7 +1,7 @@
 /*
- * A run is some rows whose positions have consecutive magnitudes.  Their cosines and sines go
+ * A run is some rows whose positions have consecutive magnitudes. Their cosines and sines go
  * where a sink says (sinks.h): those of profile exact by blocks (blocks.h), the others one by
- * one.  Negative positions are walked from the small end, their rows in reverse and the sine's
+ * one. Negative positions are walked from the small end, their rows in reverse and the sine's
  * sign flipped.
  *
  * The build names the header of a plug-in with an evaluator of its own (SLEEF): POSENC_SINCOS.
@@ -14,7 +14,7 @@
 
 #include "blocks.h"
 
-/* Whether profile exact has no blocks, but each value evaluated by itself. */
+/* True if numerics mode exact evaluates each value by itself, without blocks. */
 #ifdef POSENC_SINCOS
 #include POSENC_SINCOS
 enum { EVALUATES_ALONE = true };
@@ -47,7 +47,7 @@ SIMD_INLINE vf angles_at(const struct run *run, bool ggml, struct cursor *at)
                 : angles_f32(run->freqs, at->position, at->i);
 }
 
-/* Moves to the next vector of the row, or to the first one of the next row.  After the last vector of a run comes one
+/* Moves to the next vector of the row, or to the first one of the next row. After the last vector of a run comes one
  * that may be read: without a branch the first of its row, in ggml's profile, where rows begin slowly, itself. */
 SIMD_INLINE void next_vector(const struct run *run, bool ggml, struct cursor *at)
 {
@@ -120,8 +120,8 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how ho
 }
 #else
 
-/* Every row in an f32 profile.  The three steps of a vector (sincos.h) wait for one another, and a CPU sees too few
- * instructions ahead to find other work meanwhile.  Each turn of the loop therefore takes the last step of one
+/* Every row in an f32 profile. The three steps of a vector (sincos.h) wait for one another, and a CPU sees too few
+ * instructions ahead to find other work meanwhile. Each turn of the loop therefore takes the last step of one
  * vector, the second step of the next and the first step of the one after that. */
 SIMD_INLINE void run_angles(const struct run *run, enum sink sink, enum how how, bool ggml)
 {
@@ -157,20 +157,20 @@ SIMD_INLINE void run_angles(const struct run *run, enum sink sink, enum how how,
 }
 #endif
 
-/* Whether its output does not stay in a cache. */
+/* Returns true if the output does not fit into a cache. */
 static bool is_large(const struct run *run, enum posenc_dtype type)
 {
     return 2 * run->count * run->pairs * (int64_t)posenc_dtype_size(type) >= STREAM_FROM;
 }
 
-/* Whether vectors fill whole lines as they are made: halves of one would be written out one by one. */
+/* Returns true if each vector fills whole lines: streaming stores of half a line are slow. */
 static bool fills_lines(enum sink sink)
 {
     return vf_lanes() * (int64_t)sizeof(float) * (sink == TO_INTERLEAVED ? 2 : 1) >= 64;
 }
 
 #ifndef POSENC_SINCOS
-/* Whether storing past the caches as it is made pays: the run is large, and each of its vectors fills
+/* Returns true if streaming stores pay: the run is large, and each of its vectors fills
  * whole lines at once and lies on a boundary of its own size. */
 static bool may_stream(const struct run *run, enum sink sink)
 {

@@ -26,7 +26,7 @@ SIMD_INLINE void put_bias(enum posenc_dtype type, enum how how, const void *x, v
     store_as(type, out, j, add_bias(type, how, x, x_scale, j, bias, n), n);
 }
 
-/* The same of four whole vectors; streamed, from where a line begins.  All are read before one is
+/* The same of four whole vectors; streamed, from where a line begins. All are read before one is
  * written: where each load waits for the store before it, which CPUs assume of addresses that look
  * alike, this took up to 2.6 times as long (Zen 3). */
 SIMD_INLINE void put_four(enum posenc_dtype type, enum how how, const void *x, vf x_scale,
@@ -41,11 +41,11 @@ SIMD_INLINE void put_four(enum posenc_dtype type, enum how how, const void *x, v
     put_vectors(type, how, out, j, a, b, c, d);
 }
 
-/* How the biases of a row lie in memory: one for all keys, as the keys do, the same with those of the next
- * row behind them, the other way round, or each where an index says in two vectors. */
+/* Layout of the biases of a row: one for all keys, in the order of the keys, the same followed by those of
+ * the next row, in reverse order, or each at an index in two vectors. */
 enum biases { SAME, ALONG, FOLLOWED, AGAINST, LOOKED_UP };
 
-/* The lanes of the longest vector from the last to the first; those of a shorter one are at the end.  As an
+/* The lanes of the longest vector from the last to the first; those of a shorter one are at the end. As an
  * array on the stack they cost a row of 91 keys a twentieth and one of 96 a sixth (Zen 5, L2). */
 #define EIGHT(k) (k) + 7, (k) + 6, (k) + 5, (k) + 4, (k) + 3, (k) + 2, (k) + 1, (k)
 static const int32_t backwards[POSENC_PLAN_PAD] = { EIGHT(56), EIGHT(48), EIGHT(40), EIGHT(32),
@@ -56,9 +56,9 @@ SIMD_INLINE const int32_t *lanes_backwards(void)
     return backwards + POSENC_PLAN_PAD - vf_lanes();
 }
 
-/* n of them from key k on.  SAME: `a`, in a register, as a store could change what is in memory and each
- * load of it would wait.  AGAINST: index is lanes_backwards().  LOOKED_UP: what index[k] ... are in a and b,
- * a whole vector of them.  FOLLOWED: from DRAM, where each vector asks for what is 4 KiB further on. */
+/* n of them from key k on. SAME: `a`, in a register, as a store could change what is in memory and each
+ * load of it would wait. AGAINST: index is lanes_backwards(). LOOKED_UP: what index[k] ... are in a and b,
+ * a whole vector of them. FOLLOWED: from DRAM, where each vector asks for what is 4 KiB further on. */
 SIMD_INLINE vf load_biases(enum biases biases, const float *bias, const int32_t *index, vf a,
                            vf b, int64_t k, int64_t n)
 {
@@ -94,7 +94,7 @@ SIMD_INLINE void put_some(enum posenc_dtype type, enum how how, enum biases bias
                  load_biases(biases, bias, index, a, b, k, n - k), n - k);
 }
 
-/* Four vectors at a time from key j + k on, then one by one; returns the first bias that is left.  Long runs
+/* Four vectors at a time from key j + k on, then one by one; returns the first bias that is left. Long runs
  * of one value go by sixteens: a loop of some thirty turns ends in a branch that is missed, and that shows
  * where nothing but stores is done (0.9 of the time in L2, and in place from DRAM, Zen 5). */
 SIMD_INLINE int64_t put_whole(enum posenc_dtype type, enum how how, enum biases biases,
@@ -135,13 +135,13 @@ SIMD_INLINE void put_masked(enum biases biases, const float *bias, const int32_t
         vf_store_alone(to + k, load_biases(biases, bias, index, a, b, k, n - k), n - k);
 }
 
-/* n biases to keys j ... of one row, onto scores where there are some.  bias: that of key j; index, a,
+/* n biases to keys j ... of one row, onto scores where there are some. bias: that of key j; index, a,
  * b: see load_biases().
  *
  * Between whole vectors at either end, which may have some keys in common with them, vectors are
- * written where their own size has its multiples: one that crosses a line takes two turns.  A part
+ * written where their own size has its multiples: one that crosses a line takes two turns. A part
  * of a vector would be worse: a masked store holds up the loads of the next row that it spans (24
- * cycles for a row of 15 keys, Zen 5).  The ends are read first, for what is between them may be
+ * cycles for a row of 15 keys, Zen 5). The ends are read first, for what is between them may be
  * written in place. */
 SIMD_INLINE void put_in_vectors(enum posenc_dtype type, enum how how, enum biases biases,
                                 const float *bias, const int32_t *index, vf a, vf b,
@@ -176,7 +176,7 @@ SIMD_INLINE void put_in_vectors(enum posenc_dtype type, enum how how, enum biase
         store_as(type, out, j + end, last, w);
 }
 
-/* Those of a line, or the one for all. */
+/* Puts the biases of a line, or one for all keys. */
 SIMD_INLINE void put_biases(enum posenc_dtype type, enum how how, enum biases biases,
                             const float *bias, float x_scale, const void *x, void *out,
                             int64_t j, int64_t n)

@@ -1,10 +1,10 @@
 /*
  * Cosines and sines of position x frequency, a vector of pairs at a time.
  *
- * Profile exact.  A frequency is a fraction of a turn in 128 binary digits, so position x
+ * Profile exact. A frequency is a fraction of a turn in 128 binary digits, so position x
  * frequency mod 1 is integer multiplication and its wrap-around is the range reduction: exact
- * at any position.  Anchors, at multiples of 64 positions, are evaluated from that phase in
- * f64.  Of each group of eight positions after an anchor the two in the middle are the anchor
+ * at any position. Anchors, at multiples of 64 positions, are evaluated from that phase in
+ * f64. Of each group of eight positions after an anchor the two in the middle are the anchor
  * rotated by angles of the plan, and the six others follow from these two, outward, v being the
  * cosine or the sine:
  *
@@ -12,12 +12,12 @@
  *
  * An anchor and its rotation are off by at most 2^-51 (in all that follows, for a scale of 1).
  * k steps multiply that by 2 k + 1 at most, and add k (k + 1) / 2 times their own error, which
- * is below 2^-52.4, that of 2 cos(omega) included: less than 2^-47.6 after the three there are.  That is below 0.1 ulp of f32 for results down to 2^-21, where an ulp is
- * 2^-44.  Smaller ones, next to a zero, are evaluated from the phase itself (small_sine).
+ * is below 2^-52.4, that of 2 cos(omega) included: less than 2^-47.6 after the three there are. That is below 0.1 ulp of f32 for results down to 2^-21, where an ulp is
+ * 2^-44. Smaller ones, next to a zero, are evaluated from the phase itself (small_sine).
  * Blocks and groups are those of absolute positions, so a value depends on its position alone,
  * not on where a batch was cut.
  *
- * The f32 profiles differ in how they come to an f32 angle.  It is reduced by pi/2 in two f64
+ * The f32 profiles differ in how they come to an f32 angle. It is reduced by pi/2 in two f64
  * parts with fma, evaluated in f64 and rounded once.
  */
 #ifndef POSENC_KERNELS_SINCOS_H
@@ -26,7 +26,7 @@
 #include "kernel.h"
 
 /* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to
- * f64.  The first term left out is below 2^-56 of the result. */
+ * f64. The first term left out is below 2^-56 of the result. */
 SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
 {
     vd z = vd_mul(r, r);
@@ -109,14 +109,14 @@ static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t posi
  * magnitude, times |scale|, a result is taken from the phase. */
 #define POSENC_SMALL 0x1p-21
 
-/* That bound; never 0, so that all zeros are below it, those of position 0 among them. */
+/* Returns that bound. It is never 0, so that all zeros are below it. */
 static inline float small_limit(double scale)
 {
     float limit = (float)(POSENC_SMALL * fabs(scale));
     return limit < 0x1p-149f ? 0x1p-149f : limit;
 }
 
-/* Evaluates anew those of n pairs from i whose cosine or sine is small.  Out of line: about one
+/* Evaluates anew those of n pairs from i whose cosine or sine is small. Out of line: about one
  * value in 10^7 comes here, all of them at ISA-independent precision. */
 static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freqs,
                                                  uint32_t position, int64_t i, int64_t n,
@@ -165,7 +165,7 @@ SIMD_INLINE void sincos_short(vd r, vd *cosine, vd *sine)
     *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
 }
 
-/* Every f32 profile ends with three steps, sincos_short() being the second.  The first one reduces f32 angles by
+/* Every f32 profile ends with three steps, sincos_short() being the second. The first one reduces f32 angles by
  * their nearest quarter turn q and returns the rest, in radians. */
 SIMD_INLINE vd angles_reduced(vf angles, vq *q)
 {
@@ -190,7 +190,7 @@ SIMD_INLINE void sincos_scaled(vq q, vd c, vd s, vf cosine_scale, vf sine_scale,
     *sine = vf_mul(*sine, sine_scale);
 }
 
-/* What ggml_angles() wants for phi at the first pair of a row that begins at pair `from`. */
+/* Returns phi of ggml_angles() for the first pair of a row that begins at pair `from`. */
 SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int64_t from)
 {
     float phi = position, angles[POSENC_PLAN_PAD];
@@ -202,7 +202,7 @@ SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int
     return phi;
 }
 
-/* The angles of a vector of pairs from i on.  `phi` carries ggml's product from vector to vector
+/* The angles of a vector of pairs from i on. `phi` carries ggml's product from vector to vector
  * of a row; it begins as the position. */
 SIMD_INLINE vf ggml_angles(const struct posenc_freqs *freqs, int64_t i, float *phi)
 {
@@ -211,7 +211,7 @@ SIMD_INLINE vf ggml_angles(const struct posenc_freqs *freqs, int64_t i, float *p
     return vf_load(angles);
 }
 
-/* The same in the other f32 profiles.  Whole vectors, the plan's arrays being padded. */
+/* The same in the other f32 profiles. Whole vectors, the plan's arrays being padded. */
 SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, float position, int64_t i)
 {
     return vf_mul(vf_set1(position), vf_load(freqs->view.omega_f32 + i));

@@ -6,7 +6,7 @@
 
 #include "stores.h"
 
-/* Where a vector of cosines and sines goes: to rows of the output, all f32, or of a tile. */
+/* Destination of a vector of cosines and sines: rows of the output, all f32, or of a tile. */
 enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_HALVES, TO_TILE };
 
 /* Pairs are taken in strips whose anchors and step1 rows stay in the L1 cache. */
@@ -33,7 +33,7 @@ struct run {
     int64_t out_stride, sine_stride, x_stride;
 };
 
-/* What sines are multiplied by. */
+/* Returns the factor of sines. */
 SIMD_INLINE vf sign_of(const struct run *run) { return vf_set1(run->negative ? -1.0f : 1.0f); }
 
 SIMD_INLINE void write_n(enum how how, float *p, vf value, int64_t n)
@@ -84,7 +84,7 @@ SIMD_INLINE void put_interleaved(const struct run *run, enum how how, int64_t ro
     vf_store2_n(out, sine, cosine, n);
 }
 
-/* Those of n pairs that turn with the run's axis, one by one. */
+/* Puts the values of those of n pairs that belong to the run's axis, one by one. */
 SIMD_INLINE void put_axis(const struct run *run, int64_t row, int64_t i, int64_t n, vf cosine,
                           vf sine)
 {
@@ -150,8 +150,8 @@ SIMD_INLINE void round_whole(enum sink sink, vd cosine, vd sine, vf *a, vf *b)
     }
 }
 
-/* Where the first of them goes, and what is or will be added to it; and bytes from there to the second one and to
- * the next row. */
+/* Address of the first value, and of the value to add to it; and bytes from there to the second one and to the
+ * next row. */
 struct spot {
     char *out;
     const char *x;
@@ -182,7 +182,7 @@ SIMD_INLINE struct pitch pitch_of(const struct run *run, enum sink sink)
                            run->x_stride * size };
 }
 
-/* Those of pairs from i on. */
+/* Returns the spot of pairs from i on. */
 SIMD_INLINE struct spot spot_of(const struct run *run, enum sink sink, enum how how,
                                 int64_t row, int64_t i)
 {
@@ -217,7 +217,7 @@ SIMD_INLINE float *second_at(const char *first, const struct pitch *pitch)
     return (float *)((uintptr_t)first + (uintptr_t)pitch->second); /* NOLINT */
 }
 
-/* The next row.  It is walked to: with all rows' addresses worked out ahead there are not registers
+/* The next row. It is walked to: with all rows' addresses worked out ahead there are not registers
  * enough (1.3 times the time, Zen 5). */
 SIMD_INLINE void put_next(enum how how, struct spot *spot, const struct pitch *pitch,
                           int64_t step, float x_scale, vf a, vf b)

@@ -2,7 +2,7 @@
  * Elements as they are stored (enum posenc_dtype) and as kernels compute with them: f32.
  *
  * `type` is meant to be a constant once the caller is inlined: a kernel decides once, outside
- * its loops, and what is left of these functions is one load or store.  The second part is
+ * its loops, and what is left of these functions is one load or store. The second part is
  * there where a backend has named its primitives (POSENC_SIMD).
  */
 #ifndef POSENC_KERNELS_STORAGE_H
@@ -13,7 +13,7 @@
 
 #define STORAGE_INLINE POSENC_PART
 
-/* What is for outputs of f32 and f16: nothing where these are another ISA's (backend.h). */
+/* Code for outputs of f32 and f16: none if another ISA has these kernels (backend.h). */
 #ifdef POSENC_F32_ISA
 #define IF_F32(...)
 #else
@@ -76,7 +76,7 @@ STORAGE_INLINE void posenc_put(enum posenc_dtype type, void *row, int64_t i, flo
 #ifdef POSENC_SIMD
 #include "impl/simd/simd.h"
 
-/* Asks for the line that is so many bytes from p on to be brought near.  No pointer: it may leave the array.
+/* Asks for the line that is so many bytes from p on to be brought near. No pointer: it may leave the array.
  * (As a function that is not always inlined gcc leaves it out: it seems to have no effect.) */
 SIMD_INLINE void ask_for(const void *p, int64_t bytes)
 {

@@ -10,10 +10,10 @@
 
 #include "kernel.h"
 
-/* ADDED: x x_scale + value in one fused operation.  SUMMED: x + value, the same where x_scale is 1: an
+/* ADDED: x x_scale + value in one fused operation. SUMMED: x + value, the same where x_scale is 1: an
  * addition takes two thirds of the time in a cache (Zen 5; a fused operation whose addend lies ready
- * in a register is in the way of stores), and no less in DRAM (Zen 3).  FAR: what is changed in
- * place comes from DRAM.  ASKED: stored nearby, and what it will be added to asked for.  SENT: streamed, of rows
+ * in a register is in the way of stores), and no less in DRAM (Zen 3). FAR: what is changed in
+ * place comes from DRAM. ASKED: stored nearby, and what it will be added to asked for. SENT: streamed, of rows
  * that were made nearby while memory was idle. */
 enum how { STORED, STREAMED, ASKED, ADDED, ADDED_FAR, ADDED_STREAMED, ADDED_SENT, SUMMED };
 
@@ -26,8 +26,8 @@ SIMD_INLINE bool streams(enum how how)
     return vf_streams() && (how == STREAMED || how == ADDED_STREAMED || how == ADDED_SENT);
 }
 
-/* A value onto a vector of x, which is at `from`.  If it comes from DRAM each asks for what is 4 KiB further
- * on, 0.75 to 0.9 of the time there, and 8 KiB where the output is another array: 0.93 (Zen 5).  A CPU that is
+/* A value onto a vector of x, which is at `from`. If it comes from DRAM each asks for what is 4 KiB further
+ * on, 0.75 to 0.9 of the time there, and 8 KiB where the output is another array: 0.93 (Zen 5). A CPU that is
  * better left alone has seen nothing to go by where memory was idle: there it is asked, too, 0.85 of the time
  * (Zen 4). */
 SIMD_INLINE vf onto(enum how how, const char *from, vf x, vf x_scale, vf value)
@@ -50,8 +50,8 @@ static inline int64_t bytes_of(const struct posenc_tensor *tensor)
     return bytes;
 }
 
-/* That of a call: what is changed in place is not streamed.  One lane may come without a fused instruction: a call
- * of fmaf() for each sum took 1.5 to 4 times as long in DRAM (scalar, Zen 3). */
+/* Returns the way to write the output of a call. Outputs in place are not streamed. A backend of one lane may lack
+ * a fused instruction, and a call of fmaf() for each sum is slow. */
 static inline enum how how_of(bool add, const struct posenc_const_tensor *x, float x_scale,
                               const struct posenc_tensor *out)
 {
@@ -67,7 +67,7 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
 
 /* The forms of function(type, how, args), each compiled by itself: all in one body took the compiler twice
  * as long, and what their rows need was not in registers (alibi_add of short rows 1.15 times the time,
- * Zen 5).  args_of: the struct behind args. */
+ * Zen 5). args_of: the struct behind args. */
 #define FORM(type, how, function, args_of)                                                     \
     static                                                                                     \
         __attribute__((noinline)) void function##_##type##_##how(const struct args_of *args)   \
@@ -87,7 +87,7 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
     FORMS(function, args_of, ADDED_STREAMED)                                                   \
     FORMS(function, args_of, SUMMED)
 
-/* Runs the form for a type, or for a call, of those that write or of those that add.  No switch: a table of
+/* Runs the form for a type, or for a call, of those that write or of those that add. No switch: a table of
  * jumps is not followed where the code of two builds is compared (reports/posenc/compare/same_code.py). */
 #define RUN_FORM(function, type, how, args)                                                    \
     do {                                                                                       \
@@ -136,7 +136,7 @@ SIMD_INLINE void stream_as(enum posenc_dtype type, void *row, int64_t i, vf v)
     }
 }
 
-/* Four vectors to out from element i on.  Streamed, they begin on a line and fill lines. */
+/* Four vectors to out from element i on. Streamed, they begin on a line and fill lines. */
 SIMD_INLINE void put_vectors(enum posenc_dtype type, enum how how, void *out, int64_t i, vf a,
                              vf b, vf c, vf d)
 {

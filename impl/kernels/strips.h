@@ -1,6 +1,6 @@
 /*
  * Strips of channels: some pairs of each head of a token, whose angles stay in registers while the
- * heads pass.  A strip goes on with the tokens after the first where it is all of their heads.
+ * heads pass. A strip goes on with the tokens after the first where it is all of their heads.
  */
 #ifndef POSENC_KERNELS_STRIPS_H
 #define POSENC_KERNELS_STRIPS_H
@@ -9,11 +9,11 @@
 
 enum pairing { HALF, INTERLEAVED };
 
-/* PLAIN: f32 angles, steps side by side.  FAR: the same, and x comes from DRAM.  PAST: out, another
- * array in f32, is stored past the caches, too.  ANY: none of these. */
+/* PLAIN: f32 angles, steps side by side. FAR: the same, and x comes from DRAM. PAST: out, another
+ * array in f32, is stored past the caches, too. ANY: none of these. */
 enum strip_kind { PLAIN, FAR, PAST, ANY };
 
-/* One token of a call: its angles and its heads.  Or several that follow it, with the angles that
+/* One token of a call: its angles and its heads. Or several that follow it, with the angles that
  * follow its own. */
 struct token {
     enum posenc_dtype angles; /* storage of cosine and sine */
@@ -29,14 +29,14 @@ struct token {
     enum strip_kind kind;
 };
 
-/* Where a strip reads and writes, from its own first channel and angle on, so that what follows is at
- * constants from there: a head of one token after the other. */
+/* Addresses that a strip reads and writes, from its own first channel and angle on, so that all others have
+ * constant distances: a head of one token after the other. */
 struct place {
     const char *x, *cosine, *sine;
     char *out;
 };
 
-/* Bytes from behind the last head of a token to the first of the next one.  They have to be in
+/* Bytes from behind the last head of a token to the first of the next one. They have to be in
  * registers: a load from the stack, whose address looks like that of a store under way, waits for it,
  * and with it all of the next token (a third of the time, of 8 heads in the L2 cache of Zen 5). */
 struct step {
@@ -69,7 +69,7 @@ SIMD_INLINE void go_on(struct place *place, const struct step *step)
     place->sine += step->sine;
 }
 
-/* Pairs that one vector step rotates.  Half: a vector of x0 and one of x1.  Interleaved: one
+/* Pairs that one vector step rotates. Half: a vector of x0 and one of x1. Interleaved: one
  * vector that holds half as many pairs (with a single lane there is no such vector, and both go
  * alike). */
 SIMD_INLINE int64_t step_pairs(enum pairing pairing)
@@ -106,8 +106,8 @@ SIMD_INLINE int64_t to_second(enum pairing pairing, enum posenc_dtype type, int6
     return pairing == HALF ? pairs * (int64_t)posenc_dtype_size(type) : 0;
 }
 
-/* What lies further on in memory comes nearer, a line at a time: 0.93 of the time in DRAM (Zen 5), none
- * of which is left where all lines of a head are asked for at once; in the L2 cache 1.3. */
+/* Prefetches memory further on, a line at a time. Prefetching all lines of a head at once gains nothing
+ * in DRAM, and costs time in the L2 cache. */
 enum { AHEAD = 2048 };
 SIMD_INLINE void prefetch(enum posenc_dtype type, const char *x, int64_t i)
 {
@@ -177,9 +177,9 @@ SIMD_INLINE void rotate_pairs(enum pairing pairing, enum posenc_dtype type,
     put_pairs(pairing, type, kind, pairs, i, n, y0, y1, out);
 }
 
-/* Those of two steps, from i and from j on.  Both are read before either is written: the second may
- * take pairs of the first again, and a store after each load costs a twentieth in the L2 cache (Zen
- * 5). */
+/* Rotates two steps, from i and from j on. Both are read before either is written, as the second may
+ * have pairs of the first again, and as a store after each load costs a twentieth in the L2
+ * cache. */
 SIMD_INLINE void rotate_two(enum pairing pairing, enum posenc_dtype type, enum strip_kind kind,
                             int64_t pairs, int64_t i, int64_t j, int64_t n, vf c, vf s, vf d,
                             vf t, const char *x, char *out)
@@ -363,7 +363,7 @@ SIMD_INLINE void rotate_eight(enum posenc_dtype type, enum strip_kind kind,
     }
 }
 
-/* One to four whole steps, or at 0 pairs that do not fill one.  But for ANY eight steps of interleaved
+/* One to four whole steps, or at 0 pairs that do not fill one. But for ANY eight steps of interleaved
  * pairs, too. */
 enum { EIGHT = 8 };
 SIMD_INLINE void turn_strip(enum pairing pairing, enum posenc_dtype type, enum strip_kind kind,
@@ -385,7 +385,7 @@ SIMD_INLINE void turn_strip(enum pairing pairing, enum posenc_dtype type, enum s
                      steps > 0 ? steps : 1, last, n);
 }
 
-/* Each is a function of its own: in one, gcc runs out of registers for the loops.  C has no
+/* Each is a function of its own: in one, gcc runs out of registers for the loops. C has no
  * other way to name sixty of them. */
 typedef void strip(const struct token *token, int64_t i, int64_t last);
 #define STRIP(pairing, type, kind, steps)                                                      \
@@ -461,8 +461,8 @@ static const struct strips all_strips[][POSENC_BF16 + 1] = {
 #undef TURNS
 #undef HALVES
 
-/* Steps of w pairs in the next strip, of those that `left` pairs take.  Five are taken as three and
- * two, since the last one may need the one before it, and nine not as eight and one.  ISAs of 16
+/* Steps of w pairs in the next strip, of those that `left` pairs take. Five are taken as three and
+ * two, since the last one may need the one before it, and nine not as eight and one. ISAs of 16
  * lanes have the registers for eight. */
 SIMD_INLINE int64_t strip_steps(const struct strips *strips, const struct token *token,
                                 int64_t w, int64_t left)

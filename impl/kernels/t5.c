@@ -3,7 +3,7 @@
  * scores as they pass.
  *
  * A row is the row before it moved by one key: one short line with the same value on and on before and
- * after it.  The line is made once for all queries and read at a moving start.
+ * after it. The line is made once for all queries and read at a moving start.
  */
 #include "heads.h"
 #include "scores.h"
@@ -66,7 +66,7 @@ static int64_t t5_single(const int32_t *thresholds, int64_t buckets)
     return other ? 0 : half;
 }
 
-/* Bucket by bucket, in the order of the line: each writes over what the one before wrote too much.  Those of
+/* Bucket by bucket, in the order of the line: each writes over what the one before wrote too much. Those of
  * single distances are one ramp. */
 static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
 {
@@ -96,8 +96,8 @@ static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
     fill(line->rows, n, n + POSENC_PLAN_PAD, 0);
 }
 
-/* Of the distances of a tile the line has those that differ and, at either end, so many that
- * are like all beyond that a vector may begin or end there. */
+/* Fills a line with the distances of a tile that differ. At either end follow as many equal ones
+ * as let a vector begin or end there. */
 static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t farthest,
                     struct t5_line *line)
 {
@@ -115,8 +115,8 @@ SIMD_INLINE float t5_bias_at(bool in_column, const struct t5_line *line, const f
     return bias[in_column ? line->rows[k] : k];
 }
 
-/* Of a row of n keys those before `from` are all alike, and those from `to` on; both are whole vectors
- * from key 0, or n. */
+/* Cut of a row of n keys: those before `from` have one bias, and so have those from `to` on. Both are whole
+ * vectors from key 0, or n. */
 struct t5_cut {
     int64_t from, to;
 };
@@ -130,7 +130,7 @@ static inline struct t5_cut t5_cut(int64_t ahead, int64_t width, int64_t n)
     return (struct t5_cut){ from < n ? from - from % w : n, least((to + w - 1) / w * w, n) };
 }
 
-/* A row of n keys.  What differs is in the line from `bias` or `index` on; low, high: a column in two
+/* A row of n keys. What differs is in the line from `bias` or `index` on; low, high: a column in two
  * vectors. */
 SIMD_INLINE void t5_row(enum posenc_dtype type, enum how how, bool in_column, int64_t ahead,
                         int64_t width, const int32_t *index, const float *bias, vf before,
@@ -152,7 +152,7 @@ SIMD_INLINE void t5_row(enum posenc_dtype type, enum how how, bool in_column, in
         put_in_vectors(type, how, SAME, NULL, NULL, after, after, x_scale, x, out, to, n - to);
 }
 
-/* Queries i0 to before i1 and keys j0 to before j1 of head h.  What its rows share is in registers: what
+/* Queries i0 to before i1 and keys j0 to before j1 of head h. What its rows share is in registers: what
  * is in memory waits for the stores of the row before. */
 SIMD_INLINE void t5_head(enum posenc_dtype type, enum how how, bool in_column,
                          const struct posenc_t5_args *args, const struct t5_line *line,
@@ -198,7 +198,7 @@ SIMD_INLINE bool may_be_beside(enum posenc_dtype type, enum how how, int64_t key
            keys * (int64_t)posenc_dtype_size(type) <= FOUR_ROWS;
 }
 
-/* Those of query i from head h on. */
+/* Returns the rows of query i from head h on. */
 SIMD_INLINE struct four_rows four_rows(enum how how, const struct posenc_const_tensor *x,
                                        const struct posenc_tensor *out, int64_t b, int64_t h,
                                        int64_t i)
@@ -267,7 +267,7 @@ SIMD_INLINE void t5_fetched(enum posenc_dtype type, enum how how, const float *t
     }
 }
 
-/* Keys j0 to before j1 of query i, of four heads from h on.  One row after the other, each took 60 cycles
+/* Keys j0 to before j1 of query i, of four heads from h on. One row after the other, each took 60 cycles
  * beside its vectors (Zen 5). */
 SIMD_INLINE void t5_four(enum posenc_dtype type, enum how how,
                          const struct posenc_t5_args *args, const struct t5_line *line,

@@ -1,6 +1,6 @@
 /*
  * Kernels sinusoidal, sinusoidal_add and rope_table: tokens cut into runs of consecutive
- * magnitudes (run.h), runs brought to rows.  f32 goes there straight, 16 bits and what is large by way of
+ * magnitudes (run.h), runs brought to rows. f32 goes there straight, 16 bits and what is large by way of
  * rows that are near (in_order.h), xPos and the rest of 16 bits by way of tiles (tiles.h).
  *
  * Reference: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
@@ -8,7 +8,7 @@
  */
 #include "tiles.h"
 
-/* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how
+/* The run of token t: rows from `row` on, whose magnitudes are consecutive. Returns how
  * many. */
 static int64_t run_find(const struct posenc_positions *positions, int64_t b, int64_t t,
                         int64_t tokens, struct run *run)
@@ -50,7 +50,7 @@ static void *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t,
     return row_at(tensor, b, run_first(run, t), 0);
 }
 
-/* What halves of an odd dim end in. */
+/* Puts the zero column in which the halves of an odd dim end. */
 static void put_zero_column(const struct run *run, enum posenc_dtype type)
 {
     int64_t column = run->dim - 1;
@@ -123,8 +123,8 @@ static void copy_pairs(const struct run *run, enum posenc_dtype type, const void
             ((uint16_t *)to)[i] = from_16[i];
 }
 
-/* Tokens from t on at the position of the one before: its pairs again.  Pictures repeat a row's
- * height for each of its tokens, and the time for all.  Returns the first that is elsewhere. */
+/* Tokens from t on at the position of the one before: its pairs again. Pictures repeat a row's
+ * height for each of its tokens, and the time for all. Returns the first that is elsewhere. */
 static int64_t repeat_row(const struct posenc_rope_table_args *args,
                           const struct posenc_positions *positions, int64_t b, int64_t t,
                           const struct run *run)

@@ -1,11 +1,11 @@
 /*
  * Runs (run.h) that have xPos, or are stored in 16 bits and do not go in order (in_order.h): profiles in
- * f32, single axes, times, long rows.  The cosines and sines of a few rows and pairs are first written
- * in f32 to a tile, which stays in the L1 cache.  From there they go to the output, added to x where
+ * f32, single axes, times, long rows. The cosines and sines of a few rows and pairs are first written
+ * in f32 to a tile, which stays in the L1 cache. From there they go to the output, added to x where
  * there is one, rounded once more to the output's type: the bits are those of the f32 call, rounded.
  *
  * With xPos each value of a tile has a scale of its own: that of the block's first position,
- * times the plan's step.  The scales of negative positions and of times are evaluated one by
+ * times the plan's step. The scales of negative positions and of times are evaluated one by
  * one.
  */
 #ifndef POSENC_KERNELS_TILES_H
@@ -80,7 +80,7 @@ SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_sc
     send_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
 }
 
-/* Where a part of the first row goes and what is added to it, or NULL; bytes to the next row. */
+/* Address of a part of the first row, that of its addend or NULL, and bytes to the next row. */
 struct part {
     char *out;
     const char *x;
@@ -110,7 +110,7 @@ static __attribute__((noinline)) void send_part(enum posenc_dtype type, const st
     FOR_TYPE(type, send_planes, *part, x_scale, cosine, sine, rows, n);
 }
 
-/* Those of the n pairs of one row, from pair `from` on, that turn with the run's axis. */
+/* Sends those of n pairs of one row, from pair `from` on, that belong to the run's axis. */
 static void send_axis(enum posenc_dtype type, const struct run *run, int64_t row, int64_t from,
                       const float *cosine, const float *sine, int64_t n)
 {

@@ -9,7 +9,7 @@
 #include "heads.h"
 #include "scores.h"
 
-/* The biases of a head that are fetched at a time.  WINDOW_PITCH from those of one head to those
+/* The biases of a head that are fetched at a time. WINDOW_PITCH from those of one head to those
  * of the next: no power of two, which would map them to the same lines of the nearest cache. */
 enum { WINDOW_PIECE = 2432, WINDOW_PITCH = WINDOW_PIECE + 16 };
 
@@ -17,8 +17,8 @@ enum { WINDOW_PIECE = 2432, WINDOW_PITCH = WINDOW_PIECE + 16 };
  * next batch are asked for: 0.8 of the time (L3, Zen 5); in 16 bits, where conversions bind, up to 1.2. */
 enum { ASK_FROM = 1 << 20, ASK_PIECE = WINDOW_PIECE / 4 };
 
-/* Where some biases go: of heads from h on, to n keys from j on of `rows` queries from i on, `step` of them
- * at once: all, where they follow each other in memory, or one. */
+/* Range of some biases: heads from h on, n keys from j on, `rows` queries from i on. `step` queries go
+ * together: all if they follow each other in memory, otherwise one. */
 struct window {
     int64_t h, heads, i, rows, j, n, step;
 };

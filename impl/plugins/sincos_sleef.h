@@ -1,6 +1,6 @@
 /*
  * SLEEF's deterministic f32 sine and cosine ("finz": the same bits on every ISA with fma) on a
- * phase reduced as in sincos.h, for the kernels of table.c.  At most 2 ulp: 1 from SLEEF, the
+ * phase reduced as in sincos.h, for the kernels of table.c. At most 2 ulp: 1 from SLEEF, the
  * rest from rounding the reduced angle to f32.
  *
  * SLEEF: Shibata and Petrogalli, IEEE TPDS 31(6), 2020.

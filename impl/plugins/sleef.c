@@ -1,6 +1,6 @@
 /*
  * The backends sleef_*, plug-ins: the kernels of table.c over SLEEF's f32 sine and cosine, a shared object for each
- * instruction set.  They read the inside of plans, which no header says, so each needs the very posenc that it was
+ * instruction set. They read the inside of plans, which no header says, so each needs the very posenc that it was
  * made with.
  */
 #include "impl/kernels/kernel.h"

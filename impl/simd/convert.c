@@ -1,5 +1,5 @@
 /*
- * Arrays between f32 and 16 bits, for callers.  The loops are those that compilers vectorise;
+ * Arrays between f32 and 16 bits, for callers. The loops are those that compilers vectorise;
  * what an element becomes is said once, in half.h.
  */
 #include "half.h"

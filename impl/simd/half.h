@@ -1,10 +1,10 @@
 /*
  * f16 (IEEE 754 binary16: 5 bits of exponent, 10 of fraction) and bf16 (the upper half of a
- * binary32) as storage, in plain C: exact to f32, rounded once to nearest even from it.  The
+ * binary32) as storage, in plain C: exact to f32, rounded once to nearest even from it. The
  * instructions behind the primitives of simd.h must give the same bits; of NaN any quiet one will
  * do, for some ISAs know no other.
  *
- * Without branches or calls, so that compilers vectorise the loops they stand in.  A NaN
+ * Without branches or calls, so that compilers vectorise the loops they stand in. A NaN
  * narrows to a quiet one with its sign and the upper bits of its payload.
  */
 #ifndef POSENC_SIMD_HALF_H
@@ -40,7 +40,7 @@ static inline float f32_from_f16(uint16_t h)
 
 /* The sum with a power of two whose last place is that of the result rounds to it; what the
  * sum's bits exceed the power's by counts such places: 1024 to 2048 of them, and below 2^-14,
- * where the last place stays 2^-24, 0 to 1024.  Carries, to infinity too, come right by
+ * where the last place stays 2^-24, 0 to 1024. Carries, to infinity too, come right by
  * addition. */
 static inline uint16_t f16_from_f32(float x)
 {

@@ -1,16 +1,16 @@
 /*
- * The contract of the SIMD primitives.  simd_<isa>.h implements it, kernels/ is
+ * The contract of the SIMD primitives. simd_<isa>.h implements it, kernels/ is
  * written over it and nothing else; tests/ holds each of them to it, ISA by ISA.
  *
- * Types.  vf: f32 lanes.  vd: f64, vq: unsigned 64-bit, each with AS MANY LANES AS vf, whatever
- * registers that takes.  They may be sizeless: a kernel never puts one into a struct, an array
+ * Types. vf: f32 lanes. vd: f64, vq: unsigned 64-bit, each with AS MANY LANES AS vf, whatever
+ * registers that takes. They may be sizeless: a kernel never puts one into a struct, an array
  * or a global, and never asks for its size.
  *
- * Lanes.  vf_lanes() is a function: on some ISAs it is known at run time only.  It is even, at
- * least 2 or exactly 1, and at most POSENC_PLAN_PAD.  Where a primitive takes n, 0 < n <=
+ * Lanes. vf_lanes() is a function: on some ISAs it is known at run time only. It is even, at
+ * least 2 or exactly 1, and at most POSENC_PLAN_PAD. Where a primitive takes n, 0 < n <=
  * lanes, it touches the first n elements of memory and nothing else; lanes past n read as zero.
  *
- * Rounding.  Every arithmetic primitive is one IEEE operation, rounded once to nearest even, so
+ * Rounding. Every arithmetic primitive is one IEEE operation, rounded once to nearest even, so
  * that all ISAs give the same bits: vf_fma(a, b, c) = a b + c is fused everywhere, and so are
  * the product a b and the difference in vf_cross(a, b, c, d) = a b - fl(c d).
  *

@@ -154,7 +154,7 @@ SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
     *a = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
     *b = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32(-0x10000)));
 }
-/* Upper and lower halves apart.  A tie before an even last place is less by one than before an odd
+/* Upper and lower halves apart. A tie before an even last place is less by one than before an odd
  * one; what is left of half a place or more is then the top bit of the lower half. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
@@ -171,7 +171,7 @@ SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 }
 
 /* Eight loads: on Zen 4 they take 0.6 of the time of VGATHERDPS, which the remedy for Downfall
- * made slow on Intel's generations 6 to 11.  Lanes past n load the first again. */
+ * made slow on Intel's generations 6 to 11. Lanes past n load the first again. */
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
 {
     vf lanes = _mm256_setr_ps(base[index[0]], base[index[n > 1 ? 1 : 0]],
@@ -190,7 +190,7 @@ SIMD_INLINE vf vf_two_rows(const float *low, const float *high)
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high),
                                 1);
 }
-/* Of rows k and k + 4 side by side, for each k, a column of all in each of a, b, c, d. */
+/* Transposes rows k and k + 4 side by side, for each k, to a column in each of a, b, c, d. */
 SIMD_INLINE void vf_turn_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
 {
     __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[0], rows[1]));
@@ -232,7 +232,7 @@ SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v)
 }
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }
 
-/* Of 2n floats from p, how many fall into the first and into the second register. */
+/* Return the number of 2n floats from p in the first and in the second register. */
 SIMD_INLINE int64_t vf_in_first(int64_t n) { return 2 * n < SIMD_LANES ? 2 * n : SIMD_LANES; }
 
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)

@@ -27,7 +27,7 @@ SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
     return _mm512_maskz_loadu_ps(vf_first(n), p);
 }
 SIMD_INLINE void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
-/* The first n lanes by two parts that may have some in common.  A masked store holds up each load of
+/* The first n lanes by two parts that may have some in common. A masked store holds up each load of
  * what it spans, masked or not: that of the next row, which lies after it (24 cycles on Zen 5). */
 SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 {
@@ -144,7 +144,7 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     store_halves_n(p, upper_from_vf(v), n);
 }
 
-/* As in simd_avx2.h.  The instruction of AVX512_BF16 rounds two vectors at once; where it will not
+/* As in simd_avx2.h. The instruction of AVX512_BF16 rounds two vectors at once; where it will not
  * do, each goes by itself, which costs the loop no register. */
 SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
@@ -217,7 +217,7 @@ SIMD_INLINE vf vf_four_rows(const float *first, const float *second, const float
                                        _mm_loadu_ps(fourth), 1);
     return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
-/* Of rows k, k + 4, k + 8 and k + 12 side by side, for each k, a column of all in each of a, b, c, d. */
+/* Transposes rows k, k + 4, k + 8, k + 12 side by side, for each k, to a column in each of a, b, c, d. */
 SIMD_INLINE void vf_turn_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
 {
     __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(rows[0], rows[1]));

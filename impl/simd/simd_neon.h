@@ -97,7 +97,7 @@ SIMD_INLINE uint32x4_t with_one_nan(vf v)
 {
     return vbslq_u32(vceqq_f32(v, v), vreinterpretq_u32_f32(v), vdupq_n_u32(0x7fc00000));
 }
-/* As bf16_from_f32().  A test for the last place gives -1. */
+/* As bf16_from_f32(). A test for the last place gives -1. */
 SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
     uint32x4_t bits = with_one_nan(v);
@@ -113,7 +113,7 @@ SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
     *a = vreinterpretq_f32_u32(vshlq_n_u32(both, 16));
     *b = vreinterpretq_f32_u32(vandq_u32(both, vdupq_n_u32(0xffff0000)));
 }
-/* Upper and lower halves apart.  A tie before an even last place is less by one than before an odd
+/* Upper and lower halves apart. A tie before an even last place is less by one than before an odd
  * one; what is left of half a place or more is then the top bit of the lower half. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {

@@ -1,15 +1,15 @@
 /*
  * The primitives of simd.h for RISC-V Vector 1.0, of any length: one register of f32, groups of
- * two for f64 and u64.  The ratio of element to group is then the same for all, so one vl
+ * two for f64 and u64. The ratio of element to group is then the same for all, so one vl
  * serves them, a mask of one is a mask of another, and a change of type leaves vl alone.
  *
  * Lanes: those of a register, at most POSENC_PLAN_PAD, for no array of a plan or a kernel is
- * padded further.  Registers of more than 2048 bits are filled in part, so no primitive may
+ * padded further. Registers of more than 2048 bits are filled in part, so no primitive may
  * take the second register of a group for the second half of its lanes.
  *
  * Rounding: by the dynamic mode, to nearest even unless the caller has set another.
  *
- * References: The RISC-V "V" Vector Extension 1.0; RISC-V Vector C Intrinsics 1.0.  Choices
+ * References: The RISC-V "V" Vector Extension 1.0; RISC-V Vector C Intrinsics 1.0. Choices
  * between instructions: cycles measured on seven cores, github.com/camel-cdr/rvv-bench-results.
  */
 #ifndef POSENC_SIMD_RVV_H
@@ -23,7 +23,7 @@ typedef vfloat32m1_t vf;
 typedef vfloat64m2_t vd;
 typedef vuint64m2_t vq;
 
-/* vl of every operation on whole vectors.  Compilers know that asking twice gives the same, so
+/* vl of every operation on whole vectors. Compilers know that asking twice gives the same, so
  * a function asks once; that V promises 128 bits, hence 4 lanes, they have to be told. */
 SIMD_INLINE size_t vf_vl(void)
 {
@@ -53,7 +53,7 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
 SIMD_INLINE bool vf_masks(void) { return false; }
 
-/* Elements of 16 bits.  `v` alone can neither widen nor narrow f16: it is widened as in half.h;
+/* Elements of 16 bits. `v` alone can neither widen nor narrow f16: it is widened as in half.h;
  * narrowed, vnclipu rounds a shifted integer to nearest even, and below 2^-14 the sum with 2^-1
  * does, whose last place is that of f16's subnormals. */
 SIMD_INLINE vuint16mf2_t half_load_n(const uint16_t *p, int64_t n)
@@ -270,7 +270,7 @@ SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
     return __riscv_vfmsub_vv_f32m1(a, b, vf_mul(c, d), vf_vl());
 }
 SIMD_INLINE vf vf_abs(vf a) { return __riscv_vfabs_v_f32m1(a, vf_vl()); }
-/* Of a number and a NaN this is the number, in plain C it is b: kernels have no NaN here. */
+/* Returns the number of a number and a NaN, as plain C returns b: kernels have no NaN here. */
 SIMD_INLINE vf vf_min_abs(vf a, vf b)
 {
     return __riscv_vfmin_vv_f32m1(vf_abs(a), vf_abs(b), vf_vl());

@@ -1,6 +1,6 @@
 /*
  * The primitives of simd.h for the Scalable Vector Extension, of any length that is a power of
- * two: f64 and u64 are pairs of registers, the first holding the first half of the lanes.  The
+ * two: f64 and u64 are pairs of registers, the first holding the first half of the lanes. The
  * types have no size, hence tuples instead of structs.
  */
 #ifndef POSENC_SIMD_SVE_H

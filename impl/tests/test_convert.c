@@ -1,25 +1,18 @@
 /*
- * f32 to f16 and bf16 and back, each of the 65 536 values and every tie between two of them.
+ * Tests conversions from f32 to f16 and bf16 and back, on all 65 536 values and all ties between them.
  *
- * What is right follows from the fields of the formats, in doubles, without any rounding:
- * between two neighbours of 16 bits lies their middle, which an f32 holds; what is below it
- * goes down, what is above it up, and the middle itself to the one whose last bit is 0.
+ * The fields of the formats give the expected values, in doubles and without rounding. An f32 can hold
+ * the middle between two neighbours of 16 bits. Values below it round down, values above it up, and
+ * the middle itself to the neighbour whose last bit is 0.
  */
 #include <posenc.h>
+#include "conformance/tap/tap.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { ALL = 1 << 16 };
-
-static int failures;
-
-static void require(bool holds, const char *what)
-{
-    failures += !holds;
-    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
-}
 
 /* A format: its functions, the bits of its fraction and the bias of its exponent. */
 struct format {
@@ -49,8 +42,8 @@ static float of_bits(uint32_t bits)
 
 static int infinity_of(const struct format *f) { return 0x7fff >> f->fraction << f->fraction; }
 
-/* The value of a magnitude; that of infinity as if its exponent were one like the others:
- * what is half a last place above the largest number is rounded to it. */
+/* Returns the value of a magnitude. Infinity counts as the next larger number: values half a last
+ * place above the largest number are rounded to it. */
 static double magnitude_of(const struct format *f, int magnitude)
 {
     const int exponent = magnitude >> f->fraction, one = 1 << f->fraction;
@@ -59,14 +52,14 @@ static double magnitude_of(const struct format *f, int magnitude)
                  (exponent ? exponent : 1) - f->bias - f->fraction);
 }
 
-static uint16_t narrowed(const struct format *f, float x)
+static uint16_t narrow_one(const struct format *f, float x)
 {
     uint16_t narrow = 0x5555;
     return f->narrow(1, &x, &narrow) == POSENC_OK ? narrow : 0x5555;
 }
 
-/* What each of the 16 bits means. */
-static void widening(const struct format *f)
+/* Widens each pattern of 16 bits, and narrows it again. */
+static void test_widening(const struct format *f)
 {
     static uint16_t narrow[ALL];
     static float wide[ALL];
@@ -96,16 +89,16 @@ static void widening(const struct format *f)
     require(wrong == 0, "there and back changes nothing, but that a NaN is quiet");
 }
 
-/* A number from first to last - 1. */
-static uint32_t between(uint32_t first, uint32_t last, uint32_t *random)
+/* Draws a number from first to last - 1. */
+static uint32_t draw_between(uint32_t first, uint32_t last, uint32_t *random)
 {
     *random = *random * 1664525u + 1013904223u;
     return first + (uint32_t)((uint64_t)(last - first) * (*random >> 16) >> 16);
 }
 
-/* Magnitudes low and low + 1, of both signs: the middle, what is next to it and next to the
- * ends, and one on each side of it. */
-static int round_between(const struct format *f, int low, uint32_t *random)
+/* Rounds values between the magnitudes low and low + 1, of both signs: the middle, neighbours of it
+ * and of the ends, and a random one on each side. Returns the number of wrong ones. */
+static int count_wrong_between(const struct format *f, int low, uint32_t *random)
 {
     const double least = magnitude_of(f, low), most = magnitude_of(f, low + 1);
     const uint32_t first = bits_of((float)least), middle = bits_of((float)((least + most) / 2)),
@@ -113,39 +106,40 @@ static int round_between(const struct format *f, int low, uint32_t *random)
     const struct {
         uint32_t bits;
         int want;
-    } cases[] = { { first, low },          { between(first, middle, random), low },
+    } cases[] = { { first, low },          { draw_between(first, middle, random), low },
                   { middle - 1, low },     { middle, low + low % 2 },
-                  { middle + 1, low + 1 }, { between(middle + 1, last, random), low + 1 },
+                  { middle + 1, low + 1 }, { draw_between(middle + 1, last, random), low + 1 },
                   { last - 1, low + 1 } };
     int wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        wrong += narrowed(f, of_bits(cases[i].bits)) != cases[i].want;
-        wrong += narrowed(f, of_bits(0x80000000u | cases[i].bits)) != (0x8000 | cases[i].want);
+        wrong += narrow_one(f, of_bits(cases[i].bits)) != cases[i].want;
+        wrong +=
+            narrow_one(f, of_bits(0x80000000u | cases[i].bits)) != (0x8000 | cases[i].want);
     }
     return wrong;
 }
 
-static void narrowing(const struct format *f)
+static void test_narrowing(const struct format *f)
 {
     uint32_t random = 1;
     int wrong = 0;
     for (int low = 0; low < infinity_of(f); low++)
-        wrong += round_between(f, low, &random);
+        wrong += count_wrong_between(f, low, &random);
     require(wrong == 0, "ties go to even, all else to the nearer neighbour");
-    require(narrowed(f, of_bits(1)) == 0 && narrowed(f, of_bits(0x80000001)) == 0x8000,
+    require(narrow_one(f, of_bits(1)) == 0 && narrow_one(f, of_bits(0x80000001)) == 0x8000,
             "the least f32 is a zero of its sign");
-    require(narrowed(f, INFINITY) == infinity_of(f) &&
-                narrowed(f, -INFINITY) == (0x8000 | infinity_of(f)) &&
-                narrowed(f, of_bits(0x7f7fffff)) == infinity_of(f),
+    require(narrow_one(f, INFINITY) == infinity_of(f) &&
+                narrow_one(f, -INFINITY) == (0x8000 | infinity_of(f)) &&
+                narrow_one(f, of_bits(0x7f7fffff)) == infinity_of(f),
             "infinity, and the largest f32");
-    require(narrowed(f, of_bits(0x7f800001)) == (infinity_of(f) | 1 << (f->fraction - 1)) &&
-                narrowed(f, of_bits(0xffffffff)) == 0xffff,
+    require(narrow_one(f, of_bits(0x7f800001)) == (infinity_of(f) | 1 << (f->fraction - 1)) &&
+                narrow_one(f, of_bits(0xffffffff)) == 0xffff,
             "a NaN whose payload is lost stays a NaN, and a sign stays");
 }
 
-/* Arrays of each small length that begin anywhere: every element is that of a call of its
- * own, and nothing beside them is written. */
-static void lengths(const struct format *f)
+/* Converts arrays of each small length: every element is that of a call of its own, and nothing beside
+ * the array is written. */
+static void test_lengths(const struct format *f)
 {
     enum { MOST = 70 };
     float from[MOST + 2], back[MOST + 2];
@@ -161,14 +155,14 @@ static void lengths(const struct format *f)
         wrong += f->widen(n, to + 1, back + 1) != POSENC_OK;
         for (int i = 0; i < MOST + 2; i++) {
             const bool inside = i > 0 && i <= n;
-            wrong += to[i] != (inside ? narrowed(f, from[i]) : 0x5555);
+            wrong += to[i] != (inside ? narrow_one(f, from[i]) : 0x5555);
             wrong += !inside && bits_of(back[i]) != 0x55555555;
         }
     }
     require(wrong == 0, "every length, and nothing beside it");
 }
 
-static void refusals(const struct format *f)
+static void test_rejections(const struct format *f)
 {
     static union {
         float wide[16];
@@ -195,17 +189,17 @@ static void refusals(const struct format *f)
                 f->narrow(4, both.wide, both.narrow + 8) == POSENC_OK &&
                 f->widen(4, both.narrow + 8, both.wide + 5) == POSENC_ERR_OVERLAP,
             "in place");
-    require(to[0] == 7 && to[3] == 7, "and what was refused is untouched");
+    require(to[0] == 7 && to[3] == 7, "rejected arrays are untouched");
 }
 
 int main(void)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        printf("%s\n", formats[i].name);
-        widening(&formats[i]);
-        narrowing(&formats[i]);
-        lengths(&formats[i]);
-        refusals(&formats[i]);
+        printf("# %s\n", formats[i].name);
+        test_widening(&formats[i]);
+        test_narrowing(&formats[i]);
+        test_lengths(&formats[i]);
+        test_rejections(&formats[i]);
     }
-    return failures != 0;
+    return tap_end();
 }

@@ -1,53 +1,48 @@
-/*
- * What was refused, as a sentence: a range, one value, no range, and buffers of every size.
- */
+/* Tests errors as sentences: with a range, one value or no range, in buffers of every size. */
 #include <posenc.h>
+#include "conformance/tap/tap.h"
 
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-
-static void require(bool holds, const char *what)
-{
-    failures += !holds;
-    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
-}
-
-static void says(struct posenc_error error, const char *want)
+static void test_sentence(struct posenc_error error, const char *want)
 {
     char text[256];
     size_t length = posenc_error_text(&error, text, sizeof text);
     require(length == strlen(want) && strcmp(text, want) == 0, want);
     if (strcmp(text, want) != 0)
-        printf("  but %s\n", text);
+        printf("# the text is: %s\n", text);
 }
 
-static void sentences(void)
+static void test_sentences(void)
 {
-    says((struct posenc_error){ POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0 },
-         "rotary_dim is 33, expected from 2 to 32: rotary_dim, rotary_offset or head_dim is "
-         "out of range");
-    says((struct posenc_error){ POSENC_ERR_SHAPE, "rows of table", 7.0, 8.0, 8.0 },
-         "rows of table is 7, expected 8: a dimension is out of range or two tensors disagree");
-    says((struct posenc_error){ POSENC_ERR_ODD, "dim of the spec", 7.0, 1.0, 0.0 },
-         "dim of the spec is 7: a dimension that must be even is odd");
-    says((struct posenc_error){ POSENC_ERR_MEMORY, "memory for a plan", 0.0, 1.0, 0.0 },
-         "memory for a plan: out of memory");
-    says(
+    test_sentence(
+        (struct posenc_error){ POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0 },
+        "rotary_dim is 33, expected from 2 to 32: rotary_dim, rotary_offset or head_dim is "
+        "out of range");
+    test_sentence(
+        (struct posenc_error){ POSENC_ERR_SHAPE, "rows of table", 7.0, 8.0, 8.0 },
+        "rows of table is 7, expected 8: a dimension is out of range or two tensors disagree");
+    test_sentence((struct posenc_error){ POSENC_ERR_ODD, "dim of the spec", 7.0, 1.0, 0.0 },
+                  "dim of the spec is 7: a dimension that must be even is odd");
+    test_sentence(
+        (struct posenc_error){ POSENC_ERR_MEMORY, "memory for a plan", 0.0, 1.0, 0.0 },
+        "memory for a plan: out of memory");
+    test_sentence(
         (struct posenc_error){ POSENC_ERR_POSITION, "position", 2147483648.0, -2147483647.0,
                                2147483647.0 },
         "position is 2147483648, expected from -2147483647 to 2147483647: a position is out of "
         "range");
-    says((struct posenc_error){ POSENC_ERR_PARAMETER, "factor", 0.1 + 0.2, 1e-7, DBL_MAX },
-         "factor is 0.30000000000000004, expected from 1e-07 to 1.7976931348623157e+308: a "
-         "parameter is not finite or out of its range");
-    says((struct posenc_error){ .status = POSENC_ERR_MEMORY }, "out of memory");
+    test_sentence(
+        (struct posenc_error){ POSENC_ERR_PARAMETER, "factor", 0.1 + 0.2, 1e-7, DBL_MAX },
+        "factor is 0.30000000000000004, expected from 1e-07 to 1.7976931348623157e+308: a "
+        "parameter is not finite or out of its range");
+    test_sentence((struct posenc_error){ .status = POSENC_ERR_MEMORY }, "out of memory");
 }
 
-/* What the library itself fills. */
-static void refusal(void)
+/* Tests an error that the library itself fills. */
+static void test_library_error(void)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
@@ -57,11 +52,12 @@ static void refusal(void)
     spec.factor = 0.5;
     require(posenc_freqs_create(&spec, &freqs, &error) == POSENC_ERR_PARAMETER,
             "a factor below 1");
-    says(error, "factor of the scaling is 0.5, expected from 1 to 1000000: a parameter is not "
-                "finite or out of its range");
+    test_sentence(
+        error, "factor of the scaling is 0.5, expected from 1 to 1000000: a parameter is not "
+               "finite or out of its range");
 }
 
-static void sizes(void)
+static void test_sizes(void)
 {
     const struct posenc_error error = { POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0 };
     char whole[256], text[256];
@@ -73,14 +69,14 @@ static void sizes(void)
               strlen(text) == size - 1 && strncmp(text, whole, size - 1) == 0 &&
               text[size] == '#';
     }
-    require(cut,
-            "a buffer of any size gets what it holds, and the length of the whole is told");
+    require(cut, "a buffer of any size gets the text that fits, and the length of the whole is "
+                 "returned");
 }
 
 int main(void)
 {
-    sentences();
-    refusal();
-    sizes();
-    return failures != 0;
+    test_sentences();
+    test_library_error();
+    test_sizes();
+    return tap_end();
 }

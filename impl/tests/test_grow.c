@@ -1,25 +1,17 @@
 /*
- * Programs and plug-ins that were built against an older or a newer posenc.h, in which a struct
- * is smaller or larger than here, are taken or refused as that header promises.
+ * Tests that programs and plug-ins built with an older or a newer posenc.h, in which a struct is smaller
+ * or larger, are accepted or rejected as that header promises.
  *
- * The past is faked twice: by sizes that end earlier, handed to the library as it is, and by a
- * library of tomorrow, to which today's structs are the old ones (posenc_grow() with a struct
- * that has a member more).
+ * Older programs are simulated in two ways: by smaller sizes, and by a future library for which today's
+ * structs are the old ones (posenc_grow() with a struct that has a further member).
  */
 #include "impl/grow.h"
+#include "conformance/tap/tap.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-
-static void require(bool holds, const char *what)
-{
-    failures += !holds;
-    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
-}
-
-/* ---- A library of tomorrow, a program of today ---- */
+/* ---- A future library and a program of today ---- */
 
 struct later_args {
     struct posenc_rope_args now;
@@ -33,7 +25,7 @@ static void init_later(void *to)
     args->now.size = sizeof *args;
 }
 
-static void a_member_was_added(void)
+static void test_added_member(void)
 {
     const struct grown later = { sizeof(struct later_args), sizeof(struct posenc_rope_args),
                                  sizeof(int64_t), init_later };
@@ -42,13 +34,13 @@ static void a_member_was_added(void)
 
     program.rotary_offset = 3;
     require(posenc_grow(&later, &library, &program) == POSENC_OK,
-            "today's arguments are taken");
+            "today's arguments are accepted");
     require(library.now.rotary_offset == 3 && library.now.size == sizeof library,
-            "with what the program said");
+            "with the values of the program");
     require(library.added == 7, "the new member has its default");
     program.size -= sizeof(int64_t);
     require(posenc_grow(&later, &library, &program) == POSENC_ERR_ARGUMENT,
-            "smaller than it ever was is refused");
+            "a size below that of the first release is rejected");
 }
 
 /* ---- This library, other programs ---- */
@@ -72,7 +64,7 @@ static struct posenc_rope_args args_of(struct rotation *r)
     return args;
 }
 
-static void a_newer_program(void)
+static void test_newer_program(void)
 {
     struct rotation r;
     struct posenc_error error;
@@ -85,28 +77,28 @@ static void a_newer_program(void)
     args.added = 1;
     require(posenc_rope_half(NULL, &args.now) == POSENC_ERR_ARGUMENT && error.what != NULL &&
                 error.value == (double)sizeof args,
-            "one that sets it is refused, with the reason");
+            "one that sets it is rejected, with the reason");
 }
 
-static void an_older_spec(void)
+static void test_older_spec(void)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
     const double garbage = 1.0;
 
     spec.dim = 4;
-    spec.values = &garbage; /* beyond what this program knows */
+    spec.values = &garbage; /* beyond the size of the older spec */
     spec.size = offsetof(struct posenc_freqs_spec, values);
     require(posenc_freqs_create(&spec, &freqs, NULL) == POSENC_OK &&
                 posenc_freqs_view(freqs).omega[1] == 0.01,
-            "an older spec is taken, its tail by default");
+            "an older spec is accepted, and its tail has defaults");
     posenc_freqs_destroy(freqs);
     spec.size--;
     require(posenc_freqs_create(&spec, &freqs, NULL) == POSENC_ERR_ARGUMENT,
-            "an odd size is refused");
+            "an odd size is rejected");
 }
 
-static void older_and_newer_plug_ins(void)
+static void test_plugins(void)
 {
     struct {
         struct posenc_backend now;
@@ -123,17 +115,16 @@ static void older_and_newer_plug_ins(void)
     newer.now.size = sizeof newer;
     require(posenc_rope_half(&newer.now, &args) == POSENC_OK,
             "a newer one runs that has none of the new kernels");
-    newer.added = (void (*)(void))a_newer_program;
+    newer.added = (void (*)(void))test_newer_program;
     require(posenc_rope_half(&newer.now, &args) == POSENC_ERR_ARGUMENT,
-            "one that has some is refused");
+            "one that has some is rejected");
 }
 
 int main(void)
 {
-    a_member_was_added();
-    a_newer_program();
-    an_older_spec();
-    older_and_newer_plug_ins();
-    printf("%d failed\n", failures);
-    return failures != 0;
+    test_added_member();
+    test_newer_program();
+    test_older_spec();
+    test_plugins();
+    return tap_end();
 }

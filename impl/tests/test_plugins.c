@@ -1,8 +1,9 @@
 /*
- * test_plugins OBJECT...: a program loads plug-ins as posenc.h says, and each serves what it has:
- * named in a call, or selected by name once it is on the list.
+ * test_plugins OBJECT...: tests that a program can load plug-ins as posenc.h says. Each runs if a call
+ * names it, or if it is selected by name after it was added to the list.
  */
 #include <posenc.h>
+#include "conformance/tap/tap.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -10,15 +11,14 @@
 
 enum { TOKENS = 5, DIM = 12 };
 
-static int failures;
-
-static void require(bool holds, const char *name, const char *what)
+static void require_of(const char *name, bool holds, const char *what)
 {
-    failures += !holds;
-    printf("%s: %s: %s\n", holds ? "ok" : "FAILED", name, what);
+    char sentence[4096];
+    snprintf(sentence, sizeof sentence, "%s: %s", name, what);
+    require(holds, sentence);
 }
 
-/* Whether a table by this backend is that of scalar, to the last places. */
+/* Returns true if a table of this backend is that of scalar, to the last places. */
 static bool is_right(const struct posenc_backend *backend, const struct posenc_freqs *freqs)
 {
     float got[TOKENS][DIM], want[TOKENS][DIM];
@@ -36,24 +36,25 @@ static bool is_right(const struct posenc_backend *backend, const struct posenc_f
     return right;
 }
 
-static void load(const char *path, const struct posenc_freqs *freqs)
+static void test_plugin(const char *path, const struct posenc_freqs *freqs)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const struct posenc_backend *backend = library ? dlsym(library, "posenc_plugin") : NULL;
-    require(backend, path, library ? "exports posenc_plugin" : dlerror());
+    require_of(path, backend, library ? "exports posenc_plugin" : dlerror());
     if (!backend)
         return;
     if (posenc_backend_obstacle(backend)) {
-        printf("skipped: %s: %s\n", backend->name, posenc_backend_obstacle(backend));
+        printf("# skipped: %s: %s\n", backend->name, posenc_backend_obstacle(backend));
         return;
     }
-    require(posenc_select(backend->name) == POSENC_ERR_UNKNOWN, backend->name,
-            "the library does not know it");
-    require(is_right(backend, freqs), backend->name, "named in a call it serves");
-    require(posenc_backend_add(backend) == POSENC_OK &&
-                posenc_select(backend->name) == POSENC_OK && is_right(NULL, freqs) &&
-                posenc_selection(POSENC_KERNEL_sinusoidal).backend == backend,
-            backend->name, "added and selected it serves");
+    require_of(backend->name, posenc_select(backend->name) == POSENC_ERR_UNKNOWN,
+               "the library does not know it");
+    require_of(backend->name, is_right(backend, freqs), "named in a call, it runs");
+    require_of(backend->name,
+               posenc_backend_add(backend) == POSENC_OK &&
+                   posenc_select(backend->name) == POSENC_OK && is_right(NULL, freqs) &&
+                   posenc_selection(POSENC_KERNEL_sinusoidal).backend == backend,
+               "added and selected, it runs");
 }
 
 int main(int argc, char **argv)
@@ -64,8 +65,7 @@ int main(int argc, char **argv)
     if (posenc_freqs_create(&spec, &freqs, NULL))
         return 1;
     for (int i = 1; i < argc; i++)
-        load(argv[i], freqs);
+        test_plugin(argv[i], freqs);
     posenc_freqs_destroy(freqs);
-    printf("%d failed\n", failures);
-    return failures != 0;
+    return tap_end();
 }

@@ -1,9 +1,10 @@
 /*
- * A prepared call gives what the kernel gives, with other pointers and positions, and refuses
- * what the kernel refuses, with the outputs as they were.
+ * Tests that a prepared call gives the bits of the kernel with other pointers and positions, rejects
+ * what the kernel rejects, and then leaves the outputs as they were.
  */
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
+#include "conformance/tap/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +13,8 @@
 enum { DIM = 8, HEADS = 3, WIDTH = HEADS * DIM, TOKENS = 2, ROWS = 16 };
 enum { N = TOKENS * WIDTH, HALF = DIM / 2 };
 
-static int failures;
 static float cosines[ROWS * HALF], sines[ROWS * HALF];
 static struct posenc_error error;
-
-static void require(bool holds, const char *what)
-{
-    failures += !holds;
-    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
-}
 
 static void fill(float *x)
 {
@@ -39,7 +33,7 @@ static struct posenc_rope_args args_of(float *out)
     return args;
 }
 
-static void at_offsets(enum posenc_kernel kernel)
+static void test_offsets(enum posenc_kernel kernel)
 {
     float first[N], other[N], want[N], apart[N];
     struct posenc_rope_args args = args_of(first);
@@ -65,7 +59,7 @@ static void at_offsets(enum posenc_kernel kernel)
     posenc_prepared_destroy(prepared);
 }
 
-static void refusals(void)
+static void test_rejections(void)
 {
     float x[N + 1], before[N + 1];
     struct posenc_rope_args args = args_of(x);
@@ -91,7 +85,7 @@ static void refusals(void)
     args.rotary_offset = 1;
     require(posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &none) ==
                 POSENC_ERR_ROTARY_DIM,
-            "arguments that the kernel refuses");
+            "arguments that the kernel rejects");
     require(posenc_prepare(NULL, POSENC_KERNEL_alibi, &args, &none) == POSENC_ERR_NOT_PROVIDED,
             "a kernel whose shape changes by step");
     require(memcmp(x, before, sizeof x) == 0, "nothing has been written");
@@ -100,8 +94,9 @@ static void refusals(void)
     posenc_prepared_destroy(NULL);
 }
 
-/* One table before out and one behind it, in either order: what is written may begin at no element of them. */
-static void between_tables(bool sines_first)
+/* One table lies before out and one behind it, in either order. An output may begin at no element of
+ * either. */
+static void test_between_tables(bool sines_first)
 {
     enum { TABLE = ROWS * HALF };
     static float memory[TABLE + N + TABLE + N];
@@ -120,17 +115,17 @@ static void between_tables(bool sines_first)
                 posenc_run(prepared, want, want, 3) == POSENC_OK &&
                 memcmp(out, want, sizeof want) == 0,
             "out between the tables");
-    bool refused = true;
+    bool rejected = true;
     for (int k = 0; k < TABLE; k++)
-        refused &= posenc_run(prepared, x, memory + k, 3) == POSENC_ERR_OVERLAP &&
-                   posenc_run(prepared, x, behind + k, 3) == POSENC_ERR_OVERLAP;
-    require(refused, "but at none of their elements");
+        rejected &= posenc_run(prepared, x, memory + k, 3) == POSENC_ERR_OVERLAP &&
+                    posenc_run(prepared, x, behind + k, 3) == POSENC_ERR_OVERLAP;
+    require(rejected, "but at none of their elements");
     require(posenc_run(prepared, x, behind + TABLE, 3) == POSENC_OK, "behind both");
     posenc_prepared_destroy(prepared);
 }
 
-/* `stride` of the tokens in what is prepared: 0 stands for that of a dense array. */
-static void at_positions(int64_t stride)
+/* `stride` is the token stride of the prepared call; 0 stands for that of a dense array. */
+static void test_positions(int64_t stride)
 {
     static const int32_t good[TOKENS] = { 5, 3 }, bad[TOKENS] = { 5, ROWS };
     float x[N], want[N];
@@ -156,14 +151,14 @@ static void at_positions(int64_t stride)
 
 /* ---- The other kernels that can be prepared ---- */
 
-/* The arguments of a call, and where in them what changes from run to run stands. */
+/* The arguments of a call, and pointers to the members that change from run to run. */
 struct preparable {
     enum posenc_kernel kernel;
     const void *args;
     const void **x;
     void **out;
     struct posenc_positions *positions;
-    const void *read;    /* what else it reads, if anything */
+    const void *read;    /* another tensor that it reads, or NULL */
     int64_t least, most; /* offsets */
     bool takes_x;
 };
@@ -183,14 +178,14 @@ static enum posenc_status run_plain(const struct preparable *k)
     abort();
 }
 
-static void require_of(bool holds, const struct preparable *k, const char *what)
+static void require_kernel(bool holds, const struct preparable *k, const char *what)
 {
     char text[128];
     snprintf(text, sizeof text, "%s: %s", posenc_kernel_name(k->kernel), what);
     require(holds, text);
 }
 
-static void require_as_plain(const struct preparable *k)
+static void test_as_kernel(const struct preparable *k)
 {
     float x[N], want[N], got[N];
     struct posenc_prepared *prepared = NULL;
@@ -210,24 +205,24 @@ static void require_as_plain(const struct preparable *k)
         same &= !k->takes_x || (posenc_run(prepared, x, x, offset) == POSENC_OK &&
                                 memcmp(x, want, sizeof want) == 0);
     }
-    require_of(same, k, "the same bits, in place and apart");
+    require_kernel(same, k, "the same bits, in place and apart");
     fill(got);
     memcpy(want, got, sizeof want);
     const void *in = k->takes_x ? x : NULL;
-    require_of(posenc_run(prepared, in, got, k->least - 1) == POSENC_ERR_POSITION &&
-                   posenc_run(prepared, in, got, k->most + 1) == POSENC_ERR_POSITION,
-               k, "positions before the first and after the last");
-    require_of(posenc_run(prepared, k->takes_x ? NULL : x, got, k->least) ==
-                   POSENC_ERR_ARGUMENT,
-               k, k->takes_x ? "no x" : "an x where there is none");
-    require_of(!k->read || posenc_run(prepared, in, (void *)(uintptr_t)k->read, k->least) ==
-                               POSENC_ERR_OVERLAP,
-               k, "out in what it reads");
-    require_of(memcmp(got, want, sizeof got) == 0, k, "nothing has been written");
+    require_kernel(posenc_run(prepared, in, got, k->least - 1) == POSENC_ERR_POSITION &&
+                       posenc_run(prepared, in, got, k->most + 1) == POSENC_ERR_POSITION,
+                   k, "positions before the first and after the last");
+    require_kernel(posenc_run(prepared, k->takes_x ? NULL : x, got, k->least) ==
+                       POSENC_ERR_ARGUMENT,
+                   k, k->takes_x ? "no x" : "an x where there is none");
+    require_kernel(!k->read || posenc_run(prepared, in, (void *)(uintptr_t)k->read, k->least) ==
+                                   POSENC_ERR_OVERLAP,
+                   k, "out in what it reads");
+    require_kernel(memcmp(got, want, sizeof got) == 0, k, "nothing has been written");
     posenc_prepared_destroy(prepared);
 }
 
-static void other_kernels(void)
+static void test_other_kernels(void)
 {
     static float x[N], out[N], table[ROWS * WIDTH], weight[DIM];
     const int64_t most = INT32_MAX - (TOKENS - 1);
@@ -245,25 +240,25 @@ static void other_kernels(void)
     sinusoidal.error = &error;
     sinusoidal.freqs = freqs;
     sinusoidal.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
-    require_as_plain(&(struct preparable){
+    test_as_kernel(&(struct preparable){
         POSENC_KERNEL_sinusoidal, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
         &sinusoidal.positions, NULL, -INT32_MAX, most, false });
     sinusoidal.out.data = out;
     sinusoidal.x = posenc_view(sinusoidal.out);
     sinusoidal.x.data = x;
     sinusoidal.positions.offset = 0;
-    require_as_plain(&(struct preparable){
-        POSENC_KERNEL_sinusoidal_add, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
-        &sinusoidal.positions, NULL, -INT32_MAX, most, true });
+    test_as_kernel(&(struct preparable){ POSENC_KERNEL_sinusoidal_add, &sinusoidal,
+                                         &sinusoidal.x.data, &sinusoidal.out.data,
+                                         &sinusoidal.positions, NULL, -INT32_MAX, most, true });
 
     struct posenc_learned_args learned = posenc_learned_args_init();
     learned.error = &error;
     learned.table = posenc_const_dense(table, 2, ROWS, WIDTH, 0, 0);
     learned.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
     learned.x = posenc_view(learned.out);
-    require_as_plain(&(struct preparable){ POSENC_KERNEL_learned_add, &learned, &learned.x.data,
-                                           &learned.out.data, &learned.positions, table, 0,
-                                           ROWS - TOKENS, true });
+    test_as_kernel(&(struct preparable){ POSENC_KERNEL_learned_add, &learned, &learned.x.data,
+                                         &learned.out.data, &learned.positions, table, 0,
+                                         ROWS - TOKENS, true });
 
     struct posenc_rope_qk_norm_args norm = posenc_rope_qk_norm_args_init();
     norm.error = &error;
@@ -272,9 +267,9 @@ static void other_kernels(void)
     norm.weight = posenc_const_dense(weight, 1, DIM, 0, 0, 0);
     norm.out = posenc_dense(out, 3, TOKENS, HEADS, DIM, 0);
     norm.x = posenc_view(norm.out);
-    require_as_plain(&(struct preparable){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
-                                           &norm.out.data, &norm.positions, weight, 0,
-                                           ROWS - TOKENS, true });
+    test_as_kernel(&(struct preparable){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
+                                         &norm.out.data, &norm.positions, weight, 0,
+                                         ROWS - TOKENS, true });
     posenc_freqs_destroy(freqs);
 }
 
@@ -284,14 +279,13 @@ int main(void)
         cosines[i] = 1.0f / (float)(i + 1);
         sines[i] = 1.0f - cosines[i];
     }
-    at_offsets(POSENC_KERNEL_rope_half);
-    at_offsets(POSENC_KERNEL_rope_interleaved);
-    refusals();
-    between_tables(false);
-    between_tables(true);
-    at_positions(1);
-    at_positions(0);
-    other_kernels();
-    printf("%d failed\n", failures);
-    return failures != 0;
+    test_offsets(POSENC_KERNEL_rope_half);
+    test_offsets(POSENC_KERNEL_rope_interleaved);
+    test_rejections();
+    test_between_tables(false);
+    test_between_tables(true);
+    test_positions(1);
+    test_positions(0);
+    test_other_kernels();
+    return tap_end();
 }

@@ -3,6 +3,7 @@
  * made for one call, by offset and by positions, by one thread and by several.
  */
 #include <posenc.h>
+#include "conformance/tap/tap.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,17 +13,9 @@
 enum { DIM = 8, HEAD_DIM = 10, TOKENS = 3, Q_HEADS = 3, K_HEADS = 2 };
 enum { Q = TOKENS * Q_HEADS * HEAD_DIM, K = TOKENS * K_HEADS * HEAD_DIM };
 
-static int failures;
-static struct posenc_freqs
-    *freqs; /* of spec_of(), for all: a plan is what takes time in emulators */
+static struct posenc_freqs *freqs; /* of spec_of(), made once: a plan takes long in emulators */
 
-static void require(bool holds, const char *what)
-{
-    failures += !holds;
-    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
-}
-
-/* Halves, in either type: numbers of any kind that is finite. */
+/* Fills with finite 16-bit numbers, for either dtype. */
 static void fill_halves(uint16_t *x, int n)
 {
     for (int i = 0; i < n; i++)
@@ -42,9 +35,9 @@ static struct posenc_freqs_spec spec_of(void)
     return spec;
 }
 
-/* By the kernels: positions as for posenc_rope_table(). */
-static void turn_by_kernels(struct posenc_positions positions, enum posenc_pairing pairing,
-                            enum posenc_dtype dtype, void *x, int64_t heads)
+/* Rotates by the kernels, at positions as for posenc_rope_table(). */
+static void rotate_by_kernels(struct posenc_positions positions, enum posenc_pairing pairing,
+                              enum posenc_dtype dtype, void *x, int64_t heads)
 {
     float cosines[TOKENS * DIM / 2], sines[TOKENS * DIM / 2];
     struct posenc_rope_table_args table = posenc_rope_table_args_init();
@@ -64,7 +57,7 @@ static void turn_by_kernels(struct posenc_positions positions, enum posenc_pairi
         abort();
 }
 
-/* At an offset, or, without one, at some positions. */
+/* Compares rotations at an array of positions or, if NULL, at an offset. */
 static bool agrees(struct posenc_rotary *rotary, enum posenc_pairing pairing, int64_t offset,
                    const int32_t *at)
 {
@@ -78,8 +71,8 @@ static bool agrees(struct posenc_rotary *rotary, enum posenc_pairing pairing, in
     fill(k, K);
     memcpy(want_q, q, sizeof q);
     memcpy(want_k, k, sizeof k);
-    turn_by_kernels(positions, pairing, POSENC_F32, want_q, Q_HEADS);
-    turn_by_kernels(positions, pairing, POSENC_F32, want_k, K_HEADS);
+    rotate_by_kernels(positions, pairing, POSENC_F32, want_q, Q_HEADS);
+    rotate_by_kernels(positions, pairing, POSENC_F32, want_k, K_HEADS);
     enum posenc_status status =
         at ? posenc_rotary_turn_at(rotary, POSENC_F32, TOKENS, at, q, Q_HEADS, k, K_HEADS)
            : posenc_rotary_turn(rotary, POSENC_F32, TOKENS, offset, q, Q_HEADS, k, K_HEADS);
@@ -97,8 +90,8 @@ static bool halves_agree(struct posenc_rotary *rotary, enum posenc_pairing pairi
     memcpy(before, q, sizeof q);
     memcpy(want_q, q, sizeof q);
     memcpy(want_k, k, sizeof k);
-    turn_by_kernels(positions, pairing, dtype, want_q, Q_HEADS);
-    turn_by_kernels(positions, pairing, dtype, want_k, K_HEADS);
+    rotate_by_kernels(positions, pairing, dtype, want_q, Q_HEADS);
+    rotate_by_kernels(positions, pairing, dtype, want_k, K_HEADS);
     return posenc_rotary_turn(rotary, dtype, TOKENS, offset, q, Q_HEADS, k, K_HEADS) ==
                POSENC_OK &&
            memcmp(q, want_q, sizeof q) == 0 && memcmp(k, want_k, sizeof k) == 0 &&
@@ -114,7 +107,7 @@ static struct posenc_rotary *rotary_of(enum posenc_pairing pairing)
     return rotary;
 }
 
-static void same_bits(enum posenc_pairing pairing)
+static void test_bits(enum posenc_pairing pairing)
 {
     static const int32_t near[TOKENS] = { 5, 0, 5000 }, far[TOKENS] = { 7, -3, 1 << 30 };
     struct posenc_rotary *rotary = rotary_of(pairing);
@@ -131,7 +124,7 @@ static void same_bits(enum posenc_pairing pairing)
     posenc_rotary_destroy(rotary);
 }
 
-static void *use(void *rotary)
+static void *use_rotary(void *rotary)
 {
     bool fine = true;
     for (int64_t p = 0; p < 200; p++)
@@ -139,13 +132,13 @@ static void *use(void *rotary)
     return fine ? rotary : NULL;
 }
 
-static void several_threads(void)
+static void test_threads(void)
 {
     struct posenc_rotary *rotary = rotary_of(POSENC_PAIRS_HALF);
     pthread_t threads[4];
     bool fine = true;
     for (int i = 0; i < 4; i++)
-        if (pthread_create(&threads[i], NULL, use, rotary))
+        if (pthread_create(&threads[i], NULL, use_rotary, rotary))
             abort();
     for (int i = 0; i < 4; i++) {
         void *result;
@@ -156,8 +149,8 @@ static void several_threads(void)
     posenc_rotary_destroy(rotary);
 }
 
-/* Whatever is refused has left q alone. */
-static void refusals(void)
+/* Rejected calls leave q alone. */
+static void test_rejections(void)
 {
     const struct posenc_freqs_spec spec = spec_of();
     const struct posenc_freqs_spec odd = { .size = sizeof odd,
@@ -203,7 +196,7 @@ static void refusals(void)
     posenc_rotary_destroy(NULL);
 }
 
-static void sinusoids(void)
+static void test_sinusoids(void)
 {
     float x[2 * DIM] = { 0 }, table[2 * DIM];
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
@@ -222,12 +215,11 @@ int main(void)
     const struct posenc_freqs_spec spec = spec_of();
     if (posenc_freqs_create(&spec, &freqs, NULL))
         abort();
-    same_bits(POSENC_PAIRS_HALF);
-    same_bits(POSENC_PAIRS_INTERLEAVED);
-    several_threads();
-    refusals();
-    sinusoids();
+    test_bits(POSENC_PAIRS_HALF);
+    test_bits(POSENC_PAIRS_INTERLEAVED);
+    test_threads();
+    test_rejections();
+    test_sinusoids();
     posenc_freqs_destroy(freqs);
-    printf("%d failed\n", failures);
-    return failures != 0;
+    return tap_end();
 }

@@ -1,28 +1,22 @@
 /*
- * Parts of a call lie between cache lines wherever one of the axes can be cut so, write each
- * element once, are empty where nothing is left, and refuse what cannot be cut.  That they give the
- * bits of the whole is a law of conformance, of every kernel.
+ * Tests that parts of a call share no cache line if any axis can be cut so, write each element once, and
+ * are empty if nothing is left; and that calls that cannot be cut are rejected. A property of the
+ * conformance suite checks for every kernel that parts give the bits of the whole.
  */
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
+#include "conformance/tap/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES = 1 << 16, LINE = 64, NOBODY = -1 };
+enum { BYTES = 1 << 16, LINE = 64, NO_PART = -1 };
 
-static int failures;
 static _Alignas(LINE) char memory[BYTES];
 static int owner[BYTES]; /* the part that writes a byte */
 
-static void require(bool holds, const char *what)
-{
-    failures += !holds;
-    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
-}
-
-/* ---- Who writes what ---- */
+/* ---- Bytes that parts write ---- */
 
 struct shape {
     int64_t batch, tokens, heads, dim;
@@ -50,8 +44,8 @@ static struct posenc_rope_args args_of(const struct shape *s)
     return args;
 }
 
-/* Marks the elements of a tensor; false where another part has one. */
-static bool mark(const struct posenc_tensor *t, int part)
+/* Marks the elements of a tensor; returns false if another part has one. */
+static bool mark_elements(const struct posenc_tensor *t, int part)
 {
     const int item = t->dtype == POSENC_F32 ? 4 : 2;
     bool alone = true;
@@ -62,36 +56,36 @@ static bool mark(const struct posenc_tensor *t, int part)
                     int64_t at = i * t->stride[0] + j * t->stride[1] + k * t->stride[2] + c;
                     for (int b = 0; b < item; b++) {
                         int64_t byte = ((char *)t->data - memory) + at * item + b;
-                        alone = alone && owner[byte] == NOBODY;
+                        alone = alone && owner[byte] == NO_PART;
                         owner[byte] = part;
                     }
                 }
     return alone;
 }
 
-static int64_t lines_shared(void)
+static int64_t count_shared_lines(void)
 {
     int64_t shared = 0;
     for (int line = 0; line < BYTES; line += LINE) {
-        int first = NOBODY;
+        int first = NO_PART;
         bool one = true;
         for (int b = line; b < line + LINE; b++) {
-            one = one && (owner[b] == NOBODY || first == NOBODY || owner[b] == first);
-            first = owner[b] == NOBODY ? first : owner[b];
+            one = one && (owner[b] == NO_PART || first == NO_PART || owner[b] == first);
+            first = owner[b] == NO_PART ? first : owner[b];
         }
         shared += !one;
     }
     return shared;
 }
 
-static void forget(void)
+static void clear_marks(void)
 {
     for (int b = 0; b < BYTES; b++)
-        owner[b] = NOBODY;
+        owner[b] = NO_PART;
 }
 
-/* Whether some axis has a cut that shares no line: tried, one after the other. */
-static bool can_be_clean(const struct posenc_tensor *whole)
+/* Returns true if some axis has a cut that shares no line, by trying all. */
+static bool has_clean_cut(const struct posenc_tensor *whole)
 {
     for (int d = 0; d < 3; d++)
         for (int64_t f = 1; f < whole->shape[d]; f++) {
@@ -99,10 +93,10 @@ static bool can_be_clean(const struct posenc_tensor *whole)
             a.shape[d] = f;
             b.shape[d] -= f;
             b.data = (char *)b.data + f * b.stride[d] * (b.dtype == POSENC_F32 ? 4 : 2);
-            forget();
-            (void)mark(&a, 0);
-            (void)mark(&b, 1);
-            if (lines_shared() == 0)
+            clear_marks();
+            (void)mark_elements(&a, 0);
+            (void)mark_elements(&b, 1);
+            if (count_shared_lines() == 0)
                 return true;
         }
     return false;
@@ -111,14 +105,15 @@ static bool can_be_clean(const struct posenc_tensor *whole)
 static bool is_cut_well(const struct shape *s, int n)
 {
     const struct posenc_rope_args whole = args_of(s);
-    const bool clean = can_be_clean(&whole.out);
+    const bool clean = has_clean_cut(&whole.out);
     int64_t elements = 0;
     bool well = true;
-    forget();
+    clear_marks();
     for (int k = 0; k < n; k++) {
         struct posenc_rope_args part;
         well = well && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, n, &part);
-        well = well && mark(&part.out, k) && memcmp(part.x.shape, part.out.shape, 32) == 0;
+        well = well && mark_elements(&part.out, k) &&
+               memcmp(part.x.shape, part.out.shape, 32) == 0;
         int64_t all = 1;
         for (int d = 0; d < 4; d++)
             all *= part.out.shape[d];
@@ -126,15 +121,15 @@ static bool is_cut_well(const struct shape *s, int n)
         well = well && (all == 0 || part.x.data == part.out.data);
     }
     well = well && elements == s->batch * s->tokens * s->heads * s->dim;
-    if (well && (!clean || lines_shared() == 0))
+    if (well && (!clean || count_shared_lines() == 0))
         return true;
     printf("# [%d %d %d %d] pad %d base %d backward %d dtype %d, %d parts: %d lines shared\n",
            (int)s->batch, (int)s->tokens, (int)s->heads, (int)s->dim, (int)s->pad, s->base,
-           s->backward, (int)s->dtype, n, (int)lines_shared());
+           s->backward, (int)s->dtype, n, (int)count_shared_lines());
     return false;
 }
 
-static void cut_between_lines(void)
+static void test_cache_lines(void)
 {
     static const int64_t sizes[] = { 1, 2, 3, 5 }, dims[] = { 2, 6, 16, 20 };
     static const int parts[] = { 2, 3, 7 }, bases[] = { 0, 4, 32, 60 };
@@ -155,10 +150,10 @@ static void cut_between_lines(void)
     require(well, "no line of two parts where a cut between lines exists, each element once");
 }
 
-/* [tokens, 2, half]: cosines and sines by turns. */
-static void cut_woven(void)
+/* Cuts [tokens, 2, half], cosines and sines alternately. */
+static void test_woven_outputs(void)
 {
-    /* Two tokens are three lines.  Cosines alone, and sines, would part between them, too. */
+    /* Two tokens are three lines. Cosines and sines alone could be cut at other places. */
     enum { TOKENS = 10, HALF = 12 };
     const int64_t half_bytes = HALF * (int64_t)sizeof(float), pair = 2 * (int64_t)HALF;
     bool apart = true;
@@ -181,9 +176,9 @@ static void cut_woven(void)
     require(apart, "cosines and sines that are woven into each other are cut as one");
 }
 
-/* ---- What is left of nothing, and what is refused ---- */
+/* ---- Empty parts and rejected calls ---- */
 
-static void empty_parts(void)
+static void test_empty_parts(void)
 {
     const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
     struct posenc_rope_args whole = args_of(&s), part;
@@ -196,10 +191,11 @@ static void empty_parts(void)
         empty += part.out.shape[1] == 0;
         run += posenc_rope_half(NULL, &part) == POSENC_OK;
     }
-    require(run == 7 && empty == 5, "parts that nothing is left for are calls that do nothing");
+    require(run == 7 && empty == 5, "empty parts are calls that do nothing");
 }
 
-static bool refuses(struct posenc_rope_args args, int64_t k, int64_t n, enum posenc_status want)
+static bool is_rejected(struct posenc_rope_args args, int64_t k, int64_t n,
+                        enum posenc_status want)
 {
     struct posenc_rope_args part, before;
     struct posenc_error error = { 0 };
@@ -211,46 +207,46 @@ static bool refuses(struct posenc_rope_args args, int64_t k, int64_t n, enum pos
            (want == POSENC_ERR_ARGUMENT || error.status == (k == 0 ? want : POSENC_OK));
 }
 
-static void refusals(void)
+static void test_rejections(void)
 {
     const struct shape s = { 2, 3, 4, 16, 0, 0, false, POSENC_F32 };
     const struct posenc_rope_args args = args_of(&s);
     struct posenc_rope_args bad = args;
-    bool refused = refuses(args, -1, 2, POSENC_ERR_SHAPE) &&
-                   refuses(args, 2, 2, POSENC_ERR_SHAPE) &&
-                   refuses(args, 0, 0, POSENC_ERR_SHAPE) &&
-                   refuses(args, 0, INT64_C(1) << 31, POSENC_ERR_SHAPE);
+    bool rejected = is_rejected(args, -1, 2, POSENC_ERR_SHAPE) &&
+                    is_rejected(args, 2, 2, POSENC_ERR_SHAPE) &&
+                    is_rejected(args, 0, 0, POSENC_ERR_SHAPE) &&
+                    is_rejected(args, 0, INT64_C(1) << 31, POSENC_ERR_SHAPE);
     bad.size = 3;
-    refused = refused && refuses(bad, 0, 2, POSENC_ERR_ARGUMENT);
+    rejected = rejected && is_rejected(bad, 0, 2, POSENC_ERR_ARGUMENT);
     bad = args;
     bad.x.shape[1] = 2;
-    refused =
-        refused && refuses(bad, 0, 2, POSENC_ERR_SHAPE) && refuses(bad, 1, 2, POSENC_ERR_SHAPE);
+    rejected = rejected && is_rejected(bad, 0, 2, POSENC_ERR_SHAPE) &&
+               is_rejected(bad, 1, 2, POSENC_ERR_SHAPE);
     bad = args;
     bad.out.rank = 5;
-    refused = refused && refuses(bad, 0, 2, POSENC_ERR_SHAPE);
+    rejected = rejected && is_rejected(bad, 0, 2, POSENC_ERR_SHAPE);
     bad = args;
     bad.out.dtype = (enum posenc_dtype)7;
-    refused = refused && refuses(bad, 0, 2, POSENC_ERR_DTYPE);
+    rejected = rejected && is_rejected(bad, 0, 2, POSENC_ERR_DTYPE);
     bad = args;
     bad.positions.offset = INT64_MAX;
-    refused = refused && refuses(bad, 0, 2, POSENC_ERR_POSITION);
-    require(refused, "what cannot be cut is refused, and part is as it was");
+    rejected = rejected && is_rejected(bad, 0, 2, POSENC_ERR_POSITION);
+    require(rejected, "calls that cannot be cut are rejected, and the part stays");
     bad = args;
     struct posenc_rope_args part;
     require(!posenc_split(POSENC_KERNEL_rope_half, &args, 1, 2, &part) &&
                 !posenc_split(POSENC_KERNEL_rope_half, &bad, 1, 2, &bad) &&
                 memcmp(&part, &bad, sizeof part) == 0,
-            "a part may replace the arguments that it is of");
+            "a part may replace the arguments that it is cut from");
     require(posenc_split(POSENC_KERNEL_COUNT, &args, 0, 1, &part) == POSENC_ERR_ARGUMENT &&
                 posenc_split(POSENC_KERNEL_rope_half, NULL, 0, 1, &part) ==
                     POSENC_ERR_ARGUMENT &&
                 posenc_split(POSENC_KERNEL_rope_half, &args, 0, 1, NULL) == POSENC_ERR_ARGUMENT,
-            "NULL, and a kernel that there is none of, are refused");
+            "NULL and an unknown kernel are rejected");
 }
 
-/* Parts run at once: what one reports no other may write, and nobody what all of them read. */
-static void own_errors(void)
+/* Parts run at once, so none of them may write errors to memory that the others read. */
+static void test_errors(void)
 {
     const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
     static float angles[16 * 8];
@@ -272,15 +268,15 @@ static void own_errors(void)
             part.error = &own;
             (void)!posenc_rope_half(NULL, &part);
         }
-    require(apart, "what a part is refused for is written nowhere that others read");
+    require(apart, "errors of a part are not written to shared memory");
     require(own.status == POSENC_ERR_POSITION && own.value == 16.0 && own.most == 15.0,
-            "and to what its thread has for it");
+            "but to the error of its thread");
     require(!posenc_split(POSENC_KERNEL_rope_half, &whole, 0, 1, &whole) && !whole.error,
-            "nor where a part replaces the arguments");
+            "also if a part replaces the arguments");
 }
 
-/* A token stride of 0 is that of a dense array in a part as well. */
-static void dense_positions(void)
+/* A token stride of 0 means a dense array in a part, too. */
+static void test_dense_positions(void)
 {
     static const int32_t positions[7] = { 9, 2, 7, 1, 8, 3, 5 };
     const struct shape s = { 1, 7, 1, 16, 0, 0, false, POSENC_F32 };
@@ -298,11 +294,11 @@ static void dense_positions(void)
 
 int main(void)
 {
-    own_errors();
-    dense_positions();
-    cut_between_lines();
-    cut_woven();
-    empty_parts();
-    refusals();
-    return failures != 0;
+    test_errors();
+    test_dense_positions();
+    test_cache_lines();
+    test_woven_outputs();
+    test_empty_parts();
+    test_rejections();
+    return tap_end();
 }

@@ -1,9 +1,10 @@
 /*
- * posenc_usual_rope(), which accepts the usual rotation at a glance, agrees with the full
- * checks: what it accepts they accept, and the kernel is handed the same.  Calls are drawn:
- * usual ones, some members of which become small, huge, negative or another's.
+ * Tests that posenc_usual_rope(), a fast check of usual rotations, agrees with the full checks: they
+ * accept what it accepts, and give the kernel the same arguments. Calls are drawn, and some of their
+ * members become small, huge, negative or those of another tensor.
  */
 #include "impl/checks.h"
+#include "conformance/tap/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,48 +14,24 @@ enum { DRAWS = 400000, MEMORY = 1 << 16 };
 
 static _Alignas(64) char memory[MEMORY];
 static uint64_t state = 1;
-static int failures;
-
-static void require(bool holds, const char *what)
-{
-    failures += !holds;
-    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
-}
-
 static uint64_t draw(uint64_t n)
 {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (state >> 33) % n;
 }
 
-static int64_t unusual_number(void)
+static int64_t draw_unusual(void)
 {
-    static const int64_t values[] = { 0,
-                                      1,
-                                      2,
-                                      3,
-                                      4,
-                                      5,
-                                      8,
-                                      16,
-                                      64,
-                                      96,
-                                      -1,
-                                      -8,
-                                      63,
-                                      128,
-                                      256,
-                                      1 << 29,
-                                      1 << 30,
-                                      INT32_MAX,
-                                      INT64_C(1) << 31,
-                                      INT64_C(1) << 40,
-                                      INT64_MAX,
-                                      INT64_MIN };
-    return values[draw(sizeof values / sizeof *values)];
+    static const int64_t edges[] = { INT32_MAX, INT64_C(1) << 31, INT64_C(1) << 40, INT64_MAX,
+                                     INT64_MIN };
+    static const int32_t values[] = { 0,  1,  2,  3,  4,   5,   8,       16,     64,
+                                      96, -1, -8, 63, 128, 256, 1 << 29, 1 << 30 };
+    enum { EDGES = sizeof edges / sizeof *edges, VALUES = sizeof values / sizeof *values };
+    const uint64_t i = draw(EDGES + VALUES);
+    return i < EDGES ? edges[i] : values[i - EDGES];
 }
 
-static void *somewhere(void)
+static void *draw_address(void)
 {
     static const uintptr_t far[] = { 0, 1, 4, UINTPTR_MAX - 63, UINTPTR_MAX / 2 - 255 };
     uint64_t i = draw(40);
@@ -72,10 +49,10 @@ static void spoil_tensor(enum posenc_dtype *dtype, int32_t *rank, int64_t *shape
         *rank = (int32_t)draw(7) - 1;
         break;
     case 2:
-        shape[draw(4)] = unusual_number();
+        shape[draw(4)] = draw_unusual();
         break;
     default:
-        stride[draw(4)] = unusual_number();
+        stride[draw(4)] = draw_unusual();
     }
 }
 
@@ -86,21 +63,21 @@ static void spoil(struct posenc_rope_args *a)
     if (i < 3)
         spoil_tensor(&inputs[i]->dtype, &inputs[i]->rank, inputs[i]->shape, inputs[i]->stride);
     else if (i < 6)
-        inputs[i - 3]->data = somewhere();
+        inputs[i - 3]->data = draw_address();
     else if (i == 6)
-        a->out.data = somewhere();
+        a->out.data = draw_address();
     else if (i == 7)
-        a->positions.offset = unusual_number();
+        a->positions.offset = draw_unusual();
     else if (i == 8)
-        a->rotary_offset = unusual_number();
+        a->rotary_offset = draw_unusual();
     else if (i == 9)
         a->positions.kind = (enum posenc_position_kind)draw(5);
     else
         spoil_tensor(&a->out.dtype, &a->out.rank, a->out.shape, a->out.stride);
 }
 
-/* Of rank 3 or 4, x in place or apart, in any type; everything apart in memory. */
-static struct posenc_rope_args usual(void)
+/* Draws a usual call of rank 3 or 4, in place or not, of any dtype, with tensors apart in memory. */
+static struct posenc_rope_args draw_usual(void)
 {
     struct posenc_rope_args a = posenc_rope_args_init();
     int64_t tokens = 1 + (int64_t)draw(2), heads = 1 + (int64_t)draw(3);
@@ -138,9 +115,9 @@ static bool same_call(const struct posenc_rope_args *a, const struct posenc_rope
 
 int main(void)
 {
-    int missed = 0, accepted = 0, refused = 0, wrong = 0, other = 0;
+    int missed = 0, accepted = 0, rejected = 0, wrong = 0, other = 0;
     for (int i = 0; i < DRAWS; i++) {
-        struct posenc_rope_args args = usual(), call, checked;
+        struct posenc_rope_args args = draw_usual(), call, checked;
         struct accepted seen = { .empty = false }, known = { .empty = false };
         int spoilt = (int)draw(4);
         for (int k = 0; k < spoilt; k++)
@@ -149,17 +126,17 @@ int main(void)
         bool fine = posenc_check_rope(&checked, true, &known) == POSENC_OK && !known.empty;
         if (!posenc_usual_rope(&args, &call, &seen)) {
             missed += spoilt == 0;
-            refused += !fine;
+            rejected += !fine;
             continue;
         }
         accepted++;
         wrong += !fine;
         other += fine && (!same_call(&call, &checked) || seen.dtypes != known.dtypes);
     }
-    printf("# %d accepted, %d refused\n", accepted, refused);
+    printf("# %d accepted, %d rejected\n", accepted, rejected);
     require(missed == 0, "every usual call is accepted");
-    require(wrong == 0, "nothing is accepted that the checks refuse");
-    require(other == 0, "and the kernel is handed the same");
-    require(accepted > DRAWS / 4 && refused > DRAWS / 4, "there were many of both");
-    return failures != 0;
+    require(wrong == 0, "no call is accepted that the checks reject");
+    require(other == 0, "and the kernel gets the same arguments");
+    require(accepted > DRAWS / 4 && rejected > DRAWS / 4, "there were many of both");
+    return tap_end();
 }

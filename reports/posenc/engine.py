@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .command import CommandError
-from .convert import Record
 from .records import parse
+from .runs import Record, grouped
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -116,3 +116,36 @@ class Engine:
     def columns(self, table: str, *options: str) -> List[Dict[str, str]]:
         """Returns the lines of `posenc table frequencies` or `errors`, by the names of their columns."""
         return list(csv.DictReader(self.run("table", table, *options).splitlines()))
+
+    def error_curves(self, *options: str) -> List[Record]:
+        """Returns the largest errors of rope_table by position: a record for each curve.
+
+        Backends of a numerics mode whose curves nobody could tell apart share one, the larger: they differ by less than
+        a line's width and, in f32 modes, by less than the rounding of a cosine.
+        """
+        curves: List[Record] = []
+        lines = self.columns("errors", *options)
+        groups = grouped(lines, lambda row: (row["numerics"], row["storage"], row["backend"]))
+        for (numerics, storage, backend), rows in groups.items():
+            errors, rounding = [float(row["error"]) for row in rows], 0.0 if numerics == "exact" else 2.0**-22
+            mode, name = ("storage", f"{numerics}, {storage}") if storage else (numerics, numerics)
+            like = [curve for curve in curves if curve["curve"] == name and _alike(curve["errors"], errors, rounding)]
+            if like:
+                like[0]["errors"] = [*map(max, like[0]["errors"], errors)]
+                like[0]["backends"].append(backend)
+                continue
+            positions = [float(row["position"]) for row in rows]
+            curves.append({"t": "curve", "kernel": "rope_table", "curve": name, "numerics": mode,
+                           "positions": positions, "errors": errors, "backends": [backend]})  # fmt: skip
+        for name, of in grouped(curves, lambda curve: curve["curve"]).items():
+            for curve in of:
+                backends = curve.pop("backends")
+                shared = len(of) == 1 and len(backends) > 1  # a curve of the mode rather than of a backend
+                curve["backend"] = "" if shared else backends[0]
+                more = f" and {len(backends) - 3} more" if len(backends) > 4 else ""
+                curve["curve"] += ": " + ", ".join(backends[:3] if more else backends) + more if backends[0] else ""
+        return curves
+
+
+def _alike(some: Sequence[float], others: Sequence[float], rounding: float) -> bool:
+    return all(abs(a - b) <= 0.01 * max(a, b) + rounding for a, b in zip(some, others))

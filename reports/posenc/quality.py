@@ -3,9 +3,8 @@
 from statistics import median
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .convert import Record
 from .ranking import Timing, timings
-from .runs import Machine, member, number
+from .runs import Machine, Record, member, number
 
 NOT_EXPOSED = "not exposed"
 
@@ -69,10 +68,10 @@ def disturbances(env: Record, noise: Record) -> List[str]:
 
 # ---- what a grade is made of ----
 
-Found = Iterator[Tuple[str, str]]
+Reasons = Iterator[Tuple[str, str]]
 
 
-def _setting(env: Record) -> Found:
+def _setting(env: Record) -> Reasons:
     virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
     source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if is_unoptimised(env):
@@ -95,12 +94,12 @@ def _setting(env: Record) -> Found:
         yield "B", f"the clock source is {source}"
 
 
-def _control(pct: Optional[float]) -> Found:
+def _control(pct: Optional[float]) -> Reasons:
     if pct is not None and pct > 0.5:
         yield "D" if pct > FAR_PCT else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)"
 
 
-def _noise(env: Record, noise: Record) -> Found:
+def _noise(env: Record, noise: Record) -> Reasons:
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
     felt, words = other_programs(env, noise)
     if steal > 0.1:
@@ -111,7 +110,7 @@ def _noise(env: Record, noise: Record) -> Found:
         yield "D", words
 
 
-def _detectable(detectable: Mapping[str, Any]) -> Found:
+def _detectable(detectable: Mapping[str, Any]) -> Reasons:
     for name, place, most in DETECTABLE:
         pct = number(detectable, name)
         steps = sum(pct > step for step in most) if pct is not None else 0

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
 from . import units
-from .convert import Record
-from .runs import Machine, number
+from .runs import Machine, Record, number
 
 WIDEST, BEYOND_ROOFLINE, WIDEST_BEYOND = 0.10, 1.2, 0.03
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, TypeVar
 
-from .convert import Record
-
 Item = TypeVar("Item")
+Record = Dict[str, Any]
 # What tells results of a kind apart.
 KEYS: Dict[str, Sequence[str]] = {
     "check": ("case", "backend", "suite"), "bench": ("case", "backend", "threads"), "pair": ("case", "backend"),

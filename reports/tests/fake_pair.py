@@ -3,7 +3,8 @@
 FAKE_PAIR names a JSON file: {"rows": [row, ...], "changes": [...], "counts": [...], "log": PATH}. A row has a
 case, a backend, and optionally builds, code (entries of base and head), footprint, and `head` and `control`: medians in
 percent by process, the last of which goes on. In place of a median stands a failure: {"signal": N}, {"exit": N},
-{"wrong": TEXT}, {"spin": true} or {"sleep": true}. Each run is noted in the log, a JSON line.
+{"wrong": TEXT}, {"spin": PATH} or {"sleep": PATH}; the last two write the process ID to that file. Each run is noted in
+the log, a JSON line.
 """
 
 import argparse
@@ -66,6 +67,8 @@ def time_row(row: Json, process: int, put: Any) -> None:
     head, control = medians[min(process, len(medians) - 1)], controls[process % len(controls)]
     put({"t": "running", "case": row["case"], "backend": row["backend"], "who": row.get("who", "head")})
     if isinstance(head, dict):
+        for hanging in {"spin", "sleep"} & set(head):
+            Path(head[hanging]).write_text(str(os.getpid()), encoding="utf-8")
         if "signal" in head:
             os.kill(os.getpid(), head["signal"])
         elif "exit" in head:
@@ -104,7 +107,7 @@ def run(args: argparse.Namespace, out: TextIO) -> None:
     if not wanted:
         put({"t": "env", "env_id": "made-up", "cpu": {"key": "made-up"}, "quality": {"grade": "A", "reasons": []}})
         put({"t": "agreement", "kernel": "alibi", "backend": "avx2", "family": "native", "problems": 3, "values": 400,
-             "moved": 0, "cases": 12, "failed": 0, "worse": 0, "better": 0, "other": 0})  # fmt: skip
+             "moved": 0, "cases": 12, "failed": 0})  # fmt: skip
         for record in told.get("changes", []) + [planned(row) for row in told["rows"]]:
             put(record)
     for row in told["rows"] if args.part == "times" else []:

@@ -53,7 +53,7 @@ def timing(backend: str, ns: float) -> str:
 def main() -> int:
     command, words = sys.argv[1], sys.argv[2:]
     if command == "table":
-        print("curve,numerics,backend,position,error")
+        print("numerics,storage,backend,position,error")
         return 0
     if "--case" in words:  # the places of memory: nothing to run
         return 77

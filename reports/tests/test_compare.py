@@ -5,12 +5,13 @@ import math
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
+import fake_pair
 import pytest
+from programs import make_fake, start
 from test_records import errors_of
 
 from posenc.command import CommandError
@@ -21,7 +22,6 @@ from posenc.compare.same_code import Unknown
 from posenc.compare.schedule import Row, Schedule, Settings
 from posenc.records import load
 
-HERE = Path(__file__).parent
 Json = Dict[str, Any]
 L2, DRAM = "alibi/f32/given/l2", "alibi/f32/given/dram"
 TYPICAL = "sinusoidal_add/f32/exact/l2"
@@ -33,9 +33,7 @@ class Bench:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.log, self.scenario = folder / "log", folder / "scenario.json"
-        program = folder / "posenc"
-        program.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{HERE / 'fake_pair.py'}' \"$@\"\n", encoding="utf-8")
-        program.chmod(0o755)
+        program = make_fake(folder / "posenc", "fake_pair.py")
         monkeypatch.setenv("POSENC_PROGRAM", str(program))
         monkeypatch.setenv("FAKE_PAIR", str(self.scenario))
         monkeypatch.chdir(folder)
@@ -230,21 +228,30 @@ def test_a_failure_is_named_and_not_the_end(bench: Bench, failure: Json, who: st
 
 @pytest.mark.parametrize("failure", ["spin", "sleep"])
 def test_a_process_that_hangs_is_ended(bench: Bench, failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "SILENCE_S", 0.5)
-    bench.told(row(head=[{failure: True}]), row(TYPICAL))
+    hanging = Path("hanging")
+
+    class Clock:
+        """100 s pass at each look while the process hangs, and none before or after: load changes nothing."""
+
+        now_s = 0.0
+
+        def monotonic(self) -> float:
+            if hanging.exists() and Path("/proc", hanging.read_text() or "none").exists():
+                self.now_s += 100.0
+            return self.now_s
+
+    monkeypatch.setattr(process, "time", Clock())
+    bench.told(row(head=[{failure: str(hanging.resolve())}]), row(TYPICAL))
     program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"])
     rows = [Row(planned_of(told)) for told in (row(), row(TYPICAL))]
     builds = {"base": "0" * 64, "head": "1" + "0" * 63}
     Schedule(program, rows, builds, Settings(3600, processes=1)).run()
     assert rows[0].failure["failed"] == {"who": "head", "how": "crashed"} and rows[1].samples
-    assert rows[0].failure["reason"] == "head: printed nothing for 0.5 s"
+    assert rows[0].failure["reason"] == "head: printed nothing for 300 s"
 
 
 def planned_of(told: Json) -> Json:
-    sys.path.insert(0, str(HERE))
-    from fake_pair import planned
-
-    return planned(told)
+    return fake_pair.planned(told)
 
 
 def test_a_build_that_changes_is_rejected(bench: Bench) -> None:
@@ -262,20 +269,8 @@ def test_what_the_program_rejects_is_told(bench: Bench) -> None:
 
 def test_a_signal_ends_it_with_what_there_is(bench: Bench) -> None:
     bench.told(row(), row(TYPICAL, head=[{"stop": True}]), row(DRAM, footprint="DRAM"))
-    command = [
-        sys.executable,
-        "-m",
-        "posenc",
-        "compare",
-        "base.so",
-        "head.so",
-        "--time-limit",
-        "36000",
-        "-o",
-        "out.jsonl",
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    words = ["compare", "base.so", "head.so", "--time-limit", "36000", "-o", "out.jsonl"]
+    child = start(Path(os.environ["POSENC_PROGRAM"]), *words, stdout=subprocess.DEVNULL)
     while not (bench.log.exists() and bench.timed()):
         assert child.poll() is None
         time.sleep(0.05)
@@ -326,14 +321,12 @@ class Made:
         self.budgets: List[float] = []
 
     def run(self, options: List[str], take: Any, stop: Any = None, pairs: Any = None, watched: bool = False) -> Any:
-        sys.path.insert(0, str(HERE))
-        from fake_pair import names, rounds
-
         self.budgets.append(float(options[options.index("--budget") + 1]))
         self.clock.now += self.took_s
         for case, backend in pairs:
-            ratios = {"head": rounds(self.medians(self.calls, case), 1), "control": rounds(0.1, -1)}
-            take({"t": "samples", **names(row(case, backend)), "outcome": "timed", "ratios": ratios})
+            median = self.medians(self.calls, case)
+            ratios = {"head": fake_pair.rounds(median, 1), "control": fake_pair.rounds(0.1, -1)}
+            take({"t": "samples", **fake_pair.names(row(case, backend)), "outcome": "timed", "ratios": ratios})
         self.calls += 1
         return process.Ended("", "", 0)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
+from programs import write_records
 from test_records import errors_of
 
 from posenc.command import CommandError
@@ -53,8 +54,8 @@ def scale(factor: float, roofline: float = 1.0) -> Callable[[Json], None]:
             if name in record:
                 record[name] *= factor
         record["gbps"] = record.get("gbps", 0) / factor
-        if "roof" in record:
-            record["roof"]["gbps"] /= roofline
+        if "roofline" in record:
+            record["roofline"]["gbps"] /= roofline
 
     return change
 
@@ -63,8 +64,8 @@ def error(value: Any) -> Callable[[Json], None]:
     """A change of the largest error."""
 
     def change(record: Json) -> None:
-        if "err" in record:
-            record["err"]["max"] = value
+        if "error" in record:
+            record["error"]["max"] = value
 
     return change
 
@@ -91,16 +92,16 @@ def machine(name: str) -> Edit:
 
 EDITS: Dict[str, Edit] = {
     "none": lambda records: None,
-    "larger errors": only("conf", every(3, error(0.75))),
-    "errors that are no numbers": only("conf", every(4, error("nan"))),
-    "endless errors": only("conf", every(5, error("inf"))),
-    "failures": only("conf", every(7, put(status="fail", reason="wrong at 3"))),
-    "crashes and weak ones": only("conf", every(2, every(3, put(status="weak")))),
-    "skipped": only("conf", every(6, put(status="skipped"))),
-    "bits": only("conf", every(4, put(digest="e" * 64))),
-    "other bits": only("conf", every(5, put(digest="f" * 64))),
-    "fewer checks": drop("conf", 9),
-    "no checks": drop("conf"),
+    "larger errors": only("check", every(3, error(0.75))),
+    "errors that are no numbers": only("check", every(4, error("nan"))),
+    "endless errors": only("check", every(5, error("inf"))),
+    "failures": only("check", every(7, put(status="fail", reason="wrong at 3"))),
+    "crashes and weak ones": only("check", every(2, every(3, put(status="inconclusive")))),
+    "skipped": only("check", every(6, put(status="skipped"))),
+    "bits": only("check", every(4, put(digest="e" * 64))),
+    "other bits": only("check", every(5, put(digest="f" * 64))),
+    "fewer checks": drop("check", 9),
+    "no checks": drop("check"),
     "fewer timings": drop("bench", 4),
     "no footer": drop("footer"),
     "no env": drop("env"),
@@ -110,14 +111,14 @@ EDITS: Dict[str, Edit] = {
     "other vectors": only("header", put(vectors={"sha256": "0" * 64})),
     "another CPU": machine("paper"),
     "other features": only("env", lambda env: env["cpu"].update(features=["avx2"])),
-    "another hypervisor": only("env", put(virt={"kind": "VMware"})),
+    "another hypervisor": only("env", put(virtualization="VMware")),
     "another build": only("env", lambda env: env["build"].update(type="debug")),
     "emulated": only("env", put(emulator="qemu")),
     "slower": only("bench", scale(1.3)),
     "some slower": only("bench", every(4, scale(1.2))),
     "a slower machine": only("bench", scale(1.3, 1.3)),
-    "wrong outputs": only("bench", every(6, put(refused="wrong: at 3"))),
-    "rejected": only("bench", every(6, put(refused="no memory"))),
+    "wrong outputs": only("bench", every(6, put(rejected="wrong: at 3"))),
+    "rejected": only("bench", every(6, put(rejected="no memory"))),
 }
 PAIRS = [("none", name) for name in EDITS] + [(name, "none") for name in EDITS if name != "none"]
 PAIRS += [
@@ -131,11 +132,6 @@ def edited(name: str) -> List[Json]:
     records = copy.deepcopy(RUN)
     EDITS[name](records)
     return records
-
-
-def write(path: Path, records: List[Json]) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return str(path)
 
 
 def rounded(value: Any) -> Any:
@@ -157,7 +153,7 @@ with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
 
 @pytest.mark.parametrize("base, head", PAIRS)
 def test_it_says_what_the_program_said(base: str, head: str, tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{side}.jsonl", edited(name)) for side, name in (("base", base), ("head", head))]
+    paths = [write_records(tmp_path / f"{side}.jsonl", edited(name)) for side, name in (("base", base), ("head", head))]
     records = compare_files(*paths)
     found, expected = records[0]["compare"], EXPECTED[f"{base} / {head}"]
     results = [rounded(record) for record in records if record["t"] in ("change", "trend")]
@@ -180,10 +176,10 @@ def fleet(*names: str) -> List[Json]:
 
 
 def test_machines_are_compared_by_name(tmp_path: Path) -> None:
-    base = write(tmp_path / "base.jsonl", fleet("a", "b", "c"))
+    base = write_records(tmp_path / "base.jsonl", fleet("a", "b", "c"))
     head = fleet("c", "a")
-    only("conf", every(3, error(0.75)))(head)
-    records, alone = compare_files(base, write(tmp_path / "head.jsonl", head)), compare_files(base, base)
+    only("check", every(3, error(0.75)))(head)
+    records, alone = compare_files(base, write_records(tmp_path / "head.jsonl", head)), compare_files(base, base)
     found, itself = records[0]["compare"], alone[0]["compare"]
     assert found["incomparable"] == [{"what": "machine", "base": "b", "head": "absent"}]
     assert [record["env_id"] for record in records if record["t"] == "env"] == ["a", "c"]
@@ -192,7 +188,7 @@ def test_machines_are_compared_by_name(tmp_path: Path) -> None:
 
 
 def test_a_comparison_is_a_file_of_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base, head = (write(tmp_path / f"{name}.jsonl", edited(edit)) for name, edit in
+    base, head = (write_records(tmp_path / f"{name}.jsonl", edited(edit)) for name, edit in
                   (("base", "none"), ("head", "larger errors")))  # fmt: skip
     assert main([base, head, "-o", str(tmp_path / "c.jsonl")]) == 0
     out = capsys.readouterr().out
@@ -204,14 +200,14 @@ def test_a_comparison_is_a_file_of_records(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_share_that_fell_is_a_trend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def timed(gbps: float, **more: Any) -> List[Json]:
-        bench = {"t": "bench", "kernel": "alibi", "dtype": "f32", "profile": "given", "case": "alibi/f32/given/l2",
-                 "backend": "avx2", "family": "template", "gbps": gbps, "roof": {"gbps": 100, "ratio": gbps / 100},
+        bench = {"t": "bench", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/l2",
+                 "backend": "avx2", "family": "native", "gbps": gbps, "roofline": {"gbps": 100, "share": gbps / 100},
                  "threads": 1, **more}  # fmt: skip
         return [*RUN[:2], bench, {"t": "footer", "complete": True}]
 
     ci = {"lo": 990, "hi": 1010, "level": 0.99}
-    base = write(tmp_path / "base.jsonl", timed(80))
-    head = write(tmp_path / "head.jsonl", timed(40, median_ns=1000, ci=ci, rounds=31))
+    base = write_records(tmp_path / "base.jsonl", timed(80))
+    head = write_records(tmp_path / "head.jsonl", timed(40, median_ns=1000, ci=ci, rounds=31))
     assert main([base, head, "--gate"]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("alibi/f32/given/l2"))
     assert line.split() == "alibi/f32/given/l2 avx2 - 80 % 1.00 µs 40 % +100 %".split()
@@ -228,14 +224,14 @@ BAD = [
 
 @pytest.mark.parametrize("options, words", BAD)
 def test_options_of_timings_are_rejected(options: List[str], words: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "base.jsonl", RUN)
+    path = write_records(tmp_path / "base.jsonl", RUN)
     with pytest.raises(CommandError) as caught:
         main([path, path, *options])
     assert words in str(caught.value)
 
 
 def test_records_that_lack_members_are_rejected(tmp_path: Path) -> None:
-    base = write(tmp_path / "base.jsonl", RUN)
-    broken = write(tmp_path / "broken.jsonl", [*RUN[:2], {"t": "conf", "case": "x"}])
+    base = write_records(tmp_path / "base.jsonl", RUN)
+    broken = write_records(tmp_path / "broken.jsonl", [*RUN[:2], {"t": "check", "case": "x"}])
     with pytest.raises(CommandError, match="a record lacks a member"):
         compare_files(base, broken)

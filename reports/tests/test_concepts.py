@@ -1,4 +1,4 @@
-"""The concept map: what is on it, where its texts are from, its code, and its use in Chromium, without a window."""
+"""The concept map: what is on it, where its texts are from, and its code. test_explore_views.py clicks on it."""
 
 import ast
 import base64
@@ -14,9 +14,6 @@ from xml.etree import ElementTree
 
 import pytest
 from test_explore_bits import activations
-from test_explore import browser, drawn, page, pointer  # noqa: F401 (fixtures)
-from test_explore import opened as open_view
-from test_page import Browser, driver, key  # noqa: F401 (a fixture)
 
 from posenc.engine import Engine
 from posenc.explain.pages import pages
@@ -30,7 +27,6 @@ MAP = concept_map()
 NODES = {node["id"]: node for node in MAP["nodes"]}
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 1024 * 1024  # bytes of the map in the page
-WIDTHS = (360, 800, 1600)
 Node = Dict[str, Any]
 
 
@@ -321,142 +317,3 @@ def test_numpy_gives_the_numbers_of_the_library(name: str, text: str) -> None:
         assert name not in ("kerple", "sandwich") or np.allclose(np.diag(found), 0)
         assert name != "shaw" or found.tolist()[0] == [2, 3, 4, 4, 4, 4, 4, 4]
         assert name != "relative_bias" or found[1, 2] == 0.5 * VALUES[name]["c2p"][1, 1 - 2 + 7]
-
-
-# ---- in a browser ----
-
-
-def opened(browser: Browser, choice: str = "", **settings: Any) -> None:  # noqa: F811
-    """Opens the map, at a node if there is a choice."""
-    open_view(browser, f"map{choice and '&node='}{choice}", **settings)
-
-
-def chosen(browser: Browser) -> str:  # noqa: F811
-    drawn(browser)
-    return str(browser.js("return explore.current.state.node"))
-
-
-def focused(browser: Browser) -> str:  # noqa: F811
-    return str(browser.js("return document.activeElement.dataset.id || document.activeElement.tagName"))
-
-
-def scale(browser: Browser) -> float:  # noqa: F811
-    return float(browser.js("return explore.current.map.scale"))
-
-
-OVERLAPS = """const map = explore.current.map, letter = Math.max(map.scale, 1);
-    const shown = [...map.nodes.values()].filter((node) => getComputedStyle(node.label).visibility === "visible");
-    const boxes = shown.map(({ label, sx, sy }) => {
-        const lines = [...label.children].map((line) => line.getComputedTextLength());
-        const high = 7 * lines.length * letter - 1;
-        return [sx - 4, sx + (12 + Math.max(...lines)) * letter, sy - high, sy + high];
-    });
-    const clash = (a, b) => a[0] < b[1] && b[0] < a[1] && a[2] < b[3] && b[2] < a[3];
-    const names = shown.map(({ id }) => id), found = [];
-    boxes.forEach((a, i) => boxes.forEach((b, j) => { if (i < j && clash(a, b)) found.push([names[i], names[j]]); }));
-    return [boxes.length, found];"""
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_labels_do_not_overlap(browser: Browser, width: int) -> None:  # noqa: F811
-    opened(browser, width=width)
-    for zoom in (browser.js("return explore.current.map.scale"), 1, 2, 0.7):
-        browser.js("const map = explore.current.map; map.zoomBy(arguments[0] / map.scale)", zoom)
-        shown, overlaps = browser.js(OVERLAPS)
-        assert overlaps == [] and (shown == len(NODES) if zoom >= 0.84 else 7 <= shown < len(NODES))
-    browser.js("explore.current.map.showWhole()")
-    assert browser.js(OVERLAPS)[1] == []
-
-
-def test_click_opens_a_node(browser: Browser) -> None:  # noqa: F811
-    opened(browser, width=1600)
-    node = browser.one('#map .node[data-id="yarn"] path')
-    browser.js("arguments[0].scrollIntoView({ block: 'center' })", node)
-    pointer(browser).move_to_element(node).click().perform()
-    assert chosen(browser) == "yarn"
-    panel = browser.one("#map .panel").text
-    for text in (
-        "YaRN",
-        "linear ramp",
-        "c(n) = dim ln(L/(2 pi n))",
-        "posenc table frequencies",
-        "4 models",
-        "arXiv 2309.00071",
-    ):
-        assert text in panel
-    browser.wait(lambda _: browser.js("return document.querySelector('#map .thumb img')?.naturalWidth > 100"))
-    browser.click(browser.one("#map .thumb"))
-    assert browser.js("return document.querySelector('#map dialog').open")
-    browser.press(key("ESCAPE"))
-    assert chosen(browser) == "yarn" and not browser.js("return document.querySelector('#map dialog').open")
-    browser.click(browser.one('#map .panel a[data-node="llama3"]'))
-    assert chosen(browser) == "llama3" and browser.texts("#map .panel h3")[0].startswith("Llama 3")
-    browser.click(browser.one("#map .panel .close"))
-    assert chosen(browser) == "nothing" and focused(browser) == "llama3"
-
-
-def test_keys_move_along_the_lines(browser: Browser) -> None:  # noqa: F811
-    opened(browser, width=1600)
-    browser.js("document.querySelector('#map .node[tabindex=\"0\"]').focus()")
-    assert focused(browser) == "order"
-    seen = []
-    for name in ("ARROW_RIGHT", "ARROW_DOWN", "ARROW_RIGHT", "ARROW_DOWN", "ARROW_RIGHT", "ARROW_RIGHT", "ARROW_LEFT"):
-        browser.press(key(name))
-        seen.append(focused(browser))
-    assert seen[:5] == ["embeddings", "rotated", "rope_table", "rope_half", "rope_qk_norm"]
-    assert NODES[seen[5]]["kind"] == "model" and seen[6] == "rope_half"
-    browser.press(key("ENTER"))
-    assert chosen(browser) == "rope_half" and focused(browser) == "H3"
-    browser.press(key("ESCAPE"))
-    assert chosen(browser) == "nothing" and focused(browser) == "rope_half"
-    browser.press(key("HOME"))
-    assert focused(browser) == "order"
-    before = scale(browser)
-    browser.press("+")
-    assert scale(browser) > before
-    browser.press("-", "-", "-", "0")
-    assert scale(browser) <= before
-    browser.press(key("TAB"))
-    assert focused(browser) == "BUTTON"
-
-
-def test_wheel_buttons_and_drag(browser: Browser) -> None:  # noqa: F811
-    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
-
-    opened(browser, width=1600)
-    before, picture = scale(browser), browser.one("#map .chart svg")
-    browser.js("arguments[0].scrollIntoView({ block: 'center' })", picture)
-    browser.click(browser.all("#map .tools button")[1])
-    assert scale(browser) == pytest.approx(1.4 * before)
-    browser.click(browser.all("#map .tools button")[2])
-    browser.click(browser.all("#map .tools button")[0])
-    assert scale(browser) < before
-    wheel: Any = ScrollOrigin.from_element(picture, 10, 10)
-    small = scale(browser)
-    pointer(browser).scroll_from_origin(wheel, 0, -40).perform()
-    assert scale(browser) == small  # the page scrolls
-    browser.js("arguments[0].scrollIntoView({ block: 'center' })", picture)
-    pointer(browser).move_to_element_with_offset(picture, -350, 0).click().perform()
-    pointer(browser).scroll_from_origin(wheel, 0, -900).perform()
-    browser.wait(lambda _: scale(browser) > 1.5 * small)
-    x = browser.js("return explore.current.map.x")
-    pointer(browser).drag_and_drop_by_offset(picture, 70, 30).perform()
-    assert browser.js("return explore.current.map.x") == pytest.approx(x + 70, abs=3)
-    assert chosen(browser) == "nothing"
-
-
-def test_address_and_list_lead_to_nodes(browser: Browser) -> None:  # noqa: F811
-    opened(browser, "llama-3.1-8b", width=360)
-    assert chosen(browser) == "llama-3.1-8b"
-    texts = browser.texts("#map .panel .trail, #map .panel dl")
-    assert texts[0].rstrip(" ›").split(" › ") == [NODES[name]["title"] for name in ("order", "rotated", "rope_half")]
-    assert "500000" in texts[1]
-    assert browser.js("return getComputedStyle(document.querySelector('#map .panel')).position") == "fixed"
-    listed = browser.js("return [...document.querySelectorAll('#map .outline a')].map((link) => link.dataset.node)")
-    assert Counter(listed) == Counter(NODES.keys())
-    options = browser.js("return [...document.querySelector('#map-node').options].map((one) => one.value)")
-    assert options[1:] == list(NODES)
-    named = browser.js(
-        "return [...document.querySelectorAll('#map .node')].map((one) => one.getAttribute('aria-label'))"
-    )
-    assert len(named) == len(NODES) and all(named)

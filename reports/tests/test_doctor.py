@@ -8,15 +8,14 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
+from programs import make_program, run, start
 from rich.console import Console
 
 from posenc.command import CommandError
-from posenc.convert import convert_all
 from posenc.doctor.findings import Run, cpus_of, findings_of
 from posenc.doctor.main import diagnosis, main, runs_of, show
 from posenc.quality import quality_of
@@ -24,9 +23,8 @@ from posenc.records import load
 
 Record = Dict[str, Any]
 
-REPORTS = Path(__file__).resolve().parents[1]
 NUMBERS = re.compile(r"\d+(?:\.\d+)?")
-with gzip.open(REPORTS / "tests" / "machines.jsonl.gz", "rt") as file:
+with gzip.open(Path(__file__).with_name("machines.jsonl.gz"), "rt") as file:
     # Made-up machines, each with header, env, doctor and footer, as the program in C wrote and graded them.
     FROZEN = file.read().splitlines()
 QUIET, LAPTOP, SILENT = FROZEN[:4], FROZEN[16:20], FROZEN[36:40]
@@ -34,7 +32,7 @@ QUIET, LAPTOP, SILENT = FROZEN[:4], FROZEN[16:20], FROZEN[36:40]
 
 def frozen() -> Iterator[Tuple[Run, Record]]:
     """Runs without findings, and the doctor records of the program in C."""
-    records = convert_all([json.loads(line) for line in FROZEN])
+    records = [json.loads(line) for line in FROZEN]
     for at in range(0, len(records), 4):
         _, env, doctor, footer = records[at : at + 4]
         probed = {name: value for name, value in doctor.items() if name not in ("findings", "quality")}
@@ -55,10 +53,10 @@ def essence(finding: Record) -> Tuple[Any, ...]:
 
 def test_findings_and_quality_are_those_of_the_program_in_c() -> None:
     seen = set()
-    for run, expected in frozen():
-        found = findings_of(run)
+    for of, expected in frozen():
+        found = findings_of(of)
         assert [essence(one) for one in found] == [essence(one) for one in expected["findings"]]
-        quality = quality_of(run.env, run.noise, run.doctor.get("control_pct"), run.doctor["detectable"])
+        quality = quality_of(of.env, of.noise, of.doctor.get("control_pct"), of.doctor["detectable"])
         assert quality.grade == expected["quality"]["grade"]
         assert [numbers(reason) for reason in quality.reasons] == [
             numbers(one) for one in expected["quality"]["reasons"]
@@ -83,9 +81,9 @@ def test_lists_of_cpus() -> None:
 
 
 def printed(lines: List[str], width: int = 80, verbose: bool = False) -> str:
-    (run,) = runs_of(convert_all([json.loads(line) for line in lines]))
+    (of,) = runs_of([json.loads(line) for line in lines])
     console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    show(console, run, verbose)
+    show(console, of, verbose)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return str(text)
 
@@ -166,20 +164,9 @@ def test_what_is_rejected(tmp_path: Path) -> None:
 # ---- the command, with a program that is made up ----
 
 
-def start(program: Path, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
-    environment = {**os.environ, "POSENC_PROGRAM": str(program), "PYTHONPATH": str(REPORTS), **options.pop("env", {})}
-    return subprocess.Popen(
-        [sys.executable, "-m", "posenc", "doctor", *arguments], encoding="utf-8", env=environment,
-        stdout=subprocess.PIPE, stderr=options.pop("stderr", subprocess.PIPE), **options,
-    )  # fmt: skip
-
-
 def made_up(tmp_path: Path, body: str) -> Path:
     """A program that prints the records of a quiet server and goes on with a shell script."""
-    path, records = tmp_path / "program", save(tmp_path / "quiet", QUIET[:3])
-    path.write_text(f"#!/bin/sh\ncat {records}\n{body}\n")
-    path.chmod(0o755)
-    return path
+    return make_program(tmp_path / "program", f"cat {save(tmp_path / 'quiet', QUIET[:3])}\n{body}")
 
 
 def test_a_program_that_fails_half_way(tmp_path: Path) -> None:
@@ -187,21 +174,18 @@ def test_a_program_that_fails_half_way(tmp_path: Path) -> None:
         ("kill -9 $$", 137, "the program was ended by signal 9"),
         ("echo nonsense; exit 0", 2, "line 4 is no record"),
     ):
-        done = start(made_up(tmp_path, body), "-o", str(tmp_path / "r.jsonl"))
-        out, err = done.communicate()
-        assert (done.returncode, out) == (status, "") and words in err and "Traceback" not in err
+        done = run(made_up(tmp_path, body), "doctor", "-o", str(tmp_path / "r.jsonl"))
+        assert (done.returncode, done.stdout) == (status, "") and words in done.stderr
+        assert "Traceback" not in done.stderr
         assert not (tmp_path / "r.jsonl").exists()
-    silent = tmp_path / "silent"
-    silent.write_text("#!/bin/sh\necho 'posenc doctor: nothing could be measured' >&2; exit 77\n")
-    silent.chmod(0o755)
-    done = start(silent)
-    assert done.communicate() == ("", "posenc doctor: nothing could be measured\n") and done.returncode == 77
+    silent = make_program(tmp_path / "silent", "echo 'posenc doctor: nothing could be measured' >&2; exit 77")
+    done = run(silent, "doctor")
+    assert (done.stdout, done.stderr) == ("", "posenc doctor: nothing could be measured\n") and done.returncode == 77
 
 
 def test_nothing_is_measured_under_an_emulator(tmp_path: Path) -> None:
-    done = start(made_up(tmp_path, "exit 0"), env={"POSENC_EMULATOR": "qemu runs this"})
-    out, err = done.communicate()
-    assert (done.returncode, out) == (77, "") and "nothing is measured here: qemu runs this" in err
+    done = run(made_up(tmp_path, "exit 0"), "doctor", env={"POSENC_EMULATOR": "qemu runs this"})
+    assert (done.returncode, done.stdout) == (77, "") and "nothing is measured here: qemu runs this" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -209,7 +193,7 @@ def test_a_signal_ends_it_with_what_there_is(number: int, tmp_path: Path) -> Non
     footer = json.dumps({"t": "footer", "complete": False, "noise": {}})
     body = f"trap 'echo \"$footer\"; exit {128 + number}' {number}; echo begun >&2; while :; do sleep 0.05; done"
     program = made_up(tmp_path, f"footer='{footer}'\n{body}")
-    done = start(program, "-o", str(tmp_path / "r.jsonl"))
+    done = start(program, "doctor", "-o", str(tmp_path / "r.jsonl"))
     assert done.stderr and done.stderr.readline() == "begun\n"
     done.send_signal(number)
     out, _ = done.communicate()
@@ -242,15 +226,14 @@ def test_records_of_this_machine(measured: Tuple[Record, List[Record]]) -> None:
     assert not errors_of(records) and records[2] == doctor and records[3]["complete"] is True
     assert records[0]["command"] == "doctor" and records[0]["argv"][:3] == ["posenc", "doctor", "--quick"]
     assert len(doctor["findings"]) > 8 and doctor["quality"]["grade"] in "ABCD"
-    run = Run(records[1], {name: doctor[name] for name in doctor if name not in ("findings", "quality")}, records[3])
-    assert diagnosis(run) == doctor
+    probed = {name: doctor[name] for name in doctor if name not in ("findings", "quality")}
+    assert diagnosis(Run(records[1], probed, records[3])) == doctor
 
 
 def test_a_terminal_shows_how_far_it_is(measured: Tuple[Record, List[Record]], tmp_path: Path) -> None:
     screen, terminal = pty.openpty()
-    done = start(
-        Path(os.environ["POSENC_PROGRAM"]), "-o", str(tmp_path / "r.jsonl"), stderr=terminal, env={"TERM": "xterm"}
-    )
+    program, path = Path(os.environ["POSENC_PROGRAM"]), str(tmp_path / "r.jsonl")
+    done = start(program, "doctor", "-o", path, stderr=terminal, env={"TERM": "xterm"})
     os.close(terminal)
     shown = ""
     while not re.search(r"doctor \d+/13 seconds, about \d+ s left", shown):
@@ -258,4 +241,4 @@ def test_a_terminal_shows_how_far_it_is(measured: Tuple[Record, List[Record]], t
     done.send_signal(signal.SIGTERM)
     done.communicate()
     assert done.returncode == 143
-    assert load(str(tmp_path / "r.jsonl"))[-1]["complete"] is False
+    assert load(path)[-1]["complete"] is False

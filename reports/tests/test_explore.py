@@ -1,11 +1,11 @@
-"""The page of posenc explore in a browser: Chromium without a window, through Selenium."""
+"""The page of posenc explore in a browser (browser.py): its controls, heat maps, navigation, colours and widths."""
 
 import re
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Sequence
 
 import pytest
-from test_page import Browser, axe, driver, key, untidy  # noqa: F401 (a fixture)
+from browser import Browser, axe, drawn, key, opened, picture, pointer, shown, state, untidy
 
 from posenc.command import CommandError
 from posenc.explore import main as explore
@@ -14,82 +14,19 @@ from posenc.explore.course import course
 MOST = 4 * 1024 * 1024  # bytes of the page
 VIEWS = explore.VIEWS
 SCHEMES = ("light", "dark")
-SECONDS = 60  # until a script counts as hung
-
-
-# ---- the page ----
-
-
-@pytest.fixture(scope="session")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file with the page."""
-    try:
-        wasm = explore.find_wasm()
-    except CommandError as error:
-        pytest.skip(str(error))
-    path = tmp_path_factory.mktemp("explore") / "explore.html"
-    path.write_text(explore.to_html(wasm.read_bytes()), encoding="utf-8")
-    return path
-
-
-@pytest.fixture()
-def browser(driver: Any, page: Path) -> Iterator[Browser]:  # noqa: F811
-    """A browser that opens it."""
-    yield Browser(driver, page.parent)
-
-
-def opened(browser: Browser, address: str = "", **settings: Any) -> None:
-    """Opens the page at a view, and waits until the view is drawn."""
-    browser.driver.set_script_timeout(SECONDS)
-    browser.driver.get("about:blank")  # an address that differs in its hash alone loads nothing
-    browser.open("explore", **settings)
-    shown(browser, address)
-
-
-def shown(browser: Browser, address: str) -> None:
-    """Goes to a view, and waits until it is drawn."""
-    browser.js("location.hash = arguments[0]", address)
-    drawn(browser)
-
-
-def drawn(browser: Browser) -> None:
-    """Waits until the view shows its state."""
-    script = """const done = arguments[0], frame = requestAnimationFrame;
-        explore.ready.then(() => frame(() => frame(() => frame(() => done()))))"""
-    browser.driver.execute_async_script(script)
-
-
-def state(browser: Browser) -> Dict[str, Any]:
-    """Returns the values of the controls."""
-    return dict(browser.js("return explore.current.state"))
-
-
-def pointer(browser: Browser) -> Any:
-    """Returns a pointer, whose moves are performed at the end."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    chains: Any = ActionChains
-    return chains(browser.driver)
-
-
-def picture(browser: Browser) -> str:
-    """Returns all that the view shows."""
-    return str(browser.js("""const root = explore.current.root;
-            return root.querySelector('.results').innerHTML +
-                [...root.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join()"""))
 
 
 # ---- use ----
 
 
-def test_page_is_small_and_loads_nothing(browser: Browser, page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+def test_page_is_small_and_loads_nothing(browser: Browser, explore_page: Path) -> None:
+    text = explore_page.read_text(encoding="utf-8")
     assert len(text.encode()) < MOST
     assert not re.search(r"""\bsrc\s*=\s*["']?(https?:)?//|<link\b|@import|url\(\s*["']?https?:""", text)
     browser.logged()
     for view in VIEWS:
         opened(browser, view)
-    assert browser.logged() == ([], {page.as_uri()})
+    assert browser.logged() == ([], {explore_page.as_uri()})
 
 
 @pytest.mark.parametrize("lesson", [1, 8])
@@ -264,11 +201,100 @@ def test_tidy_finds_no_error(browser: Browser, tmp_path: Path) -> None:
         assert untidy(made, younger) == [], view
 
 
+# ---- heat maps, navigation and addresses ----
+
+
+SHOW_CELLS = """const map = explore.current.map, values = arguments[0].map((value) => (value === null ? NaN : value));
+    map.show({ rows: 3, columns: 3, values: [...values, -Infinity], row: "row", column: "column", masked: "masked",
+               limits: arguments[1], marks: arguments[2] });
+    const pen = map.canvas.getContext("2d");
+    return [...pen.getImageData(Math.round(map.size.left + map.size.plot * arguments[3]),
+        Math.round(6 + map.size.height * arguments[4]), 12, 12).data]"""
+
+
+def cell(browser: Any, row: float, column: float, limits: Sequence[float], marks: bool = False) -> Any:
+    """Returns pixels of a heat map with two masked cells, from a point that is given in cells."""
+    numbers = [0, 1, 2, 3, None, 5, 6, 7]
+    outline = [{"row": 0, "column": 0}] if marks else []
+    return list(browser.js(SHOW_CELLS, numbers, limits, outline, column / 3, row / 3))
+
+
+def test_masked_cells_are_hatched_and_named(browser: Browser) -> None:
+    opened(browser, "table")
+    for row, column in ((1, 1), (2, 2)):
+        pixels = cell(browser, row + 0.1, column + 0.1, [0, 7])
+        colours = set(zip(pixels[::4], pixels[1::4], pixels[2::4]))
+        assert len(colours) > 1  # lines on a ground
+    plain = cell(browser, 0.1, 0.1, [0, 7])
+    assert len(set(zip(plain[::4], plain[1::4], plain[2::4]))) == 1
+    assert "masked" in browser.texts("#table .key")[0]
+
+
+def test_outlines_stay(browser: Browser) -> None:
+    opened(browser, "table")
+    assert cell(browser, 0.0, 0.5, [0, 7]) != cell(browser, 0.0, 0.5, [0, 7], marks=True)
+
+
+def test_limits_of_a_key_differ(browser: Browser) -> None:
+    opened(browser, "table")
+    cell(browser, 0, 0, [0.99981, 1])
+    assert browser.texts("#table .key")[0].split("\n")[0].startswith("0.9998")
+
+
+def shows(browser: Browser, view: str) -> None:
+    browser.wait(lambda _: browser.js("return explore.current.view.id") == view)
+
+
+def test_list_of_views_on_a_phone(browser: Browser) -> None:
+    opened(browser, "", width=360)
+    assert not browser.one("#views a").is_displayed()
+    chosen = browser.one("#views select")
+    first = browser.js("return explore.views.map((view) => view.id)")
+    for view in first[1:3]:
+        chosen.send_keys(key("ARROW_DOWN"))
+        shows(browser, view)
+        assert browser.js("return document.activeElement.id") == "view"  # arrow keys can go on
+    browser.js("history.back()")
+    shows(browser, first[1])
+    assert chosen.get_attribute("value") == first[1]
+
+
+def test_each_view_is_in_a_group(browser: Browser) -> None:
+    opened(browser)
+    assert "More" not in browser.texts("#views span")
+    links = browser.js("return [...document.querySelectorAll('#views a')].map((link) => link.hash.slice(1))")
+    assert links == browser.js("return explore.views.map((view) => view.id)")
+
+
+def test_skip_link_stays_in_the_view(browser: Browser) -> None:
+    opened(browser, "similarity")
+    browser.js("document.querySelector('.skip').click()")
+    drawn(browser)
+    assert browser.js("return [explore.current.view.id, document.activeElement.id]") == ["similarity"] + [
+        "similarity-title"
+    ]
+
+
+@pytest.mark.parametrize("address", ("table&kind=%", "table&dim=much", "table&kind=none", "table&dim"))
+def test_an_address_that_makes_no_sense(browser: Browser, address: str) -> None:
+    opened(browser, address)
+    assert (state(browser)["kind"], state(browser)["dim"]) == ("sinusoidal", 64)
+
+
+def test_address_of_a_view_that_is_shown_again(browser: Browser) -> None:
+    opened(browser, "table")
+    browser.js("explore.current.set({ dim: 128 })")
+    for address in ("steps", "table"):
+        browser.js("location.hash = arguments[0]", address)
+        drawn(browser)
+    browser.wait(lambda _: browser.js("return location.hash") == "#table&dim=128")
+
+
 # ---- without a browser ----
 
 
-def test_command_writes_the_page(page: Path, tmp_path: Path) -> None:
-    del page  # without the library this test is skipped
+def test_command_writes_the_page(explore_page: Path, tmp_path: Path) -> None:
+    del explore_page  # without the library this test is skipped
     path = tmp_path / "page.html"
     assert explore.main(["-o", str(path), "--view", "steps"]) == 0
     text = path.read_text(encoding="utf-8")

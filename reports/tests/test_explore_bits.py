@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import pytest
-from test_explore import browser, opened, page  # noqa: F401 (fixtures)
-from test_page import Browser, driver  # noqa: F401 (a fixture)
+from browser import Browser, opened
 
 from posenc.command import CommandError
 from posenc.engine import Engine
@@ -36,7 +35,7 @@ def printed(words: Sequence[str], folder: Path) -> List[List[int]]:
     return arrays
 
 
-def computed(browser: Browser, scripts: Sequence[str]) -> List[List[List[int]]]:  # noqa: F811
+def computed(browser: Browser, scripts: Sequence[str]) -> List[List[List[int]]]:
     """Returns the bits of what the page computes, for each script. Empty if the library rejects it."""
     run = """const lib = explore.lib, mix = (1n << 64n) - 1n;
         const bits = (values) => [...new Uint32Array(Float32Array.from(values).buffer)];
@@ -187,7 +186,7 @@ PROBLEMS = {"tables": all_tables, "others": all_others, "random": lambda: random
 
 
 @pytest.mark.parametrize("problems", PROBLEMS.values(), ids=PROBLEMS.keys())
-def test_bits_are_those_of_the_program(browser: Browser, tmp_path: Path, problems: Any) -> None:  # noqa: F811
+def test_bits_are_those_of_the_program(browser: Browser, tmp_path: Path, problems: Any) -> None:
     opened(browser)
     cases = list(problems())
     wanted = [printed(words, tmp_path) for words, _ in cases]
@@ -196,7 +195,7 @@ def test_bits_are_those_of_the_program(browser: Browser, tmp_path: Path, problem
     assert sum(map(bool, wanted)) > len(cases) / 2
 
 
-def test_frequencies_are_those_of_the_program(browser: Browser) -> None:  # noqa: F811
+def test_frequencies_are_those_of_the_program(browser: Browser) -> None:
     opened(browser)
     for scaling, more in SCALINGS.items():
         spec = {"dim": 16, "scaling": scaling, **more}
@@ -210,7 +209,7 @@ def test_frequencies_are_those_of_the_program(browser: Browser) -> None:  # noqa
 
 
 @pytest.mark.parametrize("dtype", ("f16", "bf16"))
-def test_rounding_is_that_of_the_program(browser: Browser, tmp_path: Path, dtype: str) -> None:  # noqa: F811
+def test_rounding_is_that_of_the_program(browser: Browser, tmp_path: Path, dtype: str) -> None:
     opened(browser)
     path = tmp_path / "half.safetensors"
     Engine().run("table", "--problem", f"sinusoidal dim=64 tokens=300 dtype={dtype}", "--backend", "scalar",
@@ -224,7 +223,7 @@ def test_rounding_is_that_of_the_program(browser: Browser, tmp_path: Path, dtype
     assert computed(browser, [script]) == [[values]]
 
 
-def test_random_vectors_are_those_of_the_library(browser: Browser) -> None:  # noqa: F811
+def test_random_vectors_are_those_of_the_library(browser: Browser) -> None:
     found = sorted(Path(Engine().program).parent.glob("impl/libposenc.so"))
     if not found:
         pytest.skip("the build has no shared library")
@@ -236,7 +235,7 @@ def test_random_vectors_are_those_of_the_library(browser: Browser) -> None:  # n
     assert computed(browser, ["lib.normal(7, 3, 100, 0.02)"]) == [[array.array("I", bytes(values)).tolist()]]
 
 
-def test_what_the_library_rejects_is_said(browser: Browser) -> None:  # noqa: F811
+def test_what_the_library_rejects_is_said(browser: Browser) -> None:
     opened(browser)
     script = """try { explore.lib.ropeTable({dim: 5}, {tokens: 2}); } catch (error) { return error.message; }"""
     assert browser.js(script) == "dim of the plan is 5: a dimension that must be even is odd"

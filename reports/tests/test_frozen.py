@@ -15,11 +15,11 @@ from typing import Any, Dict, List
 
 import pytest
 
-from posenc.convert import Record, convert_all
 from posenc.report.answers import cost_of, steps
 from posenc.report.page import page_data, to_html, to_markdown
 from posenc.report.view import Host, View
 from posenc.results import changepoints, exports
+from posenc.runs import Record
 
 FROZEN = Path(__file__).parent / "frozen"
 # Series, and the changes found in them: at, start, stop, medians, p.
@@ -28,9 +28,9 @@ RUNS = sorted(path.name.partition(".")[0] for path in FROZEN.glob("*.jsonl.gz"))
 
 
 def records(name: str) -> List[Record]:
-    """Returns the records of a run, which are of the older schema."""
+    """Returns the records of a run."""
     text = gzip.decompress((FROZEN / f"{name}.jsonl.gz").read_bytes()).decode()
-    return convert_all([json.loads(line) for line in text.splitlines()])
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def numbers(page: str) -> List[str]:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import pytest
+from programs import write_records
 
 from posenc.command import CommandError
-from posenc.convert import Record
 from posenc.results import main
 from posenc.results.merge import merge
+from posenc.runs import Record
 
 File = Tuple[str, List[Record]]  # its path, and what it has
 AVX512, AVX2, ARM = "amd-1a-02-1/KVM", "intel-06-9e-d", "arm-41-d4f-r0p1"
@@ -171,10 +172,7 @@ def test_what_does_not_belong_together_is_rejected(files: List[File], status: in
 
 
 def test_the_command_writes_whole_files_only(tmp_path: Path, capsys: Any) -> None:
-    paths = []
-    for name, records in shards(0, 1, 2):
-        paths.append(str(tmp_path / f"{name}.jsonl"))
-        Path(paths[-1]).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    paths = [write_records(tmp_path / f"{name}.jsonl", records) for name, records in shards(0, 1, 2)]
     out = tmp_path / "out.jsonl"
     with pytest.raises(CommandError, match="missing: shard 2"):
         main.main(["merge", *paths[:2], "-o", str(out)])

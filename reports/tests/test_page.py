@@ -1,17 +1,13 @@
-"""The page of a report in a browser: Chromium without a window, through Selenium. One browser runs all tests."""
+"""The page of a report: what it shows in a browser (browser.py), what it says in Markdown, and its sections."""
 
 import copy
-import importlib.util
-import json
-import os
 import random
 import re
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import pytest
+from browser import Browser, axe, key, untidy
 
 from posenc.records import load
 from posenc.report import page
@@ -22,7 +18,6 @@ Record = Dict[str, Any]
 HERE = Path(__file__).parent
 RUN = load(str(HERE / "run.jsonl"))
 PAGES = ("run", "fleet", "comparison", "checks")
-SECONDS = 60  # until a state counts as never reached
 
 
 # ---- records ----
@@ -50,10 +45,10 @@ def run() -> List[Record]:
 def fleet() -> List[Record]:
     """Returns runs of three machines."""
     records = run()
-    for key, name, speed in (("arm-41-d4f-1", "Neoverse V2", 0.5), ("intel-6-cf-2/KVM", "Intel Xeon 8592", 0.8)):
+    for machine, name, speed in (("arm-41-d4f-1", "Neoverse V2", 0.5), ("intel-6-cf-2/KVM", "Intel Xeon 8592", 0.8)):
         for record in copy.deepcopy(RUN):
             if record["t"] == "env":
-                record["env_id"], record["cpu"]["name"] = key, name
+                record["env_id"], record["cpu"]["name"] = machine, name
             elif record["t"] == "bench" and "median_ns" in record:
                 for numbers, member in ((record, "median_ns"), (record["ci"], "lo"), (record["ci"], "hi")):
                     numbers[member] *= speed
@@ -141,109 +136,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The browser."""
-    selenium = pytest.importorskip("selenium.webdriver", reason="python3-selenium is missing")
-    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not chromedriver:
-        pytest.skip("chromium or chromium-driver is missing")
-    from selenium.webdriver.chrome.service import Service
-
-    options = selenium.ChromeOptions()
-    options.binary_location = chromium
-    profile = tmp_path_factory.mktemp("profile")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                     "--disable-background-networking", f"--user-data-dir={profile}"):  # fmt: skip
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    made = selenium.Chrome(service=Service(chromedriver), options=options)
-    made.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"]})
-    yield made
-    made.quit()
-
-
-class Browser:
-    """A page in the browser."""
-
-    def __init__(self, driver: Any, folder: Path) -> None:
-        self.driver, self.folder = driver, folder
-
-    def open(self, name: str, width: int = 1280, height: int = 800, scheme: str = "light", media: str = "") -> None:
-        """Opens a page at a size, in a colour scheme, on the screen or in print."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-        self.driver.get((self.folder / f"{name}.html").as_uri())
-
-    def js(self, script: str, *arguments: Any) -> Any:
-        """Runs a script in the page."""
-        return self.driver.execute_script(script, *arguments)
-
-    def all(self, selector: str) -> List[Any]:
-        """Returns the elements that a selector matches."""
-        return list(self.driver.find_elements("css selector", selector))
-
-    def one(self, selector: str) -> Any:
-        """Returns the first of them."""
-        return self.driver.find_element("css selector", selector)
-
-    def texts(self, selector: str) -> List[str]:
-        """Returns their texts."""
-        return list(self.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText)", selector))
-
-    def wait(self, state: Callable[[Any], Any]) -> Any:
-        """Waits for a state of the page, and returns it."""
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        return WebDriverWait(self.driver, SECONDS, poll_frequency=0.05).until(state)
-
-    def click(self, element: Any) -> None:
-        """Clicks an element, in the middle of the screen: the links to sections cover its top."""
-        self.js("arguments[0].scrollIntoView({ block: 'center' })", element)
-        element.click()
-
-    def choose(self, name: str, value: str) -> None:
-        """Chooses a value of a filter."""
-        from selenium.webdriver.support.select import Select
-
-        chosen: Any = Select(self.one(f"select[name={name}]"))
-        chosen.select_by_value(value)
-
-    def press(self, *keys: str) -> None:
-        """Presses keys where the focus is."""
-        self.driver.switch_to.active_element.send_keys(*keys)
-
-    def logged(self) -> Tuple[List[str], Set[str]]:
-        """Returns the messages since it was asked before, and the addresses that pages of the folder loaded."""
-        messages = [entry["message"] for entry in self.driver.get_log("browser")]
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        urls = {one["request"]["url"] for one in asked if one["documentURL"].startswith(self.folder.as_uri())}
-        return messages, {url for url in urls if not url.startswith(("data:", "blob:"))}
-
-    def violations(self, part: str = "document", only: str = "") -> List[Any]:
-        """Returns what axe, which is loaded, finds serious."""
-        self.driver.set_script_timeout(SECONDS)
-        run = f"axe.run({part}, {{ resultTypes: ['violations']{only} }}).then(arguments[0])"
-        report = self.driver.execute_async_script(run)
-        assert report["passes"]
-        return [(found["id"], found["impact"], [node["html"][:120] for node in found["nodes"][:3]])
-                for found in report["violations"] if found["impact"] in ("serious", "critical")]  # fmt: skip
-
-
 @pytest.fixture()
 def browser(driver: Any, folder: Path) -> Browser:
     """A browser that opens the pages."""
     return Browser(driver, folder)
-
-
-def key(name: str) -> str:
-    """Returns a key by its name."""
-    from selenium.webdriver.common.keys import Keys
-
-    return str(getattr(Keys, name))
 
 
 ROWS = "#timings tbody tr:not(.group)"
@@ -439,18 +335,6 @@ def test_pages_are_silent_and_load_nothing(browser: Browser) -> None:
     assert browser.logged() == ([], {(browser.folder / f"{name}.html").as_uri() for name in PAGES})
 
 
-def axe() -> str:
-    """Returns the source of axe, the checker of accessibility."""
-    for package in ("axe_playwright_python", "axe_selenium_python"):
-        found = importlib.util.find_spec(package)
-        places = [Path(place) for place in (found.submodule_search_locations or [])] if found else []
-        builds = [HERE.parent.parent / "build", Path(os.environ.get("POSENC_PROGRAM", ".")).parent]
-        places += [place for build in builds for place in build.glob(f"venv/lib/*/site-packages/{package}")]
-        for path in [path for place in places for path in place.rglob("axe.min.js")]:
-            return path.read_text(encoding="utf-8")
-    pytest.skip("axe is missing: pip install axe-playwright-python")
-
-
 @pytest.mark.parametrize("scheme", ("light", "dark"))
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_serious(browser: Browser, name: str, scheme: str) -> None:
@@ -461,15 +345,6 @@ def test_axe_finds_nothing_serious(browser: Browser, name: str, scheme: str) -> 
     part = "'#fleet'" if name == "fleet" else "document"  # the rest is that of one machine
     only = ", runOnly: ['color-contrast']" if scheme == "dark" else ""  # what a colour scheme changes
     assert browser.violations(part, only) == []
-
-
-def untidy(path: Path, younger: str) -> List[str]:
-    """Returns what tidy finds in a page, besides a pattern of what is younger than tidy."""
-    if not shutil.which("tidy"):
-        pytest.skip("tidy is missing")
-    words = ["tidy", "-e", "-q", "--new-blocklevel-tags", "dialog", str(path)]
-    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
-    return [line for line in done.stderr.splitlines() if not re.search(younger, line)]
 
 
 @pytest.mark.parametrize("name", PAGES)

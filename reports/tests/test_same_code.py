@@ -241,18 +241,8 @@ def test_kernels_of_the_library_are_known(tmp_path: Path) -> None:
     library = str(program.parent / "impl" / "libposenc.so")
     if not Path(library).exists():
         pytest.skip("no shared library beside the program")
-    command = [
-        str(program),
-        "pair",
-        library,
-        library,
-        "--backend",
-        "scalar",
-        "--part",
-        "code",
-        "--out",
-        f"jsonl:{path}",
-    ]
+    options = ["--backend", "scalar", "--part", "code", "--out", f"jsonl:{path}"]
+    command = [str(program), "pair", library, library, *options]
     if subprocess.run(command, check=False).returncode == 77:
         pytest.skip("nothing is timed here")
     rows = [record["entries"] for record in load(str(path)) if record["t"] == "planned"]

@@ -18,17 +18,17 @@ HOSTILE = (
 )
 # Each kind of record; @ stands for the hostile text.
 RECORDS = r"""
-{"t":"header","schema":"posenc.results/1","run_id":"1","started":"@","tool":{"version":"@"},"mode":"@","command":"bench","argv":["posenc","@"]}
+{"t":"header","schema":"posenc.results/2","run_id":"1","started":"@","tool":{"version":"@"},"mode":"@","command":"bench","argv":["posenc","@"]}
 {"t":"env","env_id":"@","cpu":{"key":"@","name":"@"},"build":{"type":"release"},"emulator":"@"}
-{"t":"backend","id":"@","family":"@","description":"@","available":true,"reason":"@"}
-{"t":"conf","case":"@","kernel":"@","dtype":"@","profile":"@","backend":"@","family":"@","suite":"@","status":"fail","reason":"@","repro":"@","err":{"metric":"ulp","max":3,"limit":1,"witness":"@","got":"@","want":"@"}}
-{"t":"conf","case":"@2","kernel":"@","dtype":"f32","profile":"@","backend":"@","family":"@","suite":"@","status":"crash","reason":"@","repro":"@"}
-{"t":"bench","case":"@","kernel":"@","dtype":"@","profile":"@","backend":"@","family":"@","footprint":{"name":"@","bytes":100},"threads":1,"rounds":9,"median_ns":5,"min_ns":4,"ci":{"level":0.9,"lo":4,"hi":6},"gbps":2,"roof":{"kind":"@","variant":"@","gbps":3},"limit":{"resource":"@","kind":"@","variant":"@","gbps":4,"ratio":0.5}}
-{"t":"bench","case":"@3","kernel":"@","backend":"@","refused":"wrong: @"}
-{"t":"model","name":"@","title":"@","source":"@","notes":"@","encoding":"@","cases":[{"case":"@","label":"@","kernel":"@","step":"@","times":2}]}
-{"t":"pair","kernel":"@","dtype":"f32","profile":"@","case":"@","backend":"@","family":"@","base":{"ns":50.0},"head":{"ns":55.0},"ratio":1.1,"ci":{"level":0.99,"lo":1.09,"hi":1.12},"floor":0.01,"budget":0.03,"verdict":"slower","reason":"@","confirmed":true,"launches":3,"rounds":31}
-{"t":"change","kernel":"@","dtype":"f32","profile":"@","case":"@","backend":"@","suite":"@","what":"error","worse":true,"witness":"@","metric":"ulp","base":{"max":1},"head":{"max":2},"problem":"@"}
-{"t":"machine","grade":"C","findings":[{"what":"@","level":"costs","evidence":"@","fix":"@","command":"@"}]}
+{"t":"backend","id":"@","family":"@","description":"@","available":true,"unavailable_reason":"@"}
+{"t":"check","case":"@","kernel":"@","dtype":"@","numerics":"@","backend":"@","family":"@","suite":"@","status":"fail","reason":"@","command":"@","error":{"metric":"ulp","max":3,"limit":1,"worst_at":"@","got":"@","want":"@"}}
+{"t":"check","case":"@2","kernel":"@","dtype":"f32","numerics":"@","backend":"@","family":"@","suite":"@","status":"crash","reason":"@","command":"@"}
+{"t":"bench","case":"@","kernel":"@","dtype":"@","numerics":"@","backend":"@","family":"@","footprint":{"name":"@","bytes":100},"threads":1,"rounds":9,"median_ns":5,"min_ns":4,"ci":{"level":0.9,"lo":4,"hi":6},"gbps":2,"roofline":{"kind":"@","variant":"@","gbps":3},"bound":{"resource":"@","kind":"@","variant":"@","gbps":4,"share":0.5}}
+{"t":"bench","case":"@3","kernel":"@","backend":"@","rejected":"wrong: @"}
+{"t":"model","name":"@","title":"@","source":"@","notes":"@","encoding":"@","cases":[{"case":"@","label":"@","kernel":"@","step":"@","calls":2}]}
+{"t":"pair","kernel":"@","dtype":"f32","numerics":"@","case":"@","backend":"@","family":"@","base":{"ns":50.0},"head":{"ns":55.0},"ratio":1.1,"ci":{"level":0.99,"lo":1.09,"hi":1.12},"noise_threshold":0.01,"threshold":0.03,"verdict":"slower","reason":"@","confirmed":true,"processes":3,"rounds":31}
+{"t":"change","kernel":"@","dtype":"f32","numerics":"@","case":"@","backend":"@","suite":"@","what":"error","worse":true,"worst_at":"@","metric":"ulp","base":{"max":1},"head":{"max":2},"problem":"@"}
+{"t":"doctor","findings":[{"what":"@","level":"costs","evidence":"@","fix":"@","command":"@"}],"quality":{"grade":"C","reasons":[]}}
 {"t":"footer","complete":true,"noise":{"load1":3}}
 """  # noqa: E501
 # What the reader of a format would obey, outside of code.

@@ -2,20 +2,19 @@
 
 import json
 import math
-import os
 import random
-import subprocess
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
+import programs
 import pytest
+from programs import write_records
 
 from posenc.command import CommandError
-from posenc.convert import Record
 from posenc.results import changepoints, main
 from posenc.results.trend import History, Series, Wanted, histories, sparkline
+from posenc.runs import Record
 
 DECODE = "alibi/f32/given/decode"
 
@@ -161,10 +160,7 @@ def test_sparkline(values: List[float], text: str) -> None:
 
 
 def shown(files: Dict[str, List[Record]], folder: Path, capsys: Any, *options: str) -> Tuple[str, str]:
-    paths = []
-    for name, records in files.items():
-        paths.append(str(folder / name))
-        Path(paths[-1]).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    paths = [write_records(folder / name, records) for name, records in files.items()]
     assert main.main(["trend", *paths, *options]) == 0
     out, err = capsys.readouterr()
     return "\n".join(" ".join(line.split()) for line in out.splitlines()), err
@@ -200,12 +196,10 @@ def test_many_cases_are_listed_with_all(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_a_terminal_without_unicode(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in run(0, "", 0.8, 0.5)))
-    command = [sys.executable, "-m", "posenc", "results", "trend", str(path)]
-    environment = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True)
-    assert b" avx2     ? " in done.stdout
+    path = write_records(tmp_path / "r.jsonl", run(0, "", 0.8, 0.5))
+    words, latin = ["results", "trend", path], {"PYTHONIOENCODING": "latin-1"}
+    done = programs.run(Path("not used"), *words, env=latin, encoding="latin-1")
+    assert done.returncode == 0 and " avx2     ? " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,19 @@
 
 import gzip
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
+from programs import Completed, make_program, run, start, write_records
 
 from posenc.tune.main import line_of, tuning_file
 from posenc.tune.rule import PLAIN, Candidate, Place, places_of
 
 Record = Dict[str, Any]
 
-REPORTS = Path(__file__).resolve().parents[1]
-with gzip.open(REPORTS / "tests" / "choices.jsonl.gz", "rt") as file:
+with gzip.open(Path(__file__).with_name("choices.jsonl.gz"), "rt") as file:
     # Made-up samples of backends, with what the program in C chose and computed of them.
     FROZEN = [json.loads(line) for line in file]
 
@@ -41,12 +38,8 @@ def test_choices_are_those_of_the_program_in_c() -> None:
 # ---- records that are made up ----
 
 WIDTHS = {"avx512": ("native", 16), "avx2": ("native", 8), "libm": ("libm", 0)}
-ENV = {
-    "t": "env",
-    "env_id": "paper",
-    "cpu": {"key": "paper-1", "features": ["sse", "avx2"]},
-    "build": {"id": "1.2.3 cc"},
-}
+CPU = {"key": "paper-1", "features": ["sse", "avx2"]}
+ENV = {"t": "env", "env_id": "paper", "cpu": CPU, "build": {"id": "1.2.3 cc"}}
 
 
 def bench(backend: str, ns: Optional[float], level: str = "l1", chosen: bool = False, reason: str = "slow") -> Record:
@@ -117,18 +110,14 @@ def test_the_rival_is_the_fastest_of_the_others() -> None:
 def program(tmp_path: Path, *runs: List[Record], ends: str = "exit 0") -> Path:
     """A program that prints the records of its first call, its second, and so on, and notes its arguments."""
     for number, records in enumerate(runs, start=1):
-        (tmp_path / f"run{number}").write_text("".join(json.dumps(record) + "\n" for record in records))
-    path = tmp_path / "program"
-    path.write_text(f'#!/bin/sh\ncd {tmp_path}\necho "$@" >>calls\ncat run$(wc -l <calls | tr -d " ")\n{ends}\n')
-    path.chmod(0o755)
-    return path
+        write_records(tmp_path / f"run{number}", records)
+    script = f'cd {tmp_path}\necho "$@" >>calls\ncat run$(wc -l <calls | tr -d " ")\n{ends}'
+    return make_program(tmp_path / "program", script)
 
 
-def tune(path: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "POSENC_PROGRAM": str(path), "PYTHONPATH": str(REPORTS),
-                   "XDG_CONFIG_HOME": str(path.parent / "config"), "COLUMNS": "80"}  # fmt: skip
-    return subprocess.run([sys.executable, "-m", "posenc", "tune", *arguments], cwd=path.parent, env=environment,
-                          encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+def tune(path: Path, *arguments: str) -> "Completed[str]":
+    places = {"XDG_CONFIG_HOME": str(path.parent / "config"), "COLUMNS": "80"}
+    return run(path, "tune", *arguments, env=places, cwd=path.parent)
 
 
 GOOD = run_of(bench("avx512", 100000.0, chosen=True), bench("avx2", 150000.0))
@@ -169,9 +158,8 @@ def test_a_slow_choice_that_may_be_noise_passes(tmp_path: Path) -> None:
     noisy["samples"] = [90000.0, 95000.0, 99000.0, 107000.0, 108000.0, 109000.0, 110000.0, 150000.0, 160000.0]
     noise = run_of(bench("avx512", 100000.0), noisy)
     done = tune(program(tmp_path, noise, noise), "--check", "f")
-    assert (
-        done.returncode == 0 and ", which may be noise\n" in done.stdout and "1 not known to be slower" in done.stdout
-    )
+    assert done.returncode == 0 and ", which may be noise\n" in done.stdout
+    assert "1 not known to be slower" in done.stdout
 
 
 def test_wrong_outputs(tmp_path: Path) -> None:
@@ -222,11 +210,8 @@ def test_a_folder_that_cannot_be_made_and_a_stale_file_in_force(
 
 def test_a_signal_ends_it_in_order(tmp_path: Path) -> None:
     path = program(tmp_path, GOOD, ends="trap 'exit 143' TERM; echo begun >&2; while :; do sleep 0.05; done")
-    environment = {**os.environ, "POSENC_PROGRAM": str(path), "PYTHONPATH": str(REPORTS)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "posenc", "tune", str(tmp_path / "f")], env=environment, stderr=subprocess.PIPE
-    ) as done:
-        assert done.stderr and done.stderr.readline() == b"begun\n"
+    with start(path, "tune", str(tmp_path / "f")) as done:
+        assert done.stderr and done.stderr.readline() == "begun\n"
         done.send_signal(signal.SIGTERM)
         assert done.wait() == 143
     assert not (tmp_path / "f").exists()

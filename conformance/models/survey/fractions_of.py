@@ -1,4 +1,4 @@
-"""Towers whose positions are fractions of a picture (DINOv3): people write their rows, and their modules are run on pictures."""
+"""Towers whose positions are fractions of a picture (DINOv3): their modules are run on pictures."""
 import re
 
 import sizes
@@ -9,10 +9,6 @@ from values import some
 ENCODINGS = ("rope_half",)
 FLAG = "fractions"
 PATCHES = ((0, 0), (0, 1), (1, 0), (2, 3), (-1, -1))
-
-
-def row(cls, seen, plain, known):
-    return None
 
 
 def ask(cls, seen, config):

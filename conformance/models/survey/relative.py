@@ -1,23 +1,9 @@
-"""Biases by relative position: rows of types whose scores have T5's buckets."""
+"""Biases by relative position: types whose scores have T5's buckets."""
 
 from values import SIZES, some
 from truth import build
 
 ENCODINGS = ("t5",)
-
-
-def row(cls, seen, plain, known):
-    if seen["rotary"] or not buckets(seen, plain):
-        return None
-    known = {"n_positions": 512, **known, "relative_attention_max_distance": plain.get("relative_attention_max_distance", 128)}
-    return "t5", [], known, "T5 has no longest position; it was trained on n_positions, or 512"
-
-
-def buckets(truth, plain):
-    """Whether its bias by relative position is T5's."""
-    shapes = [o["shapes"].get("weight") for o in truth["other"] if o["path"].endswith("relative_attention_bias")]
-    return bool(shapes) and not truth["tables"] and all(
-        s == [plain.get("relative_attention_num_buckets"), plain.get("num_heads")] for s in shapes)
 
 
 def ask(cls, seen, config):

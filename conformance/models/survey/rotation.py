@@ -1,4 +1,4 @@
-"""Rotations: rows of types whose attention turns queries and keys, and what their modules compute."""
+"""Rotations: types whose attention turns queries and keys, and what their modules compute."""
 import copy
 import json
 import re
@@ -6,7 +6,6 @@ import sys
 import zlib
 
 import axes
-import rows
 import sizes
 from values import SIZES, near, same_numbers, some
 from truth import PARAMETERS, again, build, frequencies
@@ -14,129 +13,8 @@ from truth import PARAMETERS, again, build, frequencies
 ENCODINGS = ("rope_half", "rope_interleaved")
 LAYERS = {"full": "full_attention", "sliding": "sliding_attention", "chunked": "chunked_attention"}
 
-BASES = {"rope_theta": 321.0, "rotary_emb_base": 321, "rotary_pct": 0.5, "partial_rotary_factor": 0.5, "rotary_dim": 12,
-         "qk_rope_head_dim": 24, "head_dim": 48, "rope_local_base_freq": 321.0, "local_rope_theta": 321.0,
-         "global_rope_theta": 321.0, "global_head_dim": 48, "kv_channels": 48}
-
-
-def moves(modules, cls, usual, key, known):
-    """Whether frequencies differ where a member is another, or such a configuration cannot be made."""
-    value, moved = BASES[key], False
-    for other in (value, value / 2 if isinstance(value, float) else value):
-        try:
-            moved |= rotary_truth(modules, cls(**{key: other})) != usual
-        except Exception:
-            moved |= key in known
-    return moved
-
-
-def effects(cls, modules, known, plain):
-    """Adds to `known` what changes frequencies, says of what does not that it is ignored, and gives flags."""
-    usual = rotary_truth(modules, cls())
-    rope = plain.get("rope_parameters") or {}
-    for key in BASES:
-        if key == "partial_rotary_factor":
-            continue
-        if moves(modules, cls, usual, key, known):
-            known.setdefault(key, plain.get(key) if isinstance(plain.get(key), (int, float)) else None)
-        elif key in known or key == "rope_theta":
-            known[key] = "ignored"
-    bases = [k for k in ("rotary_emb_base", "global_rope_theta") if k in known]
-    if known.get("rope_theta") == "ignored" and rope and not bases:
-        known["rope_parameters"], known["rope_theta"] = rope, usual_theta(cls)
-    if known.get("rope_theta") == "ignored" and known.get("rotary_emb_base") is None and "rotary_emb_base" in known:
-        known["rotary_emb_base"] = rope.get("rope_theta", 10000.0)
-    return share_effects(cls, modules, known, plain, usual) + scaling_effects(cls, modules, known, rope, usual)
-
-
-def usual_theta(cls):
-    """What a class takes where an object for scaling has no rope_theta, or None."""
-    try:
-        return cls(rope_parameters={"rope_type": "default"}).rope_parameters.get("rope_theta")
-    except Exception:
-        return None
-
-
-def size_effects(cls, known, seen, plain):
-    """The same of key heads, which some classes have and do not use, and of layers that do not rotate."""
-    keys, layers, flags = plain.get("num_key_value_heads"), plain.get("num_hidden_layers"), []
-    if seen.get("attention") and isinstance(keys, int) and "num_key_value_heads" in known:
-        try:
-            other = cls(num_key_value_heads=1 if keys > 1 else plain.get("num_attention_heads"))
-            if sizes.of_model(cls, other)["heads"] == sizes.of_model(cls, cls())["heads"]:
-                known["num_key_value_heads"] = "ignored"
-        except Exception:
-            pass  # others than its own cannot be told, so they count
-    rest = sizes.resting(cls())
-    for every in range(2, 9) if rest and known.get("no_rope_layer_interval") is None else ():
-        if rest == list(range(every - 1, layers, every)):
-            known["no_rope_layer_interval"] = every
-        elif rest == [i for i in range(layers) if (layers - 1 - i) % every == 0]:
-            known["no_rope_layer_interval"], flags = every, ["last_rests"]
-    return flags
-
-
-def scaling_effects(cls, modules, known, rope, usual):
-    """The same of rope_scaling: whether it is read, and for which layers one object for all of them."""
-    linear, layers = {"rope_type": "linear", "factor": 4.0}, [k for k, v in rope.items() if isinstance(v, dict)]
-    found = []
-    for scaling in (linear, {k: {**rope[k], **linear} for k in layers}):
-        try:
-            found.append(rotary_truth(modules, cls(rope_scaling=copy.deepcopy(scaling))))
-        except Exception:
-            found.append(None)
-    if found[0] == usual and (not layers or found[1] == usual):
-        known["rope_scaling"] = "ignored"
-    moved = {k for k in usual if found[0] and found[0].get(k) != usual[k]}
-    thetas = {rope[k].get("rope_theta") for k in layers}
-    if moved == {"full_attention"} and set(usual) == {"full_attention", "sliding_attention"} and len(thetas) == 1:
-        known["rope_theta"] = thetas.pop()
-        return ["full_scaled"]
-    return []
-
-
-def share_effects(cls, modules, known, plain, usual):
-    """The same of the share of a head that turns."""
-    key, rope = "partial_rotary_factor", plain.get("rope_parameters") or {}
-    layers = [k for k, v in rope.items() if isinstance(v, dict)]
-    said = any(key in (rope[k] if k in layers else rope) for k in layers or [None])
-    pairs = [pairs_with(cls, modules, layers, share) for share in (0.25, 0.75, None)]
-    counts, flags = pairs[0] != pairs[1], []
-    if counts and (layers or moves(modules, cls, usual, key, known)):
-        known.setdefault(key, plain.get(key) if isinstance(plain.get(key), (int, float)) else None)
-        flags = ["needs_share"] if layers and pairs[2] != pairs_with(cls, modules, layers, 1.0) else []
-    elif counts and said and pairs[2] == [len(f) for f, _ in usual.values()] == [head_dim(cls()) // 4]:
-        known[key], flags = "ignored", ["half"]
-    elif counts and said:
-        known[key] = "ignored" if "rotary_pct" in known else None
-    elif layers and said:
-        known.setdefault(key, None)
-        flags = ["scaled_share"]
-    else:
-        known[key] = "ignored"
-    if said and "qk_rope_head_dim" in known and isinstance(known.get("rope_parameters"), dict) and not layers:
-        known["rope_parameters"] = {k: v for k, v in known["rope_parameters"].items() if k != key}
-        flags = ["latent_share"]
-    if "rotary_pct" in known and known["rotary_pct"] is None:
-        known["rotary_pct"] = rope.get(key)
-        if known.get(key) != "ignored":
-            known[key] = None
-    return flags
-
-
 def head_dim(config):
     return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-
-
-def pairs_with(cls, modules, layers, share):
-    """The numbers of pairs that turn by an object that scales nothing, with a share in it, or None without."""
-    rope = {"rope_type": "default", "rope_theta": 10000.0}
-    rope = {**rope, "partial_rotary_factor": share} if share else rope
-    rope = {k: dict(rope) for k in layers} if layers else rope
-    try:
-        return [len(f) for f, _ in rotary_truth(modules, cls(rope_parameters=rope)).values()]
-    except Exception:
-        return None
 
 
 def own_of(truth):
@@ -153,41 +31,6 @@ def rotary_classes(truth):
             found.append(pair)
     return found
 
-
-def row(cls, seen, plain, known):
-    if not seen["rotary"]:
-        return None
-    encoding, why = rotary(seen)
-    if not encoding:
-        return why
-    flags = effects(cls, rotary_classes(seen), known, plain)
-    flags += [] if rows.decodes(cls) or seen.get("causal") else ["encoder"]
-    flags += size_effects(cls, known, seen, plain)
-    flags += ["hybrid"] if 0 < seen.get("attention", 0) < (plain.get("num_hidden_layers") or 0) else []
-    besides = ["It adds positions of another kind, too: not covered"] if why else []
-    others = sorted({e["class"] for e in seen["rotary"]} - {e["class"] for e in own_of(seen)})
-    besides += [f"Another part of it rotates, too ({', '.join(others)}): not covered"] if others else []
-    besides += [said for said in [axis_effects(seen, known)] if said]
-    return encoding, flags, known, ".  ".join(besides)
-
-
-def rotary(truth):
-    """(encoding, reason) of the rotations of a model."""
-    kinds = {}
-    for entry in own_of(truth):
-        if "error" in entry:
-            return None, f"{entry['class']} cannot be made apart from its model"
-        if not entry.get("freqs"):
-            return None, f"the angles of {entry['class']} are of a kind of its own"
-        kinds[entry.get("pairs")] = entry["class"]
-    if len(kinds) > 1:
-        return None, "its rotations are of several kinds: " + ", ".join(sorted(f"{k} ({v})" for k, v in kinds.items()))
-    kind = next(iter(kinds))
-    if kind not in ("half", "interleaved"):
-        return None, f"{kinds[kind]}: {kind}"
-    if truth["tables"] or any("pos" in n and n != "position_ids" for o in truth["other"] for n in o["shapes"]):
-        return "rope_" + kind, "besides"
-    return "rope_" + kind, None
 
 def ask(cls, seen, config):
     """{"turns": {layers: (frequencies, factor)}, "sizes": those of its model, of one file in twelve, or None}."""
@@ -212,19 +55,6 @@ def axes_of(seen, config):
     if not entry:
         return None
     return axes.axes(config, getattr(sys.modules[entry["module"]], entry["class"])(config=config), entry["pairs"])
-
-
-def axis_effects(seen, known):
-    """The sections of a rotation on three axes in `known`; what is to be said where they are not known."""
-    said = ""
-    for entry in own_of(seen):
-        if entry.get("axes"):
-            known["mrope_interleaved"] = entry["axes"] != sorted(entry["axes"])
-            if isinstance(entry["sections"], list):
-                known["mrope_section"] = entry["sections"]
-        elif entry.get("sections"):
-            said = "Its pairs may follow positions on several axes: those of text alone are covered"
-    return said
 
 
 def check_runs(config, truth):

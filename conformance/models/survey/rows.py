@@ -1,13 +1,12 @@
-"""Rows of types.txt: what the modules of each type showed, in the words of the loader."""
+"""Rows of types.txt: those that are there, and drafts of rows for types that it lacks.
+
+A draft has what a class shows by itself: its parts, or the members that it reads with their defaults. A person adds the
+encoding and the flags, and the survey then compares what is read by that row with the model.
+"""
 import dataclasses
 import json
 import re
-import sys
 
-import kinds
-from truth import NEEDED, NO_MODEL
-
-MARK = "# ---- seen by the survey"
 HERE = __file__.rsplit("/", 2)[0]
 TABLE = f"{HERE}/../../reports/posenc/models/types.txt"
 TEXT = ["text_config", "language_config", "llm_config", "thinker_config", "talker_config", "decoder", "text_encoder",
@@ -17,16 +16,6 @@ WORDS = ("rope_scaling rope_parameters layer_types no_rope_layers position_embed
          "mrope_interleaved rope_local_base_freq local_rope_theta global_rope_theta sliding_window_pattern "
          "_sliding_window_pattern pos_att_type depths num_heads original_max_position_embeddings").split()
 NEVER = {"image_size", "patch_size", "every", "rope_interleave", "truncate", "factor", "rms_norm_eps"}
-REASONS = [
-    (r"PositionalConvEmbedding", "its positions come from a convolution over the sequence"),
-    (r"rel_pos_h", "its scores have decomposed relative positions, of rows and of columns"),
-    (r"continuous_position_bias|relative_coords", "a network that makes the bias of a window"),
-    (r"RelPos|RelativePositional|rel_attn|RelativeAttention", "its scores have relative positions of a kind of its own"),
-    (r"Sinus|Sine", "its sines and cosines are laid out, or its positions counted, in a way of its own"),
-    (r"pos_embed|position_emb|Position|pos_emb", "its learned table is not one of positions or of square patches alone"),
-]
-
-
 PROBED = set("n_embed n_embd hidden_size d_model n_head n_heads num_heads num_attention_heads n_layer n_layers n_ctx "
              "n_positions num_kv_heads n_head_kv num_key_value_heads".split())
 
@@ -43,24 +32,27 @@ class Row:
     flags: list
     members: dict  # of a composite its parts
     besides: str = ""
-    by_hand: bool = False
     more: dict = dataclasses.field(default_factory=dict)  # "unread", "fills" and "changed", see the head of the table
 
     @property
     def refused(self):
         return "unsupported" in self.flags
 
+    def line(self, name):
+        """Returns the row as it stands in the table."""
+        members = json.dumps({**self.members, **self.more})[1:-1].replace("|", " ")
+        return f"{name} | {self.encoding} | {' '.join(self.flags)} | {members} | {self.besides}".rstrip(" |")
+
 
 def written():
     """The rows of types.txt: {type: Row}."""
-    found, by_hand = {}, True
+    found = {}
     for line in open(TABLE):
-        by_hand &= not line.startswith(MARK)
         if not line.startswith("#") and line.strip():
             name, encoding, flags, members, besides = ([c.strip() for c in line.rstrip("\n").split("|", 4)] + [""] * 4)[:5]
             members = json.loads("{" + members + "}")
             more = {key: members.pop(key) for key in ("unread", "fills", "changed") if key in members}
-            found[name] = Row(encoding, flags.split(), members, besides, by_hand, more)
+            found[name] = Row(encoding, flags.split(), members, besides, more)
     return found
 
 
@@ -121,28 +113,6 @@ def members(cls, config, words):
     return out
 
 
-def without_needed(cls, known):
-    """The same, less what its class has no default of."""
-    return {k: None if k in NEEDED.get(cls.model_type, {}) else v for k, v in known.items()}
-
-
-def decodes(cls):
-    module = sys.modules.get(cls.__module__.replace("configuration_", "modeling_"))
-    return bool(module) and any(n.endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration"))
-                                and getattr(c, "config_class", None) is cls for n, c in vars(module).items())
-
-
-def reason(truth):
-    if "error" in truth:
-        return "its model cannot be made from the defaults of its class (" + re.sub(r"[|\n\"\\]", " ", truth["error"])[:80].strip() + ")"
-    said = " ".join(o["path"] + " " + o["class"] + " " + " ".join(o["shapes"]) for o in truth["other"]) + \
-        " ".join(t["path"] + " " + t["class"] for t in truth["tables"])
-    for pattern, words in REASONS:
-        if re.search(pattern, said):
-            return words
-    return "its positions are of a kind this loader does not read"
-
-
 def composite(cls, seen):
     """The row of a model of several parts, that of text first."""
     subs = seen["subs"]
@@ -174,46 +144,13 @@ def convolved(seen):
     return len(rest["other"]) < len(seen["other"]) and nothing(rest)
 
 
-def make(cls, seen, old, words):
-    """The row of a type, of what was seen and what people wrote of it (or None)."""
-    if seen.get("subs") and old and old.encoding != "composite":
-        return old
+def draft(cls, seen):
+    """The row of a type that the table lacks, with ? for an encoding that a person has to say."""
+    if "error" in seen:
+        return Row("none", ["unsupported"], {}, f"its model cannot be made from the defaults of its class ({seen['error'][:80]})")
     if seen.get("subs") and not has_own(cls, seen):
         return composite(cls, seen)
-    if old and old.refused:
-        return old
-    try:
-        plain = cls().to_dict()
-        known = members(cls, cls(), words - NEVER)
-        found = kinds.find(cls, seen, plain, known) if "error" not in seen else None
-    except Exception as error:
-        seen = {"error": f"{type(error).__name__}: {error}"}
-    if old:
-        return old if "error" in seen else Row(old.encoding, [w for w in old.flags if w != "surveyed"] + ["surveyed"],
-                                               merged(old.members, without_needed(cls, known)), old.besides, True)
-    if seen.get("error") == NO_MODEL:
-        return Row("none", [], {}, "no model of that library takes such a configuration alone")
-    if "error" in seen:
-        return Row("none", ["unsupported"], {}, reason(seen))
-    if isinstance(found, tuple):
-        encoding, flags, known, besides = found
-        if seen.get("subs"):
-            besides = ".  ".join(filter(None, [besides, f"Its parts {', '.join(seen['subs'])} are not covered"]))
-        return Row(encoding, flags + ["surveyed"], without_needed(cls, known), besides)
-    if found is None and nothing(seen):
-        return Row("none", [], {})
-    if found is None and convolved(seen):
-        return Row("none", [], {}, "they come from a convolution over the sequence")
-    return Row("none", ["unsupported"], {}, found or reason(seen))
-
-
-def merged(own, known):
-    """Members that people wrote go before those of the class that follow from others."""
-    out = {**own, **{k: v for k, v in known.items() if k not in own or
-                     (v is not None and v != "ignored" and own[k] != "ignored")}}
-    if "rope_theta" in own and own["rope_theta"] is None:
-        out["rope_theta"] = None
-    elif own.get("rope_theta") is not None and own.get("rope_parameters", 0) is None and isinstance(out.get("rope_parameters"), dict):
-        out["rope_parameters"] = None
-        out["rope_theta"] = own["rope_theta"]
-    return out
+    if nothing(seen) or convolved(seen):
+        return Row("none", [], {}, "" if nothing(seen) else "they come from a convolution over the sequence")
+    found = sorted({one["class"] for part in ("rotary", "tables", "other") for one in seen[part]})
+    return Row("?", ["surveyed"], members(cls, cls(), vocabulary() - NEVER), f"seen: {', '.join(found)}")

@@ -1,4 +1,4 @@
-"""Sinusoids: rows of types whose embeddings add a table of sines and cosines that nobody learns.
+"""Sinusoids: types whose embeddings add a table of sines and cosines that nobody learns.
 
 Their modules are built again on the CPU and run on as many tokens as the model takes; what comes out says how the
 table is laid out, how its frequencies end, and which position the first token has.
@@ -7,7 +7,6 @@ import copy
 import math
 import re
 
-import rows
 import torch
 from truth import TooLong, again, build, in_time, nn
 from values import SIZES, some
@@ -16,8 +15,6 @@ ENCODINGS = ("sinusoidal",)
 CLASSES = re.compile(r"Sinus|Sine|Position(al)?(Embedding|Encoding)")
 WIDTHS = ("d_model", "hidden_size", "n_embd", "embed_dim")
 LENGTHS = ("max_position_embeddings", "n_positions", "max_source_positions", "max_target_positions", "context_length")
-MORE = ("context_length", "prediction_length", "num_frames", "tubelet_size", "image_size", "patch_size", "patch_length", "use_positional_embedding",
-        "min_timescale", "max_timescale")
 MOST = 4096  # tokens on which a module is run
 MUTATIONS = 12  # some modules take seconds for a table
 made = {}
@@ -125,60 +122,9 @@ def same(a, b):
     return bool((a - b).abs().max() < 5e-3)
 
 
-def forms(table, config):
-    """All flags that say a table."""
-    n, width = table.shape
-    shrunk = bool(table.abs().max() < 0.5)
-    table = table * math.sqrt(width) if shrunk else table
-    pad = getattr(config, "pad_token_id", None)
-    for endpoint in (False, True):
-        for order in ("sin_then_cos", "", "cos_first"):
-            for flag, first in [("", 0), ("counts_from_one", 1), ("from_two", 2)] + ([("padded", pad + 1)] if isinstance(pad, int) else []):
-                if width % 2 == 0 and all(same(table[k], row_at(first + k, width, endpoint, order == "sin_then_cos", 1e4, order == "cos_first")) for k in (0, 1, n // 2, n - 1)):
-                    yield tuple(w for w, holds in ((order, order), ("endpoint", endpoint), ("shrunk", shrunk), (flag, flag)) if holds)
-
-
-def form(cls):
-    """The flags that say all tables of a type, by its defaults and with another token for padding; None: there are none, "":
-    there is no table."""
-    fits = None
-    for members in ({}, {"pad_token_id": 5}):
-        try:
-            config = cls(**members)
-        except Exception:
-            continue
-        model, _ = build(cls, config)
-        for table in (tables(model, config) if model is not None else {}).values():
-            own = set(forms(table, config))
-            fits = own if fits is None else fits & own
-    return "" if fits is None else min(fits, key=len) if fits else None
-
-
 def keeps(cls):
     model, _ = build(cls, cls())
     return model is not None and any(kept(m) is not None for m in model.modules())
-
-
-def sizes_of(plain):
-    """Flags for lengths that follow from others."""
-    if "prediction_length" in plain and "context_length" in plain:
-        return ["series"]
-    if isinstance(plain.get("tubelet_size"), int) and "num_frames" in plain:
-        return ["frames"]
-    return ["patched_series"] if "patch_length" in plain and "use_positional_embedding" in plain else []
-
-
-def row(cls, seen, plain, known):
-    if seen["rotary"] or not (keeps(cls) or any(CLASSES.search(o["class"]) for o in seen["other"] + seen["tables"])):
-        return None
-    flags = form(cls)
-    if flags == "":
-        return None
-    if flags is None:
-        return "its sines and cosines are laid out, or its positions counted, in a way of its own"
-    known = {**known, **{k: plain[k] for k in LENGTHS + ("embed_dim", "scale_embedding", "pad_token_id") if isinstance(plain.get(k), (bool, int)) and k not in known}}
-    known = {**known, **{k: plain[k] for k in MORE if plain.get(k) is not None and k not in known}}
-    return "sinusoidal", list(flags) + sizes_of(plain) + ([] if rows.decodes(cls) or seen.get("causal") else ["encoder"]), {"rope_theta": 10000.0, **known}, ""
 
 
 def ask(cls, seen, config):

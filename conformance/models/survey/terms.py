@@ -240,38 +240,6 @@ def ask(cls, seen, config):
     return next((found for found in (form(model, config) for form in FORMS) if found), None)
 
 
-MEMBERS = ("max_position_embeddings", "rel_extent", "sliding_window_size", "swa_num_attention_heads", "swa_head_dim", "left_max_position_embeddings", "right_max_position_embeddings", "encoder_max_relative_position", "encoder_attention_heads", "max_speech_positions",
-           "max_source_positions", "context_size", "max_pos_emb", "num_heads", "dim_head", "head_dim", "hidden_dim", "image_size",
-           "patch_size", "window_size", "global_attn_indexes", "use_rel_pos", "use_abs_pos", "num_layers", "encoder_layers", "decoder_layers", "encoder_num_attention_heads",
-           "decoder_num_attention_heads")
-
-
-def row(cls, seen, plain, known):
-    if seen["rotary"]:
-        return None
-    try:
-        found = ask(cls, seen, cls())
-    except Exception:
-        return None
-    if found is None:
-        return None
-    known = {**{k: list(plain[k]) if isinstance(plain[k], tuple) else plain[k] for k in MEMBERS if plain.get(k) is not None}, **known}
-    if found["kind"] == "decomposed":
-        return "decomposed", ["encoder"], known, ""
-    if found["kind"] == "nearest":
-        return "shaw", ["encoder", "nearest"], {"max_position_embeddings": 512, "window_size": plain["window_size"], **known}, \
-            "It has no longest position: shapes are those of 512"
-    if found["kind"] == "behind":
-        return "shaw", ["behind", "own_full", "own_sliding", "backward"], known, \
-            "Where log_scaling_n_floor is set its code multiplies terms and queries by a logarithm of the position: not covered"
-    if found["kind"] == "limited":
-        backward = found["columns"][0][0] < found["columns"][-1][0]
-        return "shaw", ["encoder"] + (["limits_backward", "backward"] if backward else ["limits"]), known, ""
-    convolution = any("PositionalConv" in o["class"] or "pos_conv" in o["path"] for o in seen["other"])
-    besides = "A convolution over its sequence gives positions, too: not covered" if convolution else ""
-    return "shaw", ["encoder"] + (["both_ways"] + (["own_encoder", "own_decoder"] if len(found["stacks"]) > 1 else []) if found["kind"] == "both_ways" else ["in_blocks", "backward"]), known, besides
-
-
 # ---- whether the reader says the same ----
 
 def judge(said, answer):

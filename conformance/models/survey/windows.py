@@ -11,8 +11,6 @@ from truth import again, build
 from values import some
 
 ENCODINGS = ("window",)
-MEMBERS = ("image_size", "spec_size", "patch_size", "patch_stride", "window_size", "embed_dim", "patch_embeds_hidden_size", "depths", "num_heads",
-           "num_attention_heads", "use_relative_position_bias", "use_shared_relative_position_bias")
 indexed = {}
 
 
@@ -63,34 +61,6 @@ def ask(cls, seen, config):
         counted[window[0], window[1], heads] += 1
     return {"stages": sorted([*k, n] for k, n in counted.items()), "right": all(is_right(m, w) for m, w, *_ in found),
             "rows": sorted({(tuple(w), r) for _, w, _, _, r in found if r}), "made": bool(found and found[0][3])}
-
-
-def smaller(cls):
-    """The windows of its last stage where a picture has fewer patches there than a window."""
-    config = cls()
-    name = "image_size" if hasattr(config, "image_size") else "spec_size"
-    setattr(config, name, 64 if isinstance(getattr(config, name), int) else [64, 64])
-    model, _ = build(cls, config)
-    return [w for _, w, *_ in biases(model)][-1] if model is not None else None
-
-
-def row(cls, seen, plain, known):
-    if seen["rotary"]:
-        return None
-    model, _ = build(cls, cls())
-    found = list(biases(model)) if model is not None else []
-    if not found or not isinstance(plain.get("depths"), (list, tuple)):
-        return None
-    flags = ["encoder", "stages"] + (["made_bias"] if found[0][3] else [])
-    layers = [m for m in model.modules() if hasattr(m, "input_resolution") and hasattr(m, "attention")]
-    if len({tuple(m.input_resolution) for m in layers}) == 1 and len(plain["depths"]) > 1:
-        flags.append("flat")
-    if smaller(cls) != found[-1][1]:
-        flags.append("clips")
-    elif any(hasattr(m, "set_shift_and_window_size") for m in layers):
-        flags.append("crops")
-    own = {k: list(plain[k]) if isinstance(plain[k], tuple) else plain[k] for k in MEMBERS if plain.get(k) is not None}
-    return "window", flags, {**{k: v for k, v in known.items() if k not in ("hidden_size", "num_hidden_layers")}, **own}, ""
 
 
 def judge(said, answer):

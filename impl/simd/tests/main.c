@@ -6,7 +6,7 @@
  * --except leaves out the primitives whose names begin so, for an emulator that is wrong there.
  * Prints a line for each failure and for each ISA "ISA (L lanes): N passed, N failed, N
  * skipped", a test being a primitive, or "off: ISA: reason" where the CPU lacks it; last the sum
- * of all.  Exit 1 on failures, 2 on bad input, 77 when nothing ran.
+ * of all. Exit 1 on failures, 2 on bad input, 77 when nothing ran.
  */
 #include "primitives.h"
 

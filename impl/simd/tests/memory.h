@@ -1,6 +1,6 @@
 /*
  * Tests of primitives that load and store, of one ISA: at the end and at the start of memory,
- * for each n.  Conversions of 16 bits are tried with each of their patterns.
+ * for each n. Conversions of 16 bits are tried with each of their patterns.
  */
 #ifndef POSENC_SIMD_TESTS_MEMORY_H
 #define POSENC_SIMD_TESTS_MEMORY_H

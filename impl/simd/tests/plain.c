@@ -212,7 +212,7 @@ float plain_widen(enum posenc_dtype type, uint16_t half)
 
 /* The magnitude in units of its last place, rounded to nearest even: a normal one has
  * 2^fraction units or more, and each power of two above the least exponent adds as many to what
- * the bits count.  Any NaN is one with a sign of its own. */
+ * the bits count. Any NaN is one with a sign of its own. */
 uint16_t plain_narrow(enum posenc_dtype type, float x)
 {
     int fraction = fraction_bits(type), least = least_exponent(type), exponent;

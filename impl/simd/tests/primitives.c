@@ -1,6 +1,6 @@
 /*
  * The tests of the primitives of one ISA: POSENC_SIMD names its header, ISA_TESTS what is
- * defined here.  Each primitive of the contract has its row; contract.sh sees to that.
+ * defined here. Each primitive of the contract has its row; contract.sh sees to that.
  */
 #include "memory.h"
 

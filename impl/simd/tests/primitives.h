@@ -27,8 +27,8 @@ struct isa_tests {
 /* ---- Numbers to try ---- */
 
 /* `operands` rows of POSENC_PLAN_PAD lanes, of which n are filled: special values, bits drawn at
- * random, and numbers of like size.  Where there are three or four operands, sums often cancel,
- * so that a product rounded on its own shows.  The same numbers in each run. */
+ * random, and numbers of like size. Where there are three or four operands, sums often cancel,
+ * so that a product rounded on its own shows. The same numbers in each run. */
 void draw_f32(float *rows, int operands, int64_t n);
 void draw_f64(double *rows, int operands, int64_t n);
 void draw_u64(uint64_t *rows, int operands, int64_t n);
@@ -70,7 +70,7 @@ uint16_t plain_narrow(enum posenc_dtype type, float x);
 /* ---- Memory ---- */
 
 /* Ends with the last byte before a page that nobody may touch, or begins with the first after
- * one.  All of it but these bytes is filled with a pattern. */
+ * one. All of it but these bytes is filled with a pattern. */
 enum edge { AT_END, AT_START };
 void *edge_memory(enum edge edge, size_t bytes);
 /* A second such place, for a primitive that takes two. */
@@ -82,14 +82,14 @@ void expect_untouched(const void *memory, size_t bytes);
 
 /* What is being tried, for the message of a failure: n of a primitive that takes it. */
 void trying(const char *what, int64_t n);
-/* Lane by lane.  Bits as they are, or any NaN for a NaN. */
+/* Lane by lane. Bits as they are, or any NaN for a NaN. */
 void expect_bits32(const void *got, const void *wanted, int64_t n);
 void expect_bits64(const void *got, const void *wanted, int64_t n);
 void expect_f32(const float *got, const float *wanted, int64_t n);
 void expect_f64(const double *got, const double *wanted, int64_t n);
 void expect_halves(const uint16_t *got, const uint16_t *wanted, int64_t n,
                    enum posenc_dtype type);
-/* As many as the contract allows.  Out of line: gcc 12 fails on it for SVE. */
+/* As many as the contract allows. Out of line: gcc 12 fails on it for SVE. */
 void expect_lanes(int64_t lanes);
 void expect(bool right, const char *what);
 

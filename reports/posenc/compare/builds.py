@@ -5,8 +5,8 @@ import time
 from typing import Dict, List, Sequence
 
 from ..command import CommandError
-from ..convert import Record
-from ..runs import number
+from ..runs import Record, number
+from .files import compare_builds
 from .process import Interrupted, Program, interruptible
 from .same_code import Unknown, code_of
 from .schedule import Progress, Row, Schedule, Settings
@@ -18,7 +18,7 @@ class Comparison:
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program, self.settings = program, settings
         self.header: Record = {}
-        self.told: List[Record] = []  # machine, kernels, backends, models, results, instructions
+        self.facts: List[Record] = []  # machine, kernels, backends, models, results, instructions
         self.rows: List[Row] = []
         self.noise: List[Record] = []
         self.interrupted = 0  # the signal that ended it
@@ -35,16 +35,19 @@ class Comparison:
             self.interrupted = signalled.args[0]
 
     def _results(self) -> None:
-        """Runs the process that compares results exactly, and lists the rows."""
+        """Runs the process that checks both builds, compares their results, and lists the rows."""
         progress = Progress(" results compared")
+        checks: Dict[str, List[Record]] = {"base": [], "head": []}
 
         def take(record: Record) -> None:
             if record["t"] == "header":
                 self.header = record
             elif record["t"] == "planned":
                 self.rows.append(Row(record, self.settings.threshold))
+            elif record["t"] == "check":
+                checks[record["build"]].append(record)
             elif record["t"] not in ("footer", "running"):
-                self.told.append(record)
+                self.facts.append(record)
                 if record["t"] == "agreement":
                     progress.step(record["kernel"], record["backend"])
 
@@ -53,6 +56,7 @@ class Comparison:
         if ended.how:
             words = ended.message or f"the results could not be compared: {ended.how}"
             raise CommandError(words, ended.status if ended.message and ended.status > 0 else 2)
+        self.facts += compare_builds(checks["base"], checks["head"])
 
     def _code(self) -> None:
         """Finds out which rows have the same machine code in both builds."""
@@ -75,12 +79,12 @@ class Comparison:
         schedule = Schedule(self.program, self.rows, builds, self.settings)
         self.noise = schedule.noise
         schedule.run()
-        self.told += schedule.counts()
+        self.facts += schedule.counts()
 
     def records(self) -> List[Record]:
         """Returns the records of the comparison, without the footer."""
         finished = [row for row in self.rows if row.samples or not row.timed or not self.interrupted]
-        return [{**self.header, "seed": hex(self.settings.seed)}, *self.told, *(row.record() for row in finished)]
+        return [{**self.header, "seed": hex(self.settings.seed)}, *self.facts, *(row.record() for row in finished)]
 
     def measured(self) -> Record:
         """Returns what its footer says of the machine."""

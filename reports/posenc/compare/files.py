@@ -9,11 +9,10 @@ import uuid
 from typing import Dict, List, Optional, Tuple
 
 from ..command import CommandError
-from ..convert import Record
 from ..ranking import Ranked, Timing
 from ..records import load
 from ..results.comparison import FAILS
-from ..runs import Machine, machines, member, number
+from ..runs import Machine, Record, machines, member, number
 from ..verdict import machine_moved
 
 WORST = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}  # other statuses say nothing: 1
@@ -25,7 +24,7 @@ MACHINE = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("type of 
            ("emulator", "emulator"))  # fmt: skip
 
 
-class _Found:
+class _Differences:
     """What comparing two files finds."""
 
     def __init__(self) -> None:
@@ -49,7 +48,7 @@ class _Found:
     ) -> None:  # fmt: skip
         """Adds a result that got worse (true), better (false) or is otherwise changed (null)."""
         names = {name: row.get(name, "") for name in NAMES}
-        change = {"suite": row["suite"], "what": what, "base": base, "head": head, **more, "worse": worse}
+        change = {"suite": row["suite"], "what": what, "worse": worse, "base": base, "head": head, **more}
         self.records.append({"t": "change", **names, **change})
 
 
@@ -66,7 +65,7 @@ def _asked(header: Record) -> List[str]:
     return words
 
 
-def _compare_machines(out: _Found, base: Machine, head: Machine) -> None:
+def _compare_machines(out: _Differences, base: Machine, head: Machine) -> None:
     """Compares the results of one machine in both files."""
     out.records += [side.env for side in (head, base) if "env_id" in side.env][:1]
     ended = ["ended early" if side.finished < side.runs else "whole" for side in (base, head)]
@@ -80,18 +79,28 @@ def _compare_machines(out: _Found, base: Machine, head: Machine) -> None:
                                       new and f"{len(new)}, not the same"))  # fmt: skip
     vectors = out.agree("golden vectors", *(member(side.header, "vectors.sha256") for side in (base, head)))
     # What is missing in head was lost if the same was asked for, and both runs ended.
-    _compare_checks(out, base, head, vectors, lost=whole and _asked(base.header) == _asked(head.header))
+    lost = whole and _asked(base.header) == _asked(head.header)
+    _compare_checks(out, base.of("check"), head.of("check"), vectors, lost)
     _compare_timings(out, base, head, all(same_machine))
 
 
 # ---- checks ----
 
 
-def _compare_checks(out: _Found, base: Machine, head: Machine, vectors: bool, lost: bool) -> None:
-    bases, heads = (
-        {(check["case"], check["backend"], check["suite"]): check for check in side.of("check")}
-        for side in (base, head)
-    )
+def compare_builds(base: List[Record], head: List[Record]) -> List[Record]:
+    """Returns the changes between the checks of two builds, which one process has made."""
+    out = _Differences()
+    _compare_checks(out, base, head, vectors=True, lost=False)
+    return out.records
+
+
+def _key(check: Record) -> Tuple[str, str, str]:
+    """Returns what two checks of a case share. The end of a process belongs to no suite."""
+    return check["case"], check["backend"], "" if check["case"].endswith("/ended") else check["suite"]
+
+
+def _compare_checks(out: _Differences, base: List[Record], head: List[Record], vectors: bool, lost: bool) -> None:
+    bases, heads = ({_key(check): check for check in side} for side in (base, head))
     for key in sorted({*bases, *heads}):
         old, new = bases.get(key), heads.get(key)
         if not vectors and key[2] == "vectors":
@@ -99,9 +108,11 @@ def _compare_checks(out: _Found, base: Machine, head: Machine, vectors: bool, lo
         if old and new:
             out.compare["results"] += 1
             _compare_status(out, new, old["status"], new["status"])
+            if old["status"] != new["status"]:
+                continue  # the status says why errors and bits differ
             _compare_error(out, old, new)
             bits = [old.get("digest"), new.get("digest")]
-            if all(bits) and bits[0] != bits[1] and old["status"] == new["status"]:  # else the status says why
+            if all(bits) and bits[0] != bits[1]:
                 out.change(new, "bits", None, {"value": bits[0]}, {"value": bits[1]})
         elif new:
             _compare_status(out, new, "absent", new["status"])
@@ -109,7 +120,7 @@ def _compare_checks(out: _Found, base: Machine, head: Machine, vectors: bool, lo
             _compare_status(out, old, old["status"], "absent")
 
 
-def _compare_status(out: _Found, row: Record, base: str, head: str) -> None:
+def _compare_status(out: _Differences, row: Record, base: str, head: str) -> None:
     if base == head or (base == "absent" and head not in FAILS):
         return  # what is checked besides is no change
     before, after = WORST.get(base, 1), WORST.get(head, 1)
@@ -121,7 +132,7 @@ def _compare_status(out: _Found, row: Record, base: str, head: str) -> None:
     out.change(row, "status", worse, {"status": base}, {"status": head}, **more)
 
 
-def _compare_error(out: _Found, base: Record, head: Record) -> None:
+def _compare_error(out: _Differences, base: Record, head: Record) -> None:
     metric = member(head, "error.metric")
     old, new = number(base, "error.max"), number(head, "error.max")
     if not metric or metric != member(base, "error.metric") or old is None or new is None:
@@ -141,7 +152,7 @@ def _timings(machine: Machine) -> Dict[Tuple[str, str, int], Timing]:
     return {(row.case, row.backend, row.record.get("threads", 1)): row for row in rows}
 
 
-def _compare_timings(out: _Found, base: Machine, head: Machine, same_machine: bool) -> None:
+def _compare_timings(out: _Differences, base: Machine, head: Machine, same_machine: bool) -> None:
     bases, moved, rooflines = _timings(base), [], []
     for key, new in _timings(head).items():
         old = bases.get(key)
@@ -191,7 +202,7 @@ def _side(path: str, machine: Machine) -> Record:
 
 def compare_files(base_path: str, head_path: str) -> List[Record]:
     """Compares two files of records, machine by machine. Returns the records of that, without the footer."""
-    out = _Found()
+    out = _Differences()
     bases, heads = _read(base_path), _read(head_path)
     names = {head.env.get("env_id"): head for head in heads}
     try:

@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 from typing import Counter, List, TextIO
 
 from ..command import CommandError, Parser, positive, within, words_of
-from ..convert import Record
 from ..engine import Engine
 from ..records import dump, parse
 from ..results.comparison import outcome_of
+from ..runs import Record
 from ..verdict import LEAST_PROCESSES, USUAL_THRESHOLD
 from .builds import Comparison
 from .files import compare_files

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, check_output, suggest, write_output
-from ..convert import Record
 from ..records import dump
 from ..results.main import FORMATS
+from ..runs import Record
 
 BEGINS: Dict[str, bytes] = {
     "console": b"posenc compare", "jsonl": b'"posenc.results/', "html": b"<!DOCTYPE html>", "md": b"# posenc",

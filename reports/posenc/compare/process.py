@@ -17,8 +17,8 @@ from types import FrameType
 from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..command import CommandError
-from ..convert import Record
 from ..engine import SIGNALS, handled
+from ..runs import Record
 
 LOOK_S = 0.1  # between looks at a process that prints nothing
 SILENCE_S = 300.0  # longer than any first call and its check, on a busy machine

@@ -11,12 +11,11 @@ from statistics import median
 from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from .. import show, units
-from ..convert import Record
 from ..quality import disturbances
 from ..results.comparison import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
-from ..runs import Machine, grouped, member, number
+from ..runs import Machine, Record, grouped, member, number
 from ..terminal import Table, console, table
 from ..verdict import Pair, judge, machine_moved
 

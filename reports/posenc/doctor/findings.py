@@ -7,9 +7,8 @@ no finding if nothing is known of them.
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..convert import Record
 from ..quality import NOT_EXPOSED, exposed, is_unoptimised, other_programs
-from ..runs import member, number
+from ..runs import Record, member, number
 
 # It disturbs now; it may; it does not; the system does not say.
 COSTS, NOTE, FINE, HIDDEN = LEVELS = ("costs", "note", "fine", "hidden")
@@ -20,7 +19,7 @@ STEADY_PCT = 1.0  # a frequency that varies by less is steady
 PINNING_PCT = 0.5  # what pinning to a CPU must gain
 BUSY = 0.05  # share of the time from which a CPU is busy
 
-Found = Iterator[Record]
+Findings = Iterator[Record]
 
 
 class Run(NamedTuple):
@@ -105,7 +104,7 @@ def findings_of(run: Run) -> List[Record]:
 # ---- build, other programs, limits ----
 
 
-def _build(run: Run) -> Found:
+def _check_build(run: Run) -> Findings:
     """Finds a build whose times are not those of the kernels."""
     sanitizer = run.fact("build.sanitizer")
     if sanitizer or is_unoptimised(run.env):
@@ -117,7 +116,7 @@ def _build(run: Run) -> Found:
         yield _fine("build", f"{run.fact('build.cc')}, optimised")
 
 
-def _others(run: Run) -> Found:
+def _check_others(run: Run) -> Findings:
     """Finds other programs. They cost what a loop missed while they ran."""
     lost = run.measured("gaps.lost_pct")
     felt, words = other_programs(run.env, run.noise)
@@ -134,7 +133,7 @@ def _others(run: Run) -> Found:
         yield _fine("other programs", words)
 
 
-def _host(run: Run) -> Found:
+def _check_host(run: Run) -> Findings:
     """Finds a hypervisor, and the CPU time that it took."""
     pct, name = number(run.noise, "steal_pct"), run.fact("virtualization")
     fix = "Use an instance with CPUs of its own (dedicated, bare metal), or another hour."
@@ -149,7 +148,7 @@ def _host(run: Run) -> Found:
         yield _finding(HIDDEN, "virtual machine", "the system does not say if it is one")
 
 
-def _quota(run: Run) -> Found:
+def _check_quota(run: Run) -> Findings:
     """Finds a quota of CPU time."""
     cpus, container = run.amount("limits.quota"), run.fact("limits.container")
     stalled = number(run.noise, "throttled_pct") or 0.0
@@ -172,7 +171,7 @@ def _quota(run: Run) -> Found:
         yield _fine("quota", f"in a container ({container}) without one")
 
 
-def _interruptions(run: Run) -> Found:
+def _check_interruptions(run: Run) -> Findings:
     """Finds what interrupts a loop. Beside other programs most of it is theirs."""
     lost = run.measured("gaps.lost_pct")
     if lost is None or other_programs(run.env, run.noise)[0]:
@@ -191,7 +190,7 @@ def _interruptions(run: Run) -> Found:
     )
 
 
-def _disks(run: Run) -> Found:
+def _check_disks(run: Run) -> Findings:
     """Finds programs that wait for disks."""
     io = number(run.noise, "wait_io_pct")
     if io is not None and io > 5.0:
@@ -204,7 +203,7 @@ def _disks(run: Run) -> Found:
 # ---- the CPU that was measured, and those beside it ----
 
 
-def _pinning(run: Run) -> Found:
+def _check_pinning(run: Run) -> Findings:
     """Finds what it costs that the system chooses the CPU."""
     cpu, gains = run.cpu, []
     for place in ("cache", "DRAM"):
@@ -227,7 +226,7 @@ def _pinning(run: Run) -> Found:
             yield _finding(COSTS, "pinning", words, gain, "Keep the program on one CPU.", command)
 
 
-def _beside(run: Run) -> Found:
+def _check_beside(run: Run) -> Findings:
     """Finds the other thread of the core, and what a program on another core takes of caches and memory."""
     best = number(run.env, "cpus.best")
     cpu = run.cpu if run.doctor else int(best) if best is not None else None
@@ -271,7 +270,7 @@ def _slowdown(beside: Record) -> Tuple[str, Optional[float]]:
     return words, max(100.0 * (most - 1.0), 0.0)
 
 
-def _cores(run: Run) -> Found:
+def _check_cores(run: Run) -> Findings:
     """Finds cores of several kinds, and CPUs that the kernel keeps free."""
     kinds, best, isolated = run.amount("cpus.kinds"), run.amount("cpus.best"), run.fact("cpus.isolated")
     if kinds > 1:
@@ -285,7 +284,7 @@ def _cores(run: Run) -> Found:
 # ---- frequency, clock, power ----
 
 
-def _governor(run: Run) -> Found:
+def _check_governor(run: Run) -> Findings:
     """Finds a frequency governor that lets the clock fall; without one, a core that wakes slowly."""
     share = run.measured("frequency.after_sleep") or 0.0
     pct = max(100.0 * (1.0 - share), 0.0) if share > 0 else None
@@ -310,7 +309,7 @@ def _governor(run: Run) -> Found:
                        "sudo cpupower idle-set -D 10")  # fmt: skip
 
 
-def _frequency(run: Run) -> Found:
+def _check_frequency(run: Run) -> Findings:
     """Finds a frequency that varies, or that falls with 512-bit arithmetic."""
     ghz, low, high, wide = (
         run.measured(f"frequency.{name}") or 0.0 for name in ("ghz", "low", "high", "after_vectors")
@@ -337,7 +336,7 @@ def _frequency(run: Run) -> Found:
         yield _finding(COSTS, "AVX-512", words, 100.0 * (1.0 - wide), fix, "POSENC_MAX_ISA=avx2 posenc bench")
 
 
-def _clock(run: Run) -> Found:
+def _check_clock(run: Run) -> Findings:
     """Finds a clock that is slow to read, or runs backwards."""
     reading, step = run.measured("clock.reading_ns"), run.measured("clock.step_ns") or 0.0
     if reading is None:
@@ -357,7 +356,7 @@ def _clock(run: Run) -> Found:
     yield _finding(COSTS if slow else FINE, "clock", words, 100.0 * reading / SAMPLE_NS, fix, command)
 
 
-def _power(run: Run) -> Found:
+def _check_power(run: Run) -> Findings:
     """Finds a battery, and a CPU that is slowed by heat."""
     source, times = run.fact("limits.power"), number(run.noise, "heat")
     if source == "battery":
@@ -375,7 +374,7 @@ def _power(run: Run) -> Found:
 # ---- memory ----
 
 
-def _huge_pages(run: Run) -> Found:
+def _check_huge_pages(run: Run) -> Findings:
     """Finds huge pages that come by chance."""
     path = "/sys/kernel/mm/transparent_hugepage/enabled"
     mode, times = run.fact("memory.thp"), run.measured("pages.small_over_huge") or 0.0
@@ -393,7 +392,7 @@ def _huge_pages(run: Run) -> Found:
         yield _fine("huge pages", f"{mode}, the same in all measurements{words}", cost)
 
 
-def _nodes(run: Run) -> Found:
+def _check_nodes(run: Run) -> Findings:
     """Finds memory of several nodes."""
     count, moved = run.amount("memory.nodes"), run.amount("memory.balancing") > 0
     words, command = f"memory has {count:.0f} nodes", "numactl --cpunodebind=0 --membind=0 posenc bench"
@@ -407,7 +406,7 @@ def _nodes(run: Run) -> Found:
         yield _fine("NUMA", "one node")
 
 
-def _swap(run: Run) -> Found:
+def _check_swap(run: Run) -> Findings:
     """Finds memory that lies on disk."""
     moved, used = number(run.noise, "swapped") or 0.0, number(run.env, "memory.swap_used")
     if moved > 0 or (used or 0.0) > 0:
@@ -421,7 +420,7 @@ def _swap(run: Run) -> Found:
         yield _fine("swap", "not used")
 
 
-def _process(run: Run) -> Found:
+def _check_process(run: Run) -> Findings:
     """Finds denormal numbers that are flushed to zero, and processes that all get the same addresses."""
     flushed, times = member(run.doctor, "measured.denormals.flushed"), run.measured("denormals.times") or 0.0
     if flushed is True:
@@ -440,6 +439,7 @@ def _process(run: Run) -> Found:
 
 
 CHECKS = (
-    _build, _others, _host, _quota, _interruptions, _disks, _pinning, _beside, _cores, _governor, _frequency, _clock,
-    _power, _huge_pages, _nodes, _swap, _process,
+    _check_build, _check_others, _check_host, _check_quota, _check_interruptions, _check_disks, _check_pinning,
+    _check_beside, _check_cores, _check_governor, _check_frequency, _check_clock, _check_power, _check_huge_pages,
+    _check_nodes, _check_swap, _check_process,
 )  # fmt: skip

@@ -6,11 +6,10 @@ from typing import Dict, List, Optional, Tuple
 
 from .. import units
 from ..command import CommandError, Parser, check_output, write_output
-from ..convert import Record
 from ..engine import Engine
 from ..quality import DETECTABLE, quality_of
 from ..records import dump, load
-from ..runs import member, number
+from ..runs import Record, member, number
 from ..terminal import Console, console, table
 from .findings import COSTS, FINE, HIDDEN, LEVELS, NOTE, Run, findings_of
 

@@ -9,7 +9,7 @@ from ..models.calls import GGML_F32, HF_F32, frequencies_of
 from ..models.part import Part
 from ..show import count
 
-Said = Iterator[Tuple[str, str]]  # what a line is about, and its words
+Facts = Iterator[Tuple[str, str]]  # each about one thing: its name, and words
 NEAR = 1e-9  # ratios of frequencies that count as equal
 LAYOUTS = {
     "chunked": "one section after the other", "interleaved": "by turns",
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     magnitude: float  # attention factor
 
 
-def _plan(engine: Engine, part: Part, length: int) -> Plan:
+def _read_plan(engine: Engine, part: Part, length: int) -> Plan:
     rows = engine.columns("frequencies", "--problem", str(frequencies_of(part, length)))
     pairs = []
     for row in rows:
@@ -44,7 +44,7 @@ def _plan(engine: Engine, part: Part, length: int) -> Plan:
 # ---- what turns ----
 
 
-def _turned(part: Part) -> Said:
+def _channel_facts(part: Part) -> Facts:
     half, rest = part.rotary_dim // 2, part.head_dim - part.rotary_dim
     pairs = "of neighbours: channel 2 i with channel 2 i + 1"
     if part.encoding == "rope_half":
@@ -58,7 +58,7 @@ def _turned(part: Part) -> Said:
         yield "Before", f"queries and keys are normalised by their root mean square, {whose}"
 
 
-def _axes(part: Part) -> Said:
+def _axis_facts(part: Part) -> Facts:
     names = ["time", "height", "width"]
     if part.tower:
         names = ["time", "row", "column"] if part.axes == 3 else ["row", "column"]
@@ -73,7 +73,7 @@ def _axes(part: Part) -> Said:
 # ---- wavelengths ----
 
 
-def _tokens(number: float) -> str:
+def _format_tokens(number: float) -> str:
     """Returns positions to four digits: 6.283, 9 973, 2 563 000."""
     if number < 1e3:
         return f"{number:.4g}"
@@ -81,7 +81,7 @@ def _tokens(number: float) -> str:
     return count(round(number / unit) * unit)
 
 
-def _wavelengths(plan: Plan, length: int) -> Said:
+def _wavelength_facts(plan: Plan, length: int) -> Facts:
     turning = [(2 * math.pi / pair.radians, i) for i, pair in enumerate(plan.pairs) if pair.radians > 0]
     if not turning:
         return
@@ -95,15 +95,15 @@ def _wavelengths(plan: Plan, length: int) -> Said:
     if still:
         rest += f"; {still} do not turn at all"
     yield "Wavelengths", (
-        f"a full turn takes from {_tokens(shortest[0])} tokens (pair {shortest[1]}) to {_tokens(longest[0])} "
-        f"(pair {longest[1]}){rest}"
+        f"a full turn takes from {_format_tokens(shortest[0])} tokens (pair {shortest[1]}) to "
+        f"{_format_tokens(longest[0])} (pair {longest[1]}){rest}"
     )
 
 
 # ---- scaling ----
 
 
-def _change(slowed: float, factor: float) -> str:
+def _name_change(slowed: float, factor: float) -> str:
     """Returns what pairs next to each other have in common."""
     if math.isinf(slowed):
         return "stopped"
@@ -112,9 +112,9 @@ def _change(slowed: float, factor: float) -> str:
     return "by the factor" if abs(slowed / factor - 1) < NEAR else "between"
 
 
-def _scaling(part: Part, plan: Plan, about: str) -> Said:
+def _scaling_facts(part: Part, plan: Plan, about: str) -> Facts:
     runs = []
-    for change, group in groupby(enumerate(plan.pairs), key=lambda one: _change(one[1].slowed, part.factor)):
+    for change, group in groupby(enumerate(plan.pairs), key=lambda one: _name_change(one[1].slowed, part.factor)):
         run = list(group)
         first, last = run[0][0], run[-1][0]
         slowed = [pair.slowed for _, pair in run]
@@ -127,7 +127,7 @@ def _scaling(part: Part, plan: Plan, about: str) -> Said:
     yield about, f"{part.scaling}: {', '.join(runs)}"
 
 
-def _magnitude(plan: Plan) -> Said:
+def _magnitude_facts(plan: Plan) -> Facts:
     by = plan.magnitude
     if abs(by - 1) > 1e-12:
         yield "Magnitude", (
@@ -139,7 +139,7 @@ def _magnitude(plan: Plan) -> Said:
 # ---- precision ----
 
 
-def _precision(engine: Engine, part: Part, length: int) -> Said:
+def _precision_facts(engine: Engine, part: Part, length: int) -> Facts:
     whose, profile, known = ("ggml", "ggml_f32", GGML_F32) if part.ggml else ("Hugging Face's code", "hf_f32", HF_F32)
     if part.scaling not in known:
         yield "Precision", f"of this scaling there is no profile {profile}"
@@ -161,31 +161,31 @@ def _precision(engine: Engine, part: Part, length: int) -> Said:
 # ---- lengths ----
 
 
-def _lengths(engine: Engine, part: Part) -> Said:
+def _length_facts(engine: Engine, part: Part) -> Facts:
     """Yields both sides of where frequencies change that depend on the length of the sequence."""
     longrope = part.scaling == "longrope"
     border = int(part.original_max_position_embeddings) if longrope else part.length
     below, beyond = min(border, part.length), part.length if longrope else 2 * part.length
-    plan = _plan(engine, part, below)
-    yield from _scaling(part, plan, f"Up to {border}")
-    yield from _wavelengths(plan, below)
-    yield from _magnitude(plan)
-    yield from _precision(engine, part, below)
+    plan = _read_plan(engine, part, below)
+    yield from _scaling_facts(part, plan, f"Up to {border}")
+    yield from _wavelength_facts(plan, below)
+    yield from _magnitude_facts(plan)
+    yield from _precision_facts(engine, part, below)
     if beyond <= border:
         return
-    plan = _plan(engine, part, beyond)
+    plan = _read_plan(engine, part, beyond)
     if longrope:
         how = f"sequences of more than {border} tokens have other factors, for all of their positions; at {beyond}:"
     else:
         how = f"beyond {border} tokens the base grows with the sequence; at {beyond}:"
     yield "Longer", how
-    yield from _scaling(part, plan, "")
-    yield from _wavelengths(plan, beyond)
+    yield from _scaling_facts(part, plan, "")
+    yield from _wavelength_facts(plan, beyond)
     if longrope:
-        yield from _precision(engine, part, beyond)
+        yield from _precision_facts(engine, part, beyond)
 
 
-def frequency_lines(engine: Engine, part: Part) -> Said:
+def frequency_facts(engine: Engine, part: Part) -> Facts:
     """Yields the facts of a rotation, or of sinusoids."""
     if part.encoding == "sinusoidal":
         order = "sine and cosine by turns"
@@ -194,14 +194,14 @@ def frequency_lines(engine: Engine, part: Part) -> Said:
         end = ", wavelengths to the endpoint" if part.freq_convention == "endpoint" else ""
         yield "Channels", f"{part.width}: {order}{end}"
     else:
-        yield from _turned(part)
-        yield from _axes(part)
+        yield from _channel_facts(part)
+        yield from _axis_facts(part)
     if part.scaling in ("dynamic", "longrope"):
-        yield from _lengths(engine, part)
+        yield from _length_facts(engine, part)
         return
-    plan = _plan(engine, part, part.length)
-    yield from _wavelengths(plan, part.length)
+    plan = _read_plan(engine, part, part.length)
+    yield from _wavelength_facts(plan, part.length)
     if part.scaling != "none":
-        yield from _scaling(part, plan, "Scaling")
-    yield from _magnitude(plan)
-    yield from _precision(engine, part, part.length)
+        yield from _scaling_facts(part, plan, "Scaling")
+    yield from _magnitude_facts(plan)
+    yield from _precision_facts(engine, part, part.length)

@@ -18,7 +18,7 @@ from ..show import plain
 from .check import check
 from .origins import read_lines
 from .pages import thing_lines
-from .parts import part_lines, title
+from .parts import part_facts, title
 from .types import type_lines
 
 ABOUT = """Explains THING, a kernel, a scaling, a profile, a method or a parameter: definition, shapes,
@@ -97,7 +97,7 @@ def page_lines(engine: Engine, model: Model, option: str, where: str) -> Iterato
     yield f"{facts['title']} ({model.name}): {facts.get('source', '')}{path}"
     yield from ("", "What was read, and from which key", *read_lines(model))
     for part in model.reading.parts:
-        yield from ("", title(part), *(_wrapped(*said) for said in part_lines(engine, part)))
+        yield from ("", title(part), *(_wrapped(*said) for said in part_facts(engine, part)))
     yield from ("", "Notes", *_notes(model), "", "Next")
     word = shlex.quote(where)
     yield f"  posenc verify {option} {word}    # checks its shapes on every backend"

@@ -6,9 +6,9 @@ from typing import Iterator, Tuple
 
 from ..engine import Engine
 from ..models.part import Part
-from .frequencies import frequency_lines
+from .frequencies import frequency_facts
 
-Said = Iterator[Tuple[str, str]]
+Facts = Iterator[Tuple[str, str]]
 MUCH = 10  # a bias that leaves next to nothing of a weight
 TITLES = {
     "sinusoidal": "Sinusoids added to embeddings", "learned": "A learned table",
@@ -26,7 +26,7 @@ def title(part: Part) -> str:
     return f"{part.name}{': ' if part.name else ''}{TITLES[part.encoding]}{layers}"
 
 
-def _learned(part: Part) -> Said:
+def _learned_facts(part: Part) -> Facts:
     last = part.length - 1
     yield "Table", f"{part.rows} learned rows of {part.width} numbers, added to the embeddings"
     yield "Rows", (
@@ -37,7 +37,7 @@ def _learned(part: Part) -> Said:
 # ---- added to scores ----
 
 
-def _slopes(part: Part) -> Iterator[float]:
+def _alibi_slopes(part: Part) -> Iterator[float]:
     """Yields the slopes of ALiBi: of a number of heads that is no power of two some of twice the next lower one."""
     whole = 2 ** int(math.log2(part.heads))
     for head in range(part.heads):
@@ -45,8 +45,8 @@ def _slopes(part: Part) -> Iterator[float]:
         yield struct.unpack("f", struct.pack("f", 2 ** (-part.alibi_bias_max * step / of)))[0]
 
 
-def _alibi(part: Part) -> Said:
-    slopes = list(_slopes(part))
+def _alibi_facts(part: Part) -> Facts:
+    slopes = list(_alibi_slopes(part))
     steep, gentle = max(slopes), min(slopes)
     yield "Bias", "minus the distance of query and key, times the slope of the head, is added to the scores"
     yield "Slopes", f"of {part.heads} heads, from {steep:.6g}, the steepest, to {gentle:.6g}, the gentlest"
@@ -57,7 +57,7 @@ def _alibi(part: Part) -> Said:
     )
 
 
-def _last_bucket(buckets: int, max_distance: int) -> int:
+def _find_last_bucket(buckets: int, max_distance: int) -> int:
     """Returns the distance from which on all keys of one direction share the last of T5's buckets."""
     alone = buckets // 2
     more = buckets - alone
@@ -67,19 +67,19 @@ def _last_bucket(buckets: int, max_distance: int) -> int:
     return max_distance
 
 
-def _t5(part: Part) -> Said:
+def _t5_facts(part: Part) -> Facts:
     yield "Bias", "a learned number for each head and bucket of distances is added to the scores"
     half = part.num_buckets // 2
     directions = [("Encoder", half, "each way"), ("Decoder", part.num_buckets, "for keys behind")]
     for about, buckets, way in directions[: 1 + part.decodes]:
-        last = _last_bucket(buckets, part.max_distance)
+        last = _find_last_bucket(buckets, part.max_distance)
         yield about, (
             f"{buckets} buckets {way}: distances 0 to {buckets // 2 - 1} have one each, from {last} on all keys share "
             "the last"
         )
 
 
-def _last_column(part: Part) -> int:
+def _find_last_column(part: Part) -> int:
     """Returns the distance from which on all keys share DeBERTa's last column."""
     columns, most = part.num_buckets, part.max_distance
     if not columns:
@@ -91,10 +91,10 @@ def _last_column(part: Part) -> int:
     return most
 
 
-def _deberta(part: Part) -> Said:
+def _deberta_facts(part: Part) -> Facts:
     terms = ["queries by positions (c2p)"][: not part.without_c2p] + ["keys by positions (p2c)"][: part.with_p2c]
     yield "Terms", f"by the distance of query and key: {', '.join(terms)}"
-    last = _last_column(part)
+    last = _find_last_column(part)
     if part.num_buckets:
         yield "Buckets", (
             f"distances up to {part.num_buckets // 2} have one each, beyond they grow with the distance; from {last} "
@@ -104,14 +104,14 @@ def _deberta(part: Part) -> Said:
         yield "Distances", f"each has a column of its own; from {last} on all share the last"
 
 
-def _transformer_xl(part: Part) -> Said:
+def _transformer_xl_facts(part: Part) -> Facts:
     yield "Terms", (
         f"by the distance of query and key, from 0 to {part.length - 1}: each has a row of its own, of which queries, "
         "with a learned bias, take the product"
     )
 
 
-def _shaw(part: Part) -> Said:
+def _shaw_facts(part: Part) -> Facts:
     learned = "each has a learned embedding, of which queries take the product"
     by = "by the distance of query and key,"
     if part.both_ways:
@@ -139,7 +139,7 @@ def _shaw(part: Part) -> Said:
 # ---- pictures ----
 
 
-def _decomposed(part: Part) -> Said:
+def _decomposed_facts(part: Part) -> Facts:
     yield "Terms", (
         f"by the difference of rows, and by that of columns: each has a learned embedding, {2 * part.window - 1} of "
         "either, of which queries take the product"
@@ -147,7 +147,7 @@ def _decomposed(part: Part) -> Said:
     yield "Patches", f"{part.windows} of {part.window} x {part.window} each"
 
 
-def _window(part: Part) -> Said:
+def _window_facts(part: Part) -> Facts:
     side = 2 * part.window - 1
     token = " and a class token" if part.window_class else ""
     more = ", and three for the class token as query, as key and with itself" if part.window_class else ""
@@ -161,13 +161,14 @@ def _window(part: Part) -> Said:
     yield "Table", f"{side * side + 3 * part.window_class} rows: {side} x {side} differences{more}"
 
 
-WORDS = {
-    "learned": _learned, "alibi": _alibi, "t5": _t5, "deberta": _deberta, "transformer_xl": _transformer_xl,
-    "shaw": _shaw, "decomposed": _decomposed, "window": _window,
+FACTS_BY_ENCODING = {
+    "learned": _learned_facts, "alibi": _alibi_facts, "t5": _t5_facts, "deberta": _deberta_facts,
+    "transformer_xl": _transformer_xl_facts, "shaw": _shaw_facts, "decomposed": _decomposed_facts,
+    "window": _window_facts,
 }  # fmt: skip
 
 
-def part_lines(engine: Engine, part: Part) -> Said:
+def part_facts(engine: Engine, part: Part) -> Facts:
     """Yields the facts of a part: what a line is about, and its words."""
-    own = WORDS.get(part.encoding)
-    return own(part) if own else frequency_lines(engine, part)
+    own = FACTS_BY_ENCODING.get(part.encoding)
+    return own(part) if own else frequency_facts(engine, part)

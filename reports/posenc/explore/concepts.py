@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..explain.pages import pages
-from ..explain.parts import WORDS, title
+from ..explain.parts import FACTS_BY_ENCODING, title
 from ..models.model import Model
 from ..models.part import Part
 from ..models.presets import preset, presets
@@ -212,8 +212,8 @@ def _check_links(node: Node, names: Iterable[str]) -> None:
 
 def _facts(part: Part) -> Iterator[List[str]]:
     """Yields the numbers of one way in which a model encodes positions: what each is, and its value."""
-    if part.encoding in WORDS:
-        yield from ([about, words] for about, words in WORDS[part.encoding](part))
+    if part.encoding in FACTS_BY_ENCODING:
+        yield from ([about, words] for about, words in FACTS_BY_ENCODING[part.encoding](part))
     elif part.encoding == "sinusoidal":
         yield ["dim", str(part.width)]
     else:

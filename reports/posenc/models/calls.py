@@ -11,11 +11,11 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from .part import Frequencies, Part
 
-PROMPT, FEW, TABLE = 512, 8, 4096
+PROMPT, FEW, TABLE = 512, 8, 4096  # tokens of a prompt, of a problem that is only checked, rows of a table
 HF_F32 = ("none", "linear", "llama3", "yarn", "dynamic", "ntk", "longrope", "proportional")
 GGML_F32 = HF_F32[:-1]
 PLANNED = ("sinusoidal", "sinusoidal_add", "rope_table")  # kernels whose problems have frequencies
-USUAL = Frequencies()
+USUAL_FREQUENCIES = Frequencies()
 # What a problem is where its line does not say it.
 DEFAULTS: Dict[str, Any] = {
     "position_offset": 0, "query_offset": 0, "x_scale": 1.0, "batch": 1, "causal": False, "in_place": False,
@@ -108,7 +108,7 @@ class Calls:
 def _plan(part: Part) -> Dict[str, Any]:
     """Returns the frequencies of a part, as far as they are not the usual ones."""
     plan = {one.name: getattr(part, one.name) for one in fields(Frequencies)}
-    return {name: value for name, value in plan.items() if value != getattr(USUAL, name) and name != "dim"}
+    return {name: value for name, value in plan.items() if value != getattr(USUAL_FREQUENCIES, name) and name != "dim"}
 
 
 def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
@@ -122,8 +122,8 @@ def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
 # ---- positions added to embeddings ----
 
 
-def _added(part: Part, length: int, call: Callable[..., Problem], place: str, width: str) -> Iterator[Line]:
-    """The addition of rows: to a prompt, to few tokens at both ends, to many, and to the last one."""
+def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: str, width: str) -> Iterator[Line]:
+    """Yields the addition of rows: to a prompt, to few tokens at both ends, to many, and to the last one."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
     start = f" from {place} {first}" if first else ""
     yield Line(call(n, first), "prefill", f"prefill, {n} tokens{start}, {width}", 1)
@@ -135,8 +135,8 @@ def _added(part: Part, length: int, call: Callable[..., Problem], place: str, wi
         yield Line(call(1, last), "decode", f"decode, {place} {last}, {width}", 1)
 
 
-def sinusoidal(part: Part, length: int) -> Iterator[Line]:
-    """Sinusoids as they are added, and as a table in both profiles."""
+def sinusoidal_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields sinusoids as they are added, and as a table in both profiles."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
     shape = {"dim": part.width, **_plan(part)}
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
@@ -152,7 +152,7 @@ def sinusoidal(part: Part, length: int) -> Iterator[Line]:
                        position_offset=offset)  # fmt: skip
 
     width = f"d_model {part.width}"
-    yield from _added(part, length, added, "position", width)
+    yield from _added_lines(part, length, added, "position", width)
     for profile in ("exact", "hf_f32"):
         yield Line(table(profile, n, first), "table", f"table, {n} tokens, {width}")
     for profile in ("exact", "hf_f32"):
@@ -161,8 +161,8 @@ def sinusoidal(part: Part, length: int) -> Iterator[Line]:
     yield Line(table("exact", min(length, TABLE), first, first + length))
 
 
-def cosines_first(part: Part, length: int) -> Iterator[Line]:
-    """A table of cosines and sines, whose rows are added."""
+def cosines_first_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields a table of cosines and sines, whose rows are added."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
     for profile in ("exact", "hf_f32"):
         for tokens, offset, seq_len, name in (
@@ -182,14 +182,14 @@ def cosines_first(part: Part, length: int) -> Iterator[Line]:
                    f"decode, row {length - 1}, width {part.width}", 1)  # fmt: skip
 
 
-def learned(part: Part, length: int) -> Iterator[Line]:
-    """Rows of a learned table."""
+def learned_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields the addition of rows of a learned table."""
     shape = {"dim": part.width, "rows": part.rows, "x_scale": _x_scale(part), "in_place": True}
 
     def rows(tokens: int, offset: int, _: int = 0) -> Problem:
         return Problem(kernel="learned_add", tokens=tokens, position_offset=offset, **shape)
 
-    return _added(part, length, rows, "row", f"width {part.width}")
+    return _added_lines(part, length, rows, "row", f"width {part.width}")
 
 
 def _x_scale(part: Part) -> float:
@@ -199,17 +199,17 @@ def _x_scale(part: Part) -> float:
 # ---- rotations ----
 
 
-def rotations(part: Part, length: int) -> Iterator[Line]:
-    """The rotation of a prompt and of one token, or of a picture; and with a norm before it."""
+def rotation_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields the rotation of a prompt and of one token, or of a picture; and with a norm before it."""
     n, few, side = min(length, PROMPT), min(length, FEW), min(part.picture, length)
     shape = {"heads": part.heads + part.key_heads, "head_dim": part.head_dim, "rotary_dim": part.rotary_dim}
     turned = f", {part.rotary_dim} rotated" if part.rotary_dim < part.head_dim else ""
     heads = f"{part.heads} + {part.key_heads} heads of {part.head_dim}{turned}"
 
-    def turn(tokens: int) -> Problem:
+    def rotated(tokens: int) -> Problem:
         return Problem(kernel=part.encoding, tokens=tokens, **shape, rows=tokens, in_place=True)
 
-    def norm(heads: int, tokens: int) -> Problem:
+    def normalised(heads: int, tokens: int) -> Problem:
         weight: Dict[str, Any] = {"across_heads": True} if part.across_heads else {"weight.stride": 0}
         unit = {"weight_offset": 1.0} if part.unit else {}
         return Problem(kernel="rope_qk_norm", tokens=tokens, heads=heads, head_dim=part.head_dim,
@@ -218,26 +218,26 @@ def rotations(part: Part, length: int) -> Iterator[Line]:
 
     if part.tower:
         half = " at a time" if part.halves else ""
-        yield Line(turn(side * side), "image", f"image, {side * side} patches, {heads}{half}",
+        yield Line(rotated(side * side), "image", f"image, {side * side} patches, {heads}{half}",
                    part.layers * (1 + part.halves))  # fmt: skip
     else:
-        yield Line(turn(n), "prefill", f"prefill, {n} tokens, {heads}", part.layers)
+        yield Line(rotated(n), "prefill", f"prefill, {n} tokens, {heads}", part.layers)
     if part.decodes:
-        yield Line(turn(1), "decode", f"decode, 1 token, {heads}", part.layers)
-    yield Line(turn(few))
+        yield Line(rotated(1), "decode", f"decode, 1 token, {heads}", part.layers)
+    yield Line(rotated(few))
     if not part.norms:
         return
     each = (("queries", part.heads), ("keys", part.key_heads))
     for step, tokens, words in (("prefill", n, f"{n} tokens"), ("decode", 1, "1 token"))[: 1 + part.decodes]:
         for whose, count in each:
             label = f"{step}, {words}, {count} heads of {part.head_dim}{turned}, normalised"
-            yield Line(norm(count, tokens), f"{step}-{whose}", label)
+            yield Line(normalised(count, tokens), f"{step}-{whose}", label)
     for _, count in each:
-        yield Line(norm(count, few))
+        yield Line(normalised(count, few))
 
 
-def tables(part: Part, length: int, profile: str) -> Iterator[Line]:
-    """Cosines and sines of the angles. Frequencies that change with the length are checked on both sides of it."""
+def table_lines(part: Part, length: int, profile: str) -> Iterator[Line]:
+    """Yields cosines and sines of the angles. Frequencies that change at a length are checked on both sides of it."""
     n, few = min(length, PROMPT), min(length, FEW)
     shape = {"profile": profile, "rotary_dim": part.dim, **_plan(part)}
     pairs, text = part.rotary_dim // 2, not part.tower
@@ -246,7 +246,7 @@ def tables(part: Part, length: int, profile: str) -> Iterator[Line]:
         return Problem(kernel="rope_table", **shape, seq_len=seq_len, tokens=tokens, position_offset=offset, **more)
 
     if part.picture:
-        yield from _pictures(part, length, table)
+        yield from _picture_lines(part, length, table)
     if text:
         yield Line(table(n, 0, n), "prefill", f"prefill, {n} tokens, {pairs} pairs", 1)
     if part.decodes:
@@ -265,8 +265,8 @@ def tables(part: Part, length: int, profile: str) -> Iterator[Line]:
         yield Line(table(min(2 * length, FEW), max(2 * length - FEW, 0), 2 * length))
 
 
-def _pictures(part: Part, length: int, table: Any) -> Iterator[Line]:
-    """A picture after the prompt, or from position 0 on where there is no text."""
+def _picture_lines(part: Part, length: int, table: Any) -> Iterator[Line]:
+    """Yields a picture after the prompt, or from position 0 on where there is no text."""
     side, pairs = min(part.picture, length), part.rotary_dim // 2
     before, narrow = min(length - side, PROMPT), min(length, 3)
     whole = {"position_kind": "i64"}
@@ -289,11 +289,11 @@ def _pictures(part: Part, length: int, table: Any) -> Iterator[Line]:
 # ---- added to scores ----
 
 
-def _scores(
+def _score_lines(
     part: Part, length: int, kernel: str, shape: Dict[str, Any], prompt: Dict[str, Any], token: Dict[str, Any],
     per_token: Optional[int],
 ) -> Iterator[Line]:  # fmt: skip
-    """The addition to scores at prefill and decoding, and the same as a tensor."""
+    """Yields the addition to scores at prefill and decoding, and the same as a tensor."""
     n, few = min(length, PROMPT), min(length, FEW)
     heads = f"{part.heads} heads"
     middle = n - few if part.encoding == "transformer_xl" else n // 2
@@ -321,21 +321,21 @@ def _scale(part: Part) -> float:
     return single(1 / (part.head_dim if part.bare else math.sqrt(part.head_dim * terms)))
 
 
-def alibi(part: Part, length: int) -> Iterator[Line]:
-    """ALiBi. A decoder sees no later keys."""
+def alibi_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields ALiBi. A decoder sees no later keys."""
     shape = {"heads": part.heads, "causal": part.decodes, "alibi_bias_max": single(part.alibi_bias_max)}
-    return _scores(part, length, "alibi", shape, {}, {}, part.layers)
+    return _score_lines(part, length, "alibi", shape, {}, {}, part.layers)
 
 
-def t5(part: Part, length: int) -> Iterator[Line]:
-    """Buckets of T5: of both directions in an encoder, of earlier keys in a decoder."""
+def t5_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields buckets of T5: of both directions in an encoder, of earlier keys in a decoder."""
     shape = {"heads": part.heads, "num_buckets": part.num_buckets, "max_distance": part.max_distance}
     both, earlier = {"bidirectional": True}, {"bidirectional": False}
-    return _scores(part, length, "t5_bias", shape, both, earlier, part.decoder_layers)
+    return _score_lines(part, length, "t5_bias", shape, both, earlier, part.decoder_layers)
 
 
-def relative(part: Part, length: int) -> Iterator[Line]:
-    """Terms by relative position."""
+def relative_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields terms by relative position."""
     n, few = min(length, PROMPT), min(length, FEW)
     span = part.max_distance
     if part.encoding == "shaw":
@@ -345,7 +345,7 @@ def relative(part: Part, length: int) -> Iterator[Line]:
         "position_buckets": part.num_buckets, "max_distance": span, "without_c2p": part.without_c2p,
         "with_p2c": part.with_p2c, "scale": 1.0 if part.bare else _scale(part),
     }  # fmt: skip
-    yield from _scores(part, length, "relative_bias", shape, {}, {}, part.layers)
+    yield from _score_lines(part, length, "relative_bias", shape, {}, {}, part.layers)
     if part.of_values:
         values = {"heads": part.heads, "keys": n, "relative": "shaw", "max_distance": span}
         label = f"weights summed by distance, {part.heads} heads, {n} x {n}"
@@ -353,8 +353,8 @@ def relative(part: Part, length: int) -> Iterator[Line]:
         yield Line(Problem(kernel="relative_sum", queries=few, query_offset=n // 2, **values))
 
 
-def distances(part: Part, length: int) -> Iterator[Line]:
-    """The sinusoids of distances, from the last to the first."""
+def distance_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields the sinusoids of distances, from the last to the first."""
     n, few = min(length, PROMPT), min(length, FEW)
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
     shape: Dict[str, Any] = {"dim": part.width, **_plan(part), **layout}
@@ -363,8 +363,8 @@ def distances(part: Part, length: int) -> Iterator[Line]:
     yield Line(Problem(kernel="sinusoidal", **shape, seq_len=n, tokens=few, position_offset=1 - n))
 
 
-def decomposed(part: Part, length: int) -> Iterator[Line]:
-    """Terms by rows and by columns of a picture: patches of one stand among heads where the other's are gathered."""
+def decomposed_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields terms by rows and by columns of a picture. Where one kind is gathered the other counts as heads."""
     side, windows = part.window, part.windows
     shape = {"heads": part.heads * side, "queries": side, "keys": side, "relative": "shaw", "max_distance": side - 1,
              "scale": 1.0}  # fmt: skip
@@ -374,8 +374,8 @@ def decomposed(part: Part, length: int) -> Iterator[Line]:
     yield Line(Problem(kernel="relative_bias", batch=min(windows, 2), **shape))
 
 
-def window(part: Part, length: int) -> Iterator[Line]:
-    """Biases in windows of a picture."""
+def window_lines(part: Part, length: int) -> Iterator[Line]:
+    """Yields biases in windows of a picture."""
     side, more = part.window, " + 1" if part.window_class else ""
     shape = {"heads": part.heads, "window_height": side, "window_width": side, "window_class": part.window_class}
     added = {**shape, "x_scale": _scale(part), "in_place": True}
@@ -387,9 +387,10 @@ def window(part: Part, length: int) -> Iterator[Line]:
     yield Line(Problem(kernel="window_bias_add", batch=min(part.windows, 2), **added))
 
 
-SHAPES = {
-    "sinusoidal": sinusoidal, "learned": learned, "alibi": alibi, "t5": t5, "deberta": relative,
-    "transformer_xl": relative, "shaw": relative, "decomposed": decomposed, "window": window,
+LINES = {
+    "sinusoidal": sinusoidal_lines, "learned": learned_lines, "alibi": alibi_lines, "t5": t5_lines,
+    "deberta": relative_lines, "transformer_xl": relative_lines, "shaw": relative_lines,
+    "decomposed": decomposed_lines, "window": window_lines,
 }  # fmt: skip
 
 
@@ -410,12 +411,12 @@ def _add_rotation(calls: Calls, parts: Sequence[Part], at: int) -> None:
     if not part.tower and all(_alike(part, other) or other.tower for other in parts):
         whole.name = ""
     if not any(_alike(part, other) for other in parts[:at]):
-        calls.add(whole, rotations(whole, part.length))
-    calls.add(part, tables(part, part.length, "exact"))
+        calls.add(whole, rotation_lines(whole, part.length))
+    calls.add(part, table_lines(part, part.length, "exact"))
     if part.ggml and part.scaling in GGML_F32:
-        calls.add(part, tables(part, part.length, "ggml_f32"))
+        calls.add(part, table_lines(part, part.length, "ggml_f32"))
     elif not (part.ggml or part.in_f64 or part.fractions) and part.scaling in HF_F32:
-        calls.add(part, tables(part, part.length, "hf_f32"))
+        calls.add(part, table_lines(part, part.length, "hf_f32"))
 
 
 def calls_of(parts: Sequence[Part], name: str) -> Tuple[List[Case], List[str]]:
@@ -425,9 +426,9 @@ def calls_of(parts: Sequence[Part], name: str) -> Tuple[List[Case], List[str]]:
         if part.rotates:
             _add_rotation(calls, parts, at)
         elif part.encoding == "sinusoidal" and part.cos_first:
-            calls.add(part, cosines_first(part, part.length))
+            calls.add(part, cosines_first_lines(part, part.length))
         else:
-            calls.add(part, SHAPES[part.encoding](part, part.length))
+            calls.add(part, LINES[part.encoding](part, part.length))
         if part.both_ways:
-            calls.add(part, distances(part, part.length))
+            calls.add(part, distance_lines(part, part.length))
     return calls.cases, calls.verify

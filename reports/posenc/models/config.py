@@ -10,9 +10,9 @@ from . import embeddings, scores
 from .besides import note_besides
 from .members import Members, Refused, member_of, path_of
 from .part import Part
-from .rotation import rotation
+from .rotation import read_rotations
 from .silence import check_silence, note_neutral
-from .tower import tower
+from .tower import read_tower
 from .types import ModelType, find_text, find_tower, type_of, unknown, without_unread
 
 # What position_embedding_type may say. ModernBERT rotates, and says "absolute", a word from its parent class that
@@ -30,9 +30,9 @@ STACKS = (
 )
 # Types whose sizes are read by a function of their own, in the order in which they are asked.
 OWN_SIZES = {
-    "series": embeddings.series,
-    "patched_series": embeddings.patched_series, "frames": embeddings.frames, "pyramid": embeddings.pyramid,
-    "spread": embeddings.spread, "in_blocks": scores.in_blocks,
+    "series": embeddings.read_series, "patched_series": embeddings.read_patched_series,
+    "frames": embeddings.read_frames, "pyramid": embeddings.read_pyramid, "spread": embeddings.read_spread,
+    "in_blocks": scores.read_in_blocks,
 }  # fmt: skip
 PATCHED = ("patches", "counted", "tubelets", "spectrogram")
 
@@ -56,19 +56,19 @@ class Reading:
 def _of_type(members: Members, kind: ModelType, part: Part) -> None:
     """Sets the encoding of a type. Some have one of two, as a member says."""
     part.encoding = kind.encoding
-    if "chatglm" in kind.flags and members.value("position_encoding_2d") is True:
+    if "chatglm" in kind.flags and members.find_value("position_encoding_2d") is True:
         members.refuse("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of "
                        "its own, which is not read")  # fmt: skip
     if "by_width" in kind.flags:
-        members.whole(part, "width", "hidden_size")
+        members.read_whole(part, "width", "hidden_size")
         if part.width not in (4096, 5120):
             members.refuse(f"hidden_size is {part.width}: of a baichuan model 4096 (a rotation) or 5120 (ALiBi) is "
                            "needed to know its encoding")  # fmt: skip
         part.encoding = "alibi" if part.width == 5120 else "rope_half"
     if "maybe_relative" in kind.flags:
-        members.truth(part, "relative", "relative_attention")
+        members.read_truth(part, "relative", "relative_attention")
         if not part.relative:
-            members.consider("max_relative_positions", "position_biased_input")
+            members.mark_read("max_relative_positions", "position_biased_input")
             if members.file.get("position_biased_input") is False:
                 members.refuse("relative_attention and position_biased_input are false: such a model has no positions")
             part.encoding = "learned"
@@ -96,8 +96,8 @@ def _refine(members: Members, kind: Optional[ModelType], part: Part) -> None:
     """Reads members that say which encoding it is, where a type has several."""
     expected = part.encoding == "alibi"
     part.alibi, part.adjacent = expected, part.encoding == "rope_interleaved"
-    members.truth(part, "alibi", "attn_config.alibi alibi")
-    members.truth(part, "adjacent", "rope_interleave")
+    members.read_truth(part, "alibi", "attn_config.alibi alibi")
+    members.read_truth(part, "adjacent", "rope_interleave")
     if expected and not part.alibi:
         members.refuse(f"{members.find('attn_config.alibi alibi').name} is false: such a model has no ALiBi, and this "
                        "loader knows no other encoding of its type")  # fmt: skip
@@ -114,7 +114,7 @@ def _refine(members: Members, kind: Optional[ModelType], part: Part) -> None:
 
 def _check_embedding_type(members: Members, encoding: str) -> None:
     """Refuses relative positions of BERT and its like, and what else does not fit the encoding."""
-    said = members.value("position_embedding_type")
+    said = members.find_value("position_embedding_type")
     rotary = "where_rotary" in members.flags
     fitting = "rotary" if rotary else EMBEDDING_TYPES[encoding]
     if said is None and rotary:
@@ -165,7 +165,7 @@ def _stacks(members: Members, like: Part, own: Any) -> List[Part]:
 
 
 def _speech(members: Members, part: Part) -> List[Part]:
-    """Whisper: sines and cosines up to the endpoint in the encoder, a learned table in the decoder."""
+    """Returns the parts of Whisper: sinusoids to the endpoint in the encoder, a learned table in the decoder."""
     decoder = replace(part, name="decoder", stack="decoder", encoding="learned", length=part.rows,
                       origins={**part.origins, "length": part.origins["rows"]})  # fmt: skip
     encoder = replace(part, name="encoder", stack="encoder", freq_convention="endpoint", decodes=False, dim=part.width)
@@ -175,78 +175,78 @@ def _speech(members: Members, part: Part) -> List[Part]:
 def _sizes(members: Members, part: Part) -> None:
     """Reads the sizes of a model that has them as one number each, and what its encoding needs besides."""
     flags = members.flags
-    embeddings.sizes(members, part)
-    embeddings.what_flags_say(members, part)
+    embeddings.read_sizes(members, part)
+    embeddings.set_by_flags(members, part)
     if part.encoding == "learned":
         part.set("tabled", True)
-    embeddings.offsets(members, part)
+    embeddings.read_offsets(members, part)
     if "image_table" in flags:
-        embeddings.patches(members, part, flags)
+        embeddings.read_patches(members, part, flags)
     if "hashed" in flags:
-        embeddings.hashed(members, part)
+        embeddings.read_hashed(members, part)
     if "by_input" in flags:
-        members.whole(part, "width", "input_embedding_size")
+        members.read_whole(part, "width", "input_embedding_size")
     if part.encoding == "sinusoidal":
-        embeddings.theta_of_sinusoids(members, part)
+        embeddings.read_theta(members, part)
     elif part.encoding in ("alibi", "t5", "deberta", "transformer_xl"):
-        getattr(scores, part.encoding)(members, part)
+        getattr(scores, f"read_{part.encoding}")(members, part)
     for flag in ("both_ways", "backward", "nearest", "behind", "limits", "limits_backward"):
         if flag == "backward":
             part.backward |= flag in flags
         elif flag in flags:
-            getattr(scores, flag.partition("_back")[0])(members, part)
+            getattr(scores, f"read_{flag.partition('_back')[0]}")(members, part)
 
 
 def _own_sizes(members: Members, part: Part) -> None:
     """Reads the sizes of a model that has them in a way of its own."""
     flags = members.flags
-    embeddings.what_flags_say(members, part)
-    embeddings.offsets(members, part)
+    embeddings.set_by_flags(members, part)
+    embeddings.read_offsets(members, part)
     if any(flag in flags for flag in PATCHED):
-        embeddings.patches(members, part, flags)
+        embeddings.read_patches(members, part, flags)
     for flag, read in OWN_SIZES.items():
         if flag in flags:
             read(members, part)
     if "placed" in flags:
-        embeddings.placed(members, part)
+        embeddings.read_placed(members, part)
     part.backward |= "backward" in flags
 
 
 def _parts(members: Members, like: Part) -> List[Part]:
     flags = members.flags
     if "tower" in flags:
-        tower(members, like)
+        read_tower(members, like)
         return [like]
     if like.encoding == "decomposed":
-        embeddings.what_flags_say(members, like)
-        return scores.decomposed(members, like)
+        embeddings.set_by_flags(members, like)
+        return scores.read_decomposed(members, like)
     if "stages" in flags:
-        embeddings.what_flags_say(members, like)
-        return scores.stages(members, like)
+        embeddings.set_by_flags(members, like)
+        return scores.read_stages(members, like)
     if "speech" in flags:
-        embeddings.what_flags_say(members, like)
-        embeddings.speech(members, like)
-        embeddings.theta_of_sinusoids(members, like)
+        embeddings.set_by_flags(members, like)
+        embeddings.read_speech(members, like)
+        embeddings.read_theta(members, like)
         return _speech(members, like)
     own = [*PATCHED, *OWN_SIZES, "placed", "stacked_frames"]
     if any(flag in flags for flag in own):
         _own_sizes(members, like)
     elif like.encoding == "window":
-        embeddings.sizes(members, like)
-        embeddings.what_flags_say(members, like)
-        scores.window(members, like)
+        embeddings.read_sizes(members, like)
+        embeddings.set_by_flags(members, like)
+        scores.read_window(members, like)
     else:
         _sizes(members, like)
     if like.rotates:
-        return rotation(members, like)
+        return read_rotations(members, like)
     if like.encoding == "sinusoidal":
         like.dim = like.width
         like.freq_convention = "endpoint" if "endpoint" in flags else "exponent"
         return [like]
     if like.encoding == "learned":
-        return _stacks(members, like, embeddings.own_table)
+        return _stacks(members, like, embeddings.read_own_table)
     like.dim = like.width if like.both_ways else 0
-    return _stacks(members, like, scores.own_terms)
+    return _stacks(members, like, scores.read_own_terms)
 
 
 # ---- beside the text ----
@@ -262,7 +262,7 @@ def _vision(members: Members) -> List[Part]:
     part = Part(name="vision", stack="vision", encoding=found.type.encoding)
     part.say("encoding", found.key, 0)
     try:
-        tower(own, part)
+        read_tower(own, part)
     except Refused as why:
         members.refuse(f"{found.key}: {why}")
     if found.type.note:
@@ -377,13 +377,13 @@ def read_config(root: Any) -> Reading:
         members.note(kind.note)
     reading.parts = _parts(members, like)
     reading.parts += _vision(members)
-    if members.value("dual_chunk_attention_config") is not None:
+    if members.find_value("dual_chunk_attention_config") is not None:
         members.note("dual_chunk_attention_config is not covered: positions are those of short sequences")
     if like.rotates or like.encoding == "alibi":
         note_besides(members, reading.type)
     _storage(members, reading)
-    members.consider("rope_scaling", "rope_parameters", "position_embedding_type", "position_embeddings_type",
-                     "per_layer_config", "original_max_position_embeddings")  # fmt: skip
+    members.mark_read("rope_scaling", "rope_parameters", "position_embedding_type", "position_embeddings_type",
+                      "per_layer_config", "original_max_position_embeddings")  # fmt: skip
     check_silence(members, reading.type)
     for key, value in dropped.items():
         note_neutral(members, key, value)

@@ -7,7 +7,7 @@ models/transformers/transformer_flux.py, transformer_qwenimage.py, transformer_z
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .config import Reading
-from .members import Members, Otherwise, Range, member_of, numbers
+from .members import Members, Otherwise, Range, member_of, read_numbers
 from .part import Part
 from .scaling import check_frequencies
 
@@ -57,7 +57,7 @@ def _axes(members: Members, kind: Kind, part: Part) -> List[int]:
         members.note(f"Not in the file, and taken as its class does: {kind.axes} {USUAL}")
         said = said._replace(value=USUAL)
     accepted = Range(2, part.head_dim, even=True)
-    return [int(n) for n in numbers(members, said, 3, " of channels, such as [16, 56, 56],", accepted)]
+    return [int(n) for n in read_numbers(members, said, 3, " of channels, such as [16, 56, 56],", accepted)]
 
 
 def read_diffusers(root: Dict[str, Any]) -> Reading:
@@ -71,15 +71,15 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
     part = Part(
         encoding="rope_interleaved", tower=True, decodes=False, in_f64=True, axes=3, picture=PICTURE, length=PICTURE
     )
-    members.whole(part, "heads", "num_attention_heads num_heads n_heads", 1, 65536)
-    members.whole(part, "width", "dim", otherwise=0)
+    members.read_whole(part, "heads", "num_attention_heads num_heads n_heads", 1, 65536)
+    members.read_whole(part, "width", "dim", otherwise=0)
     width = Otherwise(part.width // part.heads, "width / heads")
-    members.whole(part, "head_dim", "attention_head_dim", otherwise=width)
-    members.divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
-    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30, kind.theta)
+    members.read_whole(part, "head_dim", "attention_head_dim", otherwise=width)
+    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
+    members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, kind.theta)
     layers = 0
     for name_of_layers in kind.layers:
-        members.whole(part, "layers", name_of_layers, 0, 65536, 0)
+        members.read_whole(part, "layers", name_of_layers, 0, 65536, 0)
         layers += part.layers
     part.set("layers", layers)
     part.say("layers", " + ".join(kind.layers))

@@ -18,28 +18,28 @@ IMAGE = "pretrain_image_size max_img_size max_image_size / image_size.{0} image_
 PATCH = "patch_stride.{0} / patch_size.{0} patch_size"
 
 
-def sizes(members: Members, part: Part) -> None:
+def read_sizes(members: Members, part: Part) -> None:
     """Reads length, width, heads and layers of a model that has them as one number each."""
     if "endless" in members.flags and member_of(members.file, LENGTH.replace("/", "")).value is None:
         part.length = ENDLESS
         part.say("length", "its class has none")
         members.note(f"Its class has no longest position: shapes are those of {ENDLESS} positions")
     else:
-        members.whole(part, "length", LENGTH)
-    members.whole(part, "width", WIDTH)
+        members.read_whole(part, "length", LENGTH)
+    members.read_whole(part, "width", WIDTH)
     if part.encoding in ("learned", "sinusoidal"):
-        members.whole(part, "heads", HEADS, 1, 65536, 1)
+        members.read_whole(part, "heads", HEADS, 1, 65536, 1)
     else:
-        members.whole(part, "heads", f"{HEADS} decoder_num_attention_heads / encoder_attention_heads", 1, 65536)
-    members.truth(part, "scaled", "scale_embedding")
+        members.read_whole(part, "heads", f"{HEADS} decoder_num_attention_heads / encoder_attention_heads", 1, 65536)
+    members.read_truth(part, "scaled", "scale_embedding")
     if "by_embedding" in members.flags:
-        members.whole(part, "width", "embedding_size")
+        members.read_whole(part, "width", "embedding_size")
     if part.encoding not in ("learned", "sinusoidal"):
-        members.whole(part, "layers", LAYERS, 0, 65536, 0)
-    members.whole(part, "head_dim", "d_kv", otherwise=Otherwise(max(part.width // part.heads, 1), "width / heads"))
+        members.read_whole(part, "layers", LAYERS, 0, 65536, 0)
+    members.read_whole(part, "head_dim", "d_kv", otherwise=Otherwise(max(part.width // part.heads, 1), "width / heads"))
 
 
-def what_flags_say(members: Members, part: Part) -> None:
+def set_by_flags(members: Members, part: Part) -> None:
     """Sets what the code of a type does, whatever its files say."""
     flags = members.flags
     if "encoder" in flags:
@@ -56,22 +56,22 @@ def what_flags_say(members: Members, part: Part) -> None:
     part.across_heads |= "token_norm" in flags
     part.unit |= "unit_norm" in flags
     if part.norms:
-        members.number(part, "epsilon", "rms_norm_eps", 1e-19, 1, 1e-6)
+        members.read_number(part, "epsilon", "rms_norm_eps", 1e-19, 1, 1e-6)
 
 
 # ---- learned tables of tokens ----
 
 
-def offsets(members: Members, part: Part) -> None:
-    """Positions, or rows of a table, before the first token's (RoBERTa's for padding, OPT's two)."""
+def read_offsets(members: Members, part: Part) -> None:
+    """Reads positions, or rows of a table, before the first token's (RoBERTa's for padding, OPT's two)."""
     flags = members.flags
     if "two_offset" in flags and part.tabled:
         part.set("first", 2)
     if "padded" in flags:
-        members.whole(part, "first", "pad_token_id", 0, MOST - 1, 0)
+        members.read_whole(part, "first", "pad_token_id", 0, MOST - 1, 0)
         part.set("first", part.first + 1, "first + 1")
     if "stacked_frames" in flags:
-        stacked_frames(members, part)
+        read_stacked_frames(members, part)
     if "counts_from_one" in flags:
         part.set("first", 1)
     if "from_two" in flags:
@@ -79,71 +79,71 @@ def offsets(members: Members, part: Part) -> None:
     if part.tabled:
         part.set("rows", part.length + part.first, "length + first")
     if "pad_offset" in flags:
-        members.whole(part, "first", "pad_token_id", 0, part.length - 2, 1)
+        members.read_whole(part, "first", "pad_token_id", 0, part.length - 2, 1)
         part.set("first", part.first + 1 if part.tabled else 0, "first + 1")
         part.set("length", part.length - part.first, "length - first")
 
 
-def stacked_frames(members: Members, part: Part) -> None:
-    """A spectrogram of which several frames are a token."""
-    members.whole(part, "image", "num_mel_bins", 1, SIDE)
-    members.whole(part, "patch", "num_stacked_frames", 1, SIDE)
+def read_stacked_frames(members: Members, part: Part) -> None:
+    """Reads a spectrogram of which several frames are a token."""
+    members.read_whole(part, "image", "num_mel_bins", 1, SIDE)
+    members.read_whole(part, "patch", "num_stacked_frames", 1, SIDE)
     part.set("width", part.image * part.patch, "image * patch")
-    members.whole(part, "length", "max_position_embeddings", 2)
+    members.read_whole(part, "length", "max_position_embeddings", 2)
     part.set("length", part.length - 1, "length - 1")
 
 
 # ---- learned tables of patches ----
 
 
-def _across(members: Members, part: Part, image: str, patch: str, quantity: str) -> None:
+def _read_side(members: Members, part: Part, image: str, patch: str, quantity: str) -> None:
     """Counts the patches along one side of a picture."""
-    members.whole(part, "image", image, 1, SIDE)
-    members.whole(part, "patch", patch, 1, SIDE)
+    members.read_whole(part, "image", image, 1, SIDE)
+    members.read_whole(part, "patch", patch, 1, SIDE)
     part.set(quantity, part.image // part.patch, "image / patch")
 
 
-def _extra_tokens(members: Members, part: Part, flags: Sequence[str]) -> None:
-    """Tokens before the patches, such as that of the class."""
+def _read_extra_tokens(members: Members, part: Part, flags: Sequence[str]) -> None:
+    """Reads tokens before the patches, such as that of the class."""
     if "class_token" in flags:
         part.set("first", 1)
     if "two_tokens" in flags:
         part.set("first", 2)
     if "class_tokens" in flags:
-        members.whole(part, "first", "n_cls_tokens num_cls_tokens", 1, 4096)
+        members.read_whole(part, "first", "n_cls_tokens num_cls_tokens", 1, 4096)
     if "detected" in flags:
-        members.whole(part, "first", "num_detection_tokens", 1, 4096)
+        members.read_whole(part, "first", "num_detection_tokens", 1, 4096)
         part.set("first", part.first + 1, "first + 1")
 
 
-def patches(members: Members, part: Part, flags: Sequence[str]) -> None:
-    """A row for each patch of a picture, of a video or of a spectrogram, and some for other tokens."""
+def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
+    """Reads a row for each patch of a picture, of a video or of a spectrogram, and some for other tokens."""
     pictures = "patches" in flags or "image_table" in flags
     if {"patches", "counted", "spectrogram", "tubelets"} & set(flags):
-        members.whole(part, "width", "hidden_size hidden_sizes.0")
+        members.read_whole(part, "width", "hidden_size hidden_sizes.0")
     if "by_embed_dim" in flags:
-        members.whole(part, "width", "embed_dim")
+        members.read_whole(part, "width", "embed_dim")
     if "image_table" in flags:
         part.set("first", 1)
     if pictures or "tubelets" in flags:
         of = "tubelet_size.{}" if "tubelets" in flags else PATCH
-        _across(members, part, IMAGE.format(0), of.format(1 if "tubelets" in flags else 0), "side")
-        _across(members, part, IMAGE.format(1), of.format(2 if "tubelets" in flags else 1), "columns")
+        _read_side(members, part, IMAGE.format(0), of.format(1 if "tubelets" in flags else 0), "side")
+        _read_side(members, part, IMAGE.format(1), of.format(2 if "tubelets" in flags else 1), "columns")
     if "tubelets" in flags:
-        members.whole(part, "image", "num_frames", 1, SIDE)
-        members.whole(part, "patch", "tubelet_size.0", 1, SIDE)
+        members.read_whole(part, "image", "num_frames", 1, SIDE)
+        members.read_whole(part, "patch", "tubelet_size.0", 1, SIDE)
         part.set("columns", part.image // part.patch * part.columns, "image / patch * columns")
     if "spectrogram" in flags:
-        members.whole(part, "patch", "patch_size", 1, SIDE)
+        members.read_whole(part, "patch", "patch_size", 1, SIDE)
         for names, strides, most, quantity in (
             ("num_mel_bins", "frequency_stride", SIDE, "side"), ("max_length", "time_stride", MOST, "columns"),
         ):  # fmt: skip
-            members.whole(part, "image", names, part.patch, most)
-            members.whole(part, "every", strides, 1, SIDE)
-            part.set(quantity, (part.image - part.patch) // part.every + 1, "(image - patch) / every + 1")
-    _extra_tokens(members, part, flags)
+            members.read_whole(part, "image", names, part.patch, most)
+            members.read_whole(part, "step", strides, 1, SIDE)
+            part.set(quantity, (part.image - part.patch) // part.step + 1, "(image - patch) / step + 1")
+    _read_extra_tokens(members, part, flags)
     if "counted" in flags:
-        members.whole(part, "length", "num_patches num_position_embeddings")
+        members.read_whole(part, "length", "num_patches num_position_embeddings")
         part.set("length", part.length + part.first, "length + first")
     else:
         part.set("length", part.side * part.columns + part.first, "side * columns + first")
@@ -157,78 +157,78 @@ def patches(members: Members, part: Part, flags: Sequence[str]) -> None:
 # ---- tables of time series, of frames and of axes ----
 
 
-def series(members: Members, part: Part) -> None:
-    """Sinusoids of a time series: its context and what is predicted."""
-    members.whole(part, "width", "d_model")
-    members.whole(part, "heads", "encoder_attention_heads", 1, 65536, 1)
-    members.whole(part, "image", "prediction_length", 1, 1 << 20)
-    members.whole(part, "length", "context_length", 1, 1 << 20, Otherwise(part.image, "image"))
+def read_series(members: Members, part: Part) -> None:
+    """Reads sinusoids of a time series: its context and what is predicted."""
+    members.read_whole(part, "width", "d_model")
+    members.read_whole(part, "heads", "encoder_attention_heads", 1, 65536, 1)
+    members.read_whole(part, "image", "prediction_length", 1, 1 << 20)
+    members.read_whole(part, "length", "context_length", 1, 1 << 20, Otherwise(part.image, "image"))
     part.set("length", part.length + part.image, "length + image")
     members.note("Its decoder counts on from the last of context_length")
 
 
-def patched_series(members: Members, part: Part) -> None:
-    """Sinusoids of the patches of a time series (TimesFM)."""
-    members.truth(part, "relative", "use_positional_embedding", False)
+def read_patched_series(members: Members, part: Part) -> None:
+    """Reads sinusoids of the patches of a time series (TimesFM)."""
+    members.read_truth(part, "relative", "use_positional_embedding", False)
     if not part.relative:
         members.refuse("use_positional_embedding is false: such a model has no positions in its attention or "
                        "embeddings")  # fmt: skip
-    members.whole(part, "width", "hidden_size")
-    members.whole(part, "patch", "patch_length", 1, 1 << 20)
-    members.whole(part, "length", "context_length")
+    members.read_whole(part, "width", "hidden_size")
+    members.read_whole(part, "patch", "patch_length", 1, 1 << 20)
+    members.read_whole(part, "length", "context_length")
     part.set("length", max(part.length // part.patch, 1), "length / patch")
-    members.whole(part, "every", "min_timescale", 1, 1, 1)
-    members.number(part, "rope_theta", "max_timescale", 1, 1e30)
+    members.read_whole(part, "step", "min_timescale", 1, 1, 1)
+    members.read_number(part, "rope_theta", "max_timescale", 1, 1e30)
 
 
-def frames(members: Members, part: Part) -> None:
-    """Sinusoids of the patches of a video."""
-    members.whole(part, "width", "hidden_size")
-    _across(members, part, "image_size.0 / image_size", "patch_size.0 / patch_size", "side")
-    _across(members, part, "image_size.1 / image_size", "patch_size.1 / patch_size", "columns")
-    members.whole(part, "image", "num_frames", 1, SIDE)
-    members.whole(part, "patch", "tubelet_size", 1, SIDE)
+def read_frames(members: Members, part: Part) -> None:
+    """Reads sinusoids of the patches of a video."""
+    members.read_whole(part, "width", "hidden_size")
+    _read_side(members, part, "image_size.0 / image_size", "patch_size.0 / patch_size", "side")
+    _read_side(members, part, "image_size.1 / image_size", "patch_size.1 / patch_size", "columns")
+    members.read_whole(part, "image", "num_frames", 1, SIDE)
+    members.read_whole(part, "patch", "tubelet_size", 1, SIDE)
     part.set("length", part.image // part.patch * part.side * part.columns, "image / patch * side * columns")
 
 
-def placed(members: Members, part: Part) -> None:
-    """Tables whose rows a processor chooses: by row and by column of a patch, or by place in a series."""
+def read_placed(members: Members, part: Part) -> None:
+    """Reads tables whose rows a processor chooses: by row and by column of a patch, or by place in a series."""
     flags = members.flags
     if "placed" in flags:
-        members.whole(part, "width", "hidden_size d_model")
+        members.read_whole(part, "width", "hidden_size d_model")
     if "grid_tables" in flags:
-        members.whole(part, "length", "seq_len max_num_patches")
+        members.read_whole(part, "length", "seq_len max_num_patches")
         members.note("Its processor says the row and the column of each patch: a row of each table is added")
     if "axial_tables" in flags:
-        members.truth(part, "relative", "axial_pos_embds", True)
+        members.read_truth(part, "relative", "axial_pos_embds", True)
         if not part.relative:
             members.refuse("axial_pos_embds is false: this loader reads such a model with tables of rows and of "
                            "columns")  # fmt: skip
         members.note("Token t has row t / n of the first table and row t % n of the second, side by side, where n is "
                      "the second number of axial_pos_shape")  # fmt: skip
     if "series_table" in flags:
-        members.whole(part, "image", "context_length")
-        members.whole(part, "patch", "patch_length")
-        members.whole(part, "every", "patch_stride")
-        members.truth(part, "single", "use_cls_token", False)
-        part.set("length", (max(part.image, part.patch) - part.patch) // part.every + 1, "(image - patch) / every + 1")
+        members.read_whole(part, "image", "context_length")
+        members.read_whole(part, "patch", "patch_length")
+        members.read_whole(part, "step", "patch_stride")
+        members.read_truth(part, "single", "use_cls_token", False)
+        part.set("length", (max(part.image, part.patch) - part.patch) // part.step + 1, "(image - patch) / step + 1")
         part.set("length", part.length + part.single, "length + single")
     if "grid_tables" in flags or "series_table" in flags:
         part.set("rows", part.length, "length")
 
 
-def pyramid(members: Members, part: Part) -> None:
-    """Stages with tables of their own (PVT)."""
-    members.whole(part, "every", "num_encoder_blocks", 4, 4, 4)
-    members.whole(part, "width", "hidden_sizes.0")
+def read_pyramid(members: Members, part: Part) -> None:
+    """Reads stages with tables of their own (PVT)."""
+    members.read_whole(part, "step", "num_encoder_blocks", 4, 4, 4)
+    members.read_whole(part, "width", "hidden_sizes.0")
 
 
-def spread(members: Members, part: Part) -> None:
-    """A table as large as the picture, made of a small one and of one of a window (Hiera)."""
-    members.whole(part, "width", "hidden_size")
-    _across(members, part, "image_size.0", "patch_stride.0", "side")
-    members.whole(part, "image", "image_size.1", 1, SIDE)
-    members.whole(part, "patch", "patch_stride.1", 1, SIDE)
+def read_spread(members: Members, part: Part) -> None:
+    """Reads a table as large as the picture, made of a small one and of one of a window (Hiera)."""
+    members.read_whole(part, "width", "hidden_size")
+    _read_side(members, part, "image_size.0", "patch_stride.0", "side")
+    members.read_whole(part, "image", "image_size.1", 1, SIDE)
+    members.read_whole(part, "patch", "patch_stride.1", 1, SIDE)
     part.set("length", part.image // part.patch * part.side, "image / patch * side")
     part.set("rows", part.length, "length")
     members.note(SPREAD)
@@ -243,58 +243,60 @@ SPREAD = (
 # ---- tables of stacks ----
 
 
-def stage_table(members: Members, part: Part, stage: int) -> None:
-    """The table of one of four stages, whose pictures are half as large from stage to stage."""
+def read_stage_table(members: Members, part: Part, stage: int) -> None:
+    """Reads the table of one of four stages, whose pictures are half as large from stage to stage."""
     shrunk = (1, 4, 8, 16)[stage]
-    members.whole(part, "image", "image_size", shrunk, SIDE)
-    members.whole(part, "patch", f"patch_sizes.{stage}", 1, SIDE)
-    members.whole(part, "width", f"hidden_sizes.{stage}")
+    members.read_whole(part, "image", "image_size", shrunk, SIDE)
+    members.read_whole(part, "patch", f"patch_sizes.{stage}", 1, SIDE)
+    members.read_whole(part, "width", f"hidden_sizes.{stage}")
     part.set("side", part.image // shrunk // part.patch, f"image / {shrunk} / patch" if stage else "image / patch")
-    members.whole(part, "length", "", otherwise=Otherwise(part.side * part.side, "side * side"))
+    members.read_whole(part, "length", "", otherwise=Otherwise(part.side * part.side, "side * side"))
     if stage == 3:
         part.set("length", part.length + 1, "length + 1")
 
 
-def own_table(members: Members, part: Part, stack: str) -> None:
-    """The table of a stack that has one of its own."""
+def read_own_table(members: Members, part: Part, stack: str) -> None:
+    """Reads the table of a stack that has one of its own."""
     if stack.startswith("stage"):
-        stage_table(members, part, int(stack[-1]) - 1)
+        read_stage_table(members, part, int(stack[-1]) - 1)
     elif stack in ("encoder", "decoder"):
-        members.whole(part, "length", f"max_{stack}_position_embeddings", otherwise=Otherwise(part.length, "length"))
+        members.read_whole(
+            part, "length", f"max_{stack}_position_embeddings", otherwise=Otherwise(part.length, "length")
+        )
         part.set("rows", part.length + part.first, "length + first")
     elif stack in ("rows", "columns") and "axial_tables" in members.flags:
         axis = int(stack == "columns")
-        members.whole(part, "width", f"axial_pos_embds_dim.{axis}")
-        members.whole(part, "length", f"axial_pos_shape.{axis}")
+        members.read_whole(part, "width", f"axial_pos_embds_dim.{axis}")
+        members.read_whole(part, "length", f"axial_pos_shape.{axis}")
     elif stack == "seen":
-        _across(members, part, "vision_config.image_size", "vision_config.patch_size", "side")
-        members.whole(part, "width", "vision_config.hidden_size")
+        _read_side(members, part, "vision_config.image_size", "vision_config.patch_size", "side")
+        members.read_whole(part, "width", "vision_config.hidden_size")
         part.set("length", part.side * part.side + 1, "side * side + 1")
     elif stack == "spatial":
-        _across(members, part, "image_size.0 / image_size", "tubelet_size.1", "side")
-        members.whole(part, "image", "image_size.1 / image_size", 1, SIDE)
-        members.whole(part, "patch", "tubelet_size.2", 1, SIDE)
+        _read_side(members, part, "image_size.0 / image_size", "tubelet_size.1", "side")
+        members.read_whole(part, "image", "image_size.1 / image_size", 1, SIDE)
+        members.read_whole(part, "patch", "tubelet_size.2", 1, SIDE)
         part.set("length", part.image // part.patch * part.side, "image / patch * side")
     elif stack == "temporal":
-        members.whole(part, "length", "num_frames", 1, SIDE)
+        members.read_whole(part, "length", "num_frames", 1, SIDE)
     elif stack == "image":
-        patches(members, part, ["image_table"])
+        read_patches(members, part, ["image_table"])
     if stack not in ("encoder", "decoder", "text", "image"):
         part.set("rows", part.length, "length")
 
 
-def hashed(members: Members, part: Part) -> None:
-    """Positions whose rows are hashes of them (CANINE)."""
-    members.whole(part, "rows", "num_hash_buckets", part.length)
+def read_hashed(members: Members, part: Part) -> None:
+    """Reads how many rows positions are hashed to (CANINE)."""
+    members.read_whole(part, "rows", "num_hash_buckets", part.length)
 
 
-def speech(members: Members, part: Part) -> None:
-    """Whisper: sinusoids in its encoder, a learned table in its decoder."""
-    members.whole(part, "width", "d_model")
-    members.whole(part, "length", "max_source_positions")
-    members.whole(part, "rows", "max_target_positions")
+def read_speech(members: Members, part: Part) -> None:
+    """Reads the sizes of Whisper: sinusoids in its encoder, a learned table in its decoder."""
+    members.read_whole(part, "width", "d_model")
+    members.read_whole(part, "length", "max_source_positions")
+    members.read_whole(part, "rows", "max_target_positions")
 
 
-def theta_of_sinusoids(members: Members, part: Part) -> None:
-    """The base of sinusoids, where a file says one."""
-    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30, KEPT)
+def read_theta(members: Members, part: Part) -> None:
+    """Reads the base of sinusoids, where a file says one."""
+    members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, KEPT)

@@ -6,12 +6,12 @@ from .members import MOST, Member, Members, is_number, member_of
 from .part import Origin, Part
 
 
-def hybrid(members: Members, part: Part) -> None:
+def count_attending_by_step(members: Members, part: Part) -> None:
     """Counts the layers that attend, of those that mix in another way."""
-    members.whole(part, "every", "full_attention_interval layer_group_size", otherwise=MOST)
-    if part.layers < part.every < MOST:
-        members.refuse(f"none of its {part.layers} layers attends: one in {part.every} would")
-    part.set("layers", part.layers // part.every, "layers / every")
+    members.read_whole(part, "step", "full_attention_interval layer_group_size", otherwise=MOST)
+    if part.layers < part.step < MOST:
+        members.refuse(f"none of its {part.layers} layers attends: one in {part.step} would")
+    part.set("layers", part.layers // part.step, "layers / step")
 
 
 def _attends(kind: Any) -> bool:
@@ -27,14 +27,14 @@ ATTEND: Dict[str, Callable[[List[Any], int], List[bool]]] = {
 }
 
 
-def attending_layers(members: Members, part: Part) -> None:
+def count_attending_layers(members: Members, part: Part) -> None:
     """Counts the layers that attend, of a type whose classes read a list of them."""
     layers = part.layers
-    listed = members.own("layer_types").value
-    if isinstance(listed, list) and members.own("num_hidden_layers").value and len(listed) != layers:
+    listed = members.find_own("layer_types").value
+    if isinstance(listed, list) and members.find_own("num_hidden_layers").value and len(listed) != layers:
         members.refuse(f"layer_types has {len(listed)} items: one for each of {layers} layers is needed")
     if "hybrid" in members.flags:
-        hybrid(members, part)
+        count_attending_by_step(members, part)
     for name, which in ATTEND.items():
         found = members.find(name) if name in members.defaults else Member(None, name)
         if found.value is None and name == "attn_layer_indices" in members.defaults:
@@ -50,7 +50,7 @@ def attending_layers(members: Members, part: Part) -> None:
             part.origins["layers"] = Origin(kind, found.path or found.name, value=part.layers)
 
 
-def resting_layers(members: Members, part: Part) -> None:
+def count_resting_layers(members: Members, part: Part) -> None:
     """Reads the layers that do not rotate at all: a list of them, or one in so many."""
     found = members.find("no_rope_layers layer_rope_theta")
     layers = found.value if isinstance(found.value, list) else []
@@ -59,18 +59,18 @@ def resting_layers(members: Members, part: Part) -> None:
         members.note(f"{resting} of {len(layers)} layers do not rotate ({found.name})")
     if layers:
         if members.reads("no_rope_layer_interval", ["no_rope_layer_interval"]):
-            members.consider("no_rope_layer_interval")  # of which the list is made
+            members.mark_read("no_rope_layer_interval")  # of which the list is made
         part.layers = len(layers) - resting
         part.origins["layers"] = part.origin_in(found.path or found.name, part.layers)
         return
-    members.whole(part, "every", "no_rope_layer_interval", otherwise=0)
-    if part.every:
-        backwards = part.every - 1 if "last_rests" in members.flags else 0
-        resting = (part.layers + backwards) // part.every
+    members.read_whole(part, "step", "no_rope_layer_interval", otherwise=0)
+    if part.step:
+        backwards = part.step - 1 if "last_rests" in members.flags else 0
+        resting = (part.layers + backwards) // part.step
         if part.layers:
             members.note(f"{resting} of {part.layers} layers do not rotate (no_rope_layer_interval)")
         else:
-            members.note(f"One layer in {part.every} does not rotate (no_rope_layer_interval)")
+            members.note(f"One layer in {part.step} does not rotate (no_rope_layer_interval)")
         part.layers -= resting
 
 
@@ -104,9 +104,9 @@ def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
     marks = pattern.value
     if isinstance(marks, str) and marks and set(marks) <= set("LG"):  # the last layer attends to all, whatever it says
         return [marks[layer % len(marks)] == "G" or layer == part.layers - 1 for layer in layers], pattern.name
-    members.whole(part, "every", names, otherwise=4)
-    if part.every < 1:
-        members.refuse(f"{pattern.name} is {part.every}: a whole number of layers, from 1, is needed")
+    members.read_whole(part, "step", names, otherwise=4)
+    if part.step < 1:
+        members.refuse(f"{pattern.name} is {part.step}: a whole number of layers, from 1, is needed")
     # The dense layers that cohere2_moe begins with have a pattern of their own.
     first = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
     begin = int(max(0, min(first, part.layers))) if is_number(first) else 0
@@ -114,11 +114,11 @@ def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
     if not isinstance(own, int) or own < 1:
         members.refuse(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers, from 1, is needed")
     return [
-        layer % own == own - 1 if layer < begin else (layer - begin) % part.every == part.every - 1 for layer in layers
+        layer % own == own - 1 if layer < begin else (layer - begin) % part.step == part.step - 1 for layer in layers
     ], pattern.name or "its class"
 
 
-def full_rests(members: Members, part: Part) -> None:
+def count_sliding_layers(members: Members, part: Part) -> None:
     """Counts the layers that rotate where those that attend to all positions do not."""
     if members.file.get("sliding_window", 0) is None:
         if "without_window" in members.flags:

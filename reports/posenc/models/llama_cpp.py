@@ -34,7 +34,8 @@ ATTENTION_KEYS = (
     "sliding_window_pattern scale output_scale value_scale temperature_length temperature_scale shared_kv_layers"
 ).split()
 STOPS = float(1 << 60)  # a factor that stops a pair: the converter of Gemma 4 writes 1e30
-SHORT, LONG, ANY = "rope_factors_short.weight", "rope_factors_long.weight", "rope_freqs.weight"
+# Tensors that divide frequencies: of short sequences, of long ones, of any.
+SHORT_FACTORS, LONG_FACTORS, FACTORS = "rope_factors_short.weight", "rope_factors_long.weight", "rope_freqs.weight"
 
 
 class Architecture(NamedTuple):
@@ -115,7 +116,7 @@ class Gguf:
         Returns how many layers are alike; 0: all.
         """
         attention = self.members.file["attention"]
-        blocks = self.members.value("block_count")
+        blocks = self.members.find_value("block_count")
         blocks = blocks if isinstance(blocks, int) else 0
         lists = {name: attention.get(name) for name in ("head_count", "head_count_kv")}
         for name, value in lists.items():
@@ -167,7 +168,7 @@ class Gguf:
 
     # ---- scaling ----
 
-    def _factors(self, name: str, part: Part) -> Optional[Tuple[float, ...]]:
+    def _read_factors(self, name: str, part: Part) -> Optional[Tuple[float, ...]]:
         factors = self.members.file["tensors"].get(name)
         if factors is None:
             return None
@@ -178,41 +179,41 @@ class Gguf:
         for i, factor in enumerate(factors[:pairs]):
             if not is_number(factor):
                 self.members.refuse(f"{name}[{i}] is no number: {accepted} is needed")
-            if not accepted.has(factor):
+            if not accepted.includes(factor):
                 self.members.refuse(f"{name}[{i}] is {factor:.10g}: {accepted} is needed")
         return tuple(factor * part.factor for factor in factors[:pairs])
 
     def _scale_by_tensors(self, part: Part, kind: str) -> None:
         """Divides angles by factors: at any length, or by short ones up to the trained context and long ones after."""
         longrope = kind == "longrope"
-        reads = {ANY: self.has("factors") and not longrope}
-        reads[SHORT] = reads[LONG] = self.has("always_long") or (self.has("long") and longrope)
+        reads = {FACTORS: self.has("factors") and not longrope}
+        reads[SHORT_FACTORS] = reads[LONG_FACTORS] = self.has("always_long") or (self.has("long") and longrope)
         found = {}
-        for name in (ANY, SHORT, LONG):
+        for name in (FACTORS, SHORT_FACTORS, LONG_FACTORS):
             if name in self.members.file["tensors"] and not reads[name]:
                 self.members.refuse(f"the tensor {name}: such a model has none where its scaling is {kind}")
-            found[name] = self._factors(name, part)
-        every, short, far = found[ANY], found[SHORT], found[LONG]
-        if not every and not short and not far:
+            found[name] = self._read_factors(name, part)
+        fixed, short, long = found[FACTORS], found[SHORT_FACTORS], found[LONG_FACTORS]
+        if not fixed and not short and not long:
             return
-        if not every and not (short and far):
-            lacks, there = (LONG, SHORT) if short else (SHORT, LONG)
+        if not fixed and not (short and long):
+            lacks, there = (LONG_FACTORS, SHORT_FACTORS) if short else (SHORT_FACTORS, LONG_FACTORS)
             self.members.refuse(f"the tensor {lacks} is missing beside {there}")
         if kind == "yarn":
             self.members.refuse("rope.scaling.type is yarn beside a tensor of factors: one of them is needed")
-        part.say("scaling", f"the tensor {ANY if every else SHORT}")
+        part.say("scaling", f"the tensor {FACTORS if fixed else SHORT_FACTORS}")
         turning = 0
-        while every and turning < len(every) and every[turning] == part.factor:
+        while fixed and turning < len(fixed) and fixed[turning] == part.factor:
             turning += 1
-        if every and 0 < turning < len(every) and all(factor >= STOPS for factor in every[turning:]):
-            self.members.note(f"The factors of {ANY} stop all pairs but the first {turning}; of such a scaling profile "
-                              "ggml_f32 has no tables")  # fmt: skip
-            part.partial_rotary_factor = (turning + 0.5) / len(every)
+        if fixed and 0 < turning < len(fixed) and all(factor >= STOPS for factor in fixed[turning:]):
+            self.members.note(f"The factors of {FACTORS} stop all pairs but the first {turning}; of such a scaling "
+                              "profile ggml_f32 has no tables")  # fmt: skip
+            part.partial_rotary_factor = (turning + 0.5) / len(fixed)
             part.scaling = "proportional"
             return
         part.scaling, part.factor = "longrope", 1.0
-        part.short_factor, part.long_factor = every or short or (), every or far or ()
-        if every:
+        part.short_factor, part.long_factor = fixed or short or (), fixed or long or ()
+        if fixed:
             part.original_max_position_embeddings = float(part.length)
         else:
             self.members.note(
@@ -242,7 +243,7 @@ class Gguf:
         if kind not in ("none", "linear", "yarn", "longrope"):
             word = kind[:60] if isinstance(kind, str) else "(no text)"
             members.refuse(f"rope.scaling.type is '{word}': known are none, linear, yarn, longrope")
-        extends = members.value("rope.scaling.yarn_ext_factor")
+        extends = members.find_value("rope.scaling.yarn_ext_factor")
         if self.kind.name == "grok" and extends is not None and not (extends == 1 and kind == "yarn"):
             members.refuse(f"rope.scaling.yarn_ext_factor is {extends:g} with a scaling of type {kind}: 1 with yarn is "
                            "needed")  # fmt: skip
@@ -262,8 +263,8 @@ class Gguf:
             self._scale_by_tensors(part, kind)
             original = part.original_max_position_embeddings
             if self.has("always_long") and part.scaling == "none" and original < part.length:
-                members.note(f"The file has no {LONG}, and a context longer than the {original:.10g} tokens trained "
-                             "on: llama.cpp then scales nothing")  # fmt: skip
+                members.note(f"The file has no {LONG_FACTORS}, and a context longer than the {original:.10g} tokens "
+                             "trained on: llama.cpp then scales nothing")  # fmt: skip
         if part.scaling != "none" or part.factor <= 1:
             return
         if kind == "yarn":
@@ -275,45 +276,45 @@ class Gguf:
 
     def _count_full(self, layers: int, every: int, first: bool) -> int:
         """Returns how many layers have full attention, by the file's list or number, or the table's."""
-        own = self.members.value("attention.sliding_window_pattern")
+        own = self.members.find_value("attention.sliding_window_pattern")
         if isinstance(own, list):
             return sum(not _truth(one) for one in own[:layers])
         every = own if isinstance(own, int) else every
         return (layers + (every - 1 if first else 0)) // every if every >= 1 else 0
 
-    def _slides(self, layers: int) -> bool:
-        window = self.members.value("attention.sliding_window")
+    def _has_sliding(self, layers: int) -> bool:
+        window = self.members.find_value("attention.sliding_window")
         if self.has("by_layers"):
             return self.has("slides_if") and layers == 64
         if window is None and self.has("slides_unset"):
             return True
         return self.has("slides") or (self.has("slides_if") and is_number(window) and window > 0)
 
-    def _sliding(self, full: Part) -> Part:
+    def _make_sliding(self, full: Part) -> Part:
         """Returns the rotation of the layers that slide."""
         part = replace(full, name="sliding", origins=dict(full.origins))
         if self.has("plain") or self.has("unscaled"):
             part.scaling = "none"
             part.factor = part.partial_rotary_factor = part.attention_factor = 1.0
         if self.has("plain"):
-            by = self.members.value("rope.scaling.attn_factor")
+            by = self.members.find_value("rope.scaling.attn_factor")
             part.attention_factor = float(by) if is_number(by) else 1.0
             part.rope_theta = 10000.0
             part.say("rope_theta", "llama.cpp's constant for layers that slide")
         members = self.members
-        members.divisor(part, "key_heads", "attention.head_count_kv_sliding", "heads",
-                        Otherwise(part.key_heads, "key_heads"))  # fmt: skip
-        members.whole(part, "head_dim", "attention.key_length_swa", otherwise=Otherwise(part.head_dim, "head_dim"))
+        members.read_divisor(part, "key_heads", "attention.head_count_kv_sliding", "heads",
+                             Otherwise(part.key_heads, "key_heads"))  # fmt: skip
+        members.read_whole(part, "head_dim", "attention.key_length_swa", otherwise=Otherwise(part.head_dim, "head_dim"))
         rotary = Otherwise(part.head_dim, "head_dim")
-        members.even(part, "rotary_dim", "rope.dimension_count_swa", 2, part.head_dim, rotary)
-        members.number(part, "rope_theta", "rope.freq_base_swa", 1e-6, 1e30, KEPT)
+        members.read_even(part, "rotary_dim", "rope.dimension_count_swa", 2, part.head_dim, rotary)
+        members.read_number(part, "rope_theta", "rope.freq_base_swa", 1e-6, 1e30, KEPT)
         part.dim = part.rotary_dim
         if self.has("unscaled"):
             part.rope_theta = full.rope_theta
         return part
 
-    def _rest(self, part: Part, every: int, first: bool) -> None:
-        own = self.members.value("rope.freq_base_swa")
+    def _count_rest(self, part: Part, every: int, first: bool) -> None:
+        own = self.members.find_value("rope.freq_base_swa")
         if is_number(own) and own != part.rope_theta:
             self.members.refuse(f"rope.freq_base_swa is {own:g} beside a base of {part.rope_theta:g}: one base is "
                                 "known of a model whose layers do not all turn")  # fmt: skip
@@ -323,25 +324,25 @@ class Gguf:
 
     def add_layers(self, part: Part) -> None:
         """Adds the rotation of all layers, or one of those of full attention and one of those that slide."""
-        some, members, pattern = self._slides(part.layers), self.members, self.kind.pattern
-        if some and not pattern and members.value("attention.sliding_window_pattern") is None:
+        slides, members, pattern = self._has_sliding(part.layers), self.members, self.kind.pattern
+        if slides and not pattern and members.find_value("attention.sliding_window_pattern") is None:
             members.refuse("attention.sliding_window_pattern is missing: a list that says which layers slide is needed")
         number = re.search(r"\d+", pattern)
         every, first = int(number[0]) if number else 0, pattern.startswith("first")
-        full = self._count_full(part.layers, every, first) if some else part.layers
+        full = self._count_full(part.layers, every, first) if slides else part.layers
         self.parts.append(part)
-        if self.has("rests") or (self.has("rests_if") and some):
-            self._rest(part, every, first)
+        if self.has("rests") or (self.has("rests_if") and slides):
+            self._count_rest(part, every, first)
             return
-        if some and self.has("alone"):
+        if slides and self.has("alone"):
             members.note(
                 f"{full} of {part.layers} layers do not rotate: those that attend to all positions (its architecture)"
             )
             part.layers -= full
             return
-        if not some:
+        if not slides:
             return
-        sliding = self._sliding(part)
+        sliding = self._make_sliding(part)
         same = all(getattr(part, name) == getattr(sliding, name) for name in SAME)
         if same:
             return
@@ -354,9 +355,9 @@ class Gguf:
 
     # ---- parts ----
 
-    def _encoding(self, part: Part) -> bool:
+    def _read_encoding(self, part: Part) -> bool:
         """Sets which encoding it is. Returns whether only the number of Baichuan's layers says that."""
-        layers, what = self.members.value("block_count"), self.kind.what
+        layers, what = self.members.find_value("block_count"), self.kind.what
         by_layers = self.has("by_layers") and not self.has("slides_if")
         if by_layers and layers not in (32, 40):
             self.members.refuse(f"block_count is {layers}: of a baichuan model 32 (a rotation) or 40 (ALiBi) is needed "
@@ -368,23 +369,23 @@ class Gguf:
             part.encoding = "alibi"
         return by_layers
 
-    def _sizes(self, part: Part) -> None:
+    def _read_sizes(self, part: Part) -> None:
         members = self.members
-        members.whole(part, "length", "context_length")
-        members.whole(part, "width", "embedding_length")
-        members.whole(part, "layers", "block_count", 1, 65536)
-        members.whole(part, "every", "nextn_predict_layers", 0, part.layers - 1, 0)
-        part.set("layers", part.layers - part.every, "layers - every")
-        members.whole(part, "heads", "attention.head_count", 1, 65536)
+        members.read_whole(part, "length", "context_length")
+        members.read_whole(part, "width", "embedding_length")
+        members.read_whole(part, "layers", "block_count", 1, 65536)
+        members.read_whole(part, "step", "nextn_predict_layers", 0, part.layers - 1, 0)
+        part.set("layers", part.layers - part.step, "layers - step")
+        members.read_whole(part, "heads", "attention.head_count", 1, 65536)
         width = Otherwise(part.width // part.heads, "width / heads")
-        members.whole(part, "head_dim", "attention.key_length", otherwise=width)
+        members.read_whole(part, "head_dim", "attention.key_length", otherwise=width)
 
-    def _rotation(self, part: Part) -> None:
+    def _read_rotation(self, part: Part) -> None:
         members = self.members
-        members.divisor(part, "key_heads", "attention.head_count_kv", "heads", Otherwise(part.heads, "heads"))
+        members.read_divisor(part, "key_heads", "attention.head_count_kv", "heads", Otherwise(part.heads, "heads"))
         whole = Otherwise(part.head_dim, "head_dim")
-        members.even(part, "rotary_dim", "rope.dimension_count", 2, part.head_dim, whole)
-        members.number(part, "rope_theta", "rope.freq_base", 1e-6, 1e30, 10000.0)
+        members.read_even(part, "rotary_dim", "rope.dimension_count", 2, part.head_dim, whole)
+        members.read_number(part, "rope_theta", "rope.freq_base", 1e-6, 1e30, 10000.0)
         if self.has("whole") and part.head_dim != part.rotary_dim:
             members.refuse(f"rope.dimension_count is {part.rotary_dim} of heads of {part.head_dim}: such a model turns "
                            "all of a head")  # fmt: skip
@@ -392,31 +393,33 @@ class Gguf:
             part.set("head_dim", part.rotary_dim, "rotary_dim")
             part.set("key_heads", 1)
         if self.has("mixed"):
-            members.whole(part, "every", "full_attention_interval", 1, 65536, 4)
-            part.set("layers", part.layers // part.every, "layers / every")
+            members.read_whole(part, "step", "full_attention_interval", 1, 65536, 4)
+            part.set("layers", part.layers // part.step, "layers / step")
         part.ggml = True
-        members.number(part, "factor", "rope.scaling.factor rope.scale_linear", 0, 1e6, 0.0)
+        members.read_number(part, "factor", "rope.scaling.factor rope.scale_linear", 0, 1e6, 0.0)
         original = "original_max_position_embeddings"
-        members.number(part, original, "rope.scaling.original_context_length", 0, 1e9, 0.0)
-        members.number(part, "attention_factor", "rope.scaling.attn_factor", 1e-6, 1e6, 1.0)
+        members.read_number(part, original, "rope.scaling.original_context_length", 0, 1e9, 0.0)
+        members.read_number(part, "attention_factor", "rope.scaling.attn_factor", 1e-6, 1e6, 1.0)
         if self.has("betas"):
-            members.number(part, "beta_fast", "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32.0)
-            members.number(part, "beta_slow", "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1.0)
+            members.read_number(part, "beta_fast", "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32.0)
+            members.read_number(part, "beta_slow", "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1.0)
         if self.has("log10") or self.has("log1"):
-            members.number(part, "mscale_all_dim", "rope.scaling.yarn_log_multiplier", 0, 1e6, 0.0)
+            members.read_number(part, "mscale_all_dim", "rope.scaling.yarn_log_multiplier", 0, 1e6, 0.0)
         if self.has("alpha"):
-            members.number(part, "mscale", "rope.scaling.alpha", 0, 1e6, 0.0)
+            members.read_number(part, "mscale", "rope.scaling.alpha", 0, 1e6, 0.0)
 
-    def _other(self, part: Part, eight: bool) -> None:
+    def _read_other(self, part: Part, eight: bool) -> None:
         members = self.members
         if part.encoding == "alibi" and eight:
             part.set("alibi_bias_max", 8.0)
         elif part.encoding == "alibi":
-            members.number(part, "alibi_bias_max", "attention.max_alibi_bias", 1e-3, 64)
+            members.read_number(part, "alibi_bias_max", "attention.max_alibi_bias", 1e-3, 64)
         elif part.encoding == "t5":
-            members.even(part, "num_buckets", "attention.relative_buckets_count", 4, 4096)
+            members.read_even(part, "num_buckets", "attention.relative_buckets_count", 4, 4096)
             part.set("max_distance", 128)
-            members.whole(part, "decoder_layers", "decoder_block_count", 0, 65536, Otherwise(part.layers, "layers"))
+            members.read_whole(
+                part, "decoder_layers", "decoder_block_count", 0, 65536, Otherwise(part.layers, "layers")
+            )
         else:
             part.set("tabled", True)
             part.set("rows", part.length, "length")
@@ -426,15 +429,15 @@ class Gguf:
         part = Part()
         self.settle_types()
         alike = self.settle_heads()
-        by_layers = self._encoding(part)
+        by_layers = self._read_encoding(part)
         if part.rotates:
             self.check_rope_keys(self.members.file.get("rope"))
-        self._sizes(part)
+        self._read_sizes(part)
         part.decodes = not self.has("encoder")
         if part.rotates:
-            self._rotation(part)
+            self._read_rotation(part)
         else:
-            self._other(part, by_layers or self.has("eight"))
+            self._read_other(part, by_layers or self.has("eight"))
         part.layers = alike or part.layers
         for key in self.members.file["attention"]:
             if key not in ATTENTION_KEYS:
@@ -442,7 +445,7 @@ class Gguf:
         if not part.rotates:
             self.parts.append(part)
             return
-        if self.has("switch") and self.members.value("rope.scaling.finetuned") is False:
+        if self.has("switch") and self.members.find_value("rope.scaling.finetuned") is False:
             self.members.refuse("rope.scaling.finetuned is false: such a model then encodes no positions")
         self.members.note("It forms its angles as profile ggml_f32 does")
         part.dim = part.rotary_dim

@@ -14,12 +14,12 @@ ALTERNATIVE = "/"
 UNREAD = "ignored"  # stands among the defaults of a class for a member that it has and does not read
 
 # Names that only some classes read: where the table has a type's members, those that it lacks are not read.
-RARE = (
+RARELY_READ = (
     "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
     "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval "
     "swa_rope_theta swa_head_dim swa_num_key_value_heads num_attention_heads_per_layer"
 ).split()
-LOOSE = ("length", "layers", "every")  # are called many things at once, of which the first counts
+LOOSE_QUANTITIES = ("length", "layers", "step")  # are called many things at once, of which the first counts
 
 
 class Refused(Exception):
@@ -61,7 +61,7 @@ class Range(NamedTuple):
             return f"a number from {self.least:g} to {self.most:g}"
         return f"{'an even' if self.even else 'a whole'} number from {self.least:.10g} to {self.most:.10g}"
 
-    def has(self, value: float) -> bool:
+    def includes(self, value: float) -> bool:
         """Returns whether a number is accepted."""
         step = 1 + self.even
         return (
@@ -91,7 +91,7 @@ def member_of(where: Any, names: str) -> Member:
     return Member(None, each[0] if each else "")
 
 
-def groups(names: str) -> List[List[str]]:
+def split_alternatives(names: str) -> List[List[str]]:
     """Returns the names of each alternative."""
     return [group.split() for group in names.split(ALTERNATIVE)]
 
@@ -129,15 +129,15 @@ class Members:
     moved: Dict[str, str] = field(default_factory=dict)  # members that the file has elsewhere: their paths by name
     fills: Dict[str, Any] = field(default_factory=dict)  # what the class of a model of parts takes for its text
     changed: Dict[str, Any] = field(default_factory=dict)  # other defaults that an older release of the classes has
-    considered: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
+    read_keys: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
 
     def refuse(self, reason: str) -> NoReturn:
         """Refuses the configuration."""
         raise Refused(reason)
 
-    def consider(self, *names: str) -> None:
+    def mark_read(self, *names: str) -> None:
         """Says that keys were read."""
-        self.considered.update(name.partition(".")[0] for name in names)
+        self.read_keys.update(name.partition(".")[0] for name in names)
 
     def note(self, sentence: str) -> None:
         """Says what is there and does not count, or is not covered."""
@@ -145,36 +145,36 @@ class Members:
 
     # ---- finding ----
 
-    def _default(self, name: str) -> Tuple[bool, Any]:
+    def _look_up_default(self, name: str) -> Tuple[bool, Any]:
         first, _, rest = name.partition(".")
         key = first if rest[:1].isdigit() else name
         return key in self.defaults, self.defaults.get(key)
 
     def reads(self, name: str, group: List[str]) -> bool:
         """Returns whether the classes of the type read a member, one of the names of a group."""
-        there, value = self._default(name)
+        there, value = self._look_up_default(name)
         if there:
             return not isinstance(value, str)
         if not self.surveyed:
             return True
-        return name not in RARE and not any(self._default(other)[0] for other in group)
+        return name not in RARELY_READ and not any(self._look_up_default(other)[0] for other in group)
 
-    def _usual(self, names: List[str]) -> Member:
+    def _find_default(self, names: List[str]) -> Member:
         for name in names:
             usual = member_of(self.defaults, name)
             if usual.value is not None and not isinstance(usual.value, str):
                 return usual
         return Member(None, names[0] if names else "")
 
-    def own(self, names: str) -> Member:
+    def find_own(self, names: str) -> Member:
         """Returns the first member of the file that the classes read."""
-        for group in groups(names):
+        for group in split_alternatives(names):
             for name in group:
                 found = member_of(self.file, name)
                 if found.value is not None and self.reads(name, group):
-                    self.consider(name)
+                    self.mark_read(name)
                     return self._with_path(found)
-        return Member(None, (groups(names)[0] or [""])[0])
+        return Member(None, (split_alternatives(names)[0] or [""])[0])
 
     def _with_path(self, found: Member) -> Member:
         return found._replace(path=self.path(found.name))
@@ -193,15 +193,15 @@ class Members:
 
     def find(self, names: str) -> Member:
         """Returns the first member that is there, of the file before the defaults."""
-        for group in groups(names):
-            found = self.own(" ".join(group))
+        for group in split_alternatives(names):
+            found = self.find_own(" ".join(group))
             if found.value is None:
-                found = self._usual(group)
+                found = self._find_default(group)
             if found.value is not None:
                 return found
-        return Member(None, (groups(names)[0] or [""])[0])
+        return Member(None, (split_alternatives(names)[0] or [""])[0])
 
-    def value(self, names: str) -> Any:
+    def find_value(self, names: str) -> Any:
         """Returns the value of the first member that is there."""
         return self.find(names).value
 
@@ -213,7 +213,7 @@ class Members:
 
     # ---- values ----
 
-    def accept(self, member: Member, accepted: Optional[Range]) -> Union[int, float, bool]:
+    def check_value(self, member: Member, accepted: Optional[Range]) -> Union[int, float, bool]:
         """Returns the value of a member: a number in range, or true or false where no range is given."""
         value, name = member.value, member.name
         if accepted is None:
@@ -224,14 +224,14 @@ class Members:
             self.refuse(f"{name} is missing{self.whose}: {accepted} is needed")
         if not is_number(value):
             self.refuse(f"{name} is no number: {accepted} is needed")
-        if not accepted.has(value):
+        if not accepted.includes(value):
             self.refuse(f"{name} is {value:.10g}: {accepted} is needed")
         return int(value) if accepted.whole else float(value)
 
-    def _agree(self, names: str, quantity: str, value: float) -> None:
+    def _check_agreement(self, names: str, quantity: str, value: float) -> None:
         """Refuses what else is said by another name, unless several names are usual for it."""
         met = False
-        for group in groups(names):
+        for group in split_alternatives(names):
             if met:
                 break
             for name in group:
@@ -241,12 +241,12 @@ class Members:
                 if not is_number(said):
                     continue
                 if said == value:
-                    self.consider(name)
+                    self.mark_read(name)
                     continue
-                if name in RARE and not self.reads(name, group) and quantity in LOOSE:
+                if name in RARELY_READ and not self.reads(name, group) and quantity in LOOSE_QUANTITIES:
                     continue
-                if quantity in LOOSE:
-                    self.consider(name)
+                if quantity in LOOSE_QUANTITIES:
+                    self.mark_read(name)
                     self.note(f"{name} is {said:.10g}, which does not count: {value:.10g} does")
                     continue
                 unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"
@@ -260,7 +260,7 @@ class Members:
         found = inner if inner.value is not None else self.find(names)
         before = getattr(part, quantity)
         if found.value is not None or otherwise is NEEDED:
-            value = self.accept(found, accepted)
+            value = self.check_value(found, accepted)
             kind = "file" if found.path else "class"
             part.origins[quantity] = Origin(kind, found.path or found.name, value=value)
             if found is inner:
@@ -270,17 +270,17 @@ class Members:
             if quantity not in part.origins:
                 part.origins[quantity] = Origin("assumed", self.before + found.name, value=value)
             if given.value is None:
-                self._agree(names, quantity, value)
+                self._check_agreement(names, quantity, value)
                 return
         else:
             value, formula = otherwise if isinstance(otherwise, Otherwise) else (otherwise, "")
             if formula != quantity:
                 kind, key = ("assumed", self.before + found.name) if found.name else ("derived", "")
                 part.origins[quantity] = Origin(kind, key, part.formula(formula), value)
-            if accepted and (value or formula) and not accepted.has(value):
+            if accepted and (value or formula) and not accepted.includes(value):
                 self.refuse(f"{found.name} is {value:.10g}: {accepted} is needed")
         if inner.value is not None and outer.value is not None:
-            beside = self.accept(outer, accepted)
+            beside = self.check_value(outer, accepted)
             if beside != value:
                 self.refuse(f"{outer.name} is {beside:.9g}, and {inner.name} in {self.rope_name} is {value:.9g}: "
                             "they must agree")  # fmt: skip
@@ -291,37 +291,41 @@ class Members:
             said = given.value if is_number(given.value) else 0
             self.refuse(f"{quantity} in {self.rope_name} is {said:.10g}, which the classes of this model_type do not "
                         "read: leave it out")  # fmt: skip
-        if self.surveyed and inner.value is None and found.value is not None and self.own(names).value is None:
+        if self.surveyed and inner.value is None and found.value is not None and self.find_own(names).value is None:
             self.check_default(found.name, value)
             text = f"{found.name} {value:.10g}"
             if not any(text in one for one in self.assumed):
                 self.assumed.append(text)
-        self._agree(names, quantity, value)
+        self._check_agreement(names, quantity, value)
 
-    def whole(
+    def read_whole(
         self, part: Part, quantity: str, names: str, least: float = 1, most: float = MOST, otherwise: Any = NEEDED
     ) -> None:
         """Reads a whole number."""
         self._read(part, quantity, names, Range(least, most), otherwise)
 
-    def even(self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED) -> None:
+    def read_even(
+        self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED
+    ) -> None:
         """Reads an even number."""
         self._read(part, quantity, names, Range(least, most, even=True), otherwise)
 
-    def divisor(self, part: Part, quantity: str, names: str, of: str, otherwise: Any = NEEDED) -> None:
+    def read_divisor(self, part: Part, quantity: str, names: str, of: str, otherwise: Any = NEEDED) -> None:
         """Reads a divisor of another quantity."""
         self._read(part, quantity, names, Range(1, getattr(part, of), divides=of), otherwise)
 
-    def number(self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED) -> None:
+    def read_number(
+        self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED
+    ) -> None:
         """Reads a number."""
         self._read(part, quantity, names, Range(least, most, whole=False), otherwise)
 
-    def truth(self, part: Part, quantity: str, names: str, otherwise: Any = KEPT) -> None:
+    def read_truth(self, part: Part, quantity: str, names: str, otherwise: Any = KEPT) -> None:
         """Reads true or false."""
         self._read(part, quantity, names, None, otherwise)
 
 
-def numbers(members: Members, member: Member, count: int, needed: str, accepted: Range) -> List[float]:
+def read_numbers(members: Members, member: Member, count: int, needed: str, accepted: Range) -> List[float]:
     """Returns a list of so many numbers. In a refusal, `needed` says more of what they are."""
     words = f"an array of {count} numbers{needed} is needed"
     if not isinstance(member.value, list):
@@ -332,4 +336,4 @@ def numbers(members: Members, member: Member, count: int, needed: str, accepted:
     for i, value in enumerate(member.value):
         if value is None:
             members.refuse(f"{member.name}[{i}] is null: {accepted} is needed")
-    return [members.accept(Member(value, f"{member.name}[{i}]"), accepted) for i, value in enumerate(member.value)]
+    return [members.check_value(Member(value, f"{member.name}[{i}]"), accepted) for i, value in enumerate(member.value)]

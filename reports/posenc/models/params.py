@@ -55,27 +55,27 @@ def _check_keys(members: Members, own: Sequence[str]) -> None:
 
 
 def _sizes(members: Members, part: Part) -> None:
-    members.whole(part, "width", "dim")
-    members.whole(part, "layers", "n_layers")
-    members.whole(part, "heads", "n_heads", 1, 65536)
-    members.divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
+    members.read_whole(part, "width", "dim")
+    members.read_whole(part, "layers", "n_layers")
+    members.read_whole(part, "heads", "n_heads", 1, 65536)
+    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
 
 
 def _meta(members: Members, part: Part) -> None:
-    scaled = members.value("use_scaled_rope")
+    scaled = members.find_value("use_scaled_rope")
     _sizes(members, part)
-    members.even(part, "head_dim", "", 2, MOST, Otherwise(part.width // part.heads, "width / heads"))
-    members.whole(part, "length", "max_seq_len", otherwise=2048)
-    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30, 10000.0)
-    members.whole(part, "every", "nope_layer_interval", 0, 65536, 0)
-    if part.every:
-        resting = part.layers // part.every
+    members.read_even(part, "head_dim", "", 2, MOST, Otherwise(part.width // part.heads, "width / heads"))
+    members.read_whole(part, "length", "max_seq_len", otherwise=2048)
+    members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, 10000.0)
+    members.read_whole(part, "step", "nope_layer_interval", 0, 65536, 0)
+    if part.step:
+        resting = part.layers // part.step
         members.note(f"{resting} of {part.layers} layers do not rotate (nope_layer_interval)")
-        part.layers -= part.layers // part.every
+        part.layers -= part.layers // part.step
     part.set("rotary_dim", part.head_dim, "head_dim")
-    if members.value("rope_theta") is None:
+    if members.find_value("rope_theta") is None:
         members.note("rope_theta is missing: 10000 is taken, the constant of Llama 2's code")
-    if members.value("max_seq_len") is None:
+    if members.find_value("max_seq_len") is None:
         members.note("max_seq_len is missing: 2048 positions are taken, the default of Meta's code")
     if scaled is not None and not isinstance(scaled, bool):
         members.refuse("use_scaled_rope is neither true nor false: one of them is needed")
@@ -83,17 +83,17 @@ def _meta(members: Members, part: Part) -> None:
         return
     part.scaling = "llama3"
     part.say("scaling", "use_scaled_rope")
-    if members.value("rope_scaling_factor") is None:
+    if members.find_value("rope_scaling_factor") is None:
         members.note("use_scaled_rope scales by 8, the constant of Meta's code (Hugging Face's files of Llama 3.2 say "
                      "32)")  # fmt: skip
-    members.number(part, "factor", "rope_scaling_factor", 1, 1e6, 8.0)
-    members.number(part, "high_freq_factor", "rope_high_freq_factor", 1e-6, 1e6, 4.0)
+    members.read_number(part, "factor", "rope_scaling_factor", 1, 1e6, 8.0)
+    members.read_number(part, "high_freq_factor", "rope_high_freq_factor", 1e-6, 1e6, 4.0)
     part.set("low_freq_factor", 1.0)
     part.set("original_max_position_embeddings", 8192.0)
 
 
 def _yarn(members: Members, part: Part) -> None:
-    yarn: Dict[str, Any] = members.value("yarn")
+    yarn: Dict[str, Any] = members.find_value("yarn")
     if yarn is None:
         return
     if not isinstance(yarn, dict):
@@ -106,28 +106,28 @@ def _yarn(members: Members, part: Part) -> None:
     if not isinstance(scales, bool):
         members.refuse("yarn.apply_scale is neither true nor false: one of them is needed")
     part.scaling = "yarn"
-    members.number(part, "factor", "yarn.factor", 1, 1e6)
+    members.read_number(part, "factor", "yarn.factor", 1, 1e6)
     original = "original_max_position_embeddings"
-    members.number(part, original, f"yarn.{original}", 1, 1e9)
-    members.number(part, "beta_fast", "yarn.beta", 1e-3, 1e6, 32.0)
-    members.number(part, "beta_slow", "yarn.alpha", 1e-3, 1e6, 1.0)
+    members.read_number(part, original, f"yarn.{original}", 1, 1e9)
+    members.read_number(part, "beta_fast", "yarn.beta", 1e-3, 1e6, 32.0)
+    members.read_number(part, "beta_slow", "yarn.alpha", 1e-3, 1e6, 1.0)
     part.attention_factor = 0.1 * math.log(part.factor) + 1 if scales else 1.0
     part.say("scaling", "yarn")
     part.say("attention_factor", "0.1 ln(yarn.factor) + 1" if scales else "yarn.apply_scale")
 
 
 def _mistral(members: Members, part: Part) -> None:
-    kind = members.value("model_type")
+    kind = members.find_value("model_type")
     if kind is not None and kind != "transformer":
         word = kind if isinstance(kind, str) else "(no text)"
         members.refuse(f"model_type is '{word[:60]}': only 'transformer' has positions in attention")
     _sizes(members, part)
-    members.even(part, "head_dim", "head_dim", 2, MOST)
-    members.whole(part, "length", "max_position_embeddings max_seq_len", otherwise=128000)
-    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
-    members.even(part, "latent", "qk_rope_head_dim", 0, MOST, 0)
+    members.read_even(part, "head_dim", "head_dim", 2, MOST)
+    members.read_whole(part, "length", "max_position_embeddings max_seq_len", otherwise=128000)
+    members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
+    members.read_even(part, "latent", "qk_rope_head_dim", 0, MOST, 0)
     part.set("rotary_dim", part.head_dim, "head_dim")
-    if members.value("max_position_embeddings max_seq_len") is None:
+    if members.find_value("max_position_embeddings max_seq_len") is None:
         members.note("max_position_embeddings is missing: 128000 positions are taken, as vLLM does")
     if part.latent:
         part.head_dim = part.rotary_dim = part.latent

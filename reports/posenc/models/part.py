@@ -53,73 +53,72 @@ class Part(Frequencies):
     stack: str = ""  # layers whose steps are their own: "encoder", "vision"
     # Sizes
     length: int = 0  # positions it takes
-    width: int = 0
-    heads: int = 0
-    key_heads: int = 0
-    head_dim: int = 0
-    rotary_dim: int = 0
+    width: int = 0  # of embeddings, or of rows that are added to them
+    heads: int = 0  # of queries
+    key_heads: int = 0  # of keys, each of which several queries may share
+    head_dim: int = 0  # channels of a head
+    rotary_dim: int = 0  # channels of a head that rotate
     layers: int = 0  # that encode positions so; 0: not known
     decoder_layers: int = 0  # the same of T5's decoder
     decodes: bool = True  # generates token by token
-    x_scale: float = 1.0  # of embeddings
-    scaled: bool = False  # by the square root of the width
+    scaled: bool = False  # embeddings are multiplied by the square root of their width
     # A learned table
-    tabled: bool = False
+    tabled: bool = False  # it has a table of learned rows
     first: int = 0  # row of position 0
-    rows: int = 0
+    rows: int = 0  # of the table
     # Sinusoids
-    cos_first: bool = False
-    sin_cos: bool = False
+    cos_first: bool = False  # all cosines, then all sines
+    sin_cos: bool = False  # all sines, then all cosines
     shrunk: bool = False  # divided by the square root of their width
     # Biases and terms
-    alibi_bias_max: float = 0.0
-    num_buckets: int = 0
-    max_distance: int = 0
-    without_c2p: bool = False
-    with_p2c: bool = False
-    both_ways: bool = False
-    bare: bool = False
-    left: int = 0
-    right: int = 0
-    of_values: bool = False
-    backward: bool = False
+    alibi_bias_max: float = 0.0  # exponent of the gentlest slope, negated
+    num_buckets: int = 0  # of distances
+    max_distance: int = 0  # from which on keys share a bucket or a row
+    without_c2p: bool = False  # DeBERTa: no term of queries by positions
+    with_p2c: bool = False  # DeBERTa: a term of keys by positions as well
+    both_ways: bool = False  # a sinusoid of each distance to earlier and to later keys (XLNet)
+    bare: bool = False  # terms are not scaled by the square root of head_dim
+    left: int = 0  # clipped distances to earlier keys
+    right: int = 0  # clipped distances to later keys
+    of_values: bool = False  # values have terms by distance as well
+    backward: bool = False  # distances count from the key to the query
     # Pictures
-    image: int = 0
-    patch: int = 0
-    side: int = 0
-    columns: int = 0
-    window: int = 0
-    windows: int = 0
-    window_class: bool = False
-    picture: int = 0
-    merged: int = 0
+    image: int = 0  # pixels, or frames, along a side of the input
+    patch: int = 0  # pixels, or frames, along a side of a patch
+    side: int = 0  # rows of patches
+    columns: int = 0  # columns of patches
+    window: int = 0  # patches along a side of a window
+    windows: int = 0  # in a picture
+    window_class: bool = False  # a class token stands before the patches of a window
+    picture: int = 0  # patches along a side of the picture in cases
+    merged: int = 0  # patches along a side that become one token
     # Towers
-    tower: bool = False
-    axes: int = 0
-    column_first: bool = False
-    fractions: bool = False
-    halves: bool = False
-    dealt: bool = False
-    alternating: bool = False
-    origin: int = 0
+    tower: bool = False  # of pictures: positions are those of patches
+    axes: int = 0  # rows and columns; time as well
+    column_first: bool = False  # positions of a patch: its column, then its row
+    fractions: bool = False  # positions are fractions of the picture (DINOv3)
+    halves: bool = False  # each half of a head rotates as a head of its own
+    dealt: bool = False  # wavelengths are dealt out to the axes by turns
+    alternating: bool = False  # pairs follow the axes by turns
+    origin: int = 0  # position of the first row and column
     # A norm before the rotation
-    norms: bool = False
-    across_heads: bool = False
-    unit: bool = False
-    epsilon: float = 0.0
+    norms: bool = False  # queries and keys are normalised
+    across_heads: bool = False  # over all heads of a token, not each by itself
+    unit: bool = False  # weights are stored less 1
+    epsilon: float = 0.0  # added to the mean square
     ggml: bool = False  # the profile of its tables is that of llama.cpp
     in_f64: bool = False  # its code forms angles in f64
     # What members say that becomes one of the others
-    alibi: bool = False
-    adjacent: bool = False
-    relative: bool = False
-    biased: bool = False
-    own_bias: bool = False
-    shared_bias: bool = False
-    single: bool = False
-    grouped: bool = False
-    latent: int = 0
-    every: int = 0
+    alibi: bool = False  # encoding is alibi
+    adjacent: bool = False  # encoding is rope_interleaved
+    relative: bool = False  # a switch without which the type has no such positions
+    biased: bool = False  # learned positions are added to the input as well
+    own_bias: bool = False  # each layer has a bias of its own (BEiT)
+    shared_bias: bool = False  # all layers share one (BEiT)
+    single: bool = False  # one key head for all, or one token more
+    grouped: bool = False  # the key heads of Falcon's newer decoder
+    latent: int = 0  # rotary_dim and head_dim of latent attention
+    step: int = 0  # from one to the next: patches, or layers of another kind
 
     origins: Dict[str, Origin] = field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
 
-from .layers import attending_layers, full_rests, resting_layers
+from .layers import count_attending_layers, count_resting_layers, count_sliding_layers
 from .members import Member, Members, Otherwise, Range, is_number, member_of
 from .part import Part
 from .scaling import read_scaling
@@ -36,36 +36,36 @@ BY_TYPE = {known.type: known for known in TYPES}
 
 
 def _shared_blocks(members: Members, part: Part) -> None:
-    """Zamba2: heads share twice the width, and rotate where a member says so."""
-    if members.value("use_mem_rope") is not True:
+    """Reads Zamba2, whose heads share twice the width, and rotate where a member says so."""
+    if members.find_value("use_mem_rope") is not True:
         members.refuse("use_mem_rope is not true: none of its layers rotates, and positions come from its state spaces "
                        "alone")  # fmt: skip
     part.set("width", 2 * part.width, "2 * width")
     made = ("kv_channels", "attention_head_dim", "head_dim")  # by the class, of others, whatever the file says
     members.file = {key: value for key, value in members.file.items() if key not in made}
-    if members.value("layers_block_type") is None:
+    if members.find_value("layers_block_type") is None:
         part.layers = 9
         part.say("layers", "what its class has")
-    if members.value("use_long_context") is True:
+    if members.find_value("use_long_context") is True:
         part.length = 16384
         part.say("length", "what its class takes where use_long_context is true")
 
 
 def _chatglm(members: Members, part: Part) -> None:
-    """ChatGLM: half of each head turns, and heads share keys in groups."""
-    ratio = members.value("rope_ratio")
+    """Reads ChatGLM: half of each head rotates, and heads share keys in groups."""
+    ratio = members.find_value("rope_ratio")
     if ratio not in (None, 1):
         members.refuse(f"rope_ratio is {ratio}: releases of its code differ in whether it multiplies the base or "
                        "divides positions; 1, or the file of the same model for the type glm, is needed")  # fmt: skip
-    members.whole(part, "head_dim", "kv_channels")
-    if members.value("multi_query_attention") is True:
-        members.divisor(part, "key_heads", "multi_query_group_num", "heads")
+    members.read_whole(part, "head_dim", "kv_channels")
+    if members.find_value("multi_query_attention") is True:
+        members.read_divisor(part, "key_heads", "multi_query_group_num", "heads")
     else:
         part.set("key_heads", part.heads, "heads")
     part.set("rotary_dim", part.head_dim // 2, "head_dim / 2")
     part.dim = part.rotary_dim
     if members.file.get("rotary_percent") == 0.5:
-        members.consider("rotary_percent")
+        members.mark_read("rotary_percent")
     part.set("rope_theta", 10000.0, "rope_theta")
 
 
@@ -78,20 +78,22 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
         "every_layer": "rope_theta rotary_emb_base", "full": "rope_theta global_rope_theta", "chunked": "rope_theta",
         "sliding": LOCALS,
     }[rules]  # fmt: skip
-    members.number(part, "rope_theta", theta, 1e-6, 1e30)
+    members.read_number(part, "rope_theta", theta, 1e-6, 1e30)
     full, slides = rules == "full", rules == "sliding"
-    latent = members.value("qk_rope_head_dim")
+    latent = members.find_value("qk_rope_head_dim")
     if latent and not members.reads("head_dim", ["head_dim"]):
         _latent_head(members, part, latent)
     else:
         own = "global_head_dim / " if full else "swa_head_dim / " if slides else ""
-        members.whole(part, "head_dim", own + HEAD_DIM, otherwise=Otherwise(part.width // part.heads, "width / heads"))
+        members.read_whole(
+            part, "head_dim", own + HEAD_DIM, otherwise=Otherwise(part.width // part.heads, "width / heads")
+        )
     if latent:
         part.key_heads = 1  # for the channels that turn
     elif members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
         part.set("key_heads", part.heads, "heads")
     elif slides and "twice_sliding" in members.flags:
-        members.divisor(part, "key_heads", KEY_HEADS.split()[0], "heads", Otherwise(part.heads, "heads"))
+        members.read_divisor(part, "key_heads", KEY_HEADS.split()[0], "heads", Otherwise(part.heads, "heads"))
         said, twice = member_of(members.file, "swa_num_key_value_heads").value, 2 * part.key_heads
         if said not in (None, twice):
             members.refuse(f"swa_num_key_value_heads is {said}, where its class takes twice num_key_value_heads, "
@@ -100,10 +102,10 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
     else:
         own = "num_global_key_value_heads / " if full else "swa_num_key_value_heads / " if slides else ""
         names = own + (KEY_HEADS.split()[0] if full else KEY_HEADS)
-        members.divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
-    members.truth(part, "single", "multi_query")
-    members.truth(part, "grouped", "new_decoder_architecture")
-    members.whole(part, "latent", "qk_rope_head_dim", otherwise=0)
+        members.read_divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
+    members.read_truth(part, "single", "multi_query")
+    members.read_truth(part, "grouped", "new_decoder_architecture")
+    members.read_whole(part, "latent", "qk_rope_head_dim", otherwise=0)
 
 
 def _latent_head(members: Members, part: Part, latent: int) -> None:
@@ -120,14 +122,14 @@ def _heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
     counts, types = (member_of(members.file, key).value for key in (name, "layer_types"))
     if not isinstance(counts, list) or not members.reads(name, []):
         return
-    members.consider(name)
+    members.mark_read(name)
     types = types if isinstance(types, list) else [layers.type] * len(counts)
     own = [count for count, kind in zip(counts, types) if kind == layers.type]
     if not own:
         return
     if any(count != own[0] for count in own):
         members.refuse(f"{name} has other numbers for layers of one type: one for each type is needed")
-    part.heads = int(members.accept(Member(own[0], name), Range(1, 65536)))
+    part.heads = int(members.check_value(Member(own[0], name), Range(1, 65536)))
     part.origins["heads"] = part.origin_in(members.path(name), part.heads)
 
 
@@ -142,7 +144,7 @@ def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Pa
     parts.append(part)
     _heads_by_layer(own, part, layers)
     _sizes(own, part, layers.rules)
-    head, still = own.value("head_dim"), own.value("qk_nope_head_dim")
+    head, still = own.find_value("head_dim"), own.find_value("qk_nope_head_dim")
     whole = part.latent + still if isinstance(still, int) else part.latent
     if part.latent and isinstance(head, int) and head not in (part.latent, whole):
         members.refuse(f"head_dim is {head} and qk_rope_head_dim {part.latent}: they must agree (releases of that "
@@ -209,7 +211,7 @@ def _with_bases(members: Members) -> None:
     sliding = member_of(members.file, "swa_rope_theta").value
     if sliding is None or members.rope_name != OF_CLASS or not members.reads("swa_rope_theta", []):
         return
-    members.consider("swa_rope_theta", "rope_theta", "partial_rotary_factor")
+    members.mark_read("swa_rope_theta", "rope_theta", "partial_rotary_factor")
     share = member_of(members.file, "partial_rotary_factor").value
     bases = {"full_attention": member_of(members.file, "rope_theta").value, "sliding_attention": sliding}
     members.rope = {kind: {"rope_theta": base, "partial_rotary_factor": share} for kind, base in bases.items()}
@@ -288,7 +290,7 @@ def _of_lists(members: Members) -> Members:
     type of layers has the numbers of its first one, and rope_scaling is for those of full attention.
     """
     file = dict(members.file)
-    count = int(members.value("num_hidden_layers"))
+    count = int(members.find_value("num_hidden_layers"))
     _check_lists(members, count)
     types = file.get("layer_types")
     types = types[:count] if isinstance(types, list) else ["full_attention"] * count
@@ -311,9 +313,9 @@ def _of_lists(members: Members) -> Members:
     other = file.get("attention_other_setting")
     own = file.get("num_sliding_attention_heads") or (other or {}).get("num_attention_heads")
     if own is not None:
-        heads = members.value("num_attention_heads")
+        heads = members.find_value("num_attention_heads")
         file["num_attention_heads_per_layer"] = [own if kind == "sliding_attention" else heads for kind in types]
-    members.consider("rope_theta", "partial_rotary_factors", "rope_scaling")
+    members.mark_read("rope_theta", "partial_rotary_factors", "rope_scaling")
     return replace(members, file=file)
 
 
@@ -325,7 +327,7 @@ def _without_repeated(members: Members) -> Members:
         own = member_of(members.file, name).value
         if own is not None and all(name in rope for rope in objects) and any(rope[name] == own for rope in objects):
             repeated.append(name)
-    members.consider(*repeated)
+    members.mark_read(*repeated)
     return replace(members, file={key: said for key, said in members.file.items() if key not in repeated})
 
 
@@ -344,7 +346,7 @@ def _each_type(members: Members, like: Part, parts: List[Part]) -> None:
 
 
 def _full_alone(members: Members, like: Part, local: Member, parts: List[Part]) -> None:
-    """One object scales layers of full attention alone. Of rope_theta beside it releases differ."""
+    """Adds the rotations of a type whose one object scales layers of full attention alone."""
     rope = members.rope
     if members.surveyed and rope and "type" in rope and "rope_type" not in rope:
         members.refuse(f"type stands in {members.rope_name} without rope_type: releases of that library differ in "
@@ -365,19 +367,19 @@ def _full_alone(members: Members, like: Part, local: Member, parts: List[Part]) 
 
 def _by_pattern(members: Members, like: Part, parts: List[Part]) -> None:
     """Counts layers: of Gemma's every sixth has full attention, of ModernBERT's the first of every three."""
-    members.whole(
-        like, "every", "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers", otherwise=0
+    members.read_whole(
+        like, "step", "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers", otherwise=0
     )
-    if like.every:
-        members.note(f"One layer in {like.every} has full attention, the others slide")
-    first = members.value("global_attn_every_n_layers") is not None
-    full = (like.layers + (like.every - 1 if first else 0)) // like.every if like.every else 0
+    if like.step:
+        members.note(f"One layer in {like.step} has full attention, the others slide")
+    first = members.find_value("global_attn_every_n_layers") is not None
+    full = (like.layers + (like.step - 1 if first else 0)) // like.step if like.step else 0
     for part in parts:
         part.layers = 0 if not full else full if part.name == "full" else like.layers - full
         if full:
-            layers, every = like.origins["layers"], like.origins["every"]
+            layers, every = like.origins["layers"], like.origins["step"]
             assumed = "" if every.kind == "file" else "assumed: "
-            part.say("layers", f"{layers.key or layers.formula}, one in {like.every} full ({assumed}{every.key})")
+            part.say("layers", f"{layers.key or layers.formula}, one in {like.step} full ({assumed}{every.key})")
 
 
 def _count_layers(members: Members, like: Part, parts: List[Part]) -> None:
@@ -398,7 +400,7 @@ def _count_layers(members: Members, like: Part, parts: List[Part]) -> None:
         members.note(f"{left} layers are of types without a rotation here")
 
 
-def rotation(plain: Members, like: Part) -> List[Part]:
+def read_rotations(plain: Members, like: Part) -> List[Part]:
     """Reads the rotations of a model, one for each type of layers."""
     if "chatglm" in plain.flags:
         _chatglm(plain, like)
@@ -406,14 +408,14 @@ def rotation(plain: Members, like: Part) -> List[Part]:
     if "by_lists" in plain.flags:
         plain = _of_lists(plain)
     if "full_rests" in plain.flags:
-        full_rests(plain, like)
+        count_sliding_layers(plain, like)
     else:
-        attending_layers(plain, like)
+        count_attending_layers(plain, like)
     if "shared_blocks" in plain.flags:
         _shared_blocks(plain, like)
     if "projected" in plain.flags:
         _projected(plain, like)
-    resting_layers(plain, like)
+    count_resting_layers(plain, like)
     local, stray = plain.find(LOCALS), member_of(plain.file, LOCALS)
     is_local = local.value is not None
     if stray.value is not None and not is_local:
@@ -436,9 +438,9 @@ def rotation(plain: Members, like: Part) -> List[Part]:
 
 
 def _projected(members: Members, part: Part) -> None:
-    """CLVP turns a share of its projection."""
-    members.number(part, "rope_theta", "rope_theta", 1e4, 1e4)
-    members.truth(part, "relative", "use_rotary_embedding", True)
+    """Reads CLVP, which rotates a share of its projection."""
+    members.read_number(part, "rope_theta", "rope_theta", 1e4, 1e4)
+    members.read_truth(part, "relative", "use_rotary_embedding", True)
     if not part.relative:
         members.refuse("use_rotary_embedding is false: such a model has no positions in its attention or embeddings")
     members.note("Its code turns values, too: what is checked and timed here turns queries and keys")

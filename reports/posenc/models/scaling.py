@@ -8,7 +8,7 @@ import math
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
 
-from .members import KEPT, Members, Otherwise, Range, is_number, member_of, numbers, path_of
+from .members import KEPT, Members, Otherwise, Range, is_number, member_of, read_numbers, path_of
 from .part import Origin, Part
 
 PICTURE = 32  # side in tokens of the picture in cases: 896 x 896 pixels in patches of 14 x 14, two and two merged
@@ -34,11 +34,14 @@ RULES: Dict[str, List[str]] = {
 OWN_NAMES = {rule: rule for rule in RULES if rule not in ("none", "ntk")}
 NAMES = {"default": "none", **OWN_NAMES, "su": "longrope", "mrope": "none"}
 KNOWN = ", ".join(NAMES)
-ANY_RULE = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
-BY_RULE = {name for members in RULES.values() for name in members} - {
+# Members of the object for scaling that count with any rule, with some rules, and with none.
+COUNTING_IN_ANY_RULE = (
+    "rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved",
+)  # fmt: skip
+COUNTING_BY_RULE = {name for members in RULES.values() for name in members} - {
     "alpha", "partial_rotary_factor", "max_position_embeddings"
 }  # fmt: skip
-NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
+COUNTING_IN_NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
 # Types whose dynamic scaling with an alpha is a larger base at any length: theta alpha^(d / (d - 2)).
 ALPHA = ("hunyuan_v1_dense", "hunyuan", "hunyuan_v1_moe")
 
@@ -74,17 +77,17 @@ def _find_rule(members: Members) -> Rule:
             members.refuse(f"{members.rope_name} has rope_type '{found.name}' and type '{rule.name}': they must agree")
         if not found or name == "mrope":
             found = rule
-    if not found and any(rope.get(name) is not None for name in (*BY_RULE, *NO_RULE)):
+    if not found and any(rope.get(name) is not None for name in (*COUNTING_BY_RULE, *COUNTING_IN_NO_RULE)):
         members.refuse(f"{members.rope_name} has no rope_type; known: {KNOWN}")
     return found or Rule("default", "none")
 
 
 def _check_members(members: Members, rule: Rule) -> None:
     for name, value in (members.rope or {}).items():
-        counts = name in ANY_RULE or (name in (*BY_RULE, "alpha") and rule.takes(name))
+        counts = name in COUNTING_IN_ANY_RULE or (name in (*COUNTING_BY_RULE, "alpha") and rule.takes(name))
         if counts or value is None:
             continue
-        if name not in BY_RULE and name not in NO_RULE:
+        if name not in COUNTING_BY_RULE and name not in COUNTING_IN_NO_RULE:
             members.refuse(f"{members.rope_name} has '{name[:60]}', which this loader does not know: it may change the "
                            f"numbers; the rule is {rule.name}")  # fmt: skip
         members.note(f"{name} of {members.rope_name} does not change a rotation of type {rule.name}")
@@ -95,7 +98,7 @@ def _check_members(members: Members, rule: Rule) -> None:
 
 def _check_latent(members: Members, part: Part) -> None:
     """Refuses a share that is not that of the channels which turn of all of a head."""
-    still = members.value("qk_nope_head_dim")
+    still = members.find_value("qk_nope_head_dim")
     every = (still if is_number(still) else 0) + part.latent
     for where in (members.rope, members.file):
         share = member_of(where, "partial_rotary_factor").value
@@ -119,8 +122,8 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
         head, said = (member_of(members.file, name).value for name in ("head_dim", "partial_rotary_factor"))
         if part.latent and is_number(head) and is_number(said) and head * said == part.latent:
             names = "rotary_pct"  # the share is that of another head, and says the same
-            members.consider("partial_rotary_factor")
-        members.number(part, "partial_rotary_factor", names, 0, 1, KEPT)
+            members.mark_read("partial_rotary_factor")
+        members.read_number(part, "partial_rotary_factor", names, 0, 1, KEPT)
     share = part.partial_rotary_factor
     if rule.scaling == "none" and "scaled_share" in flags and share < 1:
         members.refuse(f"partial_rotary_factor is {share:.9g} with rope_type {rule.name}, with which the classes of "
@@ -136,10 +139,10 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
     if not counted:
         part.partial_rotary_factor = 1.0
     if "projected" in flags:
-        members.whole(part, "image", "projection_dim")
+        members.read_whole(part, "image", "projection_dim")
         part.set("rotary_dim", max(part.image // part.heads // 2, 32), "image / heads / 2")
     else:
-        members.even(part, "rotary_dim", "rotary_dim", 2, part.head_dim, Otherwise(part.rotary_dim, "rotary_dim"))
+        members.read_even(part, "rotary_dim", "rotary_dim", 2, part.head_dim, Otherwise(part.rotary_dim, "rotary_dim"))
     part.dim = part.rotary_dim
 
 
@@ -184,14 +187,16 @@ def _longrope(members: Members, part: Part) -> None:
     for name in ("short_factor", "long_factor"):
         found = member_of(members.file, name)
         accepted = Range(0.0009765625, 1e9, whole=False)
-        setattr(part, name, tuple(numbers(members, found, part.rotary_dim // 2, ", half of rotary_dim,", accepted)))
+        setattr(
+            part, name, tuple(read_numbers(members, found, part.rotary_dim // 2, ", half of rotary_dim,", accepted))
+        )
         part.origins[name] = part.origin_in(members.path(name))
 
 
 def _read_axes(members: Members, rule: Rule, part: Part) -> None:
     """Reads how three axes, time, height and width, share the pairs of a head: by turns where a member says so."""
     sections, by_turns = members.find("mrope_section"), members.find("mrope_interleaved")
-    turns = by_turns.value is not None and bool(members.accept(by_turns, None))
+    turns = by_turns.value is not None and bool(members.check_value(by_turns, None))
     known = members.defaults.get("mrope_interleaved")
     if known is not None and bool(known) != turns:
         members.refuse(f"mrope_interleaved is {str(turns).lower()}: the code of this model_type takes "
@@ -199,7 +204,7 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
     said = member_of(members.file, "mrope_interleaved").value is not None
     if sections.value is None and rule.name != "mrope" and not said:
         return
-    pairs = numbers(members, sections, 3, " of pairs, such as [16, 24, 24],", Range(1, 1 << 24))
+    pairs = read_numbers(members, sections, 3, " of pairs, such as [16, 24, 24],", Range(1, 1 << 24))
     if sum(pairs) != part.rotary_dim // 2:
         members.refuse(f"mrope_section adds up to {sum(pairs):.10g} pairs: {part.rotary_dim // 2}, half of rotary_dim, "
                        "are needed")  # fmt: skip
@@ -218,16 +223,16 @@ def _parameters(members: Members, rule: Rule, part: Part) -> None:
         "mscale_all_dim": (0, 1e6, KEPT),
     }  # fmt: skip
     if rule.takes("factor"):
-        members.number(part, "factor", "factor", 1, 1e6, *([stated] if stated else []))
+        members.read_number(part, "factor", "factor", 1, 1e6, *([stated] if stated else []))
     if rule.takes("alpha"):
-        members.number(part, "factor", "alpha", 1, 1e6)
+        members.read_number(part, "factor", "alpha", 1, 1e6)
     if rule.scaling == "llama3":
-        members.number(part, "original_max_position_embeddings", "original_max_position_embeddings", 1, 1e9)
+        members.read_number(part, "original_max_position_embeddings", "original_max_position_embeddings", 1, 1e9)
     for name, bound in bounds.items():
         if rule.takes(name):
-            members.number(part, name, name, *bound)
+            members.read_number(part, name, name, *bound)
     if rule.takes("truncate"):
-        members.truth(part, "truncate", "truncate")
+        members.read_truth(part, "truncate", "truncate")
 
 
 def check_frequencies(members: Members, part: Part) -> None:
@@ -281,9 +286,9 @@ def read_scaling(members: Members, part: Part) -> None:
     _read_axes(alone, rule, part)
     _parameters(alone, rule, part)
     if longrope:
-        both.number(part, original, original, 1, 1e9)
+        both.read_number(part, original, original, 1, 1e9)
     elif yarn:
-        both.number(part, original, original, 1, 1e9, 0.0)
+        both.read_number(part, original, original, 1, 1e9, 0.0)
     if rule.takes("max_position_embeddings"):
         part.max_position_embeddings = float(part.length)
     if longrope:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import List
 
-from .embeddings import SIDE, patches
+from .embeddings import SIDE, read_patches
 from .members import MOST, Members, Otherwise, Range
 from .part import Part
 
@@ -11,19 +11,21 @@ PARTS = 4  # ways in which a model encodes positions, at most
 LONG = 1 << 20
 
 
-def alibi(members: Members, part: Part) -> None:
-    """Slopes of ALiBi."""
-    members.number(part, "alibi_bias_max", "attn_config.alibi_bias_max", 1e-3, 64, 8)
+def read_alibi(members: Members, part: Part) -> None:
+    """Reads slopes of ALiBi."""
+    members.read_number(part, "alibi_bias_max", "attn_config.alibi_bias_max", 1e-3, 64, 8)
 
 
-def t5(members: Members, part: Part) -> None:
-    """Buckets of distances (T5), or those of WavLM, which gates them."""
-    members.even(part, "num_buckets", "relative_attention_num_buckets", 4, 4096, 32)
-    members.whole(part, "decoder_layers", "num_decoder_layers", 0, 65536, Otherwise(part.layers, "layers"))
-    members.whole(part, "max_distance", "relative_attention_max_distance", part.num_buckets // 2 + 1, MOST - 1, 128)
+def read_t5(members: Members, part: Part) -> None:
+    """Reads buckets of distances (T5), or those of WavLM, which gates them."""
+    members.read_even(part, "num_buckets", "relative_attention_num_buckets", 4, 4096, 32)
+    members.read_whole(part, "decoder_layers", "num_decoder_layers", 0, 65536, Otherwise(part.layers, "layers"))
+    members.read_whole(
+        part, "max_distance", "relative_attention_max_distance", part.num_buckets // 2 + 1, MOST - 1, 128
+    )
     if "gated" in members.flags:
-        members.even(part, "num_buckets", "num_buckets", 4, 4096, 320)
-        members.whole(part, "max_distance", "max_bucket_distance", part.num_buckets // 2 + 1, MOST - 1, 800)
+        members.read_even(part, "num_buckets", "num_buckets", 4, 4096, 320)
+        members.read_whole(part, "max_distance", "max_bucket_distance", part.num_buckets // 2 + 1, MOST - 1, 800)
         members.note("Its code multiplies the bias by gates that it makes of queries, and takes the table of the first "
                      "layer for all: what is checked and timed here gathers and adds it")  # fmt: skip
 
@@ -31,9 +33,9 @@ def t5(members: Members, part: Part) -> None:
 # ---- terms by relative position ----
 
 
-def _terms_of(members: Members) -> List[str]:
+def _read_terms(members: Members) -> List[str]:
     """Returns the terms that DeBERTa adds: a list, or a text with bars between them."""
-    value = members.value("pos_att_type")
+    value = members.find_value("pos_att_type")
     terms = value.split("|") if isinstance(value, str) else value if isinstance(value, list) else []
     terms = [term if isinstance(term, str) else "(no text)" for term in terms if term != ""]
     for term in terms:
@@ -44,17 +46,17 @@ def _terms_of(members: Members) -> List[str]:
     return terms
 
 
-def deberta(members: Members, part: Part) -> None:
-    """Terms of queries and keys by bucket of the distance (He et al., 2006.03654)."""
-    members.whole(part, "max_distance", "max_relative_positions", -1, MOST, 0)
-    members.whole(part, "num_buckets", "position_buckets", -1, MOST, 0)
+def read_deberta(members: Members, part: Part) -> None:
+    """Reads terms of queries and keys by bucket of the distance (He et al., 2006.03654)."""
+    members.read_whole(part, "max_distance", "max_relative_positions", -1, MOST, 0)
+    members.read_whole(part, "num_buckets", "position_buckets", -1, MOST, 0)
     part.num_buckets = max(part.num_buckets, 0)
     members.note("The buckets' own products with queries and keys (c2p, p2c before they are gathered) are its code's "
                  "matrix products: what is checked and timed here gathers and adds them")  # fmt: skip
-    members.truth(part, "biased", "position_biased_input", True)
+    members.read_truth(part, "biased", "position_biased_input", True)
     if part.biased:
         members.note("The learned positions it also adds to its input (position_biased_input) are not covered")
-    terms = _terms_of(members)
+    terms = _read_terms(members)
     part.without_c2p, part.with_p2c = "c2p" not in terms, "p2c" in terms
     if part.max_distance < 1:
         part.max_distance = part.length
@@ -65,22 +67,22 @@ def deberta(members: Members, part: Part) -> None:
                        "below them, or -1, is needed")  # fmt: skip
 
 
-def transformer_xl(members: Members, part: Part) -> None:
-    """A term of queries by distance (Dai et al., 1901.02860)."""
-    members.whole(part, "length", "mem_len", 1, 8388608)
+def read_transformer_xl(members: Members, part: Part) -> None:
+    """Reads a term of queries by distance (Dai et al., 1901.02860)."""
+    members.read_whole(part, "length", "mem_len", 1, 8388608)
     part.set("length", part.length + 1, "length + 1")
-    members.whole(part, "head_dim", "d_head", otherwise=Otherwise(part.head_dim, "head_dim"))
+    members.read_whole(part, "head_dim", "d_head", otherwise=Otherwise(part.head_dim, "head_dim"))
     members.note("Of its two terms by position, (q + v) R is gathered here; R, a sinusoidal table of distances, sines "
                  "first, and the products are its code's")  # fmt: skip
 
 
-def both_ways(members: Members, part: Part) -> None:
-    """A term by distance of earlier and of later keys (XLNet, conformers)."""
+def read_both_ways(members: Members, part: Part) -> None:
+    """Reads a term by distance of earlier and of later keys (XLNet, conformers)."""
     part.both_ways = True
-    members.whole(part, "head_dim", "d_head", otherwise=Otherwise(part.head_dim, "head_dim"))
-    members.whole(part, "every", "clamp_len", -1, MOST, 0)
-    if part.every > 0:
-        members.refuse(f"clamp_len is {part.every}: distances beyond it share a row, which is not read: -1 is needed")
+    members.read_whole(part, "head_dim", "d_head", otherwise=Otherwise(part.head_dim, "head_dim"))
+    members.read_whole(part, "step", "clamp_len", -1, MOST, 0)
+    if part.step > 0:
+        members.refuse(f"clamp_len is {part.step}: distances beyond it share a row, which is not read: -1 is needed")
     part.set("decodes", False)
     part.set("max_distance", max(part.length - 1, 1), "length - 1")
     members.note("Its table of distances, a sinusoid, and the products of queries, with a learned bias, and of what it "
@@ -88,31 +90,31 @@ def both_ways(members: Members, part: Part) -> None:
                  "and gathering the products of each distance, in both directions")  # fmt: skip
 
 
-def in_blocks(members: Members, part: Part) -> None:
-    """Shaw's terms in attention that stays within blocks."""
-    members.whole(part, "width", "hidden_dim hidden_size")
-    members.whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
-    members.whole(part, "layers", "num_layers num_hidden_layers", 0, 65536)
+def read_in_blocks(members: Members, part: Part) -> None:
+    """Reads Shaw's terms in attention that stays within blocks."""
+    members.read_whole(part, "width", "hidden_dim hidden_size")
+    members.read_whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
+    members.read_whole(part, "layers", "num_layers num_hidden_layers", 0, 65536)
     width = max(part.width // part.heads, 1)
-    members.whole(part, "head_dim", "dim_head head_dim", otherwise=Otherwise(width, "width / heads"))
-    members.whole(part, "length", "context_size", 1, LONG)
-    members.whole(part, "max_distance", "max_pos_emb max_position_embeddings", part.length, LONG)
+    members.read_whole(part, "head_dim", "dim_head head_dim", otherwise=Otherwise(width, "width / heads"))
+    members.read_whole(part, "length", "context_size", 1, LONG)
+    members.read_whole(part, "max_distance", "max_pos_emb max_position_embeddings", part.length, LONG)
     members.note("Its attention stays within blocks of context_size tokens")
     members.note("The products of queries and the embeddings of distances are its code's: what is checked and timed "
                  "here gathers those of each distance")  # fmt: skip
 
 
-def _plain_sizes(members: Members, part: Part, heads: str, layers: str) -> None:
-    members.whole(part, "width", "hidden_size")
-    members.divisor(part, "heads", heads, "width")
-    members.whole(part, "layers", layers, 0, 65536)
+def _read_sizes(members: Members, part: Part, heads: str, layers: str) -> None:
+    members.read_whole(part, "width", "hidden_size")
+    members.read_divisor(part, "heads", heads, "width")
+    members.read_whole(part, "layers", layers, 0, 65536)
     part.set("head_dim", part.width // part.heads, "width / heads")
 
 
-def nearest(members: Members, part: Part) -> None:
-    """Embeddings of near distances, for keys and for values (VITS)."""
-    _plain_sizes(members, part, "num_attention_heads", "num_hidden_layers")
-    members.whole(part, "max_distance", "window_size", 1, LONG)
+def read_nearest(members: Members, part: Part) -> None:
+    """Reads embeddings of near distances, for keys and for values (VITS)."""
+    _read_sizes(members, part, "num_attention_heads", "num_hidden_layers")
+    members.read_whole(part, "max_distance", "window_size", 1, LONG)
     part.set("max_distance", part.max_distance + 1, "max_distance + 1")
     part.of_values = True
     members.note("Keys farther than window_size have no embedding: what is checked and timed here takes rows of zeros "
@@ -120,8 +122,8 @@ def nearest(members: Members, part: Part) -> None:
                  "weights by distance and those of values, are its code's")  # fmt: skip
 
 
-def behind(members: Members, part: Part) -> None:
-    """Terms of the distances behind the query, which differ by type of layers."""
+def read_behind(members: Members, part: Part) -> None:
+    """Reads terms of the distances behind the query, which differ by type of layers."""
     part.bare = True
     part.layers = 0
     members.note("Its terms are of the distances behind the query, and none are from rel_extent, or the window of "
@@ -130,32 +132,32 @@ def behind(members: Members, part: Part) -> None:
                  "are its code's.  How many layers slide is not read")  # fmt: skip
 
 
-def limits(members: Members, part: Part) -> None:
-    """Terms of distances that are clipped, to each side at a place of its own."""
+def read_limits(members: Members, part: Part) -> None:
+    """Reads terms of distances that are clipped, to each side at a place of its own."""
     if "limits" in members.flags:
-        members.whole(part, "left", "left_max_position_embeddings", 1, LONG)
-        members.whole(part, "right", "right_max_position_embeddings", 1, LONG)
+        members.read_whole(part, "left", "left_max_position_embeddings", 1, LONG)
+        members.read_whole(part, "right", "right_max_position_embeddings", 1, LONG)
     else:
-        members.whole(part, "left", "encoder_max_relative_position", 2, LONG)
+        members.read_whole(part, "left", "encoder_max_relative_position", 2, LONG)
         part.set("right", part.left - 1, "left - 1")
     heads, layers = "num_attention_heads / encoder_attention_heads", "num_hidden_layers / encoder_layers"
-    _plain_sizes(members, part, heads, layers)
+    _read_sizes(members, part, heads, layers)
     part.set("max_distance", max(part.left, part.right), "left")
     members.note(f"Distances are clipped to {part.left} on one side and to {part.right} on the other: what is checked "
                  "and timed here clips both to the greater, where the last row of the shorter side is that of all "
                  "beyond.  The products of queries and the embeddings of distances are its code's")  # fmt: skip
 
 
-def own_terms(members: Members, part: Part, stack: str) -> None:
-    """The heads of a stack or of a type of layers."""
+def read_own_terms(members: Members, part: Part, stack: str) -> None:
+    """Reads the heads of a stack or of a type of layers."""
     if stack in ("encoder", "decoder"):
-        members.divisor(part, "heads", f"{stack}_num_attention_heads", "width", Otherwise(part.heads, "heads"))
-        members.whole(part, "layers", f"{stack}_layers", 0, 65536, Otherwise(part.layers, "layers"))
+        members.read_divisor(part, "heads", f"{stack}_num_attention_heads", "width", Otherwise(part.heads, "heads"))
+        members.read_whole(part, "layers", f"{stack}_layers", 0, 65536, Otherwise(part.layers, "layers"))
     elif stack in ("full", "sliding"):
         prefix, extent = ("", "rel_extent") if stack == "full" else ("swa_", "sliding_window_size")
-        members.whole(part, "heads", f"{prefix}num_attention_heads", 1, 65536)
-        members.whole(part, "head_dim", f"{prefix}head_dim")
-        members.whole(part, "max_distance", extent, 1, LONG)
+        members.read_whole(part, "heads", f"{prefix}num_attention_heads", 1, 65536)
+        members.read_whole(part, "head_dim", f"{prefix}head_dim")
+        members.read_whole(part, "max_distance", extent, 1, LONG)
 
 
 # ---- terms by rows and by columns of a picture: SAM ----
@@ -179,26 +181,26 @@ def _add_terms(members: Members, like: Part, name: str, layers: int, window: int
     parts.append(part)
 
 
-def decomposed(members: Members, part: Part) -> List[Part]:
-    """Terms by rows and by columns, learned, in windows and over all of a picture (Kirillov et al., 2304.02643)."""
-    _plain_sizes(members, part, "num_attention_heads", "num_hidden_layers")
-    members.truth(part, "relative", "use_rel_pos", True)
+def read_decomposed(members: Members, part: Part) -> List[Part]:
+    """Reads learned terms by rows and by columns, in windows and over a picture (Kirillov et al., 2304.02643)."""
+    _read_sizes(members, part, "num_attention_heads", "num_hidden_layers")
+    members.read_truth(part, "relative", "use_rel_pos", True)
     if not part.relative:
         members.refuse("use_rel_pos is false: its scores have no terms by rows and columns, and this loader reads no "
                        "such model")  # fmt: skip
-    members.truth(part, "tabled", "use_abs_pos", True)
-    members.whole(part, "window", "window_size", 0, 256)
+    members.read_truth(part, "tabled", "use_abs_pos", True)
+    members.read_whole(part, "window", "window_size", 0, 256)
     part.set("decodes", False)
     members.note("Its terms by rows and by columns are two calls, whose sum for each pair of patches is its code's, as "
                  "are the products of queries with what is learned for each distance; it counts distances from the key "
                  "to the query, so that columns are those of its table from the last to the first")  # fmt: skip
-    whole = members.value("global_attn_indexes")
+    whole = members.find_value("global_attn_indexes")
     if not isinstance(whole, list):
         members.refuse("global_attn_indexes is no list: the layers whose attention is over all of a picture are needed")
     everywhere = sum(layer in whole for layer in range(part.layers))
     table = Part(encoding="learned", name="table", decodes=False)
     table.set("tabled", True)
-    patches(members, table, ["patches"])
+    read_patches(members, table, ["patches"])
     if table.side != table.columns:
         members.refuse("its pictures are not square: rows and columns are as many in those that this loader reads")
     part.side, part.image, part.patch = table.side, table.image, table.patch
@@ -214,9 +216,9 @@ def decomposed(members: Members, part: Part) -> List[Part]:
 # ---- biases in windows ----
 
 
-def _picture(members: Members, part: Part) -> None:
-    members.whole(part, "image", "image_size spec_size", 1, SIDE, 224)
-    members.whole(part, "patch", "patch_stride.0 / patch_size", 1, SIDE)
+def _read_picture(members: Members, part: Part) -> None:
+    members.read_whole(part, "image", "image_size spec_size", 1, SIDE, 224)
+    members.read_whole(part, "patch", "patch_stride.0 / patch_size", 1, SIDE)
     if part.image % part.patch:
         members.refuse(f"image_size is {part.image}: a multiple of patch_size, {part.patch}, is needed")
     part.set("side", part.image // part.patch, "image / patch")
@@ -228,16 +230,16 @@ def _check_window(members: Members, part: Part) -> None:
     part.set("length", part.window * part.window + part.window_class, "window * window")
 
 
-def window(members: Members, part: Part) -> None:
-    """A bias in one window of the whole picture (BEiT)."""
-    members.truth(part, "own_bias", "use_relative_position_bias")
-    members.truth(part, "shared_bias", "use_shared_relative_position_bias")
+def read_window(members: Members, part: Part) -> None:
+    """Reads a bias in one window of the whole picture (BEiT)."""
+    members.read_truth(part, "own_bias", "use_relative_position_bias")
+    members.read_truth(part, "shared_bias", "use_shared_relative_position_bias")
     names = "use_relative_position_bias and use_shared_relative_position_bias are"
     if part.own_bias and part.shared_bias:
         members.refuse(f"{names} both true: its code adds a bias of each layer and one of all, and one of them is read")
     if not part.own_bias and not part.shared_bias:
         members.refuse(f"{names} false: one of them true is needed")
-    _picture(members, part)
+    _read_picture(members, part)
     part.set("window", part.side, "side")
     part.window_class = True
     part.set("windows", 1)
@@ -252,7 +254,7 @@ MADE_BIAS = (
 )
 
 
-def _stage(members: Members, like: Part, heads: List[object], stage: int) -> Part:
+def _read_stage(members: Members, like: Part, heads: List[object], stage: int) -> Part:
     flags = members.flags
     part = replace(like, name=f"stage{min(stage, PARTS - 1) + 1}", origins=dict(like.origins))
     if "flat" not in flags:
@@ -261,10 +263,10 @@ def _stage(members: Members, like: Part, heads: List[object], stage: int) -> Par
     value, accepted = heads[stage], Range(1, part.width, divides="width")
     if not isinstance(value, int) or isinstance(value, bool):
         members.refuse(f"num_heads of stage {stage + 1} is no number: {accepted} is needed")
-    if not accepted.has(value):
+    if not accepted.includes(value):
         members.refuse(f"num_heads of stage {stage + 1} is {value}: {accepted} is needed")
     part.heads = value
-    depths = members.value("depths")
+    depths = members.find_value("depths")
     depth = depths[stage] if isinstance(depths, list) and stage < len(depths) else 0
     part.layers = depth if isinstance(depth, int) else 0
     part.head_dim = part.width // part.heads
@@ -281,22 +283,22 @@ def _stage(members: Members, like: Part, heads: List[object], stage: int) -> Par
     return part
 
 
-def stages(members: Members, part: Part) -> List[Part]:
-    """A bias in windows, whose heads and counts differ by stage (Liu et al., 2103.14030)."""
-    members.whole(part, "width", "embed_dim patch_embeds_hidden_size")
-    _picture(members, part)
-    members.whole(part, "window", "window_size", 1, 256, 7)
+def read_stages(members: Members, part: Part) -> List[Part]:
+    """Reads a bias in windows, whose heads and counts differ by stage (Liu et al., 2103.14030)."""
+    members.read_whole(part, "width", "embed_dim patch_embeds_hidden_size")
+    _read_picture(members, part)
+    members.read_whole(part, "window", "window_size", 1, 256, 7)
     if "made_bias" in members.flags:
         members.note(MADE_BIAS)
     members.note("The masks of its shifted windows are not covered")
-    heads = members.value("num_heads num_attention_heads")
+    heads = members.find_value("num_heads num_attention_heads")
     if not isinstance(heads, list) or not heads:
         members.refuse("num_heads is no list of numbers: the heads of each stage are needed")
     parts: List[Part] = []
     for stage in range(len(heads)):
         if stage == PARTS and "flat" not in members.flags:
             members.refuse(f"num_heads has {len(heads)} stages: at most {PARTS} are read")
-        one = _stage(members, part, heads, stage)
+        one = _read_stage(members, part, heads, stage)
         last = parts[-1] if parts else None
         if last and (last.heads, last.side, last.width) == (one.heads, one.side, one.width):
             last.layers += one.layers

@@ -56,7 +56,7 @@ UNCOVERED = {
 def _unread(members: Members) -> Iterator[Tuple[str, Any]]:
     """Yields the keys that do not count, of the object that was read and of the whole file."""
     for key, value in members.file.items():
-        if key not in members.considered:
+        if key not in members.read_keys:
             yield key, value
     if members.file is not members.root:
         usual = members.defaults.get("rope_parameters")
@@ -90,7 +90,7 @@ def check_silence(members: Members, kind: str) -> None:
     for key, value in _unread(members):
         if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
             continue
-        layers = members.value("num_hidden_layers")
+        layers = members.find_value("num_hidden_layers")
         if key == "rope_scaling_layers" and is_number(layers) and value == list(range(int(layers))):
             continue  # all of them
         if whole and "flat" in whole.flags and members.file is not members.root and key in members.file:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from .embeddings import SIDE
-from .layers import hybrid
+from .layers import count_attending_by_step
 from .members import Members, Otherwise
 from .part import Part
 from .rotation import find_rope
@@ -35,15 +35,15 @@ def _check_layers(members: Members) -> None:
 def _heads(members: Members, part: Part) -> None:
     flags = members.flags
     if "hidden_size" in flags:
-        members.whole(part, "width", "hidden_size embed_dim")
+        members.read_whole(part, "width", "hidden_size embed_dim")
     if "embed_dim" in flags:
-        members.whole(part, "width", "embed_dim")
-    members.whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
-    members.divisor(part, "key_heads", "num_key_value_heads", "heads", Otherwise(part.heads, "heads"))
+        members.read_whole(part, "width", "embed_dim")
+    members.read_whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
+    members.read_divisor(part, "key_heads", "num_key_value_heads", "heads", Otherwise(part.heads, "heads"))
     width = Otherwise(max(part.width // part.heads, 1), "width / heads")
-    members.whole(part, "head_dim", "head_dim", otherwise=width)
+    members.read_whole(part, "head_dim", "head_dim", otherwise=width)
     if "whole_head" in flags:
-        members.whole(part, "heads", "num_attention_heads", 8, 8)
+        members.read_whole(part, "heads", "num_attention_heads", 8, 8)
         part.set("heads", 1)
         part.set("key_heads", 1)
         part.set("head_dim", part.width, "width")
@@ -54,11 +54,11 @@ def _heads(members: Members, part: Part) -> None:
     if part.heads * part.head_dim != part.width:
         members.refuse(f"{part.heads} heads of {part.head_dim} are not as wide as the tower, {part.width}: they must "
                        "be")  # fmt: skip
-    members.whole(part, "layers", "depth num_hidden_layers", 0, 65536, 0)
+    members.read_whole(part, "layers", "depth num_hidden_layers", 0, 65536, 0)
     if "whole_head" in flags:
-        members.whole(part, "layers", "num_attention_layers", 0, 65536)
+        members.read_whole(part, "layers", "num_attention_layers", 0, 65536)
     if "hybrid" in flags:
-        hybrid(members, part)
+        count_attending_by_step(members, part)
 
 
 def _pairs(members: Members, part: Part) -> None:
@@ -95,9 +95,9 @@ def _pairs(members: Members, part: Part) -> None:
 
 def _picture(members: Members, part: Part) -> None:
     """Counts the patches along a side: as image_size says, or as many tokens as the text model is given of one."""
-    members.whole(part, "merged", "spatial_merge_size merge_size", 1, 16, 1)
-    members.whole(part, "image", "image_size", 1, SIDE, 0)
-    members.whole(part, "patch", "patch_size", 1, SIDE, 1)
+    members.read_whole(part, "merged", "spatial_merge_size merge_size", 1, 16, 1)
+    members.read_whole(part, "image", "image_size", 1, SIDE, 0)
+    members.read_whole(part, "patch", "patch_size", 1, SIDE, 1)
     part.set("side", part.image // part.patch, "image / patch")
     part.set("length", part.side if part.image else part.picture * part.merged, "image / patch" if part.image else "")
     if part.length == 0:
@@ -109,10 +109,10 @@ def _picture(members: Members, part: Part) -> None:
         part.origin = 1
         part.set("length", part.length + 1, "length + 1")
         members.note("Its rows and columns count from 1")
-    members.number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
+    members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
 
 
-def tower(plain: Members, part: Part) -> None:
+def read_tower(plain: Members, part: Part) -> None:
     """Reads a tower, whose encoding the part has."""
     part.tower, part.decodes, part.picture = True, False, PICTURE
     members = find_rope(plain)

@@ -7,10 +7,9 @@ import numpy as np
 
 from ..colors import color_of
 from ..command import CommandError
-from ..convert import Record
 from ..engine import Engine
 from ..records import load
-from ..runs import grouped, member
+from ..runs import Record, grouped, member
 from ..units import size, times
 from .kinds import kind
 from .numbers import describe, problem_of
@@ -30,19 +29,19 @@ def error(args: argparse.Namespace) -> Picture:
     bits begin where a table, a position or a frequency in bf16 or f16 ends.
     """
     line, options = problem_of(args.forwarded, "rope_table rotary_dim=128")
-    curves = grouped(Engine().columns("errors", "--problem", line, *options), lambda row: row["curve"])
-    errors = {name: np.array([float(line["error"]) for line in lines]) for name, lines in curves.items()}
-    positions = np.array([float(line["position"]) for line in next(iter(curves.values()))])
+    curves = Engine().error_curves("--problem", line, *options)
+    errors = {curve["curve"]: np.array(curve["errors"]) for curve in curves}
+    positions = np.array(curves[0]["positions"])
     bottom = min(float(error[error > 0].min(initial=HALF_ULP)) for error in errors.values()) / 3
 
     parameters = describe(line, options)
     title = "Error of cosines and sines by position, against real mathematics"
     picture = Picture((12, 6.5 + 0.22 * len(curves)), title, parameters, [["errors"]])
     axes = picture.panel("errors", "", "position", "largest absolute error")
-    modes = list(dict.fromkeys(lines[0]["numerics"] for lines in curves.values()))
+    modes = list(dict.fromkeys(curve["numerics"] for curve in curves))
     others = iter(SERIES[:7] * 4)
-    for k, (name, lines) in enumerate(curves.items()):
-        backend, mode = lines[0]["backend"], modes.index(lines[0]["numerics"])
+    for k, curve in enumerate(curves):
+        name, backend, mode = curve["curve"], curve["backend"], modes.index(curve["numerics"])
         axes.loglog(
             positions,
             np.maximum(errors[name], bottom),

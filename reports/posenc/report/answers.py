@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from .. import units
-from ..convert import Record
 from ..ranking import WIDEST, Ranked, Standing, Timing
-from ..runs import grouped
+from ..runs import Record, grouped
 
 
 @dataclass

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import units
-from ..convert import Record
-from ..runs import Machine, grouped, member, number
+from ..runs import Machine, Record, grouped, member, number
 
 METRICS = ("ulp", "pair_ulp", "abs", "exact")
 RANGE = re.compile(r"p2e(\d+)$")

@@ -8,11 +8,10 @@ from typing import List, Sequence, TextIO
 from .. import show, units
 from ..command import CommandError, Parser, write_file
 from ..compare.outputs import Output, outputs_of, render, write_outputs
-from ..convert import Record
 from ..engine import Engine
 from ..records import load
 from ..results.outcome import check_words
-from ..runs import machines
+from ..runs import Record, machines
 from ..terminal import Console, console, table
 from .folder import FILES, ReportFolder
 from .measure import SELECTING, SHAPES, Measurement

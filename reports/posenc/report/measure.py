@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import List, Optional, Sequence
 
 from ..command import CommandError, words_of
-from ..convert import Record
 from ..engine import SIGNALS, Engine, output_of, started
 from ..records import load
-from ..runs import grouped
+from ..runs import Record
 
 SELECTING, SHAPES = ("kernel", "backend", "dtype", "case", "plugin", "vectors", "limit"), ("model", "config")
 # A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.
@@ -80,17 +79,9 @@ class Measurement:
         """Returns all runs as one, with the errors by position of the backends that make tables."""
         timed = {record["backend"] for run in self.runs for record in run
                  if record["t"] == "bench" and record["kernel"] == "rope_table"}  # fmt: skip
-        curves = self._curves(sorted(timed)) if timed and not self.interrupted else []
+        wanted = words_of("backend", sorted(timed))
+        curves = self.engine.error_curves(*wanted) if timed and not self.interrupted else []
         return one_run(self.runs, argv, curves)
-
-    def _curves(self, backends: Sequence[str]) -> List[Record]:
-        """Returns the largest errors of cosines and sines by position: a record for each curve."""
-        lines = self.engine.columns("errors", *words_of("backend", backends))
-        return [
-            {"t": "curve", "kernel": "rope_table", **{name: of[0][name] for name in ("curve", "numerics", "backend")},
-             "positions": [float(line["position"]) for line in of], "errors": [float(line["error"]) for line in of]}
-            for of in grouped(lines, lambda line: line["curve"]).values()
-        ]  # fmt: skip
 
 
 def _limit(seconds: Optional[float], share: float) -> List[str]:

@@ -14,9 +14,8 @@ import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
 from .. import show, units
-from ..convert import Record
 from ..results import comparison, outcome
-from ..runs import member, number
+from ..runs import Record, member, number
 from .errors import text_of, worst_in
 from .glossary import TERMS
 from .view import RAN, Host, View

@@ -6,10 +6,9 @@ from typing import Dict, List, Mapping, Tuple
 
 from .. import quality
 from ..colors import color_of
-from ..convert import Record
 from ..ranking import Ranked
 from ..results import comparison, outcome
-from ..runs import Machine, machines, member
+from ..runs import Machine, Record, machines, member
 from .answers import Advice, Answer, answers
 from .errors import Errors
 from .glossary import METHOD, METHOD_OF_COMPARISONS

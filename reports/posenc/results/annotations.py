@@ -7,8 +7,7 @@ import re
 from typing import Iterator, List, Tuple
 
 from .. import quality
-from ..convert import Record
-from ..runs import Machine, grouped, machines
+from ..runs import Machine, Record, grouped, machines
 from . import outcome
 from .junit import tests_of
 

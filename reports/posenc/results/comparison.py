@@ -5,8 +5,7 @@ from collections import Counter
 from typing import List, Sequence, Tuple
 
 from .. import show, units
-from ..convert import Record
-from ..runs import Machine, grouped, member, number
+from ..runs import Machine, Record, grouped, member, number
 from ..show import many
 
 FAILS = ("inconclusive", "fail", "crash")

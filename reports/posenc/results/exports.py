@@ -13,10 +13,9 @@ import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import units
-from ..convert import Record
 from ..ranking import timings
 from ..records import dump
-from ..runs import Machine, machines, member, number
+from ..runs import Machine, Record, machines, member, number
 from .outcome import vectors_note
 
 # ---- CSV ----
@@ -103,7 +102,7 @@ def _per_element(machine: Machine) -> Iterator[Tuple[Record, Optional[float]]]:
     for count in machine.of("count"):
         elements, instructions = number(count, "elements"), number(count, "instructions")
         per_element = number(count, "per_element")
-        if per_element is None and elements and instructions:  # posenc.results/1 lacks it
+        if per_element is None and elements and instructions:  # the two builds of a comparison state these alone
             per_element = instructions / elements
         if count.get("build") != "base":
             yield count, per_element

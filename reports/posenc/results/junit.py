@@ -14,9 +14,8 @@ from collections import Counter
 from typing import List, NamedTuple
 
 from .. import units
-from ..convert import Record
 from ..ranking import Timing
-from ..runs import Machine, grouped, machines, member, number
+from ..runs import Machine, Record, grouped, machines, member, number
 from ..show import plain
 from . import comparison
 from .outcome import check_words, vectors_note

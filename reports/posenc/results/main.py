@@ -4,8 +4,8 @@ import argparse
 from typing import Callable, Dict, List, NamedTuple
 
 from ..command import CommandError, Parser, suggest, write_output
-from ..convert import Record
 from ..records import load
+from ..runs import Record
 from .annotations import to_annotations
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha
 from .junit import to_junit

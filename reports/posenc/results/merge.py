@@ -9,9 +9,8 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from ..command import CommandError, Parser, write_output
-from ..convert import Record
 from ..records import dump, load
-from ..runs import KEYS, grouped, member, number
+from ..runs import KEYS, Record, grouped, member, number
 from ..show import plain
 
 MISSING = 6  # exit code: shards are missing

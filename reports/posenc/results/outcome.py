@@ -5,9 +5,8 @@ from collections import Counter
 from typing import List, NamedTuple
 
 from .. import show, units
-from ..convert import Record
 from ..ranking import Timing, timings
-from ..runs import Machine, grouped, machines, member, number
+from ..runs import Machine, Record, grouped, machines, member, number
 from . import comparison
 
 FAILED = ("fail", "crash")

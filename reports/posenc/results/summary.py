@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, List
 
 from .. import quality, show, units
-from ..convert import Record
 from ..ranking import timings
-from ..runs import Machine, machines, number
+from ..runs import Machine, Record, machines, number
 from . import comparison, outcome
 from .annotations import findings
 

@@ -14,10 +14,9 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import show, units
 from ..command import CommandError, Parser, read_text
-from ..convert import Record
 from ..ranking import timings
 from ..records import load
-from ..runs import Machine, grouped, machines, member, number
+from ..runs import Machine, Record, grouped, machines, member, number
 from ..terminal import Console, console, table
 from . import changepoints
 from .changepoints import LEAST, ChangePoint, P

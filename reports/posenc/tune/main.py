@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..command import CommandError, Parser, check_output, positive, words_of, write_file
-from ..convert import Record
 from ..engine import Engine
-from ..runs import member
+from ..runs import Record, member
 from ..terminal import console, table
 from .rule import SLOWER, Place, places_of
 

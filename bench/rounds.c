@@ -1,0 +1,177 @@
+/*
+ * Calibrates contenders and times rounds of them.
+ */
+#include "harness.h"
+#include "gbench.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double WARM_S = 1e-3; /* after which calls are as warm as they get */
+enum { DEEPEST = 64 };
+
+static bool stopped(const struct rounds *rounds)
+{
+    return rounds->stop && rounds->stop(rounds->user);
+}
+
+double *rounds_samples(const struct rounds *rounds, const struct contender *c)
+{
+    return rounds->samples + (size_t)(c - rounds->contenders) * rounds->n_rounds;
+}
+
+/* ---- Samples ---- */
+
+/* Returns the number of untimed calls, which bring back into the caches the data that the contender before
+ * has driven out.  One is not enough: a call in L3 after streaming stores takes 8 on Zen 4. */
+static int warm_calls(const struct contender *c)
+{
+    const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
+    return c->seconds >= WARM_S ? 0 : (int)fmin(calls, most);
+}
+
+static struct gbench_sample sample_for(struct contender *c)
+{
+    return (struct gbench_sample){ contender_call, c,   warm_calls(c),
+                                   c->iterations,  0.0, contender_announce };
+}
+
+double contender_sample_seconds(const struct contender *c)
+{
+    return c->seconds * (double)(c->iterations + warm_calls(c));
+}
+
+/* Takes Google Benchmark's count and confirms it by a second sample: an interruption during the first would
+ * make the count too small and every later sample too short.  The least time of all is that of a call, since
+ * a fast contender whose last sample was interrupted would pass for a slow one.  A call that takes long by
+ * the clock of the check and here again needs no more. */
+bool contender_calibrate(struct contender *c, double least)
+{
+    enum { ATTEMPTS = 4 };
+    c->iterations = 0;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        struct gbench_sample sample = sample_for(c);
+        if (gbench_time(&sample, 1, least) != 0)
+            return false;
+        const bool confirmed =
+            c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
+        c->iterations = sample.iterations;
+        if (c->seconds <= 0.0 ||
+            sample.seconds < c->seconds) /* rooflines come without a time */
+            c->seconds = sample.seconds;
+        if (confirmed || c->seconds > CONTENDER_SLOW_S)
+            break;
+        if (i > 0)
+            c->iterations = (int64_t)(1.25 * least / fmax(c->seconds, 1e-9)) + 1;
+    }
+    return true;
+}
+
+bool rounds_calibrate(struct rounds *rounds)
+{
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct contender *c = &rounds->contenders[i];
+        if (stopped(rounds))
+            return false;
+        if (contender_is_timed(c) && !contender_calibrate(c, rounds->least_sample))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Rounds ---- */
+
+/* Returns whether a contender with `mine` of `all` rounds takes part in round r: evenly spread. */
+static bool takes_part(size_t r, size_t mine, size_t all)
+{
+    return (r + 1) * mine / all > r * mine / all;
+}
+
+/* Times a round with the stack some hundred bytes lower for each of `deeper`.  The place of a kernel's own
+ * memory relative to its tensors makes some kernels up to a tenth slower, for as long as a process lives.
+ * Rounds at other places show a typical time. */
+static int time_deeper(struct gbench_sample *samples, size_t n, double least, int deeper)
+{
+    volatile char below[96];
+    if (deeper == 0)
+        return gbench_time(samples, n, least);
+    below[0] = 0;
+    const int failed = time_deeper(samples, n, least, deeper - 1);
+    below[1] = below[0];
+    return failed;
+}
+
+/* Lists the samples of a round, in a random order.  Returns how many there are. */
+static size_t draw_round(struct rounds *rounds, size_t r, uint64_t *draws,
+                         struct gbench_sample *samples)
+{
+    size_t m = 0;
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct contender *c = &rounds->contenders[i];
+        rounds_samples(rounds, c)[r] = (double)NAN;
+        if (contender_is_timed(c) && takes_part(r, c->rounds, rounds->n_rounds))
+            samples[m++] = sample_for(c);
+    }
+    for (size_t i = m; i > 1; i--) {
+        const size_t j = (size_t)(mix64(rounds->seed, (*draws)++) % i);
+        const struct gbench_sample other = samples[j];
+        samples[j] = samples[i - 1];
+        samples[i - 1] = other;
+    }
+    return m;
+}
+
+bool rounds_run(struct rounds *rounds)
+{
+    uint64_t draws = 0;
+    struct gbench_sample *samples = calloc(rounds->n, sizeof *samples);
+    bool fine = samples;
+    for (size_t r = 0; fine && r < rounds->n_rounds && !stopped(rounds); r++) {
+        const size_t m = draw_round(rounds, r, &draws, samples);
+        const int deeper =
+            rounds->varies_stack ? (int)(mix64(rounds->seed, draws++) % DEEPEST) : 0;
+        fine = time_deeper(samples, m, rounds->least_sample, deeper) == 0;
+        for (size_t i = 0; fine && i < m; i++) {
+            const struct contender *c = samples[i].user;
+            rounds_samples(rounds, c)[r] = samples[i].seconds * c->times;
+        }
+    }
+    free(samples);
+    return fine;
+}
+
+/* ---- Comparisons ---- */
+
+double rounds_median(const struct rounds *rounds, const struct contender *c)
+{
+    return stats_median(rounds_samples(rounds, c), rounds->n_rounds);
+}
+
+const struct contender *rounds_fastest(const struct rounds *rounds,
+                                       bool (*accepts)(const struct contender *c))
+{
+    const struct contender *best = NULL;
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < rounds->n; i++) {
+        const struct contender *c = &rounds->contenders[i];
+        if (!contender_is_timed(c) || c->is_copy || c->partial || c->after_checks ||
+            !accepts(c))
+            continue;
+        const double median = rounds_median(rounds, c);
+        if (median < least) {
+            least = median;
+            best = c;
+        }
+    }
+    return best;
+}
+
+double rounds_speed(const struct rounds *rounds, const struct contender *c,
+                    const struct contender *other)
+{
+    if (!other || !contender_is_timed(other))
+        return 0.0;
+    const double r = stats_median_ratio(rounds_samples(rounds, other),
+                                        rounds_samples(rounds, c), rounds->n_rounds);
+    return isfinite(r) ? r : 0.0;
+}

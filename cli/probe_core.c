@@ -1,0 +1,341 @@
+/*
+ * The tools of the probe: CPUs to run on, a kernel to time, and what one core does by itself, its frequency,
+ * clock, interruptions and denormals.
+ *
+ * The frequency is measured by a chain of additions that each take one cycle.  The chain adds a register to
+ * another one: newer Intel cores add a constant where registers are renamed, in no cycle (Fog, The
+ * microarchitecture of Intel, AMD and VIA CPUs, Golden Cove).  The 512-bit loop multiplies and adds zeros,
+ * since a core lowers its frequency for the kind of instruction and not for its numbers (Intel Optimization
+ * Reference Manual, 2.6.3).
+ */
+#define _GNU_SOURCE
+#include "probe.h"
+#include "base/clock.h"
+#include "base/records.h"
+#include "base/statistics/stats.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* ---- CPUs ---- */
+
+#if defined(__linux__)
+
+static cpu_set_t allowed_cpus;
+
+bool probe_run_on(pthread_t thread, int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return false;
+    CPU_SET((size_t)cpu, &set);
+    return pthread_setaffinity_np(thread, sizeof set, &set) == 0;
+}
+
+void probe_keep_cpus(void)
+{
+    if (pthread_getaffinity_np(pthread_self(), sizeof allowed_cpus, &allowed_cpus) != 0)
+        CPU_ZERO(&allowed_cpus);
+}
+
+void probe_run_on_kept_cpus(void)
+{
+    if (CPU_COUNT(&allowed_cpus) > 0)
+        pthread_setaffinity_np(pthread_self(), sizeof allowed_cpus, &allowed_cpus);
+}
+
+#else
+
+bool probe_run_on(pthread_t thread, int cpu)
+{
+    (void)thread, (void)cpu;
+    return false;
+}
+void probe_keep_cpus(void) {}
+void probe_run_on_kept_cpus(void) {}
+
+#endif
+
+/* ---- The kernel that is timed ---- */
+
+/* Asks for pages of that kind.  Returns false if the system has no such choice. */
+static bool choose_pages(void *first, size_t bytes, enum page_kind pages)
+{
+#if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
+    return pages == PAGES_OF_SYSTEM ||
+           madvise(first, bytes, pages == PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
+#else
+    (void)first, (void)bytes;
+    return pages == PAGES_OF_SYSTEM;
+#endif
+}
+
+void rotation_call(const struct rotation *r)
+{
+    const enum posenc_status status = posenc_rope_half(NULL, &r->args);
+    (void)status; /* the first call succeeded */
+}
+
+double rotation_sample(const struct rotation *r)
+{
+    const double begin = clock_now();
+    for (int64_t i = 0; i < r->calls; i++)
+        rotation_call(r);
+    return (clock_now() - begin) / (double)r->calls;
+}
+
+static void calibrate(struct rotation *r)
+{
+    const double least = clock_least_sample();
+    double took = rotation_sample(r);
+    while (took * (double)r->calls < least) {
+        r->calls *= 2;
+        took = rotation_sample(r);
+    }
+    r->calls = (int64_t)fmax(ceil(least / took), 1.0);
+}
+
+void rotation_free(struct rotation *r)
+{
+    if (r->mapped)
+        munmap(r->mapped, r->mapped_bytes);
+    *r = (struct rotation){ .calls = 0 };
+}
+
+bool rotation_make(struct rotation *r, size_t bytes, enum page_kind pages)
+{
+    enum { HEADS = 32, DIM = 128, PAGE = 4096, LINES = 39 * 64 };
+    static const size_t HUGE_PAGE = (size_t)2 << 20;
+    const int64_t tokens = (int64_t)(bytes / (HEADS * DIM * sizeof(float)));
+    const size_t angles = (size_t)tokens * (DIM / 2), tables = 2 * angles * sizeof(float),
+                 data = (tables + PAGE - 1) / PAGE * PAGE + LINES, all = data + bytes;
+    *r = (struct rotation){ .args = posenc_rope_args_init(), .calls = 1 };
+    r->mapped_bytes = all + HUGE_PAGE;
+    r->mapped =
+        mmap(NULL, r->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (r->mapped == MAP_FAILED) {
+        r->mapped = NULL;
+        return false;
+    }
+    char *first =
+        (char *)r->mapped + (HUGE_PAGE - (uintptr_t)r->mapped % HUGE_PAGE) % HUGE_PAGE;
+    float *cosines = (float *)first, *sines = cosines + angles;
+    const bool chosen = tokens > 0 && choose_pages(first, all, pages);
+    for (size_t i = 0; chosen && i < angles; i++) {
+        cosines[i] = 1.0f;
+        sines[i] = 0.0f;
+    }
+    if (chosen)
+        memset(first + data, 0x3f, bytes); /* not where the tables begin within a page */
+    r->args.out = posenc_dense((float *)(first + data), 3, tokens, HEADS, DIM, 0);
+    r->args.x = posenc_view(r->args.out);
+    r->args.cos = posenc_const_dense(cosines, 2, tokens, DIM / 2, 0, 0);
+    r->args.sin = posenc_const_dense(sines, 2, tokens, DIM / 2, 0, 0);
+    if (!chosen || posenc_rope_half(NULL, &r->args) != POSENC_OK) {
+        rotation_free(r);
+        return false;
+    }
+    calibrate(r);
+    return true;
+}
+
+/* ---- Frequency ---- */
+
+#if defined(__x86_64__)
+#define CHAIN ".rept 64\n\tadd %1, %0\n\t.endr"
+#elif defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64)
+#define CHAIN ".rept 64\n\tadd %0, %0, %1\n\t.endr"
+#else
+#define CHAIN ""
+#endif
+
+double probe_ghz(double seconds)
+{
+    enum { ADDITIONS = 64 };
+    uint64_t sum = 1, step = 3;
+    long times = 16;
+    double took = 0.0;
+    if (sizeof CHAIN == 1)
+        return 0.0;
+    for (;;) {
+        const double begin = clock_now();
+        for (long i = 0; i < times; i++)
+            __asm__ volatile(CHAIN : "+r"(sum) : "r"(step) : "cc");
+        took = clock_now() - begin;
+        if (took >= 0.5 * seconds)
+            return 1e-9 * ADDITIONS * (double)times / took;
+        const double more = took > 0.0 ? seconds / took : 16.0;
+        times = (long)((double)times * fmin(fmax(more, 2.0), 16.0));
+    }
+}
+
+/* Runs 512-bit arithmetic.  Returns false if there are no such instructions. */
+static bool run_512_bit_arithmetic(double seconds)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx512f"))
+        return false;
+    for (double end = clock_now() + seconds; clock_now() < end;)
+        for (int i = 0; i < 500; i++)
+            __asm__ volatile("vpxor %%xmm8, %%xmm8, %%xmm8\n\t"
+                             ".irp n, 0, 1, 2, 3, 4, 5, 6, 7\n\t"
+                             "vpxor %%xmm\\n, %%xmm\\n, %%xmm\\n\n\t"
+                             "vfmadd231pd %%zmm8, %%zmm8, %%zmm\\n\n\t"
+                             ".endr\n\t"
+                             "vzeroupper" ::
+                                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                                   "xmm7", "xmm8");
+    return true;
+#else
+    (void)seconds;
+    return false;
+#endif
+}
+
+static const double SLICE_S = 0.2e-3; /* of one measurement of the frequency */
+
+/* Measures slice after slice after a sleep of 30 ms.  `first`: the share of the settled frequency in the
+ * first slice; `settled_s`: the time until the frequency is within 2 % of it. */
+static void watch_waking(double *first, double *settled_s)
+{
+    enum { SLICES = 150, SLEEP_NS = 30 * 1000 * 1000 };
+    static const double WATCH_S = 30e-3;
+    double ghz[SLICES], at[SLICES];
+    nanosleep(&(struct timespec){ 0, SLEEP_NS }, NULL);
+    const double begin = clock_now();
+    size_t n = 0;
+    for (; n < SLICES && clock_now() - begin < WATCH_S; n++) {
+        ghz[n] = probe_ghz(SLICE_S);
+        at[n] = clock_now() - begin;
+    }
+    const double settled = stats_median(ghz + 2 * n / 3, n - 2 * n / 3);
+    *first = ghz[0] / settled;
+    *settled_s = 0.0;
+    for (size_t i = 0; i + 1 < n && ghz[i] < 0.98 * settled; i++)
+        *settled_s = at[i];
+}
+
+json_t *probe_frequency(int tries)
+{
+    enum { MOST_TRIES = 5 };
+    double first[MOST_TRIES], settled[MOST_TRIES], vectors[MOST_TRIES];
+    const size_t n = (size_t)(tries < MOST_TRIES ? tries : MOST_TRIES);
+    json_t *frequency = json_object();
+    if (probe_ghz(SLICE_S) <= 0.0)
+        return frequency;
+    for (size_t i = 0; i < n; i++) {
+        watch_waking(&first[i], &settled[i]);
+        const double before = probe_ghz(SLICE_S);
+        vectors[i] = run_512_bit_arithmetic(2e-3) ? probe_ghz(SLICE_S) / before : (double)NAN;
+    }
+    json_object_set_new(frequency, "after_sleep", record_number(stats_median(first, n)));
+    json_object_set_new(frequency, "settled_ms", record_number(1e3 * stats_median(settled, n)));
+    if (!isnan(vectors[0]))
+        json_object_set_new(frequency, "after_vectors",
+                            record_number(stats_median(vectors, n)));
+    return frequency;
+}
+
+/* ---- Clock and interruptions ---- */
+
+json_t *probe_clock(void)
+{
+    enum { BATCHES = 201, READINGS = 100 };
+    double batch_ns[BATCHES], last = clock_now(), step_ns = 1e9;
+    bool backwards = false;
+    for (int i = 0; i < BATCHES; i++) {
+        const double begin = last;
+        for (int k = 0; k < READINGS; k++) {
+            const double now = clock_now();
+            backwards |= now < last;
+            if (now > last)
+                step_ns = fmin(step_ns, 1e9 * (now - last));
+            last = now;
+        }
+        batch_ns[i] = 1e9 * (last - begin) / READINGS;
+    }
+    /* The median leaves out batches that were interrupted. */
+    return json_pack("{s:f,s:f,s:b}", "step_ns", step_ns, "reading_ns",
+                     stats_median(batch_ns, BATCHES), "backwards", backwards);
+}
+
+/* A gap in a loop that only reads the clock is an interrupt, another program, a hypervisor or firmware. */
+json_t *probe_gaps(double seconds, bool (*stop)(void *user), void *user)
+{
+    enum { KINDS = 4 };
+    static const double longer_than_s[KINDS] = { 1e-6, 10e-6, 100e-6, 1e-3 }, SLICE = 0.05;
+    int count[KINDS] = { 0 };
+    double spent = 0.0, lost = 0.0, longest = 0.0;
+    while (spent < seconds && !stop(user)) {
+        const double begin = clock_now();
+        double last = begin;
+        while (last - begin < SLICE) {
+            const double now = clock_now(), gap = now - last;
+            last = now;
+            if (gap <= longer_than_s[0])
+                continue;
+            int kind = KINDS - 1;
+            while (gap <= longer_than_s[kind])
+                kind--;
+            count[kind]++;
+            lost += gap;
+            longest = fmax(longest, gap);
+        }
+        spent += last - begin;
+    }
+    if (spent <= 0.0)
+        return json_object();
+    return json_pack("{s:f,s:f,s:f,s:i,s:[i,i,i,i]}", "seconds", spent, "lost_pct",
+                     100.0 * lost / spent, "longest_us", 1e6 * longest, "over_100us",
+                     count[2] + count[3], "from_1_10_100_1000us", count[0], count[1], count[2],
+                     count[3]);
+}
+
+/* ---- Denormals ---- */
+
+enum { NUMBERS = 2048 };
+
+/* Times multiplications.  Results are written, so that they are not left out; the factor is volatile, so
+ * that they are not done at compile time. */
+static double multiply_seconds(float factor, float *numbers)
+{
+    for (int i = 0; i < NUMBERS; i++)
+        numbers[i] = 0x1p-100f;
+    volatile float f = factor;
+    const double begin = clock_now();
+    for (int i = 0; i < NUMBERS; i++)
+        numbers[i] *= f;
+    __asm__ volatile("" : : "r"(numbers) : "memory");
+    return clock_now() - begin;
+}
+
+json_t *probe_denormals(void)
+{
+    enum { TIMES = 41 };
+    static float numbers[NUMBERS];
+    double normal[TIMES], denormal[TIMES];
+    for (int i = 0; i < TIMES; i++) {
+        normal[i] = multiply_seconds(0x1p-20f, numbers);
+        denormal[i] = multiply_seconds(0x1p-40f, numbers);
+    }
+    json_t *denormals = json_pack("{s:f}", "times",
+                                  stats_median(denormal, TIMES) / stats_median(normal, TIMES));
+    /* The control register says if denormals are replaced by zero: FTZ and DAZ, or FZ. */
+#if defined(__x86_64__)
+    json_object_set_new(denormals, "flushed", json_boolean(_mm_getcsr() & 0x8040));
+#elif defined(__aarch64__)
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    json_object_set_new(denormals, "flushed", json_boolean(fpcr >> 24 & 1));
+#endif
+    return denormals;
+}

@@ -1,0 +1,253 @@
+/*
+ * posenc table errors: the largest error of rope_table in each bin of positions, for every backend and numerics mode
+ * (see table.h).  Errors are distances from real mathematics (the oracle), also of modes that promise something else.
+ * More curves show mode exact with tables, positions or frequencies stored in 16 bits.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/oracle/oracle.h"
+#include "conformance/problem/storage.h"
+#include "worker.h"
+#include "select.h"
+#include "table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BINS_PER_OCTAVE = 4, BINS = 31 * BINS_PER_OCTAVE, SAMPLES = 12, ROWS = BINS * SAMPLES };
+static const int64_t last_position = 2147483647;
+
+static double first_position(int bin) { return floor(exp2((double)bin / BINS_PER_OCTAVE)); }
+
+/* ---- Positions and true values ---- */
+
+struct reference {
+    int64_t pairs;
+    int64_t *positions;    /* [ROWS], some of each bin */
+    int64_t *rounded;      /* the same, rounded to bf16 */
+    double *cosine, *sine; /* [ROWS][pairs], true values */
+    float *cos, *sin;      /* what a backend returns, of any dtype */
+};
+
+/* Chooses positions of each bin at random, the same in each run. */
+static void choose_positions(struct reference *r)
+{
+    for (int bin = 0; bin < BINS; bin++) {
+        const int64_t from = (int64_t)first_position(bin),
+                      end = (int64_t)first_position(bin + 1);
+        const uint64_t width = end > from ? (uint64_t)(end - from) : 1;
+        for (int s = 0; s < SAMPLES; s++) {
+            const int64_t at = from + (int64_t)(mix64((uint64_t)bin, (uint64_t)s) % width);
+            const float rounded = storage_round(POSENC_BF16, (float)at);
+            r->positions[bin * SAMPLES + s] = at;
+            r->rounded[bin * SAMPLES + s] =
+                (int64_t)fminf(rounded, 0x1.fep30f); /* 2^31 is no position */
+        }
+    }
+}
+
+static bool make_reference(const struct posenc_freqs_spec *spec, struct reference *r)
+{
+    r->pairs = spec->dim / 2;
+    const size_t n = (size_t)(ROWS * r->pairs);
+    uint64_t(*turn)[3] = calloc((size_t)r->pairs, sizeof *turn);
+    float *inv_freq = calloc((size_t)r->pairs, sizeof *inv_freq);
+    double factor = 1.0;
+    r->positions = calloc(ROWS, sizeof *r->positions);
+    r->rounded = calloc(ROWS, sizeof *r->rounded);
+    r->cosine = calloc(n, sizeof *r->cosine);
+    r->sine = calloc(n, sizeof *r->sine);
+    r->cos = calloc(n, sizeof *r->cos);
+    r->sin = calloc(n, sizeof *r->sin);
+    const bool made = turn && inv_freq && r->positions && r->rounded && r->cosine && r->sine &&
+                      r->cos && r->sin;
+    if (made) {
+        exact_freqs(spec, r->pairs, turn, inv_freq, &factor);
+        choose_positions(r);
+    }
+    for (int64_t k = 0; made && k < ROWS * r->pairs; k++) {
+        exact_sincos_turn(turn[k % r->pairs], r->positions[k / r->pairs], &r->sine[k],
+                          &r->cosine[k]);
+        r->sine[k] *= factor;
+        r->cosine[k] *= factor;
+    }
+    free(turn);
+    free(inv_freq);
+    return made;
+}
+
+static void free_reference(struct reference *r)
+{
+    free(r->positions);
+    free(r->rounded);
+    free(r->cosine);
+    free(r->sine);
+    free(r->cos);
+    free(r->sin);
+}
+
+/* ---- Curves ---- */
+
+/* Name of a curve, in numerics mode `numerics`; backend "" if no backend is meant. */
+struct curve {
+    const char *numerics, *backend, *storage;
+};
+
+static void write_curve(const struct curve *curve, const double error[BINS],
+                        const struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++)
+        for (int bin = 0; bin < BINS; bin++)
+            fprintf(outputs->output[i].stream, "%s,%s,%s,%.10g,%.6g\n", curve->numerics,
+                    curve->storage, curve->backend, first_position(bin), error[bin]);
+}
+
+/* Computes the tables of all positions and stores the largest error of each bin. Returns false if the backend cannot. */
+static bool measure(const struct posenc_backend *backend, const struct posenc_freqs *freqs,
+                    const int64_t *positions, enum posenc_dtype dtype, struct reference *r,
+                    double error[BINS])
+{
+    struct posenc_rope_table_args args = posenc_rope_table_args_init();
+    args.freqs = freqs;
+    args.positions = (struct posenc_positions){ .kind = POSENC_POSITIONS_I64,
+                                                .data = positions,
+                                                .stride_token = 1 };
+    args.cos = posenc_dense(r->cos, 2, ROWS, r->pairs, 0, 0);
+    args.sin = posenc_dense(r->sin, 2, ROWS, r->pairs, 0, 0);
+    args.cos.dtype = args.sin.dtype = dtype;
+    worker_enter_kernel("rope_table");
+    const enum posenc_status status = posenc_rope_table(backend, &args);
+    worker_leave_kernel();
+    for (int bin = 0; bin < BINS; bin++)
+        error[bin] = 0.0;
+    for (int64_t k = 0; status == POSENC_OK && k < ROWS * r->pairs; k++) {
+        double *largest = &error[k / (SAMPLES * r->pairs)];
+        const double cosine = (double)storage_get(dtype, r->cos, k),
+                     sine = (double)storage_get(dtype, r->sin, k);
+        *largest = fmax(*largest, fabs(cosine - r->cosine[k]));
+        *largest = fmax(*largest, fabs(sine - r->sine[k]));
+    }
+    return status == POSENC_OK;
+}
+
+static bool runs_here(const struct posenc_backend *backend)
+{
+    return !posenc_backend_obstacle(backend) &&
+           posenc_provides(backend, POSENC_KERNEL_rope_table);
+}
+
+/* Measures all backends in the numerics mode of `spec`. Modes that cannot make these frequencies are left out. */
+static enum posenc_status write_backends(const struct selection *selected,
+                                         const struct posenc_freqs_spec *spec,
+                                         struct reference *r, const struct outputs *outputs,
+                                         struct posenc_error *error)
+{
+    struct posenc_freqs *freqs = NULL;
+    struct curve curve = { .numerics = profile_names[spec->profile], .storage = "" };
+    double errors[BINS];
+    const enum posenc_status status = posenc_freqs_create(spec, &freqs, error);
+    if (status == POSENC_ERR_ARGUMENT && spec->profile != POSENC_EXACT) {
+        cli_print_note("posenc table: left out: %s: %s\n", curve.numerics, error->what);
+        return POSENC_OK;
+    }
+    for (size_t i = 0; status == POSENC_OK && i < selected->n; i++) {
+        curve.backend = selected->backends[i]->name;
+        if (runs_here(selected->backends[i]) &&
+            measure(selected->backends[i], freqs, r->positions, POSENC_F32, r, errors))
+            write_curve(&curve, errors, outputs);
+    }
+    posenc_freqs_destroy(freqs);
+    return status;
+}
+
+/* ---- Mode exact in 16 bits ---- */
+
+/* Returns frequencies rounded to bf16. Returns NULL without memory, or if they have an attention factor, which
+ * frequencies given by value do not take. */
+static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
+{
+    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    struct posenc_freqs *rounded = NULL;
+    const int64_t pairs = view.dim / 2;
+    double *values = malloc((size_t)pairs * sizeof *values);
+    for (int64_t i = 0; values && i < pairs; i++)
+        values[i] = (double)storage_round(POSENC_BF16, (float)view.omega[i]);
+    spec.dim = view.dim;
+    spec.values = values;
+    if (!values || view.attention_factor != 1.0 ||
+        posenc_freqs_create(&spec, &rounded, NULL) != POSENC_OK)
+        rounded = NULL;
+    free(values);
+    return rounded;
+}
+
+/* Measures the first backend that runs here: in mode exact all backends of a family return the same bits. */
+static void write_storages(const struct selection *selected, const struct posenc_freqs *freqs,
+                           struct reference *r, const struct outputs *outputs)
+{
+    struct posenc_freqs *rounded = round_freqs(freqs);
+    const struct {
+        const char *name;
+        const struct posenc_freqs *freqs;
+        const int64_t *positions;
+        enum posenc_dtype dtype;
+    } storages[] = {
+        { "tables in f16", freqs, r->positions, POSENC_F16 },
+        { "tables in bf16", freqs, r->positions, POSENC_BF16 },
+        { "frequencies in bf16", rounded, r->positions, POSENC_F32 },
+        { "positions in bf16", freqs, r->rounded, POSENC_F32 },
+    };
+    size_t first = 0;
+    while (first < selected->n && !runs_here(selected->backends[first]))
+        first++;
+    for (size_t s = 0; s < sizeof storages / sizeof *storages && first < selected->n; s++) {
+        const struct curve curve = { "exact", "", storages[s].name };
+        double error[BINS];
+        if (!storages[s].freqs)
+            cli_print_note("posenc table: left out: %s: the attention factor\n",
+                           storages[s].name);
+        else if (measure(selected->backends[first], storages[s].freqs, storages[s].positions,
+                         storages[s].dtype, r, error))
+            write_curve(&curve, error, outputs);
+    }
+    posenc_freqs_destroy(rounded);
+}
+
+/* ---- The command ---- */
+
+static enum posenc_status write_all(const struct selection *selected,
+                                    const struct posenc_freqs_spec *spec,
+                                    const struct outputs *outputs, struct posenc_error *error)
+{
+    struct posenc_freqs_spec in_mode = *spec;
+    struct posenc_freqs *freqs = NULL;
+    struct reference r = { 0 };
+    in_mode.profile = POSENC_EXACT;
+    enum posenc_status status = posenc_freqs_create(&in_mode, &freqs, error);
+    if (status == POSENC_OK && !make_reference(&in_mode, &r))
+        status = POSENC_ERR_MEMORY;
+    for (size_t i = 0; i < outputs->n; i++)
+        fputs("numerics,storage,backend,position,error\n", outputs->output[i].stream);
+    for (int p = 0; status == POSENC_OK && profile_names[p]; p++) {
+        in_mode.profile = (enum posenc_profile)p;
+        status = write_backends(selected, &in_mode, &r, outputs, error);
+    }
+    if (status == POSENC_OK)
+        write_storages(selected, freqs, &r, outputs);
+    posenc_freqs_destroy(freqs);
+    free_reference(&r);
+    return status;
+}
+
+int table_write_errors(struct cli *cli, struct posenc_freqs_spec *spec,
+                       const struct outputs *outputs)
+{
+    struct selection selected;
+    struct posenc_error error = { 0 };
+    if (select_all(cli, &selected, false) != EXIT_FINE ||
+        select_require(cli, &selected, POSENC_KERNEL_rope_table) != EXIT_FINE)
+        return EXIT_USAGE;
+    table_settle_length(cli, last_position, spec);
+    const enum posenc_status status = write_all(&selected, spec, outputs, &error);
+    return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, "errors", status, &error);
+}

@@ -1,0 +1,113 @@
+/*
+ * Tests the tests: runs the engine with every fault of faulty.h. In each type of its row the case of
+ * the row has to fail, in every kernel that the fault concerns.
+ *
+ *     faulty
+ *
+ * Prints the kill matrix. Exits 1 if a backend without a fault fails, or a fault is not detected.
+ */
+#include "faulty.h"
+
+#include "conformance/suites/suites.h"
+
+#include <stdio.h>
+
+/* Results of a fault: the number of failed cases, and the kernels in which one failed. */
+struct fault_outcome {
+    unsigned failed;
+    bool detected[POSENC_KERNEL_COUNT];
+    bool skipped; /* this machine cannot run the case that has to fail */
+};
+
+enum fault_verdict { DETECTED, SURVIVES, NEVER_CALLED, UNJUDGED, VERDICTS };
+static const char *const verdict_text[VERDICTS] = { "", "  NOT DETECTED", "  NEVER CALLED",
+                                                    "  cannot be judged here" };
+
+static bool is_failure(const struct conf_result *r)
+{
+    return r->status == CONF_FAIL || r->status == CONF_CRASH;
+}
+
+static void report_failure(void *user, const struct conf_result *r)
+{
+    (void)user;
+    if (is_failure(r))
+        fprintf(stderr, "faulty: without a fault %s fails: %s\n", r->id, r->reason);
+}
+
+static void note_failure(void *user, const struct conf_result *r)
+{
+    struct fault_outcome *outcome = user;
+    outcome->failed += is_failure(r);
+    outcome->detected[r->kernel] |= is_failure(r);
+    outcome->skipped |= r->status == CONF_SKIPPED;
+}
+
+static void print_outcome(const struct fault *fault, const struct fault_outcome *outcome,
+                          const char *dtype, enum fault_verdict verdict)
+{
+    printf("%-26s %-5s %-12s %-18s %6u%s", fault->name, dtype, fault->suite, fault->property,
+           outcome->failed, verdict_text[verdict]);
+    for (int k = 0; k < POSENC_KERNEL_COUNT && verdict == SURVIVES; k++)
+        if (fault->concerns((enum posenc_kernel)k) && !outcome->detected[k])
+            printf(" in %s", posenc_kernel_name((enum posenc_kernel)k));
+    printf("\n");
+    fflush(stdout);
+}
+
+static enum fault_verdict judge_fault(const struct fault_outcome *outcome, bool detected)
+{
+    if (outcome->skipped)
+        return UNJUDGED;
+    if (faulty_calls() == 0)
+        return NEVER_CALLED;
+    return detected ? DETECTED : SURVIVES;
+}
+
+/* Runs the case of a fault in one type, in all kernels that the fault concerns. */
+static enum fault_verdict try_fault(const struct posenc_backend *base,
+                                    const struct fault *fault, const char *dtype)
+{
+    char glob[96];
+    struct fault_outcome outcome = { 0 };
+    struct conf_options options = { .suite = fault->suite, .case_glob = glob };
+    const struct implementation implementation = implementation_of(faulty_backend(fault, base));
+    bool detected = true;
+    snprintf(glob, sizeof glob, "*/%s/%s/%s", dtype, fault->suite, fault->property);
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        options.kernels[k] = fault->concerns((enum posenc_kernel)k);
+    conf_run_implementation(&implementation, &options, note_failure, &outcome);
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        detected = detected && (outcome.detected[k] || !options.kernels[k]);
+    const enum fault_verdict verdict = judge_fault(&outcome, detected);
+    print_outcome(fault, &outcome, dtype, verdict);
+    return verdict;
+}
+
+/* Runs the suites of all faults on the wrapped backend without a fault. */
+static bool try_right(const struct posenc_backend *base)
+{
+    static const char *const suites[] = { "memory", "properties", "random", "side-effects" };
+    const struct implementation implementation = implementation_of(faulty_backend(NULL, base));
+    size_t failed = 0;
+    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
+        const struct conf_options options = { .suite = suites[i] };
+        failed += conf_run_implementation(&implementation, &options, report_failure, NULL);
+    }
+    return failed == 0;
+}
+
+int main(void)
+{
+    const struct posenc_backend *base = posenc_backend_find("scalar");
+    const struct fault *fault;
+    int verdicts[VERDICTS] = { 0 }, tried = 0;
+    const bool right = try_right(base);
+    printf("%-26s %-5s %-12s %-18s failed cases\n", "fault", "type", "suite", "case");
+    for (int i = 0; (fault = fault_at(i)); i++)
+        for (int dtype = POSENC_F32; dtype <= (int)fault->last_dtype; dtype++, tried++)
+            verdicts[try_fault(base, fault, dtype_names[dtype])]++;
+    printf("\n%d of %d faults are detected by the case meant for them\n", verdicts[DETECTED],
+           tried);
+    return right && verdicts[DETECTED] + verdicts[UNJUDGED] == tried ? 0 : 1;
+}

@@ -1,0 +1,192 @@
+/*
+ * Runs a problem in guarded memory and judges the result; see random.h. A problem that fails is
+ * made smaller: "try the default, then halve", until nothing helps.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "random.h"
+
+#include "conformance/engine/judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- One trial ---- */
+
+static enum trial_outcome find_outcome(const struct guarded *g)
+{
+    if (g->input_written)
+        return OUTCOME_INPUT_WRITTEN;
+    if (g->crashed)
+        return OUTCOME_CRASHED;
+    if (g->overwritten)
+        return OUTCOME_WRITTEN_OUTSIDE;
+    if (g->control_left)
+        return OUTCOME_CONTROL_LEFT;
+    return g->status == POSENC_OK ? OUTCOME_RIGHT : OUTCOME_REJECTED;
+}
+
+static bool has_values(const struct call *call)
+{
+    bool has = false;
+    for (int o = 0; o < call->n_outputs; o++)
+        has = has || (call->outputs[o].rows > 0 && call->outputs[o].width > 0);
+    return has;
+}
+
+/* Returns a factor for the error limit of a backend that is not of this library. Limits were
+ * measured at up to a radian per position and without xPos. An angle k times as large has k times
+ * the error in f64, and the scale of xPos is one more rounded factor. */
+static double find_tolerance(const struct posenc_backend *backend, const struct call *call)
+{
+    double fastest = 1.0;
+    if (!call->freqs || strcmp(backend->family, "native") == 0)
+        return 1.0;
+    const struct posenc_freqs_view view = posenc_freqs_view(call->freqs);
+    for (int64_t i = 0; i < view.n_pairs; i++)
+        fastest = fmax(fastest, fabs(view.omega[i]));
+    return call->problem.freqs.xpos_scale_base != 0.0 ? 2.0 * fastest : fastest;
+}
+
+/* Judges the values by the oracle, with a tally of their own. */
+static void judge_values(struct trial *trial, const struct call *call)
+{
+    struct tally t = { .run = trial->run };
+    struct comparison c;
+    if (compare_rounded(call, &trial->result.checked)) {
+        trial->result.status = CONF_PASS;
+        return;
+    }
+    t.result.kernel = call->problem.kernel;
+    t.result.profile = profile_name(&call->problem);
+    compare_begin(&c, &t);
+    compare_next(&c, call, t.run->backend, -1);
+    c.limit *= find_tolerance(t.run->backend, call);
+    c.table_abs *= find_tolerance(t.run->backend, call);
+    compare_call(&c, NULL);
+    compare_end(&c);
+    trial->result = t.result;
+    trial->outcome = t.result.status == CONF_PASS ? OUTCOME_RIGHT : OUTCOME_WRONG_VALUES;
+}
+
+void trial_run(struct trial *trial, const struct problem *problem)
+{
+    const struct memory memory = guard_memory(trial->guard, trial->mode);
+    struct call call;
+    char *reason = trial->result.reason;
+    const size_t room = sizeof trial->result.reason;
+    trial->outcome = OUTCOME_REJECTED;
+    trial->result = (struct conf_result){ .status = CONF_FAIL };
+    if (call_create_by(trial->run->implementation, &call, problem, &memory) != POSENC_OK) {
+        posenc_error_text(&call.error, reason, room);
+        return;
+    }
+    const struct guarded g = guarded_run(&call, trial->run->backend, trial->guard);
+    trial->outcome = find_outcome(&g);
+    if (trial->outcome == OUTCOME_REJECTED)
+        posenc_error_text(&call.error, reason, room);
+    else
+        snprintf(reason, room, "%s", g.reason);
+    if (trial->outcome == OUTCOME_RIGHT && has_values(&call))
+        judge_values(trial, &call);
+    call_destroy(&call);
+}
+
+/* ---- Shrinking ---- */
+
+/* Limits: the number of attempts, so that machines end at the same problem, and the time of slow ones. */
+enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
+
+struct shrinking {
+    struct trial *trial;
+    struct problem *problem;
+    enum trial_outcome outcome; /* of the original failure */
+    double deadline;
+    int attempts;
+    bool helped; /* in this round of all fields */
+};
+
+double trial_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool may_go_on(const struct shrinking *s)
+{
+    return s->attempts < MOST_ATTEMPTS && trial_clock() < s->deadline;
+}
+
+/* Takes another problem if it fails in the same way. */
+static bool attempt(struct shrinking *s, const struct problem *other)
+{
+    struct trial again = *s->trial;
+    if (!may_go_on(s))
+        return false;
+    s->attempts++;
+    trial_run(&again, other);
+    if (again.outcome != s->outcome)
+        return false;
+    *s->problem = *other;
+    s->helped = true;
+    return true;
+}
+
+static bool attempt_value(struct shrinking *s, const struct field *field, uint64_t bits)
+{
+    struct problem other = *s->problem;
+    field_set(field, &other, bits);
+    return attempt(s, &other);
+}
+
+/* Tries the default. The count of strides becomes 0, the pointer to another list NULL: 8 bytes each.
+ * Sections have no count, and lie in the problem. */
+static bool attempt_default(struct shrinking *s, const struct field *field)
+{
+    const struct problem blank = problem_blank(s->problem->kernel);
+    struct problem other = *s->problem;
+    if (field->list == LIST_NONE)
+        return attempt_value(s, field, field_get(field, &blank, 0));
+    memcpy((char *)&other + field->offset, (const char *)&blank + field->offset,
+           field->list == LIST_SECTIONS ? sizeof blank.freqs.mrope_section : sizeof(int64_t));
+    return attempt(s, &other);
+}
+
+/* Tries the default of a field; then halves an integer while that fails, and tries one less. Positions
+ * become fewer with the tokens. */
+static void shrink_field(struct shrinking *s, const struct field *field)
+{
+    const bool is_integer = field->list == LIST_NONE && !field_is_real(field) && !field->names;
+    if (field_is_blank(field, s->problem) || attempt_default(s, field))
+        return;
+    for (bool shrunk = is_integer; shrunk;) {
+        const int64_t value = (int64_t)field_get(field, s->problem, 0),
+                      near = value < 0 ? value + 1 : value - 1;
+        shrunk = value != 0 && (attempt_value(s, field, (uint64_t)(value / 2)) ||
+                                (near != value / 2 && attempt_value(s, field, (uint64_t)near)));
+    }
+}
+
+void trial_shrink(struct trial *trial, struct problem *problem)
+{
+    const struct problem original = *problem;
+    const struct trial first = *trial;
+    struct shrinking s = { .trial = trial,
+                           .problem = problem,
+                           .outcome = trial->outcome,
+                           .deadline = trial_clock() + MOST_SECONDS,
+                           .helped = true };
+    struct field field;
+    while (s.helped && may_go_on(&s)) {
+        s.helped = false;
+        for (int i = 0; kernel_field(problem->kernel, i, &field); i++)
+            shrink_field(&s, &field);
+    }
+    trial_run(trial, problem);
+    if (trial->outcome != s.outcome) { /* it fails only now and then */
+        *trial = first;
+        *problem = original;
+    }
+}

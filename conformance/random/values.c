@@ -1,0 +1,405 @@
+/*
+ * Values of factors: random numbers, a number of a class, lists of positions, sections and
+ * frequencies, and strides; see random.h.
+ */
+#include "random.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Random numbers ---- */
+
+uint64_t draw_bits(struct draws *d) { return mix64(d->seed, d->next++); }
+
+int64_t draw_between(struct draws *d, int64_t least, int64_t most)
+{
+    return least + (int64_t)(draw_bits(d) % (uint64_t)(most - least + 1));
+}
+
+bool draw_one_in(struct draws *d, int64_t n) { return draw_between(d, 1, n) == 1; }
+
+double draw_fraction(struct draws *d) { return (double)(draw_bits(d) >> 11) * 0x1p-53; }
+
+int64_t draw_whole(struct draws *d, int64_t near)
+{
+    /* Exponents of limits of the interface, and of the types that hold them. */
+    static const int powers[] = { 0, 1, 4, 12, 24, 31, 31, 32, 40, 62, 63, 63 };
+    const uint64_t at = (uint64_t)near;
+    uint64_t end = UINT64_C(1) << powers[draw_between(d, 0, 11)];
+    switch (draw_between(d, 0, 7)) {
+    case 0:
+        return (int64_t)(at + 1);
+    case 1:
+        return (int64_t)(at - 1);
+    case 2:
+        return (int64_t)(at * 2);
+    case 3:
+        return (int64_t)(0 - at);
+    case 4:
+        return draw_between(d, -4, 35);
+    case 5:
+        return (int64_t)(at + (uint64_t)draw_between(d, 0, 16));
+    default:
+        end += (uint64_t)draw_between(d, -1, 1);
+        return (int64_t)(draw_one_in(d, 2) ? 0 - end : end);
+    }
+}
+
+double draw_real(struct draws *d, double near)
+{
+    static const int powers[] = { -1074, -160, -149, -126, -64, -1, 0, 1, 16, 24, 40, 128 };
+    static const double others[] = {
+        0.0, -0.0, (double)NAN, (double)INFINITY, (double)FLT_MAX, 1e6, DBL_MAX
+    };
+    const double end = ldexp(1.0, powers[draw_between(d, 0, 11)]);
+    const double sign = draw_one_in(d, 3) ? -1.0 : 1.0;
+    switch (draw_between(d, 0, 5)) {
+    case 0:
+        return nextafter(near, sign * DBL_MAX);
+    case 1:
+        return -near;
+    case 2:
+        return near * ldexp(1.0, (int)draw_between(d, -4, 3));
+    case 3:
+        return sign * others[draw_between(d, 0, 6)];
+    case 4:
+        return sign * end;
+    default:
+        return sign * nextafter(end, draw_one_in(d, 2) ? 0.0 : DBL_MAX);
+    }
+}
+
+/* ---- Numbers of a class ---- */
+
+/* Returns the number that classes above a bound are added to. */
+static double find_bound(const struct field *field, const struct problem *p)
+{
+    switch (field->offset) {
+    case MEMBER(rotary_dim):
+        return (double)p->dim;
+    case MEMBER(rotary_offset):
+        return (double)(p->dim - p->rotary_dim);
+    case MEMBER(query_offset):
+        return (double)(p->keys - p->queries);
+    case MEMBER(distances):
+        return (double)(p->queries + p->keys - 1);
+    case MEMBER(max_distance): /* the number of exact buckets */
+        return (double)p->num_buckets /
+               (kernel_signature(p->kernel) == SIGNATURE_t5 ? 2.0 : 1.0);
+    default: /* of high_freq_factor */
+        return p->freqs.low_freq_factor;
+    }
+}
+
+/* Finds the ends of a class, even ones for even numbers. Returns false if no value lies between. */
+static bool find_ends(const struct factor *f, int c, const struct problem *p, double *least,
+                      double *most)
+{
+    const struct value_class *class = &f->classes[c];
+    const double step = f->is_even ? 2.0 : 1.0;
+    *least = class->least; /* may be -0.0, so 0.0 is not added */
+    *most = class->most;
+    if (class->above_bound) {
+        *least += find_bound(&f->field, p);
+        *most += find_bound(&f->field, p);
+    }
+    if (class->above_bound && class->least < 0.0) /* below its bound, but still a size */
+        *least = fmax(*least, step);
+    if (!field_is_real(&f->field)) {
+        *least = ceil(*least / step) * step;
+        *most = floor(*most / step) * step;
+    }
+    return *least <= *most;
+}
+
+/* Draws evenly, or by magnitude if the ends lie far apart. Reals have three digits, to keep a line
+ * of the notation short. */
+static double draw_number(const struct factor *f, struct draws *d, double least, double most)
+{
+    const double u = draw_fraction(d);
+    const bool far = least * most > 0.0 && fmax(most / least, least / most) > 50.0;
+    double value = least + u * (most - least);
+    char text[FIELD_TEXT];
+    if (far)
+        value =
+            copysign(exp(log(fabs(least)) + u * (log(fabs(most)) - log(fabs(least)))), least);
+    if (least == most)
+        return least;
+    if (!field_is_real(&f->field))
+        return f->is_even ? 2.0 * floor((value + 1.0) / 2.0) : floor(value + 0.5);
+    snprintf(text, sizeof text, "%.3g", value);
+    return fmin(fmax(strtod(text, NULL), least), most);
+}
+
+int64_t factor_least(const struct factor *f, int c, const struct problem *p)
+{
+    double least, most;
+    return find_ends(f, c, p, &least, &most) && least >= 1.0 ? (int64_t)least : 1;
+}
+
+/* ---- Lists ---- */
+
+/* Classes of lists; of sections and pairs the index is the number of lists that are given. */
+enum { CONSECUTIVE, SCATTERED, FALLING, ALIKE };
+static const char *const position_classes[] = { "consecutive", "scattered", "falling", "alike",
+                                                NULL };
+static const char *const section_classes[] = { "none", "one", "two", "three", NULL };
+static const char *const pair_classes[] = { "none", "given", NULL };
+
+static bool set_list(const struct factor *f, struct problem *p, const void *list)
+{
+    memcpy((char *)p + f->field.offset, &list, sizeof list);
+    return true;
+}
+
+/* Draws positions near the first one, or rows that the table has. */
+static bool draw_positions(const struct factor *f, int c, struct problem *p, struct draws *d,
+                           struct arena *arena)
+{
+    const int64_t near = 1000, far = INT64_C(2147400000);
+    const int64_t shift = p->batch_shift * (p->batch - 1);
+    int64_t least = p->first - near > -far ? p->first - near : -far,
+            most = p->first + near < far ? p->first + near : far;
+    if (p->position_kind == POSENC_OFFSET || p->tokens < 1 || c == CONSECUTIVE)
+        return c == CONSECUTIVE;
+    int64_t *list = arena_get(arena, (size_t)p->tokens * sizeof *list);
+    if (!list)
+        return false;
+    if (!kernel_has_freqs(p->kernel)) {
+        least = shift < 0 ? -shift : 0;
+        most = p->rows - 1 - (shift > 0 ? shift : 0);
+        most = most > least + 2 ? most : least + 2;
+    }
+    const int64_t two[] = { draw_between(d, least, most), draw_between(d, least, most) };
+    for (int64_t t = 0; t < p->tokens; t++)
+        if (c == FALLING)
+            list[t] = least + p->tokens - 1 - t;
+        else if (c == ALIKE)
+            list[t] = two[draw_one_in(d, 2)];
+        else
+            list[t] = draw_between(d, least, most);
+    return set_list(f, p, list);
+}
+
+/* Shares all pairs among n axes. */
+static bool draw_sections(int n, struct problem *p, struct draws *d)
+{
+    int64_t left = p->freqs.dim / 2;
+    if (left < n)
+        return false;
+    for (int i = 0; i < n; i++) {
+        const int64_t size = i == n - 1 ? left : draw_between(d, 1, left - (n - 1 - i));
+        p->freqs.mrope_section[i] = size;
+        left -= size;
+    }
+    return true;
+}
+
+/* Draws factors of LongRoPE, or frequencies of which some are 0: pairs that never rotate. */
+static bool draw_pairs(const struct factor *f, bool given, struct problem *p, struct draws *d,
+                       struct arena *arena)
+{
+    const bool factors = f->field.list == LIST_FACTORS;
+    const int64_t n = (p->freqs.dim + 1) / 2;
+    if (!given)
+        return true;
+    if (p->freqs.scaling != (factors ? POSENC_SCALING_LONGROPE : POSENC_SCALING_NONE))
+        return false;
+    double *list = arena_get(arena, (size_t)n * sizeof *list);
+    for (int64_t i = 0; list && i < n; i++)
+        if (factors)
+            list[i] = (double)draw_between(d, 20, 800) / 64.0;
+        else if (!draw_one_in(d, 8))
+            list[i] = ldexp((double)draw_between(d, 1024, 2047), -(int)draw_between(d, 10, 30));
+    return list && set_list(f, p, list);
+}
+
+/* ---- Strides of tensors ---- */
+
+enum stride_class { DENSE, GAPS, BACKWARD, REPEATED, OVERLAPPING, SWAPPED };
+
+/* Names of the classes that a tensor may have. Outputs repeat no element, and swapped is their last
+ * class; dimensions are swapped from three on. */
+static const char *const input_classes[] = { "dense",       "gaps",    "backward", "repeated",
+                                             "overlapping", "swapped", NULL };
+static const char *const input_row_classes[] = { "dense",    "gaps",        "backward",
+                                                 "repeated", "overlapping", NULL };
+static const char *const output_classes[] = { "dense", "gaps", "backward", "swapped", NULL };
+static const char *const output_row_classes[] = { "dense", "gaps", "backward", NULL };
+enum { OUTPUT_SWAPPED = 3 };
+
+/* The dimensions of a tensor but the last, which is always dense. */
+struct outer_dims {
+    int n;
+    int64_t width; /* size of the last dimension */
+    int64_t size[MOST_STRIDES];
+};
+
+static struct outer_dims find_outer_dims(const struct problem *p, const struct tensor_row *row)
+{
+    struct outer_dims outer = { .n = tensor_dims(row) - 1 };
+    for (int i = 0; i < outer.n; i++)
+        outer.size[i] = problem_extent(p, row->dims[i]);
+    outer.width = problem_extent(p, row->dims[outer.n]);
+    return outer;
+}
+
+/* Sets each stride past everything within it, dimensions in `order` from the innermost out. Gaps
+ * are a few elements; one in a tensor may be wide, as in a part of a larger tensor. */
+static void set_strides(const struct outer_dims *outer, const int *order, bool gaps,
+                        struct draws *d, int64_t stride[MOST_STRIDES])
+{
+    const int wide = (int)draw_between(d, 0, 2 * outer->n);
+    int64_t extent = outer->width > 0 ? outer->width : 1;
+    for (int k = 0; k < outer->n; k++) {
+        const int64_t n = outer->size[order[k]], few = draw_between(d, 1, 7),
+                      gap = k == wide ? 2 * extent : few;
+        stride[order[k]] = extent + (gaps ? gap : 0);
+        extent += n > 0 ? (n - 1) * stride[order[k]] : 0;
+    }
+}
+
+/* Multiplies some strides, one of a dimension longer than 1 among them if there is one. */
+static void multiply_some(const struct outer_dims *outer, int64_t times, struct draws *d,
+                          int64_t stride[MOST_STRIDES])
+{
+    const int from = (int)draw_between(d, 0, outer->n - 1);
+    bool done = false;
+    for (int k = 0; k < outer->n; k++) {
+        const int i = (from + k) % outer->n;
+        if ((!done && outer->size[i] > 1) || draw_one_in(d, 3))
+            stride[i] *= times;
+        done = done || outer->size[i] > 1;
+    }
+}
+
+static bool draw_strides(const struct factor *f, int c, struct problem *p, struct draws *d)
+{
+    const struct outer_dims outer = find_outer_dims(p, f->row);
+    struct tensor_layout *layout = &p->layouts[f->row - signature_of(p->kernel)->tensors];
+    int order[MOST_STRIDES] = { outer.n - 1, outer.n - 2, outer.n - 3 };
+    bool strides_count = false;
+    if (f->row->role == ROLE_OUTPUT && c == OUTPUT_SWAPPED)
+        c = SWAPPED;
+    for (int i = 0; i < outer.n; i++)
+        strides_count = strides_count || outer.size[i] > 1;
+    if (c == DENSE)
+        return true;
+    if (outer.n < (c == SWAPPED ? 2 : 1) || !strides_count)
+        return false;
+    if (c == SWAPPED) {
+        const int at = (int)draw_between(d, 1, outer.n - 1), innermost = order[0];
+        order[0] = order[at];
+        order[at] = innermost;
+    }
+    layout->n_strides = outer.n;
+    set_strides(&outer, order, c == GAPS || draw_one_in(d, 4), d, layout->stride);
+    if (c == BACKWARD || c == REPEATED)
+        multiply_some(&outer, c == BACKWARD ? -1 : 0, d, layout->stride);
+    for (int i = 0; i < outer.n && c == OVERLAPPING; i++)
+        layout->stride[i] = draw_between(d, 1, outer.width > 1 ? outer.width - 1 : 1);
+    return true;
+}
+
+/* ---- Strides of positions ---- */
+
+enum token_class { TOKENS_DENSE, TOKENS_SPREAD, TOKENS_BACKWARD, TOKENS_APART, TOKENS_UNSAID };
+static const char *const token_classes[] = { "dense", "spread", "backward",
+                                             "apart", "unsaid", NULL };
+
+/* Draws strides by batch, token and axis. Batches share positions unless they have a shift or lie
+ * apart. A stride of tokens that is not given is 0 in the call. */
+static bool draw_token_strides(const struct factor *f, int c, struct problem *p,
+                               struct draws *d)
+{
+    struct tensor_layout *layout = &p->layouts[f->row - signature_of(p->kernel)->tensors];
+    const bool own_positions = p->batch_shift != 0 || c == TOKENS_APART;
+    int64_t step = 1;
+    if (c == TOKENS_SPREAD)
+        step = draw_between(d, 2, 5);
+    if (c == TOKENS_BACKWARD)
+        step = -draw_between(d, 1, 2);
+    if (c == TOKENS_DENSE)
+        return true;
+    if (p->position_kind == POSENC_OFFSET || p->tokens < 2 ||
+        (c == TOKENS_APART && p->batch < 2))
+        return false;
+    const int64_t batch = p->tokens * llabs(step) + draw_between(d, 0, 3);
+    layout->n_strides = 3;
+    layout->stride[0] = own_positions ? batch : 0;
+    layout->stride[1] = c == TOKENS_UNSAID ? 0 : step;
+    layout->stride[2] = problem_axes(p) > 1 ? (own_positions ? p->batch : 1) * batch : 0;
+    if (c == TOKENS_BACKWARD && draw_one_in(d, 2))
+        layout->stride[0] = -layout->stride[0];
+    return true;
+}
+
+/* ---- Any factor ---- */
+
+const char *const *value_class_names(const struct field *field, const struct tensor_row *row)
+{
+    if (field->list == LIST_POSITIONS)
+        return position_classes;
+    if (field->list == LIST_SECTIONS)
+        return section_classes;
+    if (field->list != LIST_STRIDES)
+        return pair_classes;
+    if (row->form == FORM_POSITIONS)
+        return token_classes;
+    if (row->role == ROLE_OUTPUT)
+        return tensor_dims(row) < 3 ? output_row_classes : output_classes;
+    return tensor_dims(row) < 3 ? input_row_classes : input_classes;
+}
+
+static bool draw_number_of_class(const struct factor *f, int c, struct problem *p,
+                                 struct draws *d)
+{
+    double least, most;
+    if (!find_ends(f, c, p, &least, &most))
+        return false;
+    const double value = draw_number(f, d, least, most);
+    const bool is_real = field_is_real(&f->field);
+    field_set(&f->field, p, is_real ? double_to_bits(value) : (uint64_t)(int64_t)value);
+    return true;
+}
+
+bool factor_draw(const struct factor *f, int c, struct problem *p, struct draws *d,
+                 struct arena *arena)
+{
+    if (f->kind == FACTOR_NUMBER)
+        return draw_number_of_class(f, c, p, d);
+    if (f->kind == FACTOR_STRIDES && f->row->form == FORM_POSITIONS)
+        return draw_token_strides(f, c, p, d);
+    if (f->kind == FACTOR_STRIDES)
+        return draw_strides(f, c, p, d);
+    if (f->field.list == LIST_POSITIONS)
+        return draw_positions(f, c, p, d, arena);
+    if (f->field.list == LIST_SECTIONS)
+        return draw_sections(c, p, d);
+    if (f->kind == FACTOR_LIST)
+        return draw_pairs(f, c > 0, p, d, arena);
+    field_set(&f->field, p, (uint64_t)factor_member(f, c));
+    return true;
+}
+
+bool factor_has_class(const struct factor *f, int c, const struct problem *p)
+{
+    double least, most;
+    if (!factor_matters(f, p))
+        return false;
+    if (f->kind == FACTOR_MEMBER)
+        return field_get(&f->field, p, 0) == (uint64_t)factor_member(f, c);
+    if (f->kind != FACTOR_NUMBER)
+        return !field_is_blank(&f->field, p) || c == 0;
+    const uint64_t bits = field_get(&f->field, p, 0);
+    const bool is_real = field_is_real(&f->field);
+    const double value = is_real ? bits_to_double(bits) : (double)(int64_t)bits;
+    if (!find_ends(f, c, p, &least, &most))
+        return false;
+    if (is_real && least == 0.0 && most == 0.0 && signbit(value) != signbit(least))
+        return false;
+    return value >= least - 1e-6 * fabs(least) && value <= most + 1e-6 * fabs(most);
+}

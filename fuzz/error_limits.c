@@ -1,0 +1,24 @@
+/*
+ * Gives the reader of error limits a file of random bytes.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/engine/error_limits.h"
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[] = "/tmp/posenc-fuzz-XXXXXX", message[ERROR_LIMITS_MESSAGE];
+    const int descriptor = mkstemp(path);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    if (!file)
+        abort();
+    fwrite(data, 1, size, file);
+    fclose(file);
+    error_limits_read(path, message);
+    unlink(path);
+    return 0;
+}

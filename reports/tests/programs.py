@@ -1,0 +1,46 @@
+"""Commands as a user starts them, with a program that is made up in place of the C program, and files of records."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterable
+
+TESTS = Path(__file__).parent
+Completed = subprocess.CompletedProcess
+
+
+def make_program(path: Path, script: str) -> Path:
+    """Writes a shell script that stands in for the C program."""
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def make_fake(path: Path, module: str) -> Path:
+    """Writes a program that runs a module of this folder."""
+    return make_program(path, f"exec '{sys.executable}' '{TESTS / module}' \"$@\"")
+
+
+def start(program: Path, *words: str, env: Dict[str, str] = {}, **options: Any) -> "subprocess.Popen[str]":
+    """Starts posenc WORDS with such a program. Its output and its messages are pipes, unless options say otherwise."""
+    environment = {**os.environ, "POSENC_PROGRAM": str(program), "PYTHONPATH": str(TESTS.parent), **env}
+    settings: Dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", **options}
+    child: "subprocess.Popen[str]" = subprocess.Popen(
+        [sys.executable, "-m", "posenc", *words], env=environment, **settings
+    )
+    return child
+
+
+def run(program: Path, *words: str, env: Dict[str, str] = {}, **options: Any) -> "Completed[str]":
+    """Runs posenc WORDS to its end."""
+    child = start(program, *words, env=env, **options)
+    out, err = child.communicate()
+    return Completed(words, child.returncode, out, err)
+
+
+def write_records(path: Path, records: Iterable[Dict[str, Any]]) -> str:
+    """Writes records, one a line, and returns the path as a word of a command."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return str(path)
