@@ -359,7 +359,7 @@ static void describe_expected(const struct field *field, char *text, size_t room
                                          [FIELD_U64] = "a whole number from 0 to 2^64 - 1",
                                          [FIELD_F64] = "a number",
                                          [FIELD_F32] = "a number that f32 holds" };
-    static const char *const lists[] = {
+    static const char *const accepted_lists[] = {
         [LIST_SECTIONS] = "one to three whole numbers with commas between",
         [LIST_STRIDES] = "one to three whole numbers with commas between",
         [LIST_POSITIONS] = "whole numbers with commas between",
@@ -369,7 +369,8 @@ static void describe_expected(const struct field *field, char *text, size_t room
     const char *const *names = value_names(field);
     size_t n = 0;
     if (!names)
-        text_append(text, room, 0, "%s", field->list ? lists[field->list] : kinds[field->kind]);
+        text_append(text, room, 0, "%s",
+                    field->list ? accepted_lists[field->list] : kinds[field->kind]);
     for (int i = 0; names && names[i]; i++) {
         const char *separator = names[i + 1] ? ", " : " or ";
         n = text_append(text, room, n, "%s%s", i > 0 ? separator : "", names[i]);

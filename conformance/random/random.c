@@ -12,7 +12,6 @@
 #include "calls.h"
 
 #include "conformance/problem/cases.h"
-#include "conformance/problem/cost.h"
 
 #include <stdio.h>
 #include <string.h>
