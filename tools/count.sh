@@ -14,14 +14,6 @@ cannot() { # LABEL
     if [ $install = no ]; then tally "$1" 0 0 1; else tally "$1" 0 1 0; fi
 }
 
-tally_rows() { # LABEL ROWS: each "PASSED FAILED SKIPPED NAME"
-    while read -r row_passed row_failed row_skipped name; do
-        tally "$1: $name" "$row_passed" "$row_failed" "$row_skipped"
-    done <<ROWS
-$2
-ROWS
-}
-
 # Counts the log of conformance/runner, backend by backend. A log without its last line is a failure.
 tally_runner() { # LABEL LOG
     rows=$(awk '
@@ -33,7 +25,11 @@ tally_runner() { # LABEL LOG
         /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { whole = 1 }
         END { if (!whole) print 0, 1, 0, "did not end" }' "$2")
     before=$failed
-    tally_rows "$1" "$rows"
+    while read -r row_passed row_failed row_skipped name; do
+        tally "$1: $name" "$row_passed" "$row_failed" "$row_skipped"
+    done <<ROWS
+$rows
+ROWS
     [ "$failed" = "$before" ] || cat "$2"
 }
 
