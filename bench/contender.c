@@ -1,6 +1,6 @@
 /*
- * Chooses what the roofline of a call reads and writes, and lets a team run a call, its
- * roofline or a lower-bound loop.
+ * Makes a call ready for timing: places its tensors, gives its streams to the roofline, cuts it for the
+ * threads of a team, and lets the team run the call, its roofline or a lower-bound loop.
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -57,7 +57,7 @@ struct memory bench_memory(unsigned *count)
     return (struct memory){ .get = get_buffer, .free = free_buffer, .user = count };
 }
 
-/* ---- What a roofline reads and writes ---- */
+/* ---- Streams of a roofline ---- */
 
 static struct stream stream_of(const struct posenc_tensor *t, int64_t elements)
 {
@@ -109,10 +109,12 @@ static void choose_roofline(struct timed_call *timed)
         reads[1] = reads[0];
         reads[0] = (struct stream){ timed->dst[0], timed->n[0] };
     } else {
-        timed->roofline = n == 0 ? BOUND_store : n == 1 ? BOUND_copy : BOUND_add;
+        static const enum roofline_kind kind_by_reads[] = { BOUND_store, BOUND_copy, BOUND_add,
+                                                            BOUND_add };
+        timed->roofline = kind_by_reads[n];
     }
-    timed->conversion = looped_conversion(call, timed->n[0] + timed->n[1]);
-    timed->work = looped_work(call);
+    timed->conversion = loop_work_of_conversion(call, timed->n[0] + timed->n[1]);
+    timed->work = loop_work_of_kernel(call);
     timed->src = reads[0];
     timed->add[0] = reads[1];
     timed->add[1] = reads[2];
@@ -134,8 +136,8 @@ static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
     return false;
 }
 
-/* Cuts off half of the rows, by eights if possible, for kernels take so many together.  What is done
- * once for all rows, or for each head, then belongs to the call.  Of one row it is half of the heads. */
+/* Cuts off half of the rows, by eights if possible, since kernels take so many together.  Work that is done
+ * once for all rows, or for each head, then belongs to the call.  A single row is cut by half of its heads. */
 static void cut_partial_call(struct timed_call *timed)
 {
     enum { TOGETHER = 8 };
@@ -189,7 +191,7 @@ bool timed_call_open(struct timed_call *timed, struct call *call, struct team *t
     timed->status = calloc(n, sizeof *timed->status);
     timed->slices = n > 1 ? calloc(n, sizeof *timed->slices) : call;
     timed->partial = calloc(1, sizeof *timed->partial);
-    timed->blocks = looped_blocks(call, n);
+    timed->blocks = loop_blocks_create(call, n);
     if (!timed->partial || !timed->idle || !timed->status || !timed->slices || !timed->blocks)
         return false;
     choose_roofline(timed);
@@ -244,22 +246,22 @@ struct contender contender_of_roofline(const struct timed_call *timed,
 
 struct contender contender_of_loop(const struct timed_call *timed,
                                    const struct roofline_variant *loop,
-                                   const struct looped *looped)
+                                   const struct loop_work *work)
 {
-    struct contender c = { .timed = timed, .roofline = loop, .looped = looped };
-    c.blocks = looped_sample(looped, timed->threads, &c.times);
+    struct contender c = { .timed = timed, .roofline = loop, .work = work };
+    c.blocks = loop_sample_blocks(work, timed->threads, &c.times);
     return c;
 }
 
-/* Returns how many floats of the call's outputs all members' shares of a loop cover; 0: one covers
- * none. */
-static int64_t covered(const struct timed_call *timed, const struct looped *looped)
+/* Returns the floats of the call's outputs that a loop covers in the shares of all members; 0: it covers
+ * none in one of them. */
+static int64_t covered_floats(const struct timed_call *timed, const struct loop_work *work)
 {
     int64_t all = 0, begin, end;
     for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++)
         for (int i = 0; i < timed->threads; i++) {
             share_of(timed->n[o], LINE, i, timed->threads, &begin, &end);
-            const int64_t share = looped_covered(looped, end - begin);
+            const int64_t share = loop_covered_floats(work, end - begin);
             if (share == 0)
                 return 0;
             all += share;
@@ -269,16 +271,16 @@ static int64_t covered(const struct timed_call *timed, const struct looped *loop
 
 struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
                                               const struct roofline_variant *loop,
-                                              const struct looped *looped)
+                                              const struct loop_work *work)
 {
-    struct contender c = contender_of_loop(timed, loop, looped);
-    const bool alike = !looped->reads || (timed->src.n == timed->n[0] && timed->n[1] == 0);
+    struct contender c = contender_of_loop(timed, loop, work);
+    const bool alike = !work->reads || (timed->src.n == timed->n[0] && timed->n[1] == 0);
     const bool in_caches = bench_in_caches(problem_working_set(&timed->call->problem));
-    const bool over = looped->in_tensors && alike && in_caches;
-    const int64_t floats = over ? covered(timed, looped) : 0;
+    const bool over = work->in_tensors && alike && in_caches;
+    const int64_t floats = over ? covered_floats(timed, work) : 0;
     if (floats > 0) {
         c.blocks = 0;
-        c.times = (double)looped->floats / (double)floats;
+        c.times = (double)work->floats / (double)floats;
     }
     return c;
 }
@@ -298,23 +300,24 @@ static const float *read_from(const struct stream *stream, int64_t at, int64_t *
 
 /* Runs a member's share of the roofline, cut at cache lines.  Later passes go over a block of dst that
  * is in the nearest cache by then. */
-static void run_roofline(const struct timed_call *f, roofline_function *roofline, int member,
-                         int n)
+static void run_roofline(const struct timed_call *timed, roofline_function *roofline,
+                         int member, int n)
 {
-    for (int o = 0; o < MOST_OUTPUTS && f->n[o] > 0; o++) {
-        const int64_t passes = f->add[0].n / f->n[o];
-        const bool again = passes > 1 || f->add[1].data;
+    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++) {
+        const int64_t passes = timed->add[0].n / timed->n[o];
+        const bool again = passes > 1 || timed->add[1].data;
         int64_t begin, end, length;
-        share_of(f->n[o], LINE, member, n, &begin, &end);
+        share_of(timed->n[o], LINE, member, n, &begin, &end);
         for (; begin < end; begin += length) {
-            float *dst = f->dst[o] + begin;
+            float *dst = timed->dst[o] + begin;
             length = again ? least(end - begin, BLOCK) : end - begin;
-            const float *src = read_from(&f->src, begin, &length), *add = NULL, *more = NULL;
+            const float *src = read_from(&timed->src, begin, &length), *add = NULL,
+                        *more = NULL;
             if (passes > 1)
-                add = f->add[0].data + begin * passes;
+                add = timed->add[0].data + begin * passes;
             else
-                add = read_from(&f->add[0], begin, &length);
-            more = read_from(&f->add[1], begin, &length);
+                add = read_from(&timed->add[0], begin, &length);
+            more = read_from(&timed->add[1], begin, &length);
             roofline(dst, src, add, (size_t)length);
             for (int64_t k = 1; k < passes; k++)
                 roofline(dst, dst, add + k * length, (size_t)length);
@@ -327,16 +330,17 @@ static void run_roofline(const struct timed_call *f, roofline_function *roofline
 /* Runs a member's share of a loop's work in the call's tensors. */
 static void run_loop_over(const struct contender *c, int member, int n)
 {
-    const struct timed_call *f = c->timed;
-    for (int o = 0; o < MOST_OUTPUTS && f->n[o] > 0; o++) {
+    const struct timed_call *timed = c->timed;
+    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++) {
         int64_t begin, end;
-        share_of(f->n[o], LINE, member, n, &begin, &end);
-        looped_run_over(c->roofline, c->looped, &f->blocks[member], f->dst[o] + begin,
-                        c->looped->reads ? f->src.data + begin : NULL, end - begin);
+        share_of(timed->n[o], LINE, member, n, &begin, &end);
+        loop_run_over_tensor(c->roofline, c->work, &timed->blocks[member],
+                             timed->dst[o] + begin,
+                             c->work->reads ? timed->src.data + begin : NULL, end - begin);
     }
 }
 
-/* Does all of a call but its kernel: takes the arguments, checks them, finds the default backend. */
+/* Runs all of a call but its kernel: takes the arguments, checks them, finds the default backend. */
 static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args)
 {
     const struct posenc_backend *backend = NULL;
@@ -357,19 +361,19 @@ static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args
 static void run_share(void *user, int member, int n)
 {
     struct contender *c = user;
-    const struct timed_call *f = c->timed;
+    const struct timed_call *timed = c->timed;
     if (c->after_checks)
-        f->status[member] = enter_call(f->call->problem.kernel, &f->call->args);
-    if (c->looped && c->blocks == 0)
+        timed->status[member] = enter_call(timed->call->problem.kernel, &timed->call->args);
+    if (c->work && c->blocks == 0)
         run_loop_over(c, member, n);
-    else if (c->looped)
-        looped_run(c->roofline, c->looped, &f->blocks[member], c->blocks);
+    else if (c->work)
+        loop_run(c->roofline, c->work, &timed->blocks[member], c->blocks);
     else if (c->partial)
-        f->status[member] = call_run(f->partial, c->backend);
+        timed->status[member] = call_run(timed->partial, c->backend);
     else if (c->roofline)
-        run_roofline(f, c->roofline->function, member, n);
-    else if (!f->idle[member])
-        f->status[member] = call_run(&f->slices[member], c->backend);
+        run_roofline(timed, c->roofline->function, member, n);
+    else if (!timed->idle[member])
+        timed->status[member] = call_run(&timed->slices[member], c->backend);
 }
 
 void contender_announce(void *contender)
@@ -382,14 +386,14 @@ void contender_announce(void *contender)
 void contender_call(void *contender)
 {
     struct contender *c = contender;
-    const struct timed_call *f = c->timed;
-    for (int i = 0; i < f->threads; i++)
-        f->status[i] = POSENC_OK;
-    team_run(f->team, run_share, c);
+    const struct timed_call *timed = c->timed;
+    for (int i = 0; i < timed->threads; i++)
+        timed->status[i] = POSENC_OK;
+    team_run(timed->team, run_share, c);
     c->status = POSENC_OK;
-    for (int i = 0; i < f->threads; i++)
-        if (f->status[i] != POSENC_OK)
-            c->status = f->status[i];
+    for (int i = 0; i < timed->threads; i++)
+        if (timed->status[i] != POSENC_OK)
+            c->status = timed->status[i];
 }
 
 void contender_reject(struct contender *c, enum bench_outcome outcome, const char *reason)

@@ -48,8 +48,8 @@ struct timed_call {
     enum posenc_status *status; /* [threads] of the last call */
     struct call *partial;       /* a call of some of the rows */
     double partial_share;       /* their share of all rows; 0: there is no such call */
-    struct looped conversion, work;
-    struct looped_block *blocks; /* [threads] */
+    struct loop_work conversion, work;
+    struct loop_block *blocks; /* [threads] */
     enum roofline_kind roofline;
     float *dst[MOST_OUTPUTS]; /* that the roofline writes */
     int64_t n[MOST_OUTPUTS];  /* floats of each */
@@ -83,7 +83,7 @@ struct contender {
     const struct timed_call *timed;
     const struct posenc_backend *backend;    /* runs the kernel */
     const struct roofline_variant *roofline; /* which has no backend, or NULL */
-    const struct looped *looped;             /* work of a lower-bound loop, or NULL */
+    const struct loop_work *work;            /* work of a lower-bound loop, or NULL */
     bool partial;                            /* does the partial call alone */
     bool after_checks;                       /* a roofline after all that precedes a kernel */
     bool is_copy;                            /* the A/A control of another contender */
@@ -103,12 +103,12 @@ struct contender contender_of_roofline(const struct timed_call *timed,
 /* A loop in a block of its own. */
 struct contender contender_of_loop(const struct timed_call *timed,
                                    const struct roofline_variant *loop,
-                                   const struct looped *looped);
+                                   const struct loop_work *work);
 /* A loop over the call's tensors if it can go there and they stay in caches, else in a block.  From
  * memory it would need prefetch and streaming stores, as rooflines have. */
 struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
                                               const struct roofline_variant *loop,
-                                              const struct looped *looped);
+                                              const struct loop_work *work);
 
 static inline bool contender_is_timed(const struct contender *c)
 {
@@ -116,7 +116,7 @@ static inline bool contender_is_timed(const struct contender *c)
 }
 static inline bool contender_is_roofline(const struct contender *c)
 {
-    return c->roofline && !c->looped;
+    return c->roofline && !c->work;
 }
 /* A call that takes longer is one sample, and needs no second one to be believed. */
 #define CONTENDER_SLOW_S 50e-3

@@ -19,24 +19,24 @@ static double try_loop(struct contender *c)
 }
 
 static void add_kind(struct rounds *rounds, const struct timed_call *timed,
-                     const struct looped *looped)
+                     const struct loop_work *work)
 {
     const double near = 1.5;
     struct contender *tried = rounds->contenders + rounds->n;
     double least = (double)INFINITY;
     size_t n = 0;
-    for (size_t i = 0; roofline_variant_at(i) && looped->kind < ROOFLINE_KIND_COUNT; i++) {
+    for (size_t i = 0; roofline_variant_at(i) && work->kind < ROOFLINE_KIND_COUNT; i++) {
         const struct roofline_variant *variant = roofline_variant_at(i);
-        if (variant->kind != looped->kind || !variant->runs())
+        if (variant->kind != work->kind || !variant->runs())
             continue;
-        tried[n] = contender_of_loop(timed, variant, looped);
+        tried[n] = contender_of_loop(timed, variant, work);
         tried[n].seconds = try_loop(&tried[n]);
         least = fmin(least, tried[n++].seconds);
     }
     for (size_t i = 0; i < n; i++)
         if (tried[i].seconds <= near * least)
             rounds->contenders[rounds->n++] =
-                contender_of_loop_in_tensors(timed, tried[i].roofline, looped);
+                contender_of_loop_in_tensors(timed, tried[i].roofline, work);
 }
 
 void limits_add_loops(struct rounds *rounds, const struct timed_call *timed)
@@ -120,8 +120,8 @@ static const struct contender *find_after_checks(const struct rounds *rounds,
 {
     for (size_t i = 0; i < rounds->n; i++) {
         const struct contender *c = &rounds->contenders[i];
-        if (c->after_checks && c->roofline == roofline->roofline &&
-            c->looped == roofline->looped && contender_is_timed(c))
+        if (c->after_checks && c->roofline == roofline->roofline && c->work == roofline->work &&
+            contender_is_timed(c))
             return c;
     }
     return roofline;

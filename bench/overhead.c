@@ -16,93 +16,92 @@
 
 enum { DIM = 128, ROWS = 128, POSITION = 77 };
 enum { ROUNDS = 1201, CALLS = 64, WAYS = 2 + OVERHEAD_WAYS };
-enum { WORDS = 48 };
-enum {
-    LINE = 64,
-    LINES = 64,
-    STEP = 39
-}; /* bytes; lines of a page; from one round to the next */
-static const double yardstick_ns = 26.0; /* on the core for which the limits were set */
+enum { LINE_BYTES = 64, PAGE_LINES = 64, STEP_LINES = 39 }; /* from one round to the next */
+enum { PACE_WORDS = 48 };
+static const double PACE_NS =
+    26.0; /* of measure_pace() on the core for which the limits were set */
 
 const int64_t overhead_heads[OVERHEAD_ROWS] = { 1, 8, OVERHEAD_MOST_HEADS };
 
-struct rotation {
+/* The rotation of one token that is called in all ways. */
+struct token_call {
     struct posenc_rope_args args, normal; /* as a caller has them, as the kernel takes them */
     const struct posenc_backend *backend;
     struct posenc_prepared *prepared;
     float *q;        /* [OVERHEAD_MOST_HEADS * DIM], and a page more */
-    uint64_t *words; /* [3 * WORDS]: two that are alike, one to write */
+    uint64_t *words; /* [3 * PACE_WORDS]: two that are alike, one to write */
 };
 
-typedef enum posenc_status way(const struct rotation *r);
+typedef enum posenc_status call_way(const struct token_call *call);
 
-static enum posenc_status call_function(const struct rotation *r)
+static enum posenc_status call_function(const struct token_call *call)
 {
-    return r->backend->rope_half(&r->normal);
+    return call->backend->rope_half(&call->normal);
 }
 
-static enum posenc_status call_front_end(const struct rotation *r)
+static enum posenc_status call_front_end(const struct token_call *call)
 {
-    return posenc_rope_half(NULL, &r->args);
+    return posenc_rope_half(NULL, &call->args);
 }
 
-static enum posenc_status call_prepared(const struct rotation *r)
+static enum posenc_status call_prepared(const struct token_call *call)
 {
-    return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION);
+    return posenc_run(call->prepared, call->args.x.data, call->args.out.data, POSITION);
 }
 
-/* Does what checks consist of: loads, comparisons that hold, stores.  It is aligned to a line: elsewhere
- * its loop took 1.6 times as long (Zen 4), and limits grow with it. */
+/* Runs instructions like those of checks: loads, comparisons that hold, stores.  It is aligned to a line:
+ * elsewhere its loop took 1.6 times as long (Zen 4), and limits grow with it. */
 static __attribute__((noinline, aligned(64))) enum posenc_status
-run_yardstick(const struct rotation *r)
+measure_pace(const struct token_call *call)
 {
-    uint64_t *words = r->words;
-    for (int i = 0; i < WORDS; i++) {
-        if (words[i] != words[WORDS + i])
+    uint64_t *words = call->words;
+    for (int i = 0; i < PACE_WORDS; i++) {
+        if (words[i] != words[PACE_WORDS + i])
             return POSENC_ERR_ARGUMENT;
-        words[2 * WORDS + i] = words[i] + 1;
+        words[2 * PACE_WORDS + i] = words[i] + 1;
     }
     return POSENC_OK;
 }
 
-/* Times one round, of activations so many bytes from where they begin. */
-static bool time_round(struct rotation *r, int round, size_t bytes, double *samples)
+/* Times one round, with the activations so many bytes into their memory. */
+static bool time_round(struct token_call *call, int round, size_t bytes, double *samples)
 {
-    static way *const ways[WAYS] = { call_function, call_front_end, call_prepared,
-                                     call_function, run_yardstick };
+    static call_way *const ways[WAYS] = { call_function, call_front_end, call_prepared,
+                                          call_function, measure_pace };
     enum posenc_status status = POSENC_OK;
-    r->args.out.data = r->normal.out.data = r->q + bytes / sizeof *r->q;
-    r->args.x.data = r->normal.x.data = r->args.out.data;
+    call->args.out.data = call->normal.out.data = call->q + bytes / sizeof *call->q;
+    call->args.x.data = call->normal.x.data = call->args.out.data;
     for (int k = 0; k < WAYS; k++) {
         const int w = (round + k) % WAYS;
-        status |= ways[w](r); /* untimed: predictors have forgotten it */
+        status |= ways[w](call); /* untimed: predictors have forgotten it */
         const double start = clock_now();
         for (int i = 0; i < CALLS; i++)
-            status |= ways[w](r);
+            status |= ways[w](call);
         samples[w * ROUNDS + round] = 1e9 * (clock_now() - start) / CALLS;
     }
     return status == POSENC_OK;
 }
 
-/* Times it with the stack as many bytes further on.  Not inlined: what it takes is given back. */
-static __attribute__((noinline)) bool time_elsewhere(const struct rotation *r, int round,
+/* Times a round with activations and stack moved by as many bytes.  It is not inlined, so that its stack is
+ * given back. */
+static __attribute__((noinline)) bool time_elsewhere(const struct token_call *call, int round,
                                                      double *samples)
 {
-    const size_t bytes = (size_t)(round * STEP % LINES) * LINE;
-    struct rotation *moved = __builtin_alloca(sizeof *moved + bytes);
-    *moved = *r;
+    const size_t bytes = (size_t)(round * STEP_LINES % PAGE_LINES) * LINE_BYTES;
+    struct token_call *moved = __builtin_alloca(sizeof *moved + bytes);
+    *moved = *call;
     return time_round(moved, round, bytes, samples);
 }
 
-static bool summarise(const struct rotation *r, struct overhead *overhead)
+static bool summarise(const struct token_call *call, struct overhead *overhead)
 {
     double *samples = malloc(WAYS * ROUNDS * sizeof *samples);
     bool fine = samples;
     for (int round = 0; round < ROUNDS && fine; round++)
-        fine = time_elsewhere(r, round, samples);
+        fine = time_elsewhere(call, round, samples);
     if (fine) {
         overhead->function_ns = stats_median(samples, ROUNDS);
-        overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / yardstick_ns;
+        overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / PACE_NS;
     }
     for (int w = 0; fine && w < OVERHEAD_WAYS; w++) {
         double *above = samples + (1 + w) * ROUNDS;
@@ -118,33 +117,34 @@ static bool summarise(const struct rotation *r, struct overhead *overhead)
 
 bool overhead_measure(int64_t heads, struct overhead *overhead)
 {
-    static _Alignas(64) float q[OVERHEAD_MOST_HEADS * DIM + LINES * LINE / sizeof(float)],
+    static _Alignas(
+        64) float q[OVERHEAD_MOST_HEADS * DIM + PAGE_LINES * LINE_BYTES / sizeof(float)],
         cosines[ROWS * DIM / 2], sines[ROWS * DIM / 2];
-    static _Alignas(64) uint64_t words[3 * WORDS];
-    struct rotation r = { .q = q,
-                          .words = words,
-                          .backend = posenc_selection(POSENC_KERNEL_rope_half).backend,
-                          .args = posenc_rope_args_init() };
-    if (!r.backend || heads > OVERHEAD_MOST_HEADS)
+    static _Alignas(64) uint64_t words[3 * PACE_WORDS];
+    struct token_call call = { .q = q,
+                               .words = words,
+                               .backend = posenc_selection(POSENC_KERNEL_rope_half).backend,
+                               .args = posenc_rope_args_init() };
+    if (!call.backend || heads > OVERHEAD_MOST_HEADS)
         return false;
     for (int i = 0; i < ROWS * DIM / 2; i++)
         cosines[i] = 1.0f;
-    r.args.positions.offset = POSITION;
-    r.args.cos = posenc_const_dense(cosines, 2, ROWS, DIM / 2, 0, 0);
-    r.args.sin = posenc_const_dense(sines, 2, ROWS, DIM / 2, 0, 0);
-    r.args.out = posenc_dense(q, 3, 1, heads, DIM, 0);
-    r.args.x = posenc_view(r.args.out);
-    r.normal = r.args;
-    r.normal.out = posenc_dense(q, 4, 1, 1, heads, DIM);
-    r.normal.x = posenc_view(r.normal.out);
-    if (posenc_prepare(r.backend, POSENC_KERNEL_rope_half, &r.args, &r.prepared))
+    call.args.positions.offset = POSITION;
+    call.args.cos = posenc_const_dense(cosines, 2, ROWS, DIM / 2, 0, 0);
+    call.args.sin = posenc_const_dense(sines, 2, ROWS, DIM / 2, 0, 0);
+    call.args.out = posenc_dense(q, 3, 1, heads, DIM, 0);
+    call.args.x = posenc_view(call.args.out);
+    call.normal = call.args;
+    call.normal.out = posenc_dense(q, 4, 1, 1, heads, DIM);
+    call.normal.x = posenc_view(call.normal.out);
+    if (posenc_prepare(call.backend, POSENC_KERNEL_rope_half, &call.args, &call.prepared))
         return false;
-    *overhead = (struct overhead){ .backend = r.backend,
+    *overhead = (struct overhead){ .backend = call.backend,
                                    .kernel = POSENC_KERNEL_rope_half,
                                    .heads = heads,
                                    .head_dim = DIM,
                                    .rounds = ROUNDS };
-    const bool fine = summarise(&r, overhead);
-    posenc_prepared_destroy(r.prepared);
+    const bool fine = summarise(&call, overhead);
+    posenc_prepared_destroy(call.prepared);
     return fine;
 }

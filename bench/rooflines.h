@@ -50,10 +50,10 @@ struct roofline_variant {
 /* Lists all variants of all kinds; NULL past the end. */
 const struct roofline_variant *roofline_variant_at(size_t index);
 
-/* ---- Loops of a call (looped.c) ---- */
+/* ---- Loops of a call (loop_work.c) ---- */
 
 /* Work of a call that a loop does, and how much of it. */
-struct looped {
+struct loop_work {
     enum roofline_kind kind; /* ROOFLINE_KIND_COUNT: there is no such work */
     int64_t floats;          /* that the loop would write, or add up, for all of the call */
     bool reads;              /* reads as many others */
@@ -65,28 +65,29 @@ struct looped {
 };
 
 /* Returns the conversions of a call, over `stored` floats of memory, and the work of its kernel. */
-struct looped looped_conversion(const struct call *call, int64_t stored);
-struct looped looped_work(const struct call *call);
+struct loop_work loop_work_of_conversion(const struct call *call, int64_t stored);
+struct loop_work loop_work_of_kernel(const struct call *call);
 
 /* Memory of one thread's loops: output, and ordinary numbers in f32 and as the call stores them. */
-enum { LOOPED_BLOCK = 2 * BOUND_STEP };
-struct looped_block {
-    _Alignas(64) float out[LOOPED_BLOCK], wide[LOOPED_BLOCK], stored[LOOPED_BLOCK];
+enum { LOOP_BLOCK = 2 * BOUND_STEP };
+struct loop_block {
+    _Alignas(64) float out[LOOP_BLOCK], wide[LOOP_BLOCK], stored[LOOP_BLOCK];
 };
-struct looped_block *looped_blocks(const struct call *call, size_t n); /* malloc'ed, or NULL */
+struct loop_block *loop_blocks_create(const struct call *call,
+                                      size_t n); /* malloc'ed, or NULL */
 
 /* Runs a loop over its block, so many times. */
-void looped_run(const struct roofline_variant *loop, const struct looped *looped,
-                struct looped_block *block, int64_t blocks);
+void loop_run(const struct roofline_variant *loop, const struct loop_work *work,
+              struct loop_block *block, int64_t blocks);
 
 /* Runs a loop over n floats of a tensor from dst on, except for the rest behind whole blocks.  src: as
  * many others, or NULL. */
-void looped_run_over(const struct roofline_variant *loop, const struct looped *looped,
-                     struct looped_block *block, float *dst, const float *src, int64_t n);
-/* Returns how many of n floats looped_run_over() writes. */
-int64_t looped_covered(const struct looped *looped, int64_t n);
+void loop_run_over_tensor(const struct roofline_variant *loop, const struct loop_work *work,
+                          struct loop_block *block, float *dst, const float *src, int64_t n);
+/* Returns how many of n floats loop_run_over_tensor() writes. */
+int64_t loop_covered_floats(const struct loop_work *work, int64_t n);
 
 /* Returns the blocks of a sample for each thread; all of the call is `times` as much. */
-int64_t looped_sample(const struct looped *looped, int threads, double *times);
+int64_t loop_sample_blocks(const struct loop_work *work, int threads, double *times);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * A contest of backends, for posenc tune: it finds the fastest and times nothing beside it.
+ * Finds the fastest backend of each case for posenc tune, and times nothing beside it.
  *
- * Most backends need no rounds to lose.  A backend that reached fewer bytes a second in a nearer place
- * of memory than another does in this one is rejected by that.  The nearest place itself is left out,
- * for there the work of a call counts, too.  Of the others, those whose calls take HOPELESS times as
- * long as the quickest are rejected by the least of several calls.
+ * Most backends are rejected before any round.  One that reached fewer bytes a second in a nearer level of
+ * memory than another does in this one is too slow; the nearest level itself is left out, since there the
+ * work of a call counts, too.  Others are rejected if the least of several calls takes TOO_SLOW times as
+ * long as that of the quickest.
  */
 #define POSENC_EXPERIMENTAL
 #include "harness.h"
@@ -15,68 +15,71 @@
 
 /* Cases of a kernel in which outputs are checked; later ones have more bytes. */
 enum { CHECKED_CASES = 2 };
-/* Times as long as the fastest at which a backend is rejected, and is not even calibrated. */
-static const double HOPELESS = 1.4, FAR = 4.0;
+/* Factors over the time of the fastest at which a backend is rejected, and is not even calibrated. */
+static const double TOO_SLOW = 1.4, FAR_TOO_SLOW = 4.0;
 /* Calls in memory take long and differ most from one to the next: their share of the time is larger. */
 static const double DRAM_WEIGHT = 4.0;
 
-static const char too_slow[] = "slower than the fastest by far";
+static const char reason_slow[] = "slower than the fastest by far";
 
-/* Rejects backends by what they did in nearer places. */
+/* Rejects backends by their rates in nearer levels of memory. */
 static void reject_by_rate(struct case_run *run)
 {
     const double *rate = run->session->rate;
-    struct contender *all = run->rounds.contenders, *leader = NULL;
+    struct contender *backends = run->rounds.contenders, *leader = NULL;
     for (size_t i = 0; i < run->n_backends; i++) {
-        if (run->session->wrong[i] && contender_is_timed(&all[i]))
-            contender_reject(&all[i], BENCH_REJECTED, "wrong in a smaller case");
-        if (contender_is_timed(&all[i]) && (!leader || rate[i] >= rate[leader - all]))
-            leader = &all[i];
+        if (run->session->wrong[i] && contender_is_timed(&backends[i]))
+            contender_reject(&backends[i], BENCH_REJECTED, "wrong in a smaller case");
+        if (contender_is_timed(&backends[i]) && (!leader || rate[i] >= rate[leader - backends]))
+            leader = &backends[i];
     }
-    for (int i = 0; leader && i < 2; i++) /* the second call finds its data where they belong */
+    for (int i = 0; leader && i < 2; i++) /* the first one brings its data into that level */
         if (!contender_try(leader, &run->call))
             return;
-    for (size_t i = 0; leader && rate[leader - all] > 0.0 && i < run->n_backends; i++)
-        if (contender_is_timed(&all[i]) && &all[i] != leader &&
-            rate[i] * HOPELESS < (double)run->footprint / leader->seconds)
-            contender_reject(&all[i], BENCH_REJECTED, too_slow);
+    for (size_t i = 0; leader && rate[leader - backends] > 0.0 && i < run->n_backends; i++)
+        if (contender_is_timed(&backends[i]) && &backends[i] != leader &&
+            rate[i] * TOO_SLOW < (double)run->footprint / leader->seconds)
+            contender_reject(&backends[i], BENCH_REJECTED, reason_slow);
 }
 
-/* Calls a backend up to three times, for a call that took long may have been interrupted. */
+/* Calls a backend up to three times, since a call that took long may have been interrupted. */
 static void try_fairly(struct case_run *run, struct contender *c, double best)
 {
     double least = (double)INFINITY;
-    for (int i = 0; i < 3 && !(least < FAR * best) && contender_try(c, &run->call); i++)
+    for (int i = 0; i < 3 && !(least < FAR_TOO_SLOW * best) && contender_try(c, &run->call);
+         i++)
         least = fmin(least, c->seconds);
     c->seconds = least;
 }
 
-/* Calibrates backends that are not far behind, and rejects what is not near. */
+/* Calibrates backends that are not far too slow, and rejects those that are too slow. */
 static bool reject_by_calls(struct case_run *run)
 {
     struct session *session = run->session;
-    struct contender *all = run->rounds.contenders;
+    struct contender *backends = run->rounds.contenders;
     double best = (double)INFINITY;
     for (size_t i = 0; i < run->n_backends; i++) {
-        if (!contender_is_timed(&all[i]))
+        if (!contender_is_timed(&backends[i]))
             continue;
-        try_fairly(run, &all[i], best);
-        if (all[i].seconds < FAR * best && !contender_calibrate(&all[i], session->least_sample))
+        try_fairly(run, &backends[i], best);
+        if (backends[i].seconds < FAR_TOO_SLOW * best &&
+            !contender_calibrate(&backends[i], session->least_sample))
             return false;
-        best = fmin(best, all[i].seconds);
+        best = fmin(best, backends[i].seconds);
         if (session->nth > 1)
-            session->rate[i] = fmax(session->rate[i], (double)run->footprint / all[i].seconds);
+            session->rate[i] =
+                fmax(session->rate[i], (double)run->footprint / backends[i].seconds);
     }
     for (size_t i = 0; i < run->n_backends; i++) {
-        struct contender *c = &all[i];
+        struct contender *c = &backends[i];
         if (!contender_is_timed(c))
             continue;
-        if (c->seconds > HOPELESS * best &&
-            c->seconds < FAR * best && /* it may have stumbled */
+        if (c->seconds > TOO_SLOW * best &&
+            c->seconds < FAR_TOO_SLOW * best && /* it may have been interrupted */
             !contender_calibrate(c, session->least_sample))
             return false;
-        if (c->seconds > HOPELESS * best)
-            contender_reject(c, BENCH_REJECTED, too_slow);
+        if (c->seconds > TOO_SLOW * best)
+            contender_reject(c, BENCH_REJECTED, reason_slow);
     }
     return true;
 }

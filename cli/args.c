@@ -31,7 +31,7 @@ struct option_spec {
     char letter;      /* 'j'; 0: none */
     enum kind kind;
     unsigned commands; /* FOR_VERIFY, BESIDE_VERBOSE, ... */
-    size_t offset;     /* of the member of struct cli */
+    size_t offset;     /* place of the member in struct cli */
     const char *argument, *help;
     double least, most; /* range of an INTEGER; a REAL is above `least` */
 };

@@ -26,7 +26,7 @@ enum exit_code {
     EXIT_UNCLEAR = 4,      /* compare --strict */
     EXIT_INCOMPARABLE = 5, /* builds or results that have nothing to compare */
     EXIT_NOTHING = 77,
-    EXIT_READER_GONE = 128 + SIGPIPE, /* of stdout: as a shell reports that signal */
+    EXIT_READER_GONE = 128 + SIGPIPE, /* nobody reads stdout: as a shell reports SIGPIPE */
 };
 
 enum { LIST_MAX = 64, BACKENDS_MAX = 32 };
@@ -62,10 +62,10 @@ struct command {
     const char *name;
     unsigned bit; /* which options it takes */
     int (*run)(struct cli *cli);
-    const char *operands; /* as in the usage line */
+    const char *operands; /* operands in the usage line */
     const char *summary;
-    const char *details;          /* of --help; ends with a newline */
-    const struct format *formats; /* that --out takes, if they are for `writes`; or NULL */
+    const char *details;          /* text of --help; ends with a newline */
+    const struct format *formats; /* formats of --out, if they are for `writes`; or NULL */
     unsigned writes;              /* BY_VERIFY, ... */
 };
 

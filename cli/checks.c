@@ -16,27 +16,27 @@
 /* The longest CPU time between two cases: those of --exhaustive take longest. */
 static const double QUICK_S = 600.0, FULL_S = 7200.0;
 
-struct check_jobs;
+struct check_queue;
 
 /* The checks of a kernel on all subjects. */
 struct kernel_checks {
-    struct check_jobs *all;
+    struct check_queue *queue;
     enum posenc_kernel kernel;
     const struct worker_job *job;
     json_t *kept;   /* records, until the kernels before are done */
-    char suite[16]; /* of the last record */
+    char suite[16]; /* suite of the last record */
     /* In the worker: the subject at hand; the first case since the last result, and the last
      * result, or "". */
     size_t subject;
     char begun[96], last[96];
 };
 
-struct check_jobs {
+struct check_queue {
     const struct checks *checks;
     size_t n;
     size_t first; /* the kernel whose records are handed on as they come */
-    struct kernel_checks kernels[POSENC_KERNEL_COUNT]; /* in their order */
-    struct worker_job jobs[POSENC_KERNEL_COUNT];       /* as they begin */
+    struct kernel_checks kernels[POSENC_KERNEL_COUNT]; /* in the order of the library */
+    struct worker_job jobs[POSENC_KERNEL_COUNT];       /* in the order in which they begin */
 };
 
 /* ---- In the worker ---- */
@@ -54,7 +54,7 @@ json_t *checks_record(const struct checks *checks, size_t subject,
 static void send_check(void *user, const struct conf_result *result)
 {
     struct kernel_checks *kernel = user;
-    json_t *record = checks_record(kernel->all->checks, kernel->subject, result);
+    json_t *record = checks_record(kernel->queue->checks, kernel->subject, result);
     if (result->range)
         json_object_set_new(record, "range", json_string(result->range));
     kernel->begun[0] = '\0';
@@ -68,7 +68,7 @@ static void send_check(void *user, const struct conf_result *result)
 static bool note_case(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)asked;
-    const struct conf_options *options = kernel->all->checks->options;
+    const struct conf_options *options = kernel->queue->checks->options;
     const char *slash = strrchr(id, '/');
     if (kernel->begun[0] == '\0')
         snprintf(kernel->begun, sizeof kernel->begun, "%s", id);
@@ -84,12 +84,13 @@ static struct conf_result result_of(const struct kernel_checks *kernel, size_t s
                                     const char *suite, const char *name,
                                     enum conf_status status)
 {
-    struct conf_result r = { .kernel = kernel->kernel,
-                             .suite = suite,
-                             .profile = "given",
-                             .backend =
-                                 kernel->all->checks->subjects[subject].implementation.backend,
-                             .status = status };
+    struct conf_result r = {
+        .kernel = kernel->kernel,
+        .suite = suite,
+        .profile = "given",
+        .backend = kernel->queue->checks->subjects[subject].implementation.backend,
+        .status = status
+    };
     snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(r.kernel), name);
     return r;
 }
@@ -97,7 +98,7 @@ static struct conf_result result_of(const struct kernel_checks *kernel, size_t s
 /* Reports a plug-in that could not be loaded or misreports its vector width. */
 static void check_loading(struct kernel_checks *kernel, const struct posenc_backend *backend)
 {
-    const struct conf_options *options = kernel->all->checks->options;
+    const struct conf_options *options = kernel->queue->checks->options;
     const char *broken = plugins_load_error(backend), *lie = plugins_lanes_error(backend);
     if ((!broken && !lie) || !posenc_provides(backend, kernel->kernel))
         return;
@@ -113,7 +114,7 @@ static void check_loading(struct kernel_checks *kernel, const struct posenc_back
 /* Checks a subject. Returns true for a plug-in, which may leave traces in the process. */
 static bool check_subject(struct kernel_checks *kernel)
 {
-    const struct checks *checks = kernel->all->checks;
+    const struct checks *checks = kernel->queue->checks;
     const struct implementation *implementation =
         &checks->subjects[kernel->subject].implementation;
     const struct posenc_backend *backend = implementation->backend;
@@ -140,7 +141,7 @@ static bool check_subject(struct kernel_checks *kernel)
 static size_t check_subjects(void *user, size_t first)
 {
     struct kernel_checks *kernel = user;
-    const struct checks *checks = kernel->all->checks;
+    const struct checks *checks = kernel->queue->checks;
     bool foreign = false;
     for (kernel->subject = first; kernel->subject < checks->n_subjects && !foreign;
          kernel->subject++) {
@@ -160,18 +161,18 @@ static void hand_on_kept(const struct kernel_checks *kernel)
     size_t i;
     json_t *record;
     json_array_foreach(kernel->kept, i, record)
-        kernel->all->checks->take(kernel->all->checks->user, record);
+        kernel->queue->checks->take(kernel->queue->checks->user, record);
     json_array_clear(kernel->kept);
 }
 
 /* Hands on the records of the first kernel, and those of the next ones whose turn has come. */
-static void hand_on(struct check_jobs *all)
+static void hand_on(struct check_queue *queue)
 {
-    while (all->first < all->n) {
-        hand_on_kept(&all->kernels[all->first]);
-        if (!all->kernels[all->first].job->finished)
+    while (queue->first < queue->n) {
+        hand_on_kept(&queue->kernels[queue->first]);
+        if (!queue->kernels[queue->first].job->finished)
             return;
-        all->first++;
+        queue->first++;
     }
 }
 
@@ -184,7 +185,7 @@ static void take_record(void *user, json_t *record)
         snprintf(kernel->suite, sizeof kernel->suite, "%s", record_text(record, "suite"));
     if (json_array_append(kernel->kept, record) != 0)
         abort(); /* rather than lose a failure */
-    hand_on(kernel->all);
+    hand_on(kernel->queue);
 }
 
 /* Finds the suite at hand in a case such as alibi/f32/memory/guard-end; else it is that of the
@@ -213,7 +214,7 @@ static size_t lose_subject(void *user, const struct worker_end *end)
     snprintf(r.reason, sizeof r.reason, "%.90s %.100s", end->how, end->note->doing);
     if (call->inside && call->known)
         conf_note_problem(r.problem, &call->problem);
-    json_t *record = checks_record(kernel->all->checks, kernel->job->step, &r);
+    json_t *record = checks_record(kernel->queue->checks, kernel->job->step, &r);
     take_record(kernel, record);
     json_decref(record);
     return kernel->job->step + 1;
@@ -221,38 +222,38 @@ static size_t lose_subject(void *user, const struct worker_end *end)
 
 static bool hand_on_and_show(void *user)
 {
-    struct check_jobs *all = user;
-    const struct checks *checks = all->checks;
+    struct check_queue *queue = user;
+    const struct checks *checks = queue->checks;
     size_t done = 0;
-    hand_on(all);
-    for (size_t i = 0; i < all->n; i++)
-        done += all->jobs[i].finished ? checks->n_subjects : all->jobs[i].step;
-    checks->progress(checks->user, done, all->n * checks->n_subjects);
+    hand_on(queue);
+    for (size_t i = 0; i < queue->n; i++)
+        done += queue->jobs[i].finished ? checks->n_subjects : queue->jobs[i].step;
+    checks->progress(checks->user, done, queue->n * checks->n_subjects);
     return outputs_interrupted() == 0;
 }
 
 /* Lists kernels in their order, and jobs as they begin: kernels with sines take longest and
  * come first, so that all CPUs are done at about the same time. */
-static void list_kernels(struct check_jobs *all)
+static void list_kernels(struct check_queue *queue)
 {
     size_t n_jobs = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        if (conf_selects(all->checks->options, (enum posenc_kernel)k))
-            all->kernels[all->n++] = (struct kernel_checks){ .all = all,
-                                                             .kernel = (enum posenc_kernel)k,
-                                                             .kept = json_array() };
+        if (conf_selects(queue->checks->options, (enum posenc_kernel)k))
+            queue->kernels[queue->n++] = (struct kernel_checks){
+                .queue = queue, .kernel = (enum posenc_kernel)k, .kept = json_array()
+            };
     for (int sines = 1; sines >= 0; sines--)
-        for (size_t i = 0; i < all->n; i++) {
-            struct kernel_checks *kernel = &all->kernels[i];
+        for (size_t i = 0; i < queue->n; i++) {
+            struct kernel_checks *kernel = &queue->kernels[i];
             if ((kernel_has_freqs(kernel->kernel) || kernel_rotates(kernel->kernel)) !=
                 (sines == 1))
                 continue;
-            kernel->job = &all->jobs[n_jobs];
-            all->jobs[n_jobs++] = (struct worker_job){ .user = kernel,
-                                                       .n_steps = all->checks->n_subjects,
-                                                       .run = check_subjects,
-                                                       .take = take_record,
-                                                       .lost = lose_subject };
+            kernel->job = &queue->jobs[n_jobs];
+            queue->jobs[n_jobs++] = (struct worker_job){ .user = kernel,
+                                                         .n_steps = queue->checks->n_subjects,
+                                                         .run = check_subjects,
+                                                         .take = take_record,
+                                                         .lost = lose_subject };
         }
 }
 
@@ -261,21 +262,18 @@ void checks_run(const struct checks *checks)
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const struct worker_limits limits =
         worker_limits_of(checks->limit_s, checks->options->full ? FULL_S : QUICK_S);
-    struct check_jobs *all = calloc(1, sizeof *all);
-    if (!all)
+    struct check_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
         abort(); /* rather than say that all is well */
-    all->checks = checks;
+    queue->checks = checks;
     if (checks->n_subjects > 0)
-        list_kernels(all);
-    workers_run(all->jobs, all->n,
-                checks->at_once > 0 ? checks->at_once
-                : cpus > 0          ? (size_t)cpus
-                                    : 1,
-                &limits, hand_on_and_show, all);
-    for (size_t i = 0; i < all->n; i++) {
-        hand_on_kept(
-            &all->kernels[i]); /* of an interrupted run, kernels whose turn has not come */
-        json_decref(all->kernels[i].kept);
+        list_kernels(queue);
+    const size_t one_for_each_cpu = cpus > 0 ? (size_t)cpus : 1;
+    workers_run(queue->jobs, queue->n, checks->at_once > 0 ? checks->at_once : one_for_each_cpu,
+                &limits, hand_on_and_show, queue);
+    for (size_t i = 0; i < queue->n; i++) {
+        hand_on_kept(&queue->kernels[i]); /* what an interrupted run has kept back */
+        json_decref(queue->kernels[i].kept);
     }
-    free(all);
+    free(queue);
 }

@@ -20,8 +20,8 @@ struct checks {
     const struct conf_options *options;
     /* Options that a command to rerun a check needs, such as " --plugin mine.so". */
     const char *rerun;
-    size_t at_once; /* kernels; 0: one for each CPU */
-    double limit_s; /* of --limit; NaN: the default */
+    size_t at_once; /* kernels at the same time; 0: one for each CPU */
+    double limit_s; /* seconds of --limit; NaN: the default */
     /* Takes a record; that of a check which another shard makes has the status "elsewhere". A
      * check with a row of error limits has the member "range" as well. */
     void (*take)(void *user, json_t *record);

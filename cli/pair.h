@@ -28,7 +28,7 @@ struct pair_row {
     const struct bench_case *bench_case;
     const struct pair_backend *backend;
     enum pair_owner owner;
-    bool wanted;  /* by --pairs, or without it */
+    bool wanted;  /* listed by --pairs, or without that option */
     bool counted; /* its instructions were, or those of a row like it */
 };
 
@@ -40,7 +40,7 @@ struct pair_run {
     struct pair_backend backends[PAIR_BACKENDS];
     struct bench_case *cases;
     struct pair_row *rows;    /* case by case */
-    struct pair_row **wanted; /* in the order of --pairs */
+    struct pair_row **wanted; /* rows in the order of --pairs */
     uint64_t seed;
     size_t broken; /* results of head that are wrong or fail where those of base do not */
 };

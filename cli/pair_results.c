@@ -25,10 +25,13 @@ struct results {
     struct checks_subject subjects[2 * PAIR_BACKENDS]; /* base and head of each backend */
     struct problem_line *extra;
     size_t n_extra;
-    json_t *failures;          /* of base, by case, backend and suite */
-    size_t n_checks, n_failed; /* of head, of the kernel and backend at hand */
-    size_t at_subject;         /* in the worker: the one at hand */
+    json_t *failures;          /* failed checks of base, by case, backend and suite */
+    size_t n_checks, n_failed; /* counts of head, for the kernel and backend at hand */
+    size_t at_subject;         /* subject at hand, in the worker */
 };
+
+/* Returns the subject that is base of the same backend. */
+static size_t base_of(size_t subject) { return subject - subject % 2; }
 
 /* ---- In the worker ---- */
 
@@ -49,10 +52,10 @@ static void set_errors(json_t *record, const struct change *c)
 /* Sends outputs that moved, with the worst error of both builds if there is a truth. */
 static void send_change(void *user, const struct change *c)
 {
-    const struct results *all = user;
+    const struct results *results = user;
     const struct conf_result *r = &c->head;
     const bool worse = r->max > c->base_max, better = r->max < c->base_max;
-    if (!selects_dtype(&all->run->work.selected, r->id))
+    if (!selects_dtype(&results->run->work.selected, r->id))
         return;
     json_t *record =
         emit_result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
@@ -76,30 +79,31 @@ static void send_change(void *user, const struct change *c)
 static void send_fault(void *user, const struct conf_result *base,
                        const struct conf_result *head)
 {
-    const struct results *all = user;
+    const struct results *results = user;
     if (base->status == head->status)
         return;
-    worker_send(checks_record(&all->checks, all->at_subject & ~(size_t)1, base));
-    worker_send(checks_record(&all->checks, all->at_subject, head));
+    worker_send(checks_record(&results->checks, base_of(results->at_subject), base));
+    worker_send(checks_record(&results->checks, results->at_subject, head));
 }
 
-static bool has_kernel(const struct results *all, size_t subject, enum posenc_kernel kernel)
+static bool has_kernel(const struct results *results, size_t subject, enum posenc_kernel kernel)
 {
-    const struct posenc_backend *backend = all->subjects[subject].implementation.backend;
+    const struct posenc_backend *backend = results->subjects[subject].implementation.backend;
     return backend && posenc_provides(backend, kernel);
 }
 
 /* Sends a check that no suite makes. */
-static void send_own_check(const struct results *all, enum posenc_kernel kernel,
+static void send_own_check(const struct results *results, enum posenc_kernel kernel,
                            enum posenc_dtype dtype, const char *name, bool is_supported)
 {
     struct conf_result r = { .kernel = kernel,
                              .suite = "all",
-                             .backend = all->subjects[all->at_subject].implementation.backend,
+                             .backend =
+                                 results->subjects[results->at_subject].implementation.backend,
                              .status = is_supported ? CONF_PASS : CONF_UNSUPPORTED };
     snprintf(r.id, sizeof r.id, "%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
              name);
-    worker_send(checks_record(&all->checks, all->at_subject, &r));
+    worker_send(checks_record(&results->checks, results->at_subject, &r));
 }
 
 /* Compares outputs of a subject with those of base. Base is compared with itself, so that a problem
@@ -107,31 +111,32 @@ static void send_own_check(const struct results *all, enum posenc_kernel kernel,
  * kernel and its types, and that the process did not end early. */
 static void compare_outputs(void *user, size_t subject, enum posenc_kernel kernel)
 {
-    struct results *all = user;
-    const size_t base = subject & ~(size_t)1;
-    const bool had = has_kernel(all, base, kernel), has = has_kernel(all, subject, kernel);
+    struct results *results = user;
+    const size_t base = base_of(subject);
+    const bool base_has = has_kernel(results, base, kernel),
+               subject_has = has_kernel(results, subject, kernel);
     const struct changes_request request = {
-        .options = &(struct conf_options){ .vectors = all->options.vectors },
-        .base = &all->subjects[base].implementation,
-        .head = &all->subjects[subject].implementation,
-        .extra = all->extra,
-        .n_extra = all->n_extra,
+        .options = &(struct conf_options){ .vectors = results->options.vectors },
+        .base = &results->subjects[base].implementation,
+        .head = &results->subjects[subject].implementation,
+        .extra = results->extra,
+        .n_extra = results->n_extra,
         .on_change = send_change,
         .on_fault = send_fault,
-        .user = all
+        .user = results
     };
     const struct posenc_backend *backend = request.head->backend;
     struct changes_seen seen = { 0 };
-    all->at_subject = subject;
-    if (!had && !has)
+    results->at_subject = subject;
+    if (!base_has && !subject_has)
         return;
-    if (had && has)
+    if (base_has && subject_has)
         seen = changes_find(&request, kernel);
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        if (!all->run->work.selected.any_dtype || all->run->work.selected.dtypes[dtype])
-            send_own_check(all, kernel, (enum posenc_dtype)dtype, "supported",
-                           has && (dtype == POSENC_F32 || backend->f16_bf16));
-    send_own_check(all, kernel, POSENC_F32, "ended", true);
+        if (!results->run->work.selected.any_dtype || results->run->work.selected.dtypes[dtype])
+            send_own_check(results, kernel, (enum posenc_dtype)dtype, "supported",
+                           subject_has && (dtype == POSENC_F32 || backend->f16_bf16));
+    send_own_check(results, kernel, POSENC_F32, "ended", true);
     if (subject != base)
         worker_send(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I}", "t", "agreement", "kernel",
                               posenc_kernel_name(kernel), "backend", backend->name, "family",
@@ -147,47 +152,47 @@ static bool is_of_head(const json_t *check)
 }
 
 /* Counts a failure of head where base has none. */
-static void count_failure(struct results *all, const json_t *check)
+static void count_failure(struct results *results, const json_t *check)
 {
     char key[256];
     snprintf(key, sizeof key, "%s %s %s", record_text(check, "case"),
              record_text(check, "backend"), record_text(check, "suite"));
     if (!is_of_head(check))
-        json_object_set_new(all->failures, key, json_true());
+        json_object_set_new(results->failures, key, json_true());
     else
-        all->run->broken += json_object_get(all->failures, key) == NULL;
+        results->run->broken += json_object_get(results->failures, key) == NULL;
 }
 
 /* Counts the checks of head since the last one of base, which says how its process ended. */
-static void take_check(struct results *all, const json_t *check)
+static void take_check(struct results *results, const json_t *check)
 {
     const char *status = record_text(check, "status"), *id = record_text(check, "case");
     const char *name = strrchr(id, '/');
     const bool failed = strcmp(status, "fail") == 0 || strcmp(status, "crash") == 0;
     if (failed)
-        count_failure(all, check);
+        count_failure(results, check);
     if (is_of_head(check)) {
-        all->n_checks++;
-        all->n_failed += failed;
+        results->n_checks++;
+        results->n_failed += failed;
     } else if (name && strcmp(name, "/ended") == 0) {
-        all->n_checks = all->n_failed = 0;
+        results->n_checks = results->n_failed = 0;
     }
 }
 
 static void take_record(void *user, json_t *record)
 {
-    struct results *all = user;
+    struct results *results = user;
     const char *kind = record_text(record, "t");
     if (strcmp(record_text(record, "status"), "elsewhere") == 0)
         return;
     if (strcmp(kind, "check") == 0)
-        take_check(all, record);
+        take_check(results, record);
     if (strcmp(kind, "agreement") == 0) {
-        json_object_set_new(record, "cases", json_integer((json_int_t)all->n_checks));
-        json_object_set_new(record, "failed", json_integer((json_int_t)all->n_failed));
-        all->n_checks = all->n_failed = 0;
+        json_object_set_new(record, "cases", json_integer((json_int_t)results->n_checks));
+        json_object_set_new(record, "failed", json_integer((json_int_t)results->n_failed));
+        results->n_checks = results->n_failed = 0;
     }
-    records_append(&all->run->work.records, json_incref(record));
+    records_append(&results->run->work.records, json_incref(record));
 }
 
 static void show_progress(void *user, size_t done, size_t total)
@@ -203,28 +208,28 @@ static void show_progress(void *user, size_t done, size_t total)
 /* ---- What is compared ---- */
 
 /* Lists the problems that are timed, named by the last part of their ids. */
-static bool list_timed(struct results *all)
+static bool list_timed(struct results *results)
 {
-    const struct pair_run *run = all->run;
-    all->extra = calloc(run->n_cases + 1, sizeof *all->extra);
-    for (size_t i = 0; all->extra && i < run->n_cases; i++) {
+    const struct pair_run *run = results->run;
+    results->extra = calloc(run->n_cases + 1, sizeof *results->extra);
+    for (size_t i = 0; results->extra && i < run->n_cases; i++) {
         const char *slash = strrchr(run->cases[i].id, '/');
         if (problem_working_set(&run->cases[i].problem) <= most_bytes)
-            all->extra[all->n_extra++] =
+            results->extra[results->n_extra++] =
                 (struct problem_line){ .name = slash ? slash + 1 : run->cases[i].id,
                                        .problem = run->cases[i].problem };
     }
-    return all->extra != NULL;
+    return results->extra != NULL;
 }
 
-static void list_subjects(struct results *all)
+static void list_subjects(struct results *results)
 {
-    const struct pair_run *run = all->run;
+    const struct pair_run *run = results->run;
     for (size_t i = 0; i < run->n_cases; i++)
-        all->options.kernels[run->cases[i].problem.kernel] = true;
+        results->options.kernels[run->cases[i].problem.kernel] = true;
     for (size_t i = 0; i < run->n_backends; i++) {
         const struct pair_backend *backend = &run->backends[i];
-        struct checks_subject *base = &all->subjects[2 * i], *head = base + 1;
+        struct checks_subject *base = &results->subjects[2 * i], *head = base + 1;
         base->build = "base";
         head->build = "head";
         if (backend->base)
@@ -236,39 +241,40 @@ static void list_subjects(struct results *all)
 
 static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
-    const struct results *all = asked;
+    const struct results *results = asked;
     (void)backend;
-    return selects_dtype(&all->run->work.selected, id);
+    return selects_dtype(&results->run->work.selected, id);
 }
 
 int pair_results(struct pair_run *run)
 {
     struct work *work = &run->work;
-    struct results *all = calloc(1, sizeof *all);
-    if (!all)
+    struct results *results = calloc(1, sizeof *results);
+    if (!results)
         return work_refuse_memory(work);
-    all->run = run;
-    all->options = (struct conf_options){
-        .full = work->cli->full, .vectors = &work->vectors, .wants = wants_check, .asked = all
-    };
-    all->checks = (struct checks){ .subjects = all->subjects,
-                                   .n_subjects = 2 * run->n_backends,
-                                   .options = &all->options,
-                                   .rerun = "",
-                                   .limit_s = (double)NAN,
-                                   .take = take_record,
-                                   .after_suites = compare_outputs,
-                                   .progress = show_progress,
-                                   .user = all };
-    all->failures = json_object();
-    const bool listed = all->failures && list_timed(all);
+    results->run = run;
+    results->options = (struct conf_options){ .full = work->cli->full,
+                                              .vectors = &work->vectors,
+                                              .wants = wants_check,
+                                              .asked = results };
+    results->checks = (struct checks){ .subjects = results->subjects,
+                                       .n_subjects = 2 * run->n_backends,
+                                       .options = &results->options,
+                                       .rerun = "",
+                                       .limit_s = (double)NAN,
+                                       .take = take_record,
+                                       .after_suites = compare_outputs,
+                                       .progress = show_progress,
+                                       .user = results };
+    results->failures = json_object();
+    const bool listed = results->failures && list_timed(results);
     if (listed) {
-        list_subjects(all);
-        checks_run(&all->checks);
+        list_subjects(results);
+        checks_run(&results->checks);
     }
-    json_decref(all->failures);
-    free(all->extra);
-    free(all);
+    json_decref(results->failures);
+    free(results->extra);
+    free(results);
     progress_clear();
     if (!listed)
         return work_refuse_memory(work);

@@ -27,7 +27,7 @@ static bool has_results(const struct cli *cli)
     return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0;
 }
 
-static int add_plugin(const struct cli *cli, const char *path, struct candidates *all)
+static int add_plugin(const struct cli *cli, const char *path, struct candidates *candidates)
 {
     char error[PLUGIN_ERROR];
     size_t at = 0;
@@ -38,48 +38,49 @@ static int add_plugin(const struct cli *cli, const char *path, struct candidates
         cli_refuse(cli, "--plugin", path, "cannot be loaded: %s", plugins_load_error(backend));
         worker_exit(EXIT_CONFORMANCE);
     }
-    while (at < all->n && all->backend[at] != backend)
+    while (at < candidates->n && candidates->backend[at] != backend)
         at++;
     if (at == BACKENDS_MAX)
         return cli_refuse(cli, "--plugin", path, "expected at most %d backends", BACKENDS_MAX);
-    for (size_t i = 0; i < all->n; i++)
-        if ((i != at || all->is_plugin[i]) && strcmp(all->backend[i]->name, backend->name) == 0)
+    for (size_t i = 0; i < candidates->n; i++)
+        if ((i != at || candidates->is_plugin[i]) &&
+            strcmp(candidates->backend[i]->name, backend->name) == 0)
             return cli_refuse(cli, "--plugin", path, "is named %s, as one before it",
                               backend->name);
-    all->n += at == all->n;
-    all->backend[at] = backend;
-    all->is_plugin[at] = true;
+    candidates->n += at == candidates->n;
+    candidates->backend[at] = backend;
+    candidates->is_plugin[at] = true;
     return EXIT_FINE;
 }
 
-static int list_candidates(const struct cli *cli, struct candidates *all)
+static int list_candidates(const struct cli *cli, struct candidates *candidates)
 {
-    *all = (struct candidates){ 0 };
-    while (all->n < BACKENDS_MAX && posenc_backend_at(all->n)) {
-        all->backend[all->n] = posenc_backend_at(all->n);
-        all->n++;
+    *candidates = (struct candidates){ 0 };
+    while (candidates->n < BACKENDS_MAX && posenc_backend_at(candidates->n)) {
+        candidates->backend[candidates->n] = posenc_backend_at(candidates->n);
+        candidates->n++;
     }
     for (size_t i = 0; i < cli->plugin.n; i++)
-        if (add_plugin(cli, cli->plugin.item[i], all) != EXIT_FINE)
+        if (add_plugin(cli, cli->plugin.item[i], candidates) != EXIT_FINE)
             return EXIT_USAGE;
     return EXIT_FINE;
 }
 
 /* Lists the names of backends that run here. */
-static size_t list_usable(const struct candidates *all, const char *names[BACKENDS_MAX])
+static size_t list_usable(const struct candidates *candidates, const char *names[BACKENDS_MAX])
 {
     size_t n = 0;
-    for (size_t i = 0; i < all->n; i++)
-        if (!posenc_backend_obstacle(all->backend[i]))
-            names[n++] = all->backend[i]->name;
+    for (size_t i = 0; i < candidates->n; i++)
+        if (!posenc_backend_obstacle(candidates->backend[i]))
+            names[n++] = candidates->backend[i]->name;
     return n;
 }
 
 static int refuse_unusable(const struct cli *cli, const char *what, const char *name,
-                           const struct candidates *all, const char *obstacle)
+                           const struct candidates *candidates, const char *obstacle)
 {
     const char *names[BACKENDS_MAX];
-    const size_t n = list_usable(all, names);
+    const size_t n = list_usable(candidates, names);
     char text[512];
     size_t at = 0;
     for (size_t i = 0; i < n && at < sizeof text; i++)
@@ -90,15 +91,15 @@ static int refuse_unusable(const struct cli *cli, const char *what, const char *
 }
 
 static int refuse_unknown(const struct cli *cli, const char *what, const char *name,
-                          const struct candidates *all, bool with_families)
+                          const struct candidates *candidates, bool with_families)
 {
     const char *names[2 * BACKENDS_MAX];
-    size_t n = list_usable(all, names);
-    for (size_t i = 0; i < all->n && with_families; i++) {
+    size_t n = list_usable(candidates, names);
+    for (size_t i = 0; i < candidates->n && with_families; i++) {
         size_t at = 0; /* a family may have the name of a backend, or of a listed family */
-        while (at < n && strcmp(names[at], all->backend[i]->family) != 0)
+        while (at < n && strcmp(names[at], candidates->backend[i]->family) != 0)
             at++;
-        names[at] = all->backend[i]->family;
+        names[at] = candidates->backend[i]->family;
         n += at == n;
     }
     return cli_refuse_name(cli, what, name, names, n);
@@ -113,40 +114,42 @@ static int refuse_kernel(const struct cli *cli, const char *name, enum posenc_ke
 
 /* Chooses the backends that a value of --backend names: one of that name, and a family's that run
  * here. */
-static int choose_named(const struct cli *cli, struct candidates *all, const char *name)
+static int choose_named(const struct cli *cli, struct candidates *candidates, const char *name)
 {
     const char *obstacle = NULL;
     bool known = false, usable = false;
-    for (size_t i = 0; i < all->n; i++) {
-        const bool exact = strcmp(all->backend[i]->name, name) == 0;
-        if (!exact && strcmp(all->backend[i]->family, name) != 0)
+    for (size_t i = 0; i < candidates->n; i++) {
+        const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
+        if (!exact && strcmp(candidates->backend[i]->family, name) != 0)
             continue;
-        const char *why = posenc_backend_obstacle(all->backend[i]);
+        const char *why = posenc_backend_obstacle(candidates->backend[i]);
         known = true;
         obstacle = why ? why : obstacle;
         usable = usable || !why;
-        all->chosen[i] = all->chosen[i] || !why;
+        candidates->chosen[i] = candidates->chosen[i] || !why;
         if (exact && why)
-            return refuse_unusable(cli, "--backend", name, all, why);
+            return refuse_unusable(cli, "--backend", name, candidates, why);
     }
-    for (size_t i = 0; i < all->n && !known;
+    for (size_t i = 0; i < candidates->n && !known;
          i++) /* a plug-in that cannot be loaded may have it */
-        if (all->is_plugin[i] && plugins_load_error(all->backend[i]))
-            known = usable = all->chosen[i] = true;
+        if (candidates->is_plugin[i] && plugins_load_error(candidates->backend[i]))
+            known = usable = candidates->chosen[i] = true;
     if (!known)
-        return refuse_unknown(cli, "--backend", name, all, true);
-    return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, all, obstacle);
+        return refuse_unknown(cli, "--backend", name, candidates, true);
+    return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, candidates, obstacle);
 }
 
-static int choose_candidates(const struct cli *cli, struct candidates *all, bool plugins_alone)
+static int choose_candidates(const struct cli *cli, struct candidates *candidates,
+                             bool plugins_alone)
 {
-    if (list_candidates(cli, all) != EXIT_FINE)
+    if (list_candidates(cli, candidates) != EXIT_FINE)
         return EXIT_USAGE;
     for (size_t i = 0; i < cli->backend.n; i++)
-        if (choose_named(cli, all, cli->backend.item[i]) != EXIT_FINE)
+        if (choose_named(cli, candidates, cli->backend.item[i]) != EXIT_FINE)
             return EXIT_USAGE;
-    for (size_t i = 0; i < all->n && cli->backend.n == 0; i++)
-        all->chosen[i] = all->is_plugin[i] || !plugins_alone || cli->plugin.n == 0;
+    for (size_t i = 0; i < candidates->n && cli->backend.n == 0; i++)
+        candidates->chosen[i] =
+            candidates->is_plugin[i] || !plugins_alone || cli->plugin.n == 0;
     return EXIT_FINE;
 }
 
@@ -166,18 +169,18 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
     *backend = NULL;
     if (cli->backend.n == 0 && cli->plugin.n == 0)
         return EXIT_FINE;
-    struct candidates all;
-    if (choose_candidates(cli, &all, true) != EXIT_FINE)
+    struct candidates candidates;
+    if (choose_candidates(cli, &candidates, true) != EXIT_FINE)
         return EXIT_USAGE;
     if (cli->backend.n > 1)
         return cli_refuse(cli, "--backend", cli->backend.item[1], "expected one backend");
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
-    for (size_t i = 0; i < all.n; i++) {
-        const char *obstacle = posenc_backend_obstacle(all.backend[i]);
-        if (all.chosen[i] && obstacle)
-            return refuse_unusable(cli, "--plugin", name, &all, obstacle);
-        if (all.chosen[i] && posenc_provides(all.backend[i], kernel)) {
-            *backend = all.backend[i];
+    for (size_t i = 0; i < candidates.n; i++) {
+        const char *obstacle = posenc_backend_obstacle(candidates.backend[i]);
+        if (candidates.chosen[i] && obstacle)
+            return refuse_unusable(cli, "--plugin", name, &candidates, obstacle);
+        if (candidates.chosen[i] && posenc_provides(candidates.backend[i], kernel)) {
+            *backend = candidates.backend[i];
             return EXIT_FINE;
         }
     }
@@ -186,20 +189,21 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
 
 int select_environment(const struct cli *cli)
 {
-    struct candidates all;
+    struct candidates candidates;
     const struct cli without_plugins = { .command = cli->command };
     const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
-    if (list_candidates(&without_plugins, &all) != EXIT_FINE)
+    if (list_candidates(&without_plugins, &candidates) != EXIT_FINE)
         return EXIT_USAGE;
     if (forced && *forced != '\0') {
         const struct posenc_backend *backend = posenc_backend_find(forced);
         if (!backend)
-            return refuse_unknown(cli, "POSENC_BACKEND", forced, &all, false);
+            return refuse_unknown(cli, "POSENC_BACKEND", forced, &candidates, false);
         const char *why = posenc_backend_obstacle(backend);
-        return !why ? EXIT_FINE : refuse_unusable(cli, "POSENC_BACKEND", forced, &all, why);
+        return !why ? EXIT_FINE
+                    : refuse_unusable(cli, "POSENC_BACKEND", forced, &candidates, why);
     }
     if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling))
-        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &all, false);
+        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &candidates, false);
     return EXIT_FINE;
 }
 
@@ -281,14 +285,14 @@ int select_shapes(const struct cli *cli, struct selection *selection)
 
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
 {
-    struct candidates all;
+    struct candidates candidates;
     *selection = (struct selection){ 0 };
-    if (choose_candidates(cli, &all, plugins_alone) != EXIT_FINE)
+    if (choose_candidates(cli, &candidates, plugins_alone) != EXIT_FINE)
         return EXIT_USAGE;
-    for (size_t i = 0; i < all.n; i++)
-        if (all.chosen[i]) {
-            selection->is_plugin[selection->n] = all.is_plugin[i];
-            selection->backends[selection->n++] = all.backend[i];
+    for (size_t i = 0; i < candidates.n; i++)
+        if (candidates.chosen[i]) {
+            selection->is_plugin[selection->n] = candidates.is_plugin[i];
+            selection->backends[selection->n++] = candidates.backend[i];
         }
     return select_shapes(cli, selection);
 }

@@ -25,7 +25,7 @@ struct verify {
     char rerun[512]; /* --plugin and --model as given, for commands that rerun a check */
     char last[160];  /* backend and case of the last check, for the line of progress */
     size_t n_judged, n_failed;
-    uint64_t place;      /* of the last check among those of all shards */
+    uint64_t place;      /* index of the last check among the checks of all shards */
     json_t *with_limits; /* checks with a row of error limits, for --update-error-limits */
 };
 
@@ -63,7 +63,7 @@ static int read_error_limits(const struct work *work)
     error_limits_add_backends(work->selected.backends, work->selected.n);
     if (work->cli->error_limits && !error_limits_read(work->cli->error_limits, error))
         return cli_refuse(work->cli, "--error-limits", NULL, "%s",
-                          error); /* it names the file */
+                          error); /* the message names the file */
     return EXIT_FINE;
 }
 
@@ -84,7 +84,7 @@ static double random_share_s(const struct work *work)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t asked = work->cli->jobs;
-    const double at_once = asked != INT64_MIN ? (double)asked : cpus > 0 ? (double)cpus : 1.0;
+    const double at_once = asked != INT64_MIN ? (double)asked : fmax((double)cpus, 1.0);
     double kernels = 0.0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         kernels += !work->selected.any_kernel || work->selected.kernels[k];
@@ -174,7 +174,7 @@ static bool wants_check(const void *asked, const struct posenc_backend *backend,
  * after the other. */
 static uint64_t place_of(struct verify *verify, const json_t *check)
 {
-    enum { RESULTS = 65536 }; /* of a kernel on a backend */
+    enum { RESULTS = 65536 }; /* more than a kernel has on a backend */
     const struct selection *selected = &verify->work.selected;
     const enum posenc_kernel kernel = posenc_kernel_find(record_text(check, "kernel"));
     size_t backend = 0;
@@ -344,7 +344,9 @@ static int verify_selected(struct verify *verify, struct cli *cli)
         status = lower_error_limits(verify);
     if (work_end(work, true) != EXIT_FINE || status != EXIT_FINE)
         return EXIT_USAGE;
-    return verify->n_failed > 0 ? EXIT_CONFORMANCE : judged ? EXIT_FINE : EXIT_NOTHING;
+    if (verify->n_failed > 0)
+        return EXIT_CONFORMANCE;
+    return judged ? EXIT_FINE : EXIT_NOTHING;
 }
 
 int command_verify(struct cli *cli)

@@ -20,18 +20,18 @@ struct work {
     struct cli *cli;
     struct selection selected;
     struct outputs outputs;
-    const struct format *formats; /* of --out; NULL: record_formats */
+    const struct format *formats; /* formats of --out; NULL: record_formats */
     struct records records;
     struct shard shard;       /* the share of this run */
     bool elsewhere;           /* some check belongs to another share */
-    struct problem_line line; /* of --problem */
+    struct problem_line line; /* problem of --problem */
     struct arena arena;
     struct vectors vectors;
     size_t n_models;
     struct model *models;
     struct noise_watch watch;  /* since the run began */
     struct noise_watch timing; /* since its timings began */
-    json_t *noise;             /* of the timings, once they have ended */
+    json_t *noise;             /* noise of the timings, once they have ended */
     json_t *compare;           /* the two builds that are compared, for the header; or NULL */
     bool matched[LIST_MAX];    /* patterns of --case that an id matched */
 };

@@ -110,7 +110,7 @@ static void handle_sigpipe(int number, siginfo_t *info, void *context)
     (void)context;
 #ifdef SI_TKILL
     if (info->si_code != SI_TKILL)
-        return; /* of a write, which fails */
+        return; /* raised by a write, which then fails */
     signal(number, SIG_DFL);
     raise(number);
 #else

@@ -34,14 +34,14 @@ struct worker_note {
     volatile bool finished;     /* all steps before `next` are done */
     volatile size_t step;       /* the step at hand */
     volatile size_t next;       /* the first step that the worker leaves to another one */
-    volatile size_t numbers[2]; /* of worker_note_number() */
+    volatile size_t numbers[2]; /* set by worker_note_number() */
     char doing[WORKER_DOING];   /* "in alibi/f32/given/l2" */
 };
 
 /* An end that no worker should come to. */
 struct worker_end {
     char how[WORKER_HOW]; /* "the process ended by signal 6 (Aborted)" */
-    int signal;           /* that ended the process, or 0 */
+    int signal;           /* signal that ended the process, or 0 */
     const struct worker_note *note;
 };
 

@@ -23,7 +23,7 @@ struct command_run {
     struct worker_job job;
     int code;
     bool has_code;     /* the worker sent it */
-    int passed_signal; /* to the worker; 0: none */
+    int passed_signal; /* sent on to the worker; 0: none */
     int n_looks;       /* since then */
 };
 

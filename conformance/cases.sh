@@ -1,6 +1,6 @@
 #!/bin/sh
-# The problems that are compiled in, as files[] of problem/cases.c: of the golden cases the paragraphs that say what
-# shapes kernels have, of other files all lines.
+# Prints the compiled-in problems as elements of files[] in problem/cases.c. Of the golden cases it takes the paragraphs
+# with shapes of kernels, of other files all lines.
 #
 #     sh cases.sh QUOTE.SED CASES
 quote=$1 cases=$2

@@ -1,4 +1,4 @@
-# A text file as elements of an array of C strings, one a line (ISO C promises 4095 bytes a string).
+# Makes a text file the elements of an array of C strings, one a line (ISO C promises only 4095 bytes a string).
 s/["\\]/\\&/g
 s/^/"/
 s/$/",/

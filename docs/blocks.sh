@@ -1,5 +1,5 @@
 #!/bin/sh
-# Types the commands of README, CONTRIBUTING and docs.  TAP.
+# Compiles the code of README, CONTRIBUTING and docs, runs their commands, and follows their links. Prints TAP.
 #
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
@@ -7,8 +7,9 @@
 # - A block that begins with a line /* from FILE */ is an excerpt: its other lines stand in that file.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
-# - A ```python block of a lesson is run by reports/tests/test_course.py. Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
-#   above it: <!-- not run: why -->
+# - reports/tests/test_course.py runs a ```python block of a lesson. A block without a language is output. Other languages
+#   are rejected.
+# - A block that cannot run says why in a line above it: <!-- not run: why -->
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
 #   in, the options are asked for (--help).
 # - What follows ./run is a job of run or a command.
@@ -20,38 +21,38 @@ root=$(dirname "$here")
 . "$root/cli/tests/tap.sh"
 mkdir work/docs
 
-verdict() { # NAME: of the last run
-    if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
+succeeded() { # NAME: the last run did
+    same "$1" "$status" 0
 }
 
-c_block() { # NAME FILE
+test_c_block() { # NAME FILE
     flags="-std=c11 -Wall -Wextra -pedantic -Werror -I$root/impl/include"
     cp "$2" work/block.c
     # shellcheck disable=SC2086  # a list of words
     run ${CC:-cc} $flags block.c -o block "-L$library" -lposenc "-Wl,-rpath,$library" -lm
     [ $status != 0 ] || run ./block
-    verdict "$1"
+    succeeded "$1"
 }
 
-lines() { # NAME BLOCK FILE
-    run grep -vxF -f "$3" "$2" # what is not there
-    if [ $status = 1 ]; then pass "$1"; else fail "$1" "not in $3"; fi
+test_lines() { # NAME BLOCK FILE: each line of the block stands in the file
+    run grep -vxF -f "$3" "$2"
+    same "$1, in $3" "$status" 1
 }
 
-block() { # NAME LANGUAGE FILE
+test_block() { # NAME LANGUAGE FILE
     source=$(sed -n '1s,^/[*] from \(.*\) [*]/$,\1,p' "$3")
     if [ -n "$source" ]; then
         sed '1d; /^ *[.][.][.]$/d' "$3" >"$3.excerpt" # ... stands for lines that are left out
-        lines "$1, an excerpt" "$3.excerpt" "$root/$source"
+        test_lines "$1, an excerpt" "$3.excerpt" "$root/$source"
         return
     fi
     case $2 in
-    c) c_block "$1" "$3" ;;
+    c) test_c_block "$1" "$3" ;;
     text) ;;
     python) ;; # of the lessons: reports/tests/test_course.py
-    meson) lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
-    yaml) lines "$1" "$3" "$root/examples/ci/workflow.yml" ;;
-    cmake) lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
+    meson) test_lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
+    yaml) test_lines "$1" "$3" "$root/examples/ci/workflow.yml" ;;
+    cmake) test_lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
     *) fail "$1" "no test for blocks of $2: c, meson, cmake, yaml, or none" ;;
     esac
 }
@@ -60,8 +61,7 @@ posenc() {
     "$POSENC" "$@"
 }
 
-# Words in capitals are to be filled in; one word alone is a mention of the command.
-tried() { # NAME COMMAND
+test_command() { # NAME COMMAND: it works; of one with words in capitals, which a user fills in, and of a long one, --help does
     case $2 in
     *' '[A-Z][A-Z][A-Z]*)
         set -- "$1" "$(echo "$2" | sed 's/ --[a-z]* [A-Z][A-Z][A-Z]*//g; s/ [A-Z][A-Z][A-Z]*//g') --help"
@@ -71,30 +71,30 @@ tried() { # NAME COMMAND
     esac
     run eval "$2"
     case $2 in *' plot '*) grep -q 'lacks the module' stderr && skip "$1" 'no matplotlib' && return ;; esac
-    verdict "$1"
+    succeeded "$1"
 }
 
-job() { # NAME JOB
-    if grep -q "^#     ./run $2 " "$root/run"; then pass "$1"; else tried "$1" "posenc $2"; fi
+test_job() { # NAME JOB
+    if grep -q "^#     ./run $2 " "$root/run"; then pass "$1"; else test_command "$1" "posenc $2"; fi
 }
 
-path() { # NAME PATH: * stands for anything, <...> and {...} too
+test_path() { # NAME PATH: * stands for anything, <...> and {...} too
     set -- "$1" "$(printf %s "$2" | sed 's/<[^>]*>/*/g; s/{[^}]*}/*/g')"
     # shellcheck disable=SC2086  # a pattern
     set -- "$1" "$root"/$2
     if [ -e "$2" ]; then named=$((named + 1)); else fail "$1" 'not there'; fi
 }
 
-typed() { # NAME COMMAND
+test_typed() { # NAME COMMAND
     case $2 in
-    posenc\ * | build/posenc\ *) tried "$1" "${2#build/}" ;;
-    ./run\ [a-z]*) job "$1" "$(echo "$2" | awk '{ print $2 }')" ;;
+    posenc\ * | build/posenc\ *) test_command "$1" "${2#build/}" ;;
+    ./run\ [a-z]*) test_job "$1" "$(echo "$2" | awk '{ print $2 }')" ;;
     *\ *) ;;
-    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | tools/* | examples/*) path "$1" "$2" ;;
+    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | tools/* | examples/*) test_path "$1" "$2" ;;
     esac
 }
 
-link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
+test_link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
     case $3 in http://* | https://*) return ;; esac
     set -- "$1" "$2" "${3%%#*}" "$(printf %s "$3" | sed -n 's/^[^#]*#//p')"
     to=$root/$2
@@ -116,13 +116,13 @@ for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/archit
     [ -s found ] || fail "$text has commands or blocks" 'none was found'
     while read -r kind line what; do
         case $kind in
-        block) block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
+        block) test_block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
         exempt) skip "$text:$line: block" "$what" ;;
         command)
             what=${what%%  *\#*} # a comment behind it
-            typed "$text:$line: $what" "$what"
+            test_typed "$text:$line: $what" "$what"
             ;;
-        link) link "$text:$line: link to $what" "$text" "$what" ;;
+        link) test_link "$text:$line: link to $what" "$text" "$what" ;;
         esac
     done <found
     rm -f work/*.*

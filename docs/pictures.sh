@@ -1,7 +1,7 @@
 #!/bin/sh
-# Draws all pictures of README and docs and puts them beside this script.
+# Draws all pictures of README and docs, as SVG files beside this script.
 #
-#   sh docs/pictures.sh [POSENC]         POSENC: the program (default: build/posenc)
+#   sh docs/pictures.sh [POSENC]         draws them by this program (default: build/posenc)
 #   sh docs/pictures.sh POSENC speed     measures docs/speed.jsonl on this machine, and draws it
 set -eu
 posenc=${1:-build/posenc}
@@ -11,7 +11,7 @@ picture() { # KIND [OPTIONS]
     "$posenc" plot "$@" --force -o "$docs/$1.svg"
 }
 
-# On one CPU, since a process that moves between CPUs loses its caches.
+# Timings run on one CPU, since a process that moves between CPUs loses its caches.
 if [ "${2:-}" = speed ]; then
     pin=$(command -v taskset >/dev/null && echo 'taskset -c 1' || true)
     # shellcheck disable=SC2086  # a command or nothing

@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh OUTPUT WORDS FILE...: what tells builds of the library apart, as a header: the words (compiler and flags), and
+# build.sh OUTPUT WORDS FILE...: writes a header with the id of a build of the library: the words (compiler and flags), and
 # the sum of the words and of all files.
 out=$1 words=$2
 shift 2

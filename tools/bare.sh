@@ -1,12 +1,11 @@
 # shellcheck shell=sh disable=SC2154
-# ./run bare [SUITE [COMMAND...]]: this tree on a Debian release (bookworm where none is named) that has nothing but
-# what debootstrap calls minbase.  Sourced by run.
+# ./run bare [SUITE [COMMAND...]]: runs this tree on a Debian release (bookworm) with nothing but minbase. Sourced by run.
 #
-# Without a COMMAND: types the commands of docs/install.md, as root and as a user who may not install anything, each on a
-# root of its own (bare/typed.sh).  With one: that, as root, in the tree, with its exit status.
+# Without COMMAND it types the commands of docs/install.md, as root and as a user who may not install anything
+# (bare/typed.sh). With COMMAND it runs that as root, in the tree, and exits with its status.
 #
-# The release is made once, by debootstrap, in build-bare/SUITE (DEBIAN_MIRROR=URI names a mirror other than
-# debootstrap's own); BARE_ROOTS=FOLDER has such a root as FOLDER/SUITE already.  What runs, runs in a copy that goes.
+# debootstrap makes the release once, in build-bare/SUITE, from its own mirror or DEBIAN_MIRROR=URI. BARE_ROOTS=FOLDER names
+# a folder that has FOLDER/SUITE already. Commands run in a copy, which is removed.
 
 bare() {
     bare_ready || {
@@ -23,7 +22,7 @@ bare() {
     done
 }
 
-# Sets $bare_root, the folder that is copied.
+# Makes the release, and sets $bare_root, its folder.
 bare_ready() {
     [ "$(id -u)" = 0 ] || {
         say "$job: it takes root (debootstrap, chroot)"
@@ -43,15 +42,15 @@ bare_ready() {
     mv "$bare_root.new" "$bare_root"
 }
 
-# bare_in NAME COMMAND...: in a fresh copy, in the tree, as root.
-bare_in() {
+# Runs a command as root, in the tree, in a fresh copy of the release.
+bare_in() { # NAME COMMAND...
     copy=$PWD/build-bare/$1.copy
     shift
     rm -rf "$copy"
     cp -a "$bare_root" "$copy" && cp -L /etc/resolv.conf "$copy/etc/" && mkdir "$copy/root/posenc" &&
         tar -cf - --exclude='./build*' --exclude=./.git --exclude=./posenc-report . |
         tar -xf - --no-same-owner -C "$copy/root/posenc" || return 1
-    # In a namespace of mounts that ends with the command.
+    # The mounts are in a namespace that ends with the command.
     # shellcheck disable=SC2016  # for the inner shell
     unshare --mount sh -c '
         copy=$1 && shift && mount -t proc proc "$copy/proc" && mount --rbind /dev "$copy/dev" &&

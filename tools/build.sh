@@ -1,8 +1,9 @@
 # shellcheck shell=sh
-# Setting up and compiling the folders of a build.  Sourced by run; prepare has set $meson.
+# Sets up and compiles the folders of builds. Sourced by run, where prepare has set $meson.
 
-# configure FOLDER OPTIONS...: sets up once; again when a library came or went since, or CC or CXX names another compiler.
-configure() {
+# Sets up a folder, and again if a library came or went since, or CC or CXX names another compiler. FOLDER/run-stamp has
+# the reasons to do so.
+configure() { # FOLDER OPTIONS...
     folder=$1
     shift
     look 3>/dev/null
@@ -21,7 +22,7 @@ configure() {
     printf '%s' "$stamp" >"$folder/run-stamp"
 }
 
-# Meson empties $folder but for the virtual environment of tools/packages.sh.
+# Lets Meson empty $folder and set it up again; the virtual environment of tools/packages.sh stays.
 wipe() {
     [ ! -d "$folder/venv" ] || mv "$folder/venv" "$folder-venv" || return 1
     "$meson" setup --wipe "$folder" >&2
@@ -30,8 +31,8 @@ wipe() {
     return $wiped
 }
 
-# Whether $folder was set up with the compilers of now.  One that CC or CXX does not name is not asked for: then what is
-# there stays, and what it is is said.
+# Succeeds unless CC or CXX names another compiler than the one that $folder was set up with. If neither is set, the folder
+# keeps its compiler, and a message names it.
 same_compilers() {
     for language in c cpp; do
         case $language in c) named=${CC:-} now=${CC:-cc} ;; *) named=${CXX:-} now=${CXX:-c++} ;; esac
@@ -47,8 +48,8 @@ same_compilers() {
     return 0
 }
 
-# compiler_of LANGUAGE: the first line that $folder's compiler says of itself, as Meson wrote it down.
-compiler_of() {
+# Prints the first line of the version of the compiler that $folder was set up with.
+compiler_of() { # LANGUAGE
     awk -v language="\"$1\":" '
         $1 == "\"build\":" { exit }
         $1 ~ /^"(c|cpp)":/ { here = $1 == language }
@@ -56,8 +57,8 @@ compiler_of() {
         ' "$folder/meson-info/intro-compilers.json" 2>/dev/null
 }
 
-# compile FOLDER TARGETS...: everything when none is named.
-compile() {
+# Compiles targets, or everything. FOLDER/run-build.log has the output.
+compile() { # FOLDER [TARGET...]
     folder=$1
     shift
     : >"$folder/run-build.log"
@@ -76,16 +77,15 @@ compile() {
     return 1
 }
 
-# compile_program FOLDER: what is installed. The tests are another half of the steps.
-compile_program() {
+# Compiles what is installed. The tests would take as many steps again.
+compile_program() { # FOLDER
     opened=$(tr , '\n' <"$1/meson-info/intro-installed.json" | sed -n "s,^[ {]*\"$PWD/$1/\([^\"]*\)\": .*,\1,p" |
         grep -v '[.]\(pc\|cmake\|installed\)$' | tr '\n' ,)
     compile "$1" ${opened:+"--ninja-args=${opened%,}"}
 }
 
-# follow FOLDER: what its build is doing, from what Ninja writes: a line that changes on a terminal; elsewhere one of a
-# build that takes more than two seconds, which the end of it then answers.
-follow() {
+# Prints the progress of a build: a line that changes on a terminal, elsewhere one line if it takes more than two seconds.
+follow() { # FOLDER
     begun=$(date +%s)
     rm -f "$1/run-told"
     while sleep 1 3>&- && kill -0 $$; do

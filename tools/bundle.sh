@@ -1,25 +1,23 @@
 # shellcheck shell=sh disable=SC2154
-# ./run bundle [FILE]: the program and all it needs in one folder that runs from anywhere.  Sourced by run.
+# ./run bundle [FILE]: makes an archive of the program and all that it needs, which runs from any folder. Sourced by run.
 #
-# FILE is NAME.tar.gz, or a folder that is not there yet; build-bundle/posenc-VERSION-linux-MACHINE.tar.gz where none is
-# named.  Inside are the program, the library, the plug-ins, the golden vectors, the header, the Python part with the
-# modules that it imports, the scripts of examples/fleet and examples/ci, and licences.
+# FILE is NAME.tar.gz, or a folder that does not exist yet (build-bundle/posenc-VERSION-linux-MACHINE.tar.gz). It has the
+# program, the library, plug-ins, golden vectors, the header, the Python part with the modules that it imports, the scripts
+# of examples/fleet and examples/ci, and licences.
 #
-# The compiler is this system's.  The libraries are those of an older Debian (BUNDLE_SUITE=bullseye: 11), so that systems of
-# that age run the result; all but glibc's are inside.  The modules are Debian 12's and pure Python: every Python from 3.9 on
-# runs them.  Before the archive is packed, the oldest glibc that will do is determined, and paths of this machine are
-# searched for.  The same commit gives the same bytes: files are sorted, and as old as the commit (SOURCE_DATE_EPOCH: as
-# that).
+# The compiler is this system's. The libraries are those of an older Debian (BUNDLE_SUITE=bullseye, which is 11), so that
+# systems of that age run the bundle; all but glibc's are inside. The modules are Debian 12's and pure Python, for any Python
+# from 3.9 on. The same commit gives the same bytes: files are sorted, and have the time of the commit or of
+# SOURCE_DATE_EPOCH.
 #
-# It takes Linux and Debian's packages (apt-get, dpkg-deb); DEBIAN_MIRROR=URI names a mirror that has both releases.
+# It takes Linux and Debian's packages (apt-get, dpkg-deb). DEBIAN_MIRROR=URI names a mirror that has both releases.
 
 bundle() { # FILE
     bundle_folders "$1" && bundle_ready && bundle_build && bundle_fill && bundle_check && bundle_write
 }
 
-# What was asked for: sets $bundle_file, $bundle_runtime, and what is named by version and machine.
-bundle_folders() {
-    # Each with the release of gcc whose libraries it has.
+# Reads FILE and BUNDLE_SUITE: sets $bundle_file, $bundle_runtime (the gcc of that release), $bundle_name and $bundle_stage.
+bundle_folders() { # FILE
     case ${BUNDLE_SUITE:=bullseye} in
     bullseye) bundle_runtime=10 ;;
     bookworm) bundle_runtime=12 ;;
@@ -47,7 +45,7 @@ bundle_folders() {
     [ -d "$(dirname "$bundle_file")" ] || mkdir build-bundle
 }
 
-# The compiler, and the sysroots: sets $bundle_sysroot, $bundle_modules and $bundle_tuple.
+# Installs the compiler and makes the sysroots: sets $bundle_sysroot, $bundle_modules and $bundle_tuple.
 bundle_ready() {
     [ "$(uname -s)" = Linux ] || {
         say "bundle: it takes Linux, this is $(uname -s)"
@@ -77,6 +75,7 @@ bundle_build() {
     compile_program build-bundle/build
 }
 
+# Fills the folder of the bundle.
 bundle_fill() {
     top=$bundle_stage/$bundle_name
     rm -rf $bundle_stage && mkdir -p "$top/licences" &&
@@ -95,7 +94,7 @@ bundle_fill() {
         chmod 755 "$top"/bin/* "$top"/libexec/posenc/posenc-* "$top"/fleet/*.sh "$top"/ci/*.sh
 }
 
-# What the program and the plug-ins need is copied, and what that needs, but for glibc.
+# Copies the libraries that the program, the plug-ins and these libraries need, but for glibc.
 bundle_libraries() {
     while missing=$(bundle_needs | grep -v "$bundle_glibc_names") && [ -n "$missing" ]; do
         for library in $missing; do
@@ -107,8 +106,8 @@ bundle_libraries() {
     done
 }
 
-# The modules that the report imports, beside its package.  Those that rich has for code and Markdown are left out: they
-# are four times as large as all of the rest, and nothing here prints either.
+# Copies the modules that reports import. Those that rich has for code and Markdown are left out: nothing here prints
+# either, and they are four times as large as the rest.
 bundle_python() {
     python=$top/libexec/posenc/python
     for module in jinja2 markupsafe rich; do
@@ -118,14 +117,14 @@ bundle_python() {
         find "$python" -name '_speedups.*' -exec rm {} +
 }
 
-# The names of libraries that are needed and not inside.
+# Prints the names of libraries that are needed and not inside.
 bundle_needs() {
     find "$top/bin" "$top/lib" -type f -exec readelf -d {} + | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u |
         while read -r needed; do [ -e "$top/lib/$needed" ] || echo "$needed"; done
 }
 bundle_glibc_names='^\(lib\(c\|m\|dl\|pthread\|rt\)[.]so[.][0-9]\|ld-linux.*\)$'
 
-# Sets $bundle_glibc, the oldest that has every symbol.
+# Sets $bundle_glibc, the oldest that has every symbol. Fails if a file names a path of this machine, or does not belong.
 bundle_check() {
     top=$bundle_stage/$bundle_name
     bundle_objects=$(find "$top/bin" "$top/lib" -type f)
@@ -142,6 +141,7 @@ bundle_check() {
     fi
 }
 
+# Writes README and packs the archive.
 bundle_write() {
     top=$bundle_stage/$bundle_name
     commit=$(sh cli/commit.sh .) when=$(date -r CHANGELOG.md +%s)

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
-# ./run check [PART...]: what can be said of the source without running it.  Sourced by run.
+# ./run check [PART...]: checks the source without running it. Sourced by run. Logs and builds: build-check.
 #
 #     format       clang-format 14 has nothing to change
-#     rooms        no include runs back (tools/check/rooms.txt says which room may know which)
+#     rooms        no file includes one of a folder that its own may not know (tools/check/rooms.txt)
 #     signatures   no switch over the signature outside the table of signatures
 #     lengths      no file and no function is longer than tools/check/lengths.awk says
 #     lines        no folder has more lines or files than tools/check/lines.csv allows
@@ -12,7 +12,7 @@
 #     gcc, clang   a build of everything where each warning is an error
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
-# Each part prints one line, and what it found before it.  tools/check/test.sh sees each of them fail.
+# Each part prints its findings and then one line. tools/check/test.sh tests that each part fails for a mistake.
 all_parts='format rooms signatures lengths lines spelling shell python gcc clang tidy'
 check_parts=$all_parts
 
@@ -24,7 +24,7 @@ check() {
     done
     # shellcheck disable=SC2086  # a list of words
     bring $words || :
-    for part in $check_parts; do # what compiles nothing: all at once
+    for part in $check_parts; do # those that compile nothing run all at once
         rm -f "build-check/$part.status"
         case $part in
         gcc | clang | tidy) ;;
@@ -47,8 +47,8 @@ check() {
     done
 }
 
-# check_run PART: what it prints goes to build-check/PART.log, how it ended and the seconds it took to PART.status.
-check_run() {
+# Runs a part: build-check/PART.log gets its output, PART.status its exit status and the seconds that it took.
+check_run() { # PART
     part_begun=$(date +%s) status=0
     "check_$1" >"build-check/$1.log" 2>&1 || status=$?
     echo "$status $(($(date +%s) - part_begun))" >"build-check/$1.status"
@@ -67,8 +67,8 @@ check_count() { # PART
     esac
 }
 
-# check_tools PART: the tools that it takes, each COMMAND:PACKAGE.
-check_tools() {
+# Prints the tools of a part, each as COMMAND:PACKAGE.
+check_tools() { # PART
     case $1 in
     format) echo clang-format:clang-format ;;
     spelling) echo codespell:codespell ;;
@@ -80,16 +80,16 @@ check_tools() {
     esac
 }
 
-# need PART: 77 where one of its tools is missing.
-need() {
+# Returns 77 if a tool of a part is missing.
+need() { # PART
     # shellcheck disable=SC2046  # a list of words
     absent $(check_tools "$1") || return 0
     echo "missing:$missing"
     return 77
 }
 
-# sources REGEX: the files of the repository whose path it matches; what builds and reports leave lies elsewhere.
-sources() {
+# Prints the files of the repository whose path matches. Builds and reports leave theirs elsewhere.
+sources() { # REGEX
     find . \( -path './build*' -o -path './posenc-report*' -o -path ./.git \) -prune -o -type f -print |
         sed 's,^[.]/,,' | grep -E "$1" | sort
 }
@@ -128,7 +128,7 @@ check_lines() {
 
 check_spelling() {
     need spelling || return
-    # Texts of our own: no numbers, pictures or configurations of other people's models.
+    # Numbers, pictures and configurations of models are no prose.
     sources . | grep -Ev '[.](svg|safetensors|json|jsonl|npy)$|digests[.]txt$' >build-check/spelling.list
     xargs codespell --ignore-words tools/check/words.txt <build-check/spelling.list || return 1
     echo "$(wc -l <build-check/spelling.list) files"
@@ -137,7 +137,7 @@ check_spelling() {
 check_shell() {
     need shell || return
     sources '[.]sh$|(^|/)run$' >build-check/shell.list
-    # SC1090, SC1091, SC2034, SC2154: what a script sources is not followed; SC2258: a comma at the end is meant.
+    # SC1090, SC1091, SC2034, SC2154: shellcheck does not follow sourced files; SC2258: a comma at the end is meant.
     xargs shellcheck --severity warning --exclude SC1090,SC1091,SC2034,SC2154,SC2258 <build-check/shell.list || return 1
     echo "$(wc -l <build-check/shell.list) scripts"
 }
@@ -148,9 +148,8 @@ check_python() {
         mypy --config-file pyproject.toml --cache-dir build-check/mypy reports conformance/golden || return 1
 }
 
-# strict COMPILER C++-COMPILER OPTIMIZATION: builds everything in build-check/COMPILER.  Some of gcc's warnings come from
-# its optimizer, none of clang's.
-strict() {
+# Builds everything in build-check/COMPILER, with warnings as errors. gcc's optimizer makes some of its warnings.
+build_strictly() { # COMPILER C++-COMPILER OPTIMIZATION
     CC=$1 CXX=$2 configure "build-check/$1" --werror -Dexplore=disabled -Doptimization="$3" -Ddebug=false || return
     "$meson" compile -C "build-check/$1" --ninja-args=-k0 >"build-check/$1.build" 2>&1 || {
         grep -a -A 3 -E '(error|warning): |FAILED' "build-check/$1.build" | sed 's/^FAILED: /failed: /'
@@ -159,33 +158,44 @@ strict() {
     echo "$("$1" --version | head -n 1), warnings are errors"
 }
 
-# Where a build for the tests comes next, and is the first in this tree, it is this one.
+# Builds with gcc. If the tests of a new tree come next, the build is theirs.
 check_gcc() {
     need gcc || return
     if [ "${tests_follow:-}" = yes ] && [ ! -f build/build.ninja ] && is_gcc; then
         configure build --werror && compile build || return
         echo "$(cc --version | head -n 1), warnings are errors, the build of the tests"
     else
-        strict gcc g++ 1
+        build_strictly gcc g++ 1
     fi
 }
 
+# Succeeds if the build uses gcc.
 is_gcc() {
     [ -z "${CC:-}${CXX:-}" ] && cc --version 2>/dev/null | grep -q 'Free Software Foundation'
 }
 
 check_clang() {
     need clang || return
-    strict clang clang++ 0
+    build_strictly clang clang++ 0
 }
 
+# Runs clang-tidy on every C file but backends, which are the templates again and again and take longer than the rest.
 check_tidy() {
     need tidy || return
-    # Headers made by the build, and errors of their own.
+    # The build makes headers that clang-tidy reads.
     check_clang >build-check/tidy.build || {
         status=$?
         cat build-check/tidy.build
         return $status
     }
-    sh tools/check/tidy.sh build-check/clang
+    tidy=build-check/clang/tidy status=0
+    # Files of the repository have a path that begins with ..; the build made the others.
+    sed -n 's,^ *"file": "\([.][.]/\)\{1\,\}\(.*[.]c\)".*,\2,p' build-check/clang/compile_commands.json |
+        grep -v '^impl/backends/' | sort -u >$tidy.list
+    xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 6 clang-tidy --quiet -p build-check/clang <$tidy.list >$tidy.out 2>$tidy.err ||
+        status=$?
+    # clang-tidy also prints how many warnings it suppressed.
+    cat $tidy.out $tidy.err | grep -v '^$\|warnings generated\|^Suppressed\|^Use -header'
+    echo "$(wc -l <$tidy.list) files"
+    return $status
 }

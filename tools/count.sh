@@ -1,30 +1,21 @@
 # shellcheck shell=sh
-# Counting: whatever ran the tests, tally adds up what they say.  Sourced by run.
+# Counts tests: reads the logs of programs that run tests, prints a line for each, and adds it to $passed, $failed, $skipped
+# and the rows of $table. Sourced by run.
 
-# tally LABEL PASSED FAILED SKIPPED
-tally() {
+tally() { # LABEL PASSED FAILED SKIPPED
     passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
     table="$table$2 $3 $4 $1
 "
     echo "$1: $2 passed, $3 failed, $4 skipped"
 }
 
-# cannot LABEL: what it takes is missing.  No success either, unless nothing may be installed here.
-cannot() {
+# Counts a test whose tools are missing: as failed, or as skipped if nothing may be installed here.
+cannot() { # LABEL
     if [ $install = no ]; then tally "$1" 0 0 1; else tally "$1" 0 1 0; fi
 }
 
-# tally_rows LABEL ROWS: each "PASSED FAILED SKIPPED NAME".
-tally_rows() {
-    while read -r row_passed row_failed row_skipped name; do
-        tally "$1: $name" "$row_passed" "$row_failed" "$row_skipped"
-    done <<ROWS
-$2
-ROWS
-}
-
-# tally_runner LABEL LOG: of conformance/runner, backend by backend; a log without its last line has failed.
-tally_runner() {
+# Counts the log of conformance/runner, backend by backend. A log without its last line is a failure.
+tally_runner() { # LABEL LOG
     rows=$(awk '
         /: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ {
             split(substr($0, match($0, /: [0-9]+ passed, /) + 2), number, /[^0-9]+/)
@@ -34,47 +25,41 @@ tally_runner() {
         /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { whole = 1 }
         END { if (!whole) print 0, 1, 0, "did not end" }' "$2")
     before=$failed
-    tally_rows "$1" "$rows"
+    while read -r row_passed row_failed row_skipped name; do
+        tally "$1: $name" "$row_passed" "$row_failed" "$row_skipped"
+    done <<ROWS
+$rows
+ROWS
     [ "$failed" = "$before" ] || cat "$2"
 }
 
-# What Meson's logs LOG.json and LOG.junit.xml say, "PASSED FAILED SKIPPED": one test case is one test
-# that ran.  A program that has to fail, and did, is one test that passed.
-count_tests() {
-    awk '
-        function bare(name) { sub(/^.* \/ /, "", name); sub(/^posenc[.]/, "", name); return name }
-        FNR == NR {
-            if (/"result": "EXPECTEDFAIL"/ && match($0, /"name": "[^"]*"/))
-                expected[bare(substr($0, RSTART + 9, RLENGTH - 10))] = 1
-            next
-        }
-        {
-            n_tags = split($0, tags, "<")
-            for (i = 1; i <= n_tags; i++) {
-                tag = tags[i]
-                if (tag ~ /^testsuite /) {
-                    match(tag, /name="[^"]*"/)
-                    inside = (bare(substr(tag, RSTART + 6, RLENGTH - 7)) in expected)
-                    n += inside
-                } else if (tag ~ /^testcase / && !inside) {
-                    n++
-                    bad = skip = 0
-                } else if (tag ~ /^(failure|error)[ >\/]/ && !inside && !bad) {
-                    bad = 1
-                    failed++
-                } else if (tag ~ /^skipped/ && !inside && !skip) {
-                    skip = 1
-                    skipped++
-                }
-            }
-        }
-        END { print n - failed - skipped, failed + 0, skipped + 0 }' "$1.json" "$1.junit.xml"
+# Prints "PASSED FAILED SKIPPED" of Meson's logs LOG.json and LOG.junit.xml. Each test case counts, and a program that has
+# to fail, and did, is one that passed.
+count_tests() { # LOG
+    python3 - "$1" <<'PYTHON'
+import json, sys, xml.etree.ElementTree as ET
+
+def bare(name):
+    return name.split(" / ")[-1].split("posenc.")[-1]
+
+with open(sys.argv[1] + ".json", encoding="utf-8") as log:
+    results = [json.loads(line) for line in log]
+expected = {bare(one["name"]) for one in results if one["result"] == "EXPECTEDFAIL"}
+passed = failed = skipped = 0
+for suite in ET.parse(sys.argv[1] + ".junit.xml").iter("testsuite"):
+    if bare(suite.get("name")) in expected:
+        passed += 1
+        continue
+    for case in suite.iter("testcase"):
+        bad, skip = case.find("failure") is not None or case.find("error") is not None, case.find("skipped") is not None
+        passed, failed, skipped = passed + (not bad and not skip), failed + bad, skipped + skip
+print(passed, failed, skipped)
+PYTHON
 }
 
-# meson_tests FOLDER ARGUMENTS...: no test run, or a failure that the file does not show, is one failure.  Meson's time
-# limits are for a machine that does nothing else: ten times as much ends only what hangs. Some tests wait for time limits,
-# so that twice as many run as there are CPUs.
-meson_tests() {
+# Runs Meson's tests and counts them. A run without a test, and a failure that no log shows, is one failure. Ten times the
+# time limits of an idle machine end only tests that hang. Some tests wait, so that twice as many run as there are CPUs.
+meson_tests() { # FOLDER ARGUMENTS...
     folder=$1
     shift
     log=$folder/meson-logs/testlog
@@ -96,8 +81,8 @@ meson_tests() {
     tally "$job: meson test in $folder" "$@"
 }
 
-# tally_tap NAME LOG STATUS: what a TAP script printed, and how it exited; one that ended early has failed.
-tally_tap() {
+# Counts the output of a TAP script. One that ended early has failed.
+tally_tap() { # NAME LOG STATUS
     counts=$(awk '
         /^1\.\.[0-9]/ { plan = substr($1, 4) }
         /^ok .*# SKIP/ { skipped++; next }
@@ -115,8 +100,8 @@ tally_tap() {
     [ "$2" = 0 ] || cat "$log"
 }
 
-# tally_verify LABEL LOG: of posenc verify; a log without its last line has failed.
-tally_verify() {
+# Counts the output of posenc verify. A log without its last line is a failure.
+tally_verify() { # LABEL LOG
     counts=$(awk '
         /^[0-9]+ failed, [0-9]+ passed, [0-9]+ crashed, [0-9]+ skipped/ { print $3, $1 + $5, $7; whole = 1 }
         END { if (!whole) print 0, 1, 0 }' "$2")

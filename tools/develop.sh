@@ -9,7 +9,7 @@
 quick_build() {
     configure build || return
     set -- posenc
-    # Without jansson there is no program; the engine's own runner then.
+    # Without jansson there is no program, and the engine's own runner checks all kernels.
     pkg-config --exists jansson ||
         set -- conformance/criterion/runner
     ninja -C build "$@" >build/run-build.log 2>&1 && return
@@ -18,7 +18,7 @@ quick_build() {
     return 1
 }
 
-# Of $quick_kernels.
+# Checks the kernels in $quick_kernels, or all.
 quick() {
     # shellcheck disable=SC2086  # a list of words
     set -- $quick_kernels
@@ -106,68 +106,52 @@ survey_environment() { # RELEASE
         pillow scipy >&2 && touch "build-survey/$1/complete"
 }
 
-survey_of() { # RELEASE: what a model has is asked once
+# Runs the survey with one release. build-survey/RELEASE.jsonl keeps the answers of transformers.
+survey_of() { # RELEASE
     OMP_NUM_THREADS=1 build-survey/"$1"/bin/python conformance/models/survey.py --seen "build-survey/$1.jsonl" \
         --published reports/tests/published.jsonl.gz --figures "build-survey/$1.json" 2>"build-survey/$1.log"
 }
 
 # ---- ./run stress [N [M]] ----
 #
-# N whole runs of ./run test (3 unless named), and M runs (10) of the tests that start processes, wait or limit time,
-# beside two busy loops and a build that repeats. No test may depend on what else the machine does: all have to pass.
+# Runs ./run test N times (3), and M times (10) its tests that start processes, wait or limit time, beside busy loops, two
+# for each CPU. No test may depend on the load of the machine. Logs of runs that fail: build/stress-KIND-NUMBER.txt.
 
-# Suites with a test that starts processes, waits or limits time.
-stress_suites='--suite cli --suite bench --suite fuzz --suite conformance --suite threads --suite criterion'
-
-stress_test() {
-    # shellcheck disable=SC2086  # a list of words
-    meson_tests build $stress_suites --no-suite runner
-}
-
-# The build of everything, without ccache, again and again, until this process is told to end.
-stress_builds() {
-    trap 'kill $! 2>/dev/null; exit' TERM
-    while :; do
-        ninja -C build-stress -t clean
-        CCACHE_DISABLE=1 ninja -C build-stress &
-        wait $!
-    done >build-stress/stress.log 2>&1
-}
-
-# Runs in a session of its own: Linux may divide CPU time among sessions first, and each test has one.
-stress_loop() {
+# Takes a CPU in a session of its own: Linux may divide CPU time among sessions first, and each test has one.
+stress_load() {
     exec setsid sh -c 'while :; do :; done'
 }
 
-stress_rest() {
+stress_waiting() {
+    meson_tests build --suite cli --suite bench --suite fuzz --suite conformance --suite threads --suite criterion \
+        --no-suite runner
+}
+
+stress_end() {
     # shellcheck disable=SC2086  # a list of processes
     kill $load 2>/dev/null
 }
 
-# stress_runs KIND TIMES COMMAND: a run that fails leaves the log of Meson as build/stress-KIND-NUMBER.txt.
-stress_runs() {
-    number=0
-    while [ $number -lt "$2" ]; do
-        number=$((number + 1)) failed_before=$failed
+stress_repeat() { # KIND TIMES COMMAND
+    for number in $(seq "$2"); do
+        failed_before=$failed
         say "stress: $1, run $number of $2"
         $3
         [ $failed = $failed_before ] || cp build/meson-logs/testlog.txt "build/stress-$1-$number.txt"
     done
 }
 
-stress() {
-    build && configure build-stress -Dtests=disabled -Dexplore=disabled || {
-        tally 'stress: build' 0 1 0
-        return
-    }
+stress() { # [N [M]]
+    case $* in *[!0-9\ ]* | *' '*' '*) reject "stress takes two numbers of runs; there are: $*" ;; esac
+    build_for_tests || return
     load=''
-    for part in stress_loop stress_loop stress_builds; do
-        $part &
+    for _ in $(seq $((2 * $(getconf _NPROCESSORS_ONLN)))); do
+        stress_load &
         load="$load $!"
     done
-    trap stress_rest EXIT
+    trap stress_end EXIT
     trap 'exit 1' HUP INT TERM
-    stress_runs whole "${1:-3}" test_native
-    stress_runs part "${2:-10}" stress_test
-    stress_rest
+    stress_repeat whole "${1:-3}" test_native
+    stress_repeat part "${2:-10}" stress_waiting
+    stress_end
 }

@@ -1,12 +1,12 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced by run:
+# Tests of other architectures under qemu-user. Sourced by run.
 #
-#     ./run test-aarch64    the library, the suites and the program built for 64-bit ARM by Debian's cross gcc, run by
-#                           qemu-user on a CPU without SVE and at four vector lengths with it
-#     ./run test-riscv64    the same for RISC-V by clang 19, with the vector extension at four lengths and without it
+#     ./run test-aarch64    library, suites and program for 64-bit ARM, built by Debian's cross gcc: on a CPU without SVE, and
+#                           with SVE at four vector lengths
+#     ./run test-riscv64    the same for RISC-V, built by clang 19: without the vector extension, and with it at four lengths
 #
-# The build of a machine sets $machine, the architecture as uname -m names it, $sysroot, and $cross, its folder. A CPU is
-# what QEMU_CPU takes.
+# emulated_build sets $machine, the architecture as uname -m names it, $sysroot, and $cross, the folder of the build, which
+# also gets a log of each program. CPU stands for a value of QEMU_CPU.
 
 test_aarch64() {
     emulated_ready aarch64 'aarch64 arm64' || return 0
@@ -16,7 +16,7 @@ test_aarch64() {
     done
     emulated_primitives neoverse-n1 neoverse-n1
     emulated_lengths sve sve_cpu 128 256 512 2048
-    # Its source names no lanes, so that one length is enough.
+    # The source of autovec names no lanes, so that one length is enough.
     emulated_again sve-256-autovec_sve "$(sve_cpu 256)" autovec_sve
     emulated_meson max
     emulated_default neoverse-n1 neon sve 'CPU lacks sve'
@@ -36,8 +36,8 @@ build_aarch64() {
         libjansson-dev libbenchmark-dev libsleef-dev
 }
 
-# A Linux CPU has the lengths up to its longest; left alone, a program gets 512 bits of them at most.
-sve_cpu() {
+# Prints the CPU with an SVE length. Linux offers all lengths up to the longest, and by default at most 512 bits.
+sve_cpu() { # BITS
     case $1 in
     128) echo max,sve128=on,sve256=off ;;
     256) echo max,sve256=on,sve512=off ;;
@@ -66,12 +66,12 @@ build_riscv64() {
         libsleef-dev
 }
 
-rvv_cpu() {
+rvv_cpu() { # BITS
     echo "rv64,v=true,vlen=$1,vext_spec=v1.0"
 }
 
-# emulated_ready MACHINE NAMES-OF-IT: builds for it, or counts why not.
-emulated_ready() {
+# Builds for a machine, or counts the reason why not.
+emulated_ready() { # MACHINE "NAMES OF IT BY UNAME"
     case " $2 " in *" $(uname -m) "*)
         say "this machine is $(uname -m) itself: ./run test tests it"
         tally "$job: an emulation of this machine" 0 0 1
@@ -90,9 +90,8 @@ emulated_ready() {
     }
 }
 
-# emulated_build MACHINE DEBIAN-NAME SUITE PACKAGES...: builds in build-MACHINE, against a sysroot of packages. 75: the
-# archive did not give the packages.
-emulated_build() {
+# Builds in build-MACHINE, against a sysroot of Debian packages. Returns 75 if the archive did not give the packages.
+emulated_build() { # MACHINE DEBIAN-NAME SUITE PACKAGES...
     machine=$1 cross=build-$1
     await_early
     sysroot_of "$@" || return
@@ -110,16 +109,15 @@ emulated_build() {
     compile "$cross"
 }
 
-# sysroot_of MACHINE DEBIAN-NAME SUITE PACKAGES...
-sysroot_of() {
+# Makes the sysroot, and sets $sysroot.
+sysroot_of() { # MACHINE DEBIAN-NAME SUITE PACKAGES...
     sysroot=$PWD/build-sysroot/$2 suite=$3
     shift 3
     sh tools/sysroot.sh "${sysroot##*/}" "$suite" "$sysroot" "$@"
 }
 
-# emulated_unbuilt STATUS: counts what did not build: as skipped where there was nothing to build against, since a copy of
-# Debian's archive that is being renewed says nothing of this tree.
-emulated_unbuilt() {
+# Counts a build that failed: as skipped if the archive did not give the packages, which is no failure of this tree.
+emulated_unbuilt() { # STATUS
     case $1 in
     75)
         say "$job: the archive does not give the packages of $machine just now: nothing was tested"
@@ -129,44 +127,45 @@ emulated_unbuilt() {
     esac
 }
 
-# emulated CPU PROGRAM ARGUMENTS...: runs the program under qemu-user.
-emulated() {
+emulated() { # CPU PROGRAM ARGUMENTS...
     cpu=$1
     shift
     QEMU_CPU=$cpu "qemu-$machine" -L "$sysroot" "$@"
 }
 
-# What takes long is started, all of it at once, and counted at the end, so that no core waits for a last one.
-#
-# emulated_start KIND-NAME CPU PROGRAM ARGUMENTS...: what it says goes to build-MACHINE/KIND-NAME.log.
+# Starts a program in the background, with build-MACHINE/KIND-NAME.log as its log. All programs start at once and are
+# counted at the end, so that no core waits for the last one.
 started=
-emulated_start() {
-    start=$1
-    shift
-    emulated "$@" >"$cross/$start.log" 2>&1 &
-    started="$started $start"
+emulated_start() { # KIND-NAME CPU PROGRAM ARGUMENTS...
+    started="$started $1"
+    {
+        log=$cross/$1.log status=0
+        shift
+        emulated "$@" >"$log" 2>&1 || status=$?
+        echo $status >"$log.status"
+    } &
 }
 
 emulated_primitives() { # NAME CPU
     emulated_start "primitives-$1" "$2" "$cross/impl/simd/tests/primitives"
 }
 
-# emulated_runner NAME CPU BACKEND OPTIONS...: conformance/runner, without its scans of accuracy.
-emulated_runner() {
+# Starts conformance/runner without its scans of accuracy.
+emulated_runner() { # NAME CPU BACKEND OPTIONS...
     name=$1 cpu=$2 backend=$3
     shift 3
     emulated_start "runner-$name" "$cpu" "$cross/conformance/criterion/runner" --no-accuracy --backend "$backend" "$@" \
         "$cross/golden"
 }
 
-# The same of another vector length or of plain C: ./run test-all leaves out what has the longest problems (CONTRIBUTING.md).
-emulated_again() {
+# Starts it for another vector length or for plain C. test-all leaves out the longest problems then (CONTRIBUTING.md).
+emulated_again() { # NAME CPU BACKEND OPTIONS...
     [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*' --except '*/random/*'
     emulated_runner "$@"
 }
 
-# emulated_lengths BACKEND CPU-OF-LENGTH BITS...: all suites at the shortest length.
-emulated_lengths() {
+# Starts runners and primitives at each vector length, with all suites at the first one.
+emulated_lengths() { # BACKEND FUNCTION-THAT-PRINTS-THE-CPU BITS...
     vector=$1 cpu_of=$2 again=runner
     shift 2
     for bits; do
@@ -176,7 +175,7 @@ emulated_lengths() {
     done
 }
 
-# Waits for all of them and counts, in the order of their start.
+# Waits for all programs that were started and counts their logs.
 emulated_count() {
     wait
     for start in $started; do
@@ -185,12 +184,17 @@ emulated_count() {
         primitives-*) tally_runner "$job: ${start#*-}, primitives" "$log" ;;
         runner-*) tally_runner "$job: ${start#*-}" "$log" ;;
         esac
+        # 77: the build for another architecture has no such backend.
+        case $job-$(cat "$log.status") in
+        *-[01] | test-aarch64-77 | test-riscv64-77) ;;
+        *) tally "$job: $start ended with $(cat "$log.status")" 0 1 0 ;;
+        esac
     done
     started=
 }
 
-# emulated_meson CPU: runs the meson tests for which the CPU can matter, but for those that are started one by one.
-emulated_meson() {
+# Runs Meson's tests that depend on the CPU, without those that are started one by one.
+emulated_meson() { # CPU
     export QEMU_CPU="$1"
     no_cli=''
     [ "$brief" = no ] || no_cli='--no-suite cli'
@@ -200,9 +204,8 @@ emulated_meson() {
     unset QEMU_CPU
 }
 
-# emulated_default CPU DEFAULT OFF REASON: checks which backend serves calls on this CPU, and that another one is off
-# there, for this reason.
-emulated_default() {
+# Tests that a backend runs calls by default on a CPU, and that another one is off for a reason.
+emulated_default() { # CPU DEFAULT OFF REASON
     log=$cross/list.log right=0
     emulated "$1" "$cross/posenc" list backends >"$log" 2>&1
     ! grep -q "^[*] $2 " "$log" || right=1

@@ -1,17 +1,16 @@
 # shellcheck shell=sh disable=SC2154
-# ./run fleet [PART...]: the bundle and the scripts of examples/fleet, run for real on what this machine can be made to be.
-# Sourced by run.
+# ./run fleet [PART...]: runs the bundle and the scripts of examples/fleet on machines that this one imitates. Sourced by run.
 #
-#     bundle      is the same bytes twice, runs from a folder with a space, moved, in a root that has glibc and nothing else,
-#                 and on Debian 11, 12 and 13, and opens nothing outside
+#     bundle      the archive: the same bytes twice; runs from a folder with a space, moved, in a root with glibc alone, and
+#                 on Debian 11, 12 and 13; opens no file outside
 #     parallel    this machine twice under two names: an sshd on loopback, with keys of its own
 #     slurm       a cluster of one node on loopback: slurmctld, slurmd and munged with a configuration of their own
 #     matrix      the workflow for GitHub: read as YAML, its shell parts run, its artefacts handed on
 #     container   the recipe, by buildah, on a Debian made by debootstrap in place of the image that is pulled elsewhere
 #
-# Each part is a script of tools/fleet that prints TAP.  What they start listens on loopback alone and ends with them; keys
-# and configurations lie in a temporary folder.  parallel, slurm and container take root; packages with services are named
-# where they are missing, and not installed.  What cannot run is skipped by name.
+# Each part is a script of tools/fleet that prints TAP. Its services listen on loopback alone and end with it; keys and
+# configurations lie in a temporary folder. parallel, slurm and container take root. Packages with services are not installed:
+# a message names those that are missing, and the part is skipped.
 all_fleet='bundle parallel slurm matrix container'
 
 fleet() {
@@ -38,8 +37,8 @@ fleet() {
     done
 }
 
-# What a part takes: sets $fleet_words, arguments of its script.
-fleet_ready() {
+# Installs the tools of a part: sets $fleet_words, more arguments of its script, and $fleet_shell.
+fleet_ready() { # PART
     fleet_words='' fleet_shell=sh
     case $1 in
     bundle) fleet_roots bullseye bookworm trixie && bring strace:strace ;;
@@ -50,15 +49,15 @@ fleet_ready() {
     esac
 }
 
-fleet_root() {
+fleet_root() { # PART
     [ "$(id -u)" = 0 ] || {
         say "$job: $1: it takes root"
         return 1
     }
 }
 
-# fleet_services COMMAND:PACKAGE...: as bring, but these are for a person to install: some of them start services.
-fleet_services() {
+# Fails if a package is missing that starts services, and prints the command that installs it.
+fleet_services() { # COMMAND:PACKAGE...
     absent "$@" || return 0
     say "missing for $job:$missing"
     # shellcheck disable=SC2086  # a list of words
@@ -66,8 +65,8 @@ fleet_services() {
     return 1
 }
 
-# fleet_roots SUITE...: of those that can be had; without root of none, which is no failure of the bundle.
-fleet_roots() {
+# Adds roots of Debian releases to $fleet_words, as many as can be made here.
+fleet_roots() { # SUITE...
     for bare_suite in "$@"; do
         ! bare_ready || fleet_words="$fleet_words $(cd "$bare_root" && pwd -P)"
     done

@@ -1,18 +1,17 @@
 # shellcheck shell=sh
-# ./run fuzz [SECONDS] [NAME...]: libFuzzer on the readers of what others write, so long each (a minute unless said),
-# beginning with the corpus in fuzz/corpus and the files of that kind that the repository has.  What it finds is kept in
-# build-fuzz/found, and `build/fuzz/fuzz_NAME fuzz/corpus/NAME.txt FILE` runs it again.  Takes clang; without it the
-# corpus alone is run.  Sourced by run.
+# ./run fuzz [SECONDS] [NAME...]: runs libFuzzer on the readers of foreign files, 60 seconds each unless told otherwise. It
+# begins with fuzz/corpus and files of the repository. Findings are kept in build-fuzz/found, and
+# `build/fuzz/fuzz_NAME fuzz/corpus/NAME.txt FILE` runs one again. Without clang the corpus alone is run. Sourced by run.
 
-# Files of the repository that a reader takes, beside its corpus.
-fuzz_seeds() {
+# Prints folders of the repository with files for a reader.
+fuzz_seeds() { # NAME
     case $1 in
     cases) echo conformance/cases conformance/cases/golden ;;
     error_limits) echo conformance/engine ;;
     esac
 }
 
-fuzz_builds() {
+fuzz_builds() { # "NAMES"
     (
         export CC=clang CXX=clang++
         configure build-fuzz -Doptimization=0 -Ddebug=false -Ddefault_library=static -Dtests=disabled \
@@ -23,8 +22,8 @@ fuzz_builds() {
     }
 }
 
-# Inputs that are made up for one reader; how it ended goes to build-fuzz/NAME.status.
-fuzz_run() {
+# Fuzzes one reader and writes the exit status to build-fuzz/NAME.status.
+fuzz_run() { # NAME
     mkdir -p "build-fuzz/corpus/$1" build-fuzz/found
     build/fuzz/fuzz_"$1" "fuzz/corpus/$1.txt" "build-fuzz/corpus/$1" >"build/fuzz-$1.log" 2>&1
     # shellcheck disable=SC2046  # a list of words
@@ -34,8 +33,8 @@ fuzz_run() {
     echo $? >"build-fuzz/$1.status"
 }
 
-# As many readers at a time as there are CPUs.
-fuzz_all() {
+# Fuzzes readers, as many at a time as there are CPUs.
+fuzz_all() { # NAME...
     at_once=$(getconf _NPROCESSORS_ONLN) running=0
     for name; do
         rm -f "build-fuzz/$name.status"
@@ -46,8 +45,8 @@ fuzz_all() {
     wait
 }
 
-# What came of one reader: of its corpus, and of what was made up.
-fuzz_tally() {
+# Counts the corpus of a reader, and its fuzzing.
+fuzz_tally() { # NAME
     if build/fuzz/fuzz_"$1" "fuzz/corpus/$1.txt" >"build/fuzz-$1.log" 2>&1; then
         tally "fuzz: corpus of $1" "$(grep -c '^ok' "build/fuzz-$1.log")" 0 0
     else
@@ -67,15 +66,12 @@ fuzz_tally() {
 fuzz() {
     fuzz_seconds=60 fuzz_ready=no
     case ${1:-} in
-    [1-9]*[!0-9]* | 0* | [!0-9a-z]*) say "fuzz: $1: expected seconds, then names" && exit 2 ;;
+    [1-9]*[!0-9]* | 0* | [!0-9a-z]*) reject "fuzz: $1: expected seconds, then names" ;;
     [1-9]*) fuzz_seconds=$1 && shift ;;
     esac
     all=$(ls fuzz/corpus | sed 's/[.]txt$//')
     for name; do
-        [ -f "fuzz/corpus/$name.txt" ] || {
-            say "fuzz: $name: there is no such reader; there are: $(echo "$all" | tr '\n' ' ')"
-            exit 2
-        }
+        [ -f "fuzz/corpus/$name.txt" ] || reject "fuzz: $name: there is no such reader; there are: $(echo "$all" | tr '\n' ' ')"
     done
     names=${*:-$all}
     build || return 1

@@ -1,16 +1,16 @@
 # shellcheck shell=sh
-# Tests on this machine. Sourced by run.
+# Tests on this machine. Sourced by run. Logs: build/meson-logs and build/*.log.
 #
 #     ./run test              library, suites and command line
-#     ./run test-reports      what is written in Python, comparisons of builds, documentation, calls of presets
-#     ./run test-course       what takes packages of PyPI, in a virtual environment in build-torch: the blocks of PyTorch
-#                             in docs/course, and axe, which looks for faults of accessibility in the pages
-#     ./run test-faults       the tests of the tests
-#     ./run test-certify      what the tests rely on, by MPFR, and the reports of old runs
+#     ./run test-reports      Python, comparisons of builds, documentation, calls of presets
+#     ./run test-course       tests with packages of PyPI, in a virtual environment in build-torch: the blocks of PyTorch in
+#                             docs/course, and axe, which finds faults of accessibility in the pages
+#     ./run test-faults       faulty kernels, which suites have to detect
+#     ./run test-certify      oracle, frequencies and golden vectors against MPFR, and the reports of old runs
 #     ./run test-sanitizers   the same suites again under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of
 #                             their own
 
-# Meson's tests, and beside them, so that no core waits, what is counted line by line.
+# Runs Meson's tests, and the use of an installed library at the same time, so that no core waits.
 test_native() {
     beside=''
     meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
@@ -22,8 +22,8 @@ test_native() {
     tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
 }
 
-# meanwhile NAME COMMAND...: what it says goes to build/NAME.log, how it ends to build/NAME.status.
-meanwhile() {
+# Runs a command in the background, with build/NAME.log as its log and its exit status in build/NAME.status.
+meanwhile() { # NAME COMMAND...
     rm -f "build/$1.status"
     {
         name=$1
@@ -35,7 +35,7 @@ meanwhile() {
     beside="$beside $!"
 }
 
-# Every injected fault must be detected by the suite that is meant for it.
+# The suite that is meant for an injected fault has to detect it.
 test_faults() {
     compile build faulty || {
         tally "$job: build of faulty kernels" 0 1 0
@@ -56,10 +56,8 @@ test_certify() {
     esac
 }
 
-# By the runner, which sees leaks where Criterion does not, and without the tests that would only repeat, at length,
-# what these say of the same functions.  Criterion's programs are not even built.
-# Calls take the compiler less time than inline checks; AddressSanitizer finds null pointers and accesses past the end of
-# an object by itself.
+# Runs the suites by the runner, which detects leaks where Criterion does not. Calls take the compiler less time than inline
+# checks; AddressSanitizer detects null pointers and accesses past the end of an object by itself.
 test_sanitizers() {
     cheap='--param=asan-instrumentation-with-call-threshold=0 -fno-sanitize=null,object-size'
     configure build-asan -Doptimization=1 -Ddebug=false "-Dc_args=-g1 $cheap" -Db_sanitize=address,undefined \
@@ -75,7 +73,7 @@ test_sanitizers() {
     test_races
 }
 
-# Kernels on several threads, and who serves them, under ThreadSanitizer: of a build what that takes.
+# Tests kernels on several threads, and the choice of backends, under ThreadSanitizer, in a build of these tests alone.
 test_races() {
     configure build-tsan -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Db_sanitize=thread -Ddefault_library=static \
         -Dtests=disabled -Dbench=disabled -Dgolden=disabled -Dsleef=disabled &&
@@ -88,7 +86,8 @@ test_races() {
     unset TSAN_OPTIONS
 }
 
-# test-all installs the tools of all jobs at once. What else they download comes while the first ones compile.
+# Installs the tools of all jobs of test-all at once, and downloads sysroots and packages of PyPI in the background, while
+# the first jobs compile.
 download_early() {
     words="$course_tools" sysroots=''
     case $(uname -s)-$(uname -m) in

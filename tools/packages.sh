@@ -1,11 +1,15 @@
 # shellcheck shell=sh
-# What a job needs and a machine may lack: finding it, and installing it with the system's package manager.
-# Sourced by run, which has say and command_names and sets $install and $job.
+# Finds out what a machine lacks for a job, and installs it with the package manager of the system. Sourced by run, which
+# sets $install (yes or no) and $job.
+#
+#     prepare                    everything that the build of a job takes; sets $meson
+#     bring COMMAND:PACKAGE...   Debian packages of further tools
+#     have THING                 succeeds if a thing of needs() is there
 
-spare='' # what look passes over: things, or the first words of things
+spare='' # things of needs() that the job does without, or their first words
 
-# One line for each thing needed: how to see that it is there, its package on Debian and Ubuntu, on
-# Fedora, with Homebrew (-: comes with the system, or not packaged), and what it is for.
+# Prints a line for each thing: its name for have(), its package on Debian and Ubuntu, on Fedora and with Homebrew (-: it
+# comes with the system, or is not packaged), and its use.
 needs() {
     cat <<'LIST'
 compiler:cc      gcc              gcc                    -                 compiling C
@@ -38,11 +42,12 @@ browser:tidy     tidy             tidy                   -                 error
 LIST
 }
 
-# A program may exist and still not run (a shim of a Python that lacks it): ask each for its version.
+# Prints the version of a program, or nothing if it does not run, as a shim of a Python that lacks it.
 version_of() {
     "$@" --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9][0-9.]*\).*/\1/p'
 }
 
+# Sets $meson to the first Meson 1.0 or later.
 find_meson() {
     for meson in "${MESON:-}" /usr/bin/meson meson "$PWD/build-tools/bin/meson"; do
         [ -n "$meson" ] || continue
@@ -55,7 +60,7 @@ find_meson() {
     return 1
 }
 
-# One Python has to have all the modules: the build takes the first such of these (reports/meson.build).
+# Sets $python to the first that has all of these modules, as reports/meson.build does.
 python_with() {
     for python in "$PWD/build/venv/bin/python3" python3 /usr/bin/python3; do
         has_modules "$python" "$@" && return 0
@@ -63,15 +68,15 @@ python_with() {
     return 1
 }
 
-# has_modules PYTHON MODULES...: that Python is 3.9 or later, too.
-has_modules() {
+# Succeeds if a Python is 3.9 or later and has these modules.
+has_modules() { # PYTHON MODULE...
     python=$1
     shift
     "$python" -c 'import sys, importlib.util as u
 sys.exit(sys.version_info < (3, 9) or not all(map(u.find_spec, sys.argv[1:])))' "$@" 2>/dev/null
 }
 
-# A clang that can link for WebAssembly (reports/meson.build tries these as well, and older names).
+# Succeeds if a clang links for WebAssembly. reports/meson.build tries these names as well.
 links_wasm() {
     for clang in clang clang-19 clang-14; do
         "$clang" --target=wasm32-wasi -mexec-model=reactor -include math.h -x c /dev/null -o /dev/null 2>/dev/null && return 0
@@ -79,7 +84,7 @@ links_wasm() {
     return 1
 }
 
-have() {
+have() { # THING
     case $1 in
     meson) find_meson ;;
     compiler:cc) echo '#include <stdio.h>' | ${CC:-cc} -E - >/dev/null 2>&1 ;;
@@ -96,7 +101,7 @@ have() {
     esac
 }
 
-# The things that a job does without.  For pictures and tests they are 900 MB.
+# Prints the things that a job does without. Those of pictures and tests take 900 MB.
 spared() {
     case $job in
     test* | check | coverage | stress) ;;
@@ -106,8 +111,8 @@ spared() {
     esac
 }
 
-# Sets $missing (things) and $packages, as the package manager here calls them; of the things named, or of all.
-look() {
+# Sets $missing to the things that are not there, of those named or of all, and $packages to their packages.
+look() { # [THING...]
     missing='' packages=''
     while read -r thing debian fedora brew what; do
         case " ${*:-$thing} " in *" $thing "*) ;; *) continue ;; esac
@@ -125,7 +130,8 @@ $(needs)
 LIST
 }
 
-# Sets $manager, and $root, which goes before it; $install becomes no where it cannot be used, for the reason in $why.
+# Sets $manager, and $root, the command that runs it as root. If nothing can be installed, $install becomes no and $why
+# the reason.
 find_manager() {
     for manager in apt-get dnf brew none; do
         command -v $manager >/dev/null && break
@@ -145,8 +151,8 @@ find_manager() {
     fi
 }
 
-# install_line PACKAGES...: what a person types to have them.
-install_line() {
+# Prints the command that installs packages, for a person to type.
+install_line() { # PACKAGE...
     case $manager in
     none) echo "install $*" && return ;;
     brew) line="brew install $*" ;;
@@ -161,8 +167,8 @@ install_line() {
     fi
 }
 
-# One update, one installation; a package this release lacks does not stop the others.
-apt_install() {
+# Installs packages by apt-get. One that this release lacks does not stop the others.
+apt_install() { # PACKAGE...
     export DEBIAN_FRONTEND=noninteractive
     $root apt-get update -qq || say 'apt-get update failed; trying with the lists that are there'
     available=
@@ -178,7 +184,8 @@ apt_install() {
         -o Dpkg::Use-Pty=0 --no-install-recommends $available
 }
 
-install_packages() {
+# Installs packages, or prints the command that does.
+install_packages() { # PACKAGE...
     if [ $install = no ]; then
         say "not installed, $why: $*"
         say "to install them: $(install_line "$@")"
@@ -197,16 +204,16 @@ install_packages() {
     rm -f "$log"
 }
 
-# Meson 1.0 or newer from its own archive, where the system's is too old or absent.
-meson_of_our_own() {
+# Installs Meson from PyPI into build-tools if the system has none or an older one than 1.0.
+install_own_meson() {
     [ $install = yes ] && command -v python3 >/dev/null || return 1
     say 'no Meson 1.0 or newer here: making one in build-tools'
     python3 -m venv build-tools >&2 && build-tools/bin/pip install -q 'meson>=1.0,<2' >&2 && find_meson
 }
 
-# What the page of a report needs and no package brought, from PyPI, in a virtual environment of the build.  It takes
-# neither root nor a package manager.  Without a program there is no report.
-pages_from_pip() {
+# Installs the modules of reports that no package brought from PyPI into build/venv, which takes neither root nor a package
+# manager. Without the program there are no reports.
+install_pages_from_pip() {
     [ $fetch = yes ] && have library:jansson || return 0
     look python:jinja2 python:rich python:d3 3>/dev/null
     [ -n "$missing" ] || return 0
@@ -238,7 +245,7 @@ prepare() {
     spare=
     # shellcheck disable=SC2086  # a list of words
     [ -z "$packages" ] || install_packages $packages
-    find_meson || meson_of_our_own
+    find_meson || install_own_meson
     look compiler:cc command:ninja meson
     [ -z "$missing" ] || {
         say "a C compiler, ninja and Meson 1.0 or newer are needed to build; missing:$missing"
@@ -246,12 +253,12 @@ prepare() {
         [ -z "$packages" ] || say "to install them: $(install_line $packages)"
         exit 2
     }
-    pages_from_pip
+    install_pages_from_pip
     export MESON="$meson"
 }
 
-# bring COMMAND:PACKAGE...: the Debian packages of commands, or of files (/...), that are missing.
-bring() {
+# Installs the Debian packages of the commands or files (/...) that are missing. Fails if one is still missing then.
+bring() { # COMMAND:PACKAGE...
     absent "$@" || return 0
     [ "$manager" = apt-get ] || install=no why='what this system calls them was not tried'
     # shellcheck disable=SC2086  # a list of words
@@ -261,7 +268,8 @@ bring() {
     return 1
 }
 
-absent() {
+# Sets $missing and $packages to the commands or files that are missing; succeeds if there is one.
+absent() { # COMMAND:PACKAGE...
     missing='' packages=''
     for thing in "$@"; do
         case $thing in

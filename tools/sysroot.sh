@@ -1,14 +1,13 @@
 #!/bin/sh
-# A sysroot: the files of Debian packages of another architecture, in a folder, to compile and to run
-# programs against.
+# Makes a sysroot: a folder with the files of Debian packages of another architecture, to compile and run programs with.
 #
 #     tools/sysroot.sh ARCH SUITE FOLDER PACKAGES...
 #     tools/sysroot.sh arm64 bookworm build-sysroot/arm64 libc6-dev libjansson-dev
 #
-# apt finds, fetches and checks the packages and what they need, with lists and archives in a folder of its
-# own: nothing of this system's packages is touched, no foreign architecture is added, and no root is
-# needed.  The mirror is the one apt uses here; DEBIAN_MIRROR=URI names another (where apt's is no Debian).
-# Nothing is done twice: FOLDER/.packages says what is inside.  FOLDER is there whole or not at all.
+# apt fetches and checks the packages and their dependencies, with lists and archives in a folder of its own. It neither
+# touches the packages of this system nor needs root. The mirror is that of apt here, or DEBIAN_MIRROR=URI. FOLDER/.packages
+# lists the packages, so that a second run does nothing. FOLDER exists complete or not at all. Exit status 75: the archive did
+# not give the packages.
 set -eu
 [ $# -ge 4 ] || {
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
@@ -61,7 +60,7 @@ Dir::State::Lists "$apt/lists";
 Dir::State::Status "$apt/status";
 pkgCacheGen::Essential "none";
 CONF
-# 75: the archive did not give them.  A copy of it that is being renewed has lists that do not agree, for hours at times.
+# A mirror that is being updated has lists that do not agree, for hours at times.
 apt-get -c "$apt/conf" update -qq || exit 75
 apt-get -c "$apt/conf" install -y -qq --download-only "$@" >"$apt/log" || {
     cat "$apt/log" >&2

@@ -1,8 +1,8 @@
 #!/bin/sh
-# ./run on machines that lack something: a copy of its scripts, with a PATH of stubs for whatever installs or builds, so
-# that nothing is installed or built.  TAP.
+# Tests ./run on machines that lack something: a copy of its scripts runs with a PATH of stubs for all programs that install
+# or build, so that nothing is installed or built. Prints TAP.
 #
-#     sh tools/test.sh [BUILD]      BUILD, where one is named, is installed and used without pkg-config
+#     sh tools/test.sh [BUILD]      also installs this build and uses it without pkg-config
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:+$(cd "$1" && pwd)}
 . "$root/cli/tests/tap.sh"
@@ -14,16 +14,16 @@ cp "$root/pyproject.toml" work
 sed "s,/usr/bin/python3,$scratch/bin/python3-of-system,; s,/usr/share/javascript,$scratch/share," "$root/tools/packages.sh" >work/tools/packages.sh
 mkdir -p share/d3 && touch share/d3/d3.min.js
 
-# What a shell script takes, and nothing else of this machine.
+# The tools that shell scripts take are those of this machine, and no others.
 for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sleep sort tail \
     touch tr uname wc xargs; do
     path=$(command -v $tool) && ln -s "$path" "bin/$tool"
 done
-stub() { # NAME: its script is on stdin; what it was called with goes to the file calls
+make_stub() { # NAME: its script is on stdin; what it was called with goes to the file calls
     { printf '#!/bin/sh\necho "${0##*/} $*" >>"%s/calls"\n' "$scratch" && cat; } >"bin/$1"
     chmod +x "bin/$1"
 }
-stub meson <<'STUB'
+make_stub meson <<'STUB'
 case $1 in
 --version) echo 1.0.1 ;;
 setup)
@@ -41,18 +41,18 @@ esac
 STUB
 for compiler in cc c++ gcc clang; do
     case $compiler in clang) words='Debian clang version 14.0.6' ;; *) words="$compiler (Debian) 12.2.0" ;; esac
-    echo "[ \"\$1\" = -E ] || echo '$words'" | stub $compiler
+    echo "[ \"\$1\" = -E ] || echo '$words'" | make_stub $compiler
 done
-echo 'echo 1.11' | stub ninja
+echo 'echo 1.11' | make_stub ninja
 echo 'case " $HAS " in *" $2 "*) ;; *) exit 1 ;; esac' >packages # --exists NAME
-{ echo '[ "$1" != --version ] || { echo 1.8; exit; }' && cat packages; } | stub pkg-config
-echo 'exit 0' | stub true
-echo 'exit 0' | stub apt-get
-echo 'exit 0' | stub apt-cache
-echo 'echo ${WHO:-1000}' | stub id
+{ echo '[ "$1" != --version ] || { echo 1.8; exit; }' && cat packages; } | make_stub pkg-config
+echo 'exit 0' | make_stub true
+echo 'exit 0' | make_stub apt-get
+echo 'exit 0' | make_stub apt-cache
+echo 'echo ${WHO:-1000}' | make_stub id
 
-# A Python has the modules in MODULES.  One in a virtual environment has all when pip did its work, which it does unless OFFLINE.
-stub python3 <<'STUB'
+# A Python has the modules in MODULES. One in a virtual environment has all as soon as pip was called, unless OFFLINE is set.
+make_stub python3 <<'STUB'
 case $1 in
 -c)
     shift 2
@@ -72,79 +72,76 @@ END
 esac
 STUB
 
-echo 'MODULES=$SYSTEM_MODULES exec python3 "$@"' | stub python3-of-system
+echo 'MODULES=$SYSTEM_MODULES exec python3 "$@"' | make_stub python3-of-system
 
 everything='jansson criterion benchmark sleef'
 modules='venv jinja2 rich matplotlib pytest jsonschema gmpy2'
-# at NAME=VALUE... ARGUMENTS: ./run there; WHO is its user, HAS its libraries, MAKES: building brings the program.
-at() {
+# Runs ./run on such a machine: WHO is the user, HAS its libraries, MAKES is set if building makes the program.
+run_stubbed() { # NAME=VALUE... ./run ARGUMENTS...
     : >calls
     run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MODULES="$modules" MAKES=yes "$@"
 }
 
-# says NAME STATUS WORDS...: how the last one ended, and what a person saw of it.
-says() {
-    name=$1
-    if [ $status != "$2" ]; then
-        fail "$name" "exit $status instead of $2"
-        return
-    fi
+# Tests the exit status of the last run, and that it printed each of some texts.
+expect_output() { # NAME STATUS TEXT...
+    name=$1 missing=
+    [ $status = "$2" ] || missing="exit $2; it is $status"
     shift 2
-    for words; do
-        if ! grep -qF -e "$words" stderr stdout; then
-            fail "$name" "not said: $words"
-            return
-        fi
+    for text; do
+        grep -qF -e "$text" stderr stdout || missing=$text
     done
-    pass "$name"
+    same "$name" "without: $missing" 'without: '
 }
 
-called() { # NAME PATTERN: by the last run
-    if grep -q -e "$2" calls; then pass "$1"; else fail "$1" "not called: $2; called: $(cat calls)"; fi
+expect_call() { # NAME PATTERN: the last run called such a program
+    grep -q -e "$2" calls
+    verdict "$1" "not called: $2"
 }
-uncalled() {
-    if grep -q -e "$2" calls; then fail "$1" "called: $(grep -e "$2" calls)"; else pass "$1"; fi
+expect_no_call() { # NAME PATTERN: it called none
+    ! grep -q -e "$2" calls
+    verdict "$1" "called: $2"
 }
-bare() {
+remove_build() { # removes the build
     rm -rf work/build
 }
 
 # ---- Words that are no job ----
 
-at ./run nonsense
-says 'a word that is no job is refused, with those that are' 2 "no job and no command 'nonsense'" test-sanitizers verify
-uncalled 'at once' 'meson\|apt-get'
-at ./run --no-install nonsense
-says 'also after --no-install' 2 "'nonsense'"
+run_stubbed ./run nonsense
+expect_output 'a word that is no job is refused, with those that are' 2 "no job and no command 'nonsense'" test-sanitizers verify
+expect_no_call 'at once' 'meson\|apt-get'
+run_stubbed ./run --no-install nonsense
+expect_output 'also after --no-install' 2 "'nonsense'"
 for word in test test-all test-aarch64 build coverage; do
-    at ./run $word nonsense
-    says "$word takes no words" 2 "$word takes no words; there are: nonsense"
-    uncalled 'at once' 'meson\|apt-get'
+    run_stubbed ./run $word nonsense
+    expect_output "$word takes no words" 2 "$word takes no words; there are: nonsense"
+    expect_no_call 'at once' 'meson\|apt-get'
 done
 for word in $(sed -n 's/^    { "\([a-z]*\)", .*/\1/p' work/cli/main.c); do
-    bare
-    at ./run "$word" --help
-    says "$word goes to the program" 0 "the program: $word --help"
+    remove_build
+    run_stubbed ./run "$word" --help
+    expect_output "$word goes to the program" 0 "the program: $word --help"
 done
-for word in $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
-    at ./run nonsense
-    says "$word is named where a job is not known" 2 " $word"
+tested=$(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run")
+run_stubbed ./run nonsense
+for word in $tested $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
+    expect_output "$word is named where a job is not known" 2 " $word"
 done
 
-at ./run bundle one.tar.gz two.tar.gz
-says 'a bundle has one name' 2 'bundle takes one file; there are: two.tar.gz'
+run_stubbed ./run bundle one.tar.gz two.tar.gz
+expect_output 'a bundle has one name' 2 'bundle takes one file; there are: one.tar.gz two.tar.gz'
 for name in x.zip x.tgz x.tar.xz; do
-    at ./run bundle $name
-    says "which is not $name" 1 "bundle: $name: expected NAME.tar.gz, or a folder"
+    run_stubbed ./run bundle $name
+    expect_output "which is not $name" 1 "bundle: $name: expected NAME.tar.gz, or a folder"
 done
-at ./run bundle cli
-says 'nor a folder that is there' 1 'bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet'
-at BUNDLE_SUITE=buster ./run bundle
-says 'nor built on a release that nobody tried' 1 'BUNDLE_SUITE'
+run_stubbed ./run bundle cli
+expect_output 'nor a folder that is there' 1 'bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet'
+run_stubbed BUNDLE_SUITE=buster ./run bundle
+expect_output 'nor built on a release that nobody tried' 1 'BUNDLE_SUITE'
 
 # ---- The workflow ----
 
-for word in $(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run"); do
+for word in $tested; do
     grep -q "run: ./run ${word}\$\|command: .*[[ ]${word}[],]" "$root/.github/workflows/ci.yml"
     same "continuous integration runs $word" $? 0
 done
@@ -156,109 +153,111 @@ done
 # ---- Without jansson ----
 
 for word in report bench; do
-    bare
-    at HAS='criterion benchmark' ./run $word
-    says "$word without jansson is refused" 2 "$word: it takes the program, and that takes jansson" \
+    remove_build
+    run_stubbed HAS='criterion benchmark' ./run $word
+    expect_output "$word without jansson is refused" 2 "$word: it takes the program, and that takes jansson" \
         "to install it: su -c 'apt-get install libjansson-dev'"
-    uncalled 'before anything is built' '^meson [a-z]'
+    expect_no_call 'before anything is built' '^meson [a-z]'
 done
-at HAS='criterion benchmark' MAKES= ./run build
-says 'the library is built without it' 0 'the program is not'
+run_stubbed HAS='criterion benchmark' MAKES= ./run build
+expect_output 'the library is built without it' 0 'the program is not'
 
 # ---- Without rights ----
 
 line='apt-get install libjansson-dev libcriterion-dev libsleef-dev'
-at HAS=benchmark ./run build
-says 'without rights: why, and the line to copy' 0 'not installed, that takes root, or sudo' "to install them: su -c '$line'"
-uncalled 'and nothing is installed' '^apt-get install'
-at HAS=benchmark WHO=0 ./run --no-install build
-says 'with --no-install, too' 0 'not installed, --no-install' "to install them: $line"
-at HAS=benchmark WHO=0 ./run build
-called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev'
-at HAS= WHO=0 ./run report
-called 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
-at HAS= WHO=0 MODULES= ./run test
-called 'and tests are built with everything' '^meson compile -C build$'
-called 'and take what they need as well' '^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2'
-at HAS=jansson WHO=0 MODULES= ./run plot
-called 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
-echo 'echo "sudo: a password is required" >&2; exit 1' | stub sudo
-at HAS=benchmark ./run build
-says 'a sudo that wants a password is said to want one' 0 'sudo wants a password' "to install them: sudo $line"
-uncalled 'and nothing is asked' '^sudo [^-]\|^apt-get'
-echo '[ "$1" = -n ] && shift && exec "$@"' | stub sudo
-at HAS=benchmark ./run build
-called 'a sudo that wants none installs' '^apt-get install .* libjansson-dev'
+run_stubbed HAS=benchmark ./run build
+expect_output 'without rights: why, and the line to copy' 0 'not installed, that takes root, or sudo' "to install them: su -c '$line'"
+expect_no_call 'and nothing is installed' '^apt-get install'
+run_stubbed HAS=benchmark WHO=0 ./run --no-install build
+expect_output 'with --no-install, too' 0 'not installed, --no-install' "to install them: $line"
+run_stubbed HAS=benchmark WHO=0 ./run build
+expect_call 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev'
+run_stubbed HAS= WHO=0 ./run report
+expect_call 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
+run_stubbed HAS= WHO=0 MODULES= ./run test
+expect_call 'and tests are built with everything' '^meson compile -C build$'
+expect_call 'and take what they need as well' '^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2'
+run_stubbed HAS=jansson WHO=0 MODULES= ./run plot
+expect_call 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
+echo 'echo "sudo: a password is required" >&2; exit 1' | make_stub sudo
+run_stubbed HAS=benchmark ./run build
+expect_output 'a sudo that wants a password is said to want one' 0 'sudo wants a password' "to install them: sudo $line"
+expect_no_call 'and nothing is asked' '^sudo [^-]\|^apt-get'
+echo '[ "$1" = -n ] && shift && exec "$@"' | make_stub sudo
+run_stubbed HAS=benchmark ./run build
+expect_call 'a sudo that wants none installs' '^apt-get install .* libjansson-dev'
 rm bin/sudo
 mv bin/ninja ninja
-at ./run build
-says 'without ninja there is no build' 2 'missing: ninja' "to install them: su -c 'apt-get install ninja-build'"
+run_stubbed ./run build
+expect_output 'without ninja there is no build' 2 'missing: ninja' "to install them: su -c 'apt-get install ninja-build'"
 mv ninja bin
 
 # ---- Without the packages of the page ----
 
 rm share/d3/d3.min.js
 venv='^python3 -m venv --system-site-packages build/venv$' pip='^venv: -m pip install .* jinja2>=[0-9.]* rich>=[0-9.]* XStatic-D3$'
-bare
-at MODULES=venv ./run --no-install report
-says 'with --no-install the packages of the page are named' 0 'python3-jinja2 python3-rich libjs-d3' 'the program: report'
-uncalled 'and pip is not called' "$venv"
+remove_build
+run_stubbed MODULES=venv ./run --no-install report
+expect_output 'with --no-install the packages of the page are named' 0 'python3-jinja2 python3-rich libjs-d3' 'the program: report'
+expect_no_call 'and pip is not called' "$venv"
 touch share/d3/d3.min.js
 for modules_here in 'jinja2:rich' 'rich:jinja2'; do
-    bare
-    at MODULES="venv ${modules_here%:*}" SYSTEM_MODULES=${modules_here#*:} ./run report
-    called "two Pythons with a module each ($modules_here) are not enough" "$venv"
+    remove_build
+    run_stubbed MODULES="venv ${modules_here%:*}" SYSTEM_MODULES=${modules_here#*:} ./run report
+    expect_call "two Pythons with a module each ($modules_here) are not enough" "$venv"
 done
-bare
-at MODULES=venv SYSTEM_MODULES='jinja2 rich' ./run report
-uncalled 'one with both is' "$venv"
+remove_build
+run_stubbed MODULES=venv SYSTEM_MODULES='jinja2 rich' ./run report
+expect_no_call 'one with both is' "$venv"
 rm share/d3/d3.min.js
-bare
-at MODULES=venv ./run report
-says 'without rights pip brings them' 0 'installing jinja2 rich d3 by pip, in build/venv' 'the program: report'
-called 'in a virtual environment' "$venv"
-called 'as many as pyproject.toml names' "$pip"
-at MODULES=venv ./run report
-uncalled 'once' "$venv\|$pip"
-at MODULES=venv CC=clang ./run build
-called 'another compiler' '^meson setup --wipe build$'
+remove_build
+run_stubbed MODULES=venv ./run report
+expect_output 'without rights pip brings them' 0 'installing jinja2 rich d3 by pip, in build/venv' 'the program: report'
+expect_call 'in a virtual environment' "$venv"
+expect_call 'as many as pyproject.toml names' "$pip"
+run_stubbed MODULES=venv ./run report
+expect_no_call 'once' "$venv\|$pip"
+run_stubbed MODULES=venv CC=clang ./run build
+expect_call 'another compiler' '^meson setup --wipe build$'
 same 'keeps the virtual environment' "$(ls work/build/venv/bin)" "$(printf 'python3\npython3-installed')"
-bare
+remove_build
 mv bin/apt-get bin/apt-cache .
-echo 'exit 0' | stub dnf
-at WHO=0 MODULES='venv jinja2 rich' ./run report
-says 'Fedora has no D3' 0 'no package here brings d3' 'installing d3 by pip'
-called 'which pip brings' "$pip"
-bare
-at WHO=0 MODULES=venv ./run report
-called 'Fedora has the rest' '^dnf install .*python3-jinja2 python3-rich'
+echo 'exit 0' | make_stub dnf
+run_stubbed WHO=0 MODULES='venv jinja2 rich' ./run report
+expect_output 'Fedora has no D3' 0 'no package here brings d3' 'installing d3 by pip'
+expect_call 'which pip brings' "$pip"
+remove_build
+run_stubbed WHO=0 MODULES=venv ./run report
+expect_call 'Fedora has the rest' '^dnf install .*python3-jinja2 python3-rich'
 rm bin/dnf
-echo 'exit 0' | stub brew
-bare
-at MODULES=venv OFFLINE=yes ./run report
-says 'where pip cannot either, the rest is built' 0 'no package here brings jinja2' 'posenc report lacks jinja2 rich d3' 'the program: report'
-if [ -e work/build/venv ]; then fail 'and nothing half-made stays' "$(ls work/build/venv)"; else pass 'and nothing half-made stays'; fi
-at MODULES=venv ./run report
-called 'it is tried again' "$pip"
-bare
-at MODULES= ./run report
-says 'without Python the rest is built' 0 'posenc report lacks Python 3.9 or later' 'the program: report'
-bare
-at MODULES=venv HAS=criterion MAKES= ./run build
-uncalled 'without a program there is no page' "$venv"
+echo 'exit 0' | make_stub brew
+remove_build
+run_stubbed MODULES=venv OFFLINE=yes ./run report
+expect_output 'where pip cannot either, the rest is built' 0 'no package here brings jinja2' 'posenc report lacks jinja2 rich d3' 'the program: report'
+[ ! -e work/build/venv ]
+verdict 'and nothing half-made stays'
+run_stubbed MODULES=venv ./run report
+expect_call 'it is tried again' "$pip"
+remove_build
+run_stubbed MODULES= ./run report
+expect_output 'without Python the rest is built' 0 'posenc report lacks Python 3.9 or later' 'the program: report'
+remove_build
+run_stubbed MODULES=venv HAS=criterion MAKES= ./run build
+expect_no_call 'without a program there is no page' "$venv"
 rm bin/brew
 mv apt-get apt-cache bin
 touch share/d3/d3.min.js
 
 # ---- A build that takes long ----
 
-# It takes until ./run has said that it does: a file tells so, or the screen.
+# The stub of meson runs until ./run has printed that it does, which a file or the screen shows.
 until='i=0; until %s; do i=$((i + 1)); [ $i -lt 6000 ] || exit 1; sleep 0.1; done'
-at SLOW="$(printf "$until" '[ -s build/run-told ]')" ./run build
-says 'a long build says what it does' 0 './run: compiling build: 40 steps, written to build/run-build.log' './run: compiled build in '
+run_stubbed SLOW="$(printf "$until" '[ -s build/run-told ]')" ./run build
+expect_output 'a long build says what it does' 0 './run: compiling build: 40 steps, written to build/run-build.log' './run: compiled build in '
 same 'once each' "$(cat stdout stderr | grep -c compil)" 2
-at ./run build
-if grep -q compil stderr stdout; then fail 'and a short one nothing' 'it does'; else pass 'and a short one nothing'; fi
+run_stubbed ./run build
+! grep -q compil stderr stdout
+verdict 'and a short one nothing'
 reason=$(no_terminal)
 if [ -n "$reason" ]; then
     skip 'on a terminal, how much, and how long' "$reason"
@@ -270,50 +269,44 @@ cd '$scratch/work' && exec env -i PATH='$scratch/bin' HOME='$scratch' MESON=meso
 END
     terminal 80 xterm screen "sh '$scratch/on-terminal'"
     wait $shown
-    if tr '\r' '\n' <screen | grep -Eq 'compiling 10 of 40, about [0-9]+ s left$' &&
-        tr '\r' '\n' <screen | grep "^$(printf '\033')" | tail -n 1 | grep -Eq 'ready|K$'; then
-        pass 'on a terminal, how much, and how long'
-    else
-        fail 'on a terminal, how much, and how long' "$(tail -n 5 screen)"
-    fi
+    tr '\r' '\n' <screen | grep -Eq 'compiling 10 of 40, about [0-9]+ s left$' &&
+        tr '\r' '\n' <screen | grep "^$(printf '\033')" | tail -n 1 | grep -Eq 'ready|K$'
+    verdict 'on a terminal, how much, and how long'
 fi
 
 # ---- Another compiler ----
 
-bare
-at ./run report
-called 'a command takes what is installed' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
-bare
-at ./run build
-called 'a build is set up' '^meson setup build$'
-called 'and has no tests' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
-at ./run build
-uncalled 'once' '^meson setup'
-at CC=gcc ./run build
-uncalled 'the same compiler by another name changes nothing' '^meson setup'
-at CC=clang ./run build
-says 'another compiler is said' 0 'was made with cc (Debian) 12.2.0; all of it is made again with clang'
-called 'and makes everything again' '^meson setup --wipe build$'
-at ./run build
-says 'afterwards, without CC, it stays' 0 'build is made with Debian clang version 14.0.6, and stays so until CC'
-uncalled 'as it is' '^meson setup'
+remove_build
+run_stubbed ./run report
+expect_call 'a command takes what is installed' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
+remove_build
+run_stubbed ./run build
+expect_call 'a build is set up' '^meson setup build$'
+expect_call 'and has no tests' '^meson compile -C build --ninja-args=lib/libposenc.a,posenc,plugins/one.so$'
+run_stubbed ./run build
+expect_no_call 'once' '^meson setup'
+run_stubbed CC=gcc ./run build
+expect_no_call 'the same compiler by another name changes nothing' '^meson setup'
+run_stubbed CC=clang ./run build
+expect_output 'another compiler is said' 0 'was made with cc (Debian) 12.2.0; all of it is made again with clang'
+expect_call 'and makes everything again' '^meson setup --wipe build$'
+run_stubbed ./run build
+expect_output 'afterwards, without CC, it stays' 0 'build is made with Debian clang version 14.0.6, and stays so until CC'
+expect_no_call 'as it is' '^meson setup'
 
 # ---- Without pkg-config ----
 
-bare
+remove_build
 mv bin/pkg-config .
-at ./run build
-says 'pkg-config is named where it is missing' 0 'pkgconf'
-bare
-at ./run report
-says 'what takes it is refused' 2 "to install it: su -c 'apt-get install pkgconf libjansson-dev'"
+run_stubbed ./run build
+expect_output 'pkg-config is named where it is missing' 0 'pkgconf'
+remove_build
+run_stubbed ./run report
+expect_output 'what takes it is refused' 2 "to install it: su -c 'apt-get install pkgconf libjansson-dev'"
 if [ -n "$build" ]; then
     printf '#!/bin/sh\nexit 127\n' >pkg-config
     run env PATH="$scratch:$PATH" sh "$root/cli/tests/consumer.sh" "$build"
-    if [ $status = 0 ] && grep -q '^ok .* # SKIP no pkg-config' stdout && ! grep -q '^not ok' stdout; then
-        pass 'what an installed library is found by is skipped by name'
-    else
-        fail 'what an installed library is found by is skipped by name' "exit $status"
-    fi
+    [ $status = 0 ] && grep -q '^ok .* # SKIP no pkg-config' stdout && ! grep -q '^not ok' stdout
+    verdict 'what an installed library is found by is skipped by name'
 fi
 finish

@@ -1,14 +1,13 @@
 # shellcheck shell=sh disable=SC2154
-# Other x86-64 CPUs than this one.  Sourced by run, whose functions it uses.
+# Tests of x86-64 CPUs other than this one. Sourced by run. Logs: build/avx512 and build/baseline.
 #
-#     ./run test-avx512     the AVX-512 backend on this CPU where it can and in Bochs,
-#                           which interprets every instruction, so that any machine vouches for it: for all
-#                           suites where this CPU lacks AVX-512, for golden vectors and primitives where it has it
-#     ./run test-baseline   the engine in qemu-user on a CPU with SSE2 only, and on one with AVX2 but no
-#                           AVX-512: nothing may run there that the CPU lacks
+#     ./run test-avx512     the AVX-512 backend on this CPU, if it has AVX-512, and in Bochs, which interprets every
+#                           instruction: all suites on a CPU without AVX-512, else golden vectors and primitives
+#     ./run test-baseline   all backends in qemu-user on a CPU with SSE2 only, and on one with AVX2 but no AVX-512;
+#                           nothing may run there that the CPU lacks
 
-# is_x86 LABEL: says and counts where it is not.
-is_x86() {
+# Succeeds on x86-64 Linux; elsewhere counts a skipped test.
+is_x86() { # LABEL
     case $(uname -s)-$(uname -m) in
     Linux-x86_64) return 0 ;;
     esac
@@ -33,7 +32,7 @@ test_avx512() {
         here=yes suites='--suite vectors'
     fi
     if bochs_ready; then
-        # scalar is the reference: vectors that it does not pass either are the emulator's fault.
+        # scalar is a reference: the emulator is wrong where scalar fails as well.
         # shellcheck disable=SC2086  # an option or two words
         bochs_runner avx512 $suites &
         guests="$guests avx512:$!"
@@ -60,7 +59,7 @@ test_avx512() {
     [ $here = no ] || [ -z "$guests" ] || avx512_same
 }
 
-# The four sets that the backend needs; without them it is tested in Bochs alone.
+# Succeeds if this CPU has the four sets that the backend needs.
 avx512_here() {
     for flag in avx512f avx512bw avx512dq avx512vl; do
         grep -qw $flag /proc/cpuinfo || {
@@ -70,7 +69,7 @@ avx512_here() {
     done
 }
 
-# Bochs, and what makes a disc to boot from.
+# Bochs, and tools that make a disc to boot from.
 bochs_tools="bochs:bochs /usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so:bochs-term
     /usr/share/bochs/BIOS-bochs-latest:bochsbios /usr/share/bochs/VGABIOS-lgpl-latest:vgabios
     /usr/lib/ISOLINUX/isolinux.bin:isolinux /usr/lib/syslinux/modules/bios/ldlinux.c32:syslinux-common
@@ -85,12 +84,12 @@ bochs_ready() {
     $root apt-get update -qq && sh tools/bochs/kernel.sh "$bochs"
 }
 
-# A fault of the emulator: Bochs 2.7 rounds ties of vcvtps2ph away from zero, so what stores f16 is for real CPUs, and the
-# problems at random, of which some do.
+# Bochs 2.7 rounds ties of vcvtps2ph away from zero, so that cases that store f16 run on real CPUs only, and with them all
+# random problems.
 bochs_except='*/f16/*' bochs_except_random='*/random/*'
 
-# bochs_runner BACKEND OPTIONS...: all suites take a quiet machine ten minutes; what takes forty hangs.
-bochs_runner() {
+# Runs suites in Bochs. All take ten minutes on a quiet machine, and forty only if the guest hangs.
+bochs_runner() { # BACKEND OPTIONS...
     guest=$1
     shift
     [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*'
@@ -104,14 +103,15 @@ bochs_primitives() {
         >"$bochs/primitives.log" 2>"$bochs/primitives.err"
 }
 
-# avx512_count WHERE STATUS LOG: what the runner counted, and an end that it does not know of.
-avx512_count() {
+# Counts the log of a runner, and a failure if it ended with another status than 0 or 1.
+avx512_count() { # WHERE STATUS LOG
     tally_runner "$job: $1" "$3"
     [ "$2" -gt 1 ] || return 0
     [ ! -s "${3%.log}.err" ] || cat "${3%.log}.err"
     tally "$job: $1: the runner ended with $2" 0 1 0
 }
 
+# Counts a failure for each backend that does not run the same cases on this CPU and in Bochs.
 avx512_same() {
     right=0
     for backend in avx512 scalar; do
@@ -124,22 +124,21 @@ avx512_same() {
 
 # ---- An old CPU ----
 
-# A fault of the emulator: qemu 7.2 reads 16 bytes for the 4 in memory of a scalar fused multiply-add, which is a
-# crash at the end of a guarded buffer.  gcc's objects have none in the templates, and do in autovec_v3, the plain
-# loops that it contracts itself: its buffers with a guard at the end, which the law of layouts, the sizes of models
-# and the problems at random have as well, are for real CPUs.  clang 14's have one in sinusoidal_add, and fail here for it.
-#
-# qemu64 is AMD's first 64-bit CPU and a little more.  Haswell here is without what qemu does not emulate and
-# would warn of.
-baseline_cpu() {
+# qemu 7.2 reads 16 bytes for the 4 bytes of a scalar fused multiply-add in memory, which crashes at the end of a guarded
+# buffer. gcc compiles such instructions into autovec_v3, which contracts plain loops, and into no template. Cases of
+# autovec_v3 with a guard behind the buffer therefore run on real CPUs only: memory, layouts, sizes of models, random
+# problems. clang 14 compiles one into sinusoidal_add and fails here.
+
+# Prints the CPU of a level for qemu: AMD's first 64-bit CPU, or a Haswell without what qemu does not emulate.
+baseline_cpu() { # LEVEL
     case $1 in
     sse2) echo qemu64,-sse3,-cx16 ;;
     avx2) echo Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid ;;
     esac
 }
 
-# Of a level and a backend: what the CPU lacks, nothing where it runs.  A new backend gets its line here.
-baseline_lacks() {
+# Prints the feature that the CPU of a level lacks for a backend, or nothing. A new backend needs a line here.
+baseline_lacks() { # LEVEL BACKEND
     case $1-$2 in
     *-avx512 | *-avx512_bf16 | *-sleef_avx512 | *-autovec_v4) echo avx512f ;;
     sse2-avx2 | sse2-sleef_avx2 | sse2-autovec_v3) echo avx2 ;;
@@ -165,80 +164,52 @@ test_baseline() {
         cannot "$job: the program and the vectors"
         return
     fi
-    baseline=build/baseline
+    machine=x86_64 sysroot=/ cross=build baseline=build/baseline # of tools/emulated.sh
     mkdir -p "$baseline"
     "${CC:-cc}" -std=c11 -O2 -o "$baseline/illegal" tools/illegal.c || {
         tally "$job: tools/illegal.c" 0 1 0
         return
     }
     names=$(build/posenc list backends | baseline_list | cut -d' ' -f1)
-    # What takes the time: all at once, and the rest meanwhile.
-    baseline_runners
+    # The runners take the most time: all start at once, and the program is tested meanwhile.
+    for level in sse2 avx2; do
+        emulated_primitives $level "$(baseline_cpu $level)"
+        for name in $names; do
+            [ -n "$(baseline_lacks $level "$name")" ] || baseline_start $level "$name"
+        done
+    done
     for level in sse2 avx2; do
         baseline_program $level
     done
-    wait
-    for started in $runners; do
-        case $started in
-        *-primitives) tally_runner "$job: ${started%-*}, primitives" "$baseline/$started.log" ;;
-        *) tally_runner "$job: ${started%%-*}" "$baseline/$started.log" ;;
-        esac
-        status=$(cat "$baseline/$started.status")
-        [ "$status" -le 1 ] || tally "$job: $started: the runner ended with $status" 0 1 0
-    done
+    emulated_count
 }
 
-# on LEVEL PROGRAM ARGUMENTS...
-on() {
+# Starts the suites of a backend. scalar and libm have every suite on the CPU without AVX. With AVX they are the code that
+# ./run test runs, so that vectors and digests are enough; digests are of the templates.
+baseline_start() { # LEVEL BACKEND
+    cpu=$(baseline_cpu "$1")
+    case $1-$2 in
+    avx2-libm) emulated_again "$1-$2" "$cpu" "$2" --suite vectors ;;
+    avx2-scalar)
+        emulated_again "$1-$2-vectors" "$cpu" "$2" --suite vectors
+        emulated_again "$1-$2-digests" "$cpu" "$2" --suite digests
+        ;;
+    *-autovec_v3)
+        emulated_again "$1-$2" "$cpu" "$2" --except '*/memory/guard-end' --except '*/memory/values' \
+            --except '*/memory/sizes' --except '*/properties/layouts' --except '*/random/*'
+        ;;
+    *) emulated_again "$1-$2" "$cpu" "$2" ;;
+    esac
+}
+
+# Runs a program on the CPU of a level.
+run_on() { # LEVEL PROGRAM ARGUMENTS...
     cpu=$(baseline_cpu "$1")
     shift
-    QEMU_CPU=$cpu qemu-x86_64 "$@"
+    emulated "$cpu" "$@"
 }
 
-# On each level primitives, and a runner for each backend.  scalar and libm have every suite without AVX: on a CPU with it
-# they are the code that ./run test has on this one, so that vectors and digests are enough.
-baseline_runners() {
-    runners=''
-    for level in sse2 avx2; do
-        baseline_start $level-primitives build/impl/simd/tests/primitives
-        for name in $names; do
-            [ -z "$(baseline_lacks $level "$name")" ] || continue
-            case $level-$name in
-            avx2-scalar | avx2-libm) # digests are of the templates
-                baseline_suites $level "$name" --suite vectors
-                [ "$name" = libm ] || baseline_suites $level "$name" --suite digests
-                ;;
-            *-autovec_v3)
-                baseline_suites $level "$name" --no-accuracy --except '*/memory/guard-end' --except '*/memory/values' \
-                    --except '*/memory/sizes' --except '*/properties/layouts' --except '*/random/*'
-                ;;
-            *) baseline_suites $level "$name" --no-accuracy ;;
-            esac
-        done
-    done
-}
-
-baseline_suites() { # LEVEL BACKEND ARGUMENTS...
-    level=$1 name=$2
-    shift 2
-    suites=$(printf %s "$*" | tr -cd 'a-z')
-    [ "$brief" = no ] || set -- "$@" --except '*/memory/sizes' --except '*/properties/*' --except '*/random/*'
-    baseline_start "$level-$name-$suites" build/conformance/criterion/runner --backend "$name" "$@" \
-        build/golden
-}
-
-# baseline_start LEVEL-NAME PROGRAM ARGUMENTS...: in a process of its own.
-baseline_start() {
-    runners="$runners $1"
-    {
-        start=$1 status=0
-        shift
-        on "${start%%-*}" "$@" >"$baseline/$start.log" 2>&1 || status=$?
-        echo $status >"$baseline/$start.status"
-    } &
-}
-
-# From posenc list backends: "NAME runs", "NAME serves" (the default) or "NAME off: REASON" each.
+# Reads the output of posenc list backends and prints "NAME runs", "NAME serves" (the default) or "NAME off: REASON".
 baseline_list() {
     awk '
         function flush() { if (name) print name, state }
@@ -251,8 +222,8 @@ baseline_list() {
         END { flush() }'
 }
 
-# expect TEXT COMMAND...: one test.
-expect() {
+# Runs one test and counts it.
+expect() { # TEXT COMMAND...
     text=$1
     shift
     if "$@" >"$baseline/check.log" 2>&1; then
@@ -264,8 +235,8 @@ expect() {
     fi
 }
 
-# What the program says and does on a CPU of this level.
-baseline_program() {
+# Tests the program on the CPU of a level: which backends it lists, uses and rejects.
+baseline_program() { # LEVEL
     level=$1 right=0 wrong=0 default=scalar
     [ "$level" != avx2 ] || default=avx2
     for set in sse2 sse3 ssse3 sse4_1 popcnt bmi2 avx f16c fma avx2 avx512f; do
@@ -285,7 +256,7 @@ baseline_instruction() {
     sse2-sse2 | avx2-[!a]* | avx2-avx | avx2-avx2) ;;
     *) wanted=1 ;;
     esac
-    on "$level" "$baseline/illegal" "$1"
+    run_on "$level" "$baseline/illegal" "$1"
     status=$?
     echo "exit $status, expected $wanted"
     [ $status = $wanted ]
@@ -302,18 +273,19 @@ baseline_listed() {
             echo "$name runs"
         fi
     done >"$baseline/$level.expected"
-    on "$level" build/posenc list backends >"$baseline/list" || return 1
+    run_on "$level" build/posenc list backends >"$baseline/list" || return 1
     baseline_list <"$baseline/list" >"$baseline/$level.list"
     diff "$baseline/$level.expected" "$baseline/$level.list"
 }
 
-# By the variable and by the argument: exit 2, nothing on stdout, the names of those that do run.
-baseline_refused() {
+# The program rejects a backend that the variable or the option names: exit 2, nothing on stdout, and a message that names
+# those that run.
+baseline_refused() { # BACKEND
     for way in variable argument; do
         if [ $way = variable ]; then
-            POSENC_BACKEND=$1 on "$level" build/posenc table --problem 'sinusoidal dim=8 tokens=2'
+            POSENC_BACKEND=$1 run_on "$level" build/posenc table --problem 'sinusoidal dim=8 tokens=2'
         else
-            on "$level" build/posenc table --problem 'sinusoidal dim=8 tokens=2' --backend "$1"
+            run_on "$level" build/posenc table --problem 'sinusoidal dim=8 tokens=2' --backend "$1"
         fi >"$baseline/stdout" 2>"$baseline/stderr"
         status=$?
         echo "by $way: exit $status"
@@ -327,10 +299,9 @@ baseline_refused() {
     done
 }
 
-# Without an emulator: no object but those of the AVX backends, their primitives' tests, and of the
-# plug-ins that are compiled for the CPU at hand, has an instruction that the first x86-64 lacks; and the backends
-# export nothing but their table, so that nobody else gets a function of theirs.  (The roofs of bench compile each
-# function for its own set, and are asked for the sets that the CPU has.)
+# Disassembles the objects. Only backends with AVX, their primitives' tests and plug-ins that are compiled for this CPU may
+# have instructions that the first x86-64 lacks. A backend exports its table and nothing else. Rooflines of bench choose
+# their functions by the sets that the CPU has, and are left out.
 baseline_objects() {
     right=0 wrong=0
     find build/impl build/conformance build/reports build/cli build/posenc.p -name '*.o' ! -name 'explore-*' 2>/dev/null |
@@ -346,13 +317,13 @@ baseline_objects() {
     for folder in build/impl/libbackend_*.a.p; do
         [ -n "$(find "$folder" -name '*.o')" ] || continue # what an earlier build left
         name=${folder#*/libbackend_} name=${name%.a.p}
-        # The table of the backend, and kernels that bear its name.
+        # A backend exports its table, and kernels with its name.
         exported=$(nm -g --defined-only "$folder"/*.o | awk -v isa="$name" '
             NF == 3 && $3 !~ "^posenc_(backend_" isa "|" isa "_[a-z0-9_]+)$" { print $3 }')
         table=$(nm -g --defined-only "$folder"/*.o | grep -c " posenc_backend_$name\$")
         newer=$(objdump -d --no-show-raw-insn "$folder"/*.o | newer_instructions)
         case $name in
-        # That this looks for the right thing: here it has to find some.
+        # These must have some, which shows that the search finds any.
         avx* | autovec_v*) [ -n "$newer" ] ;;
         *) [ -z "$newer" ] ;;
         esac && [ -z "$exported" ] && [ "$table" = 1 ] && right=$((right + 1)) && continue
@@ -362,7 +333,8 @@ baseline_objects() {
     tally "$job: instructions of the objects" $right $wrong 0
 }
 
-# VEX and EVEX all begin with a v, but for masks and the bit manipulation of BMI.  The first of each file.
+# Reads disassembly and prints the first newer instruction of each file. Names with VEX and EVEX begin with a v, but for
+# those of masks and of BMI.
 newer_instructions() {
     awk -F '\t' '
         /file format/ { file = $1; sub(/: .*/, "", file); told = 0; next }

@@ -135,7 +135,7 @@ static void grade_build(struct grading *g, const json_t *env)
     if (*sanitizer)
         grading_lower(g, 'D', "the build is instrumented (%.40s sanitizer)", sanitizer);
     if (*record_text(env, "emulator"))
-        grading_lower(g, 'D', "the CPU is emulated: no time says anything");
+        grading_lower(g, 'D', "the CPU is emulated, so that timings have no meaning");
 }
 
 static void grade_host(struct grading *g, const json_t *env)

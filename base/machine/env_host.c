@@ -37,7 +37,9 @@ static const char *boost_state(const char *root)
               no_turbo = sysfs_number(root, -1, CPU_FOLDER "/intel_pstate/no_turbo");
     if (boost < 0 && no_turbo >= 0)
         boost = !no_turbo;
-    return boost < 0 ? NOT_EXPOSED : boost > 0 ? "1" : "0";
+    if (boost < 0)
+        return NOT_EXPOSED;
+    return boost > 0 ? "1" : "0";
 }
 
 json_t *host_frequency(const char *root)
@@ -67,7 +69,7 @@ static long capacity_of(const char *root, int cpu)
 }
 
 /* Returns the best CPU to measure on, or -1: one that the kernel keeps free, of the fastest kind, and
- * not the first, which serves most interrupts. */
+ * not the first, which handles most interrupts. */
 static int best_cpu(const char *root, const char *allowed, const char *isolated, int *kinds)
 {
     long most = -1, capacities[8];

@@ -6,6 +6,7 @@
 #include "sysfs.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,8 +133,8 @@ json_t *neighbours_between(const struct neighbours *start, const struct neighbou
     struct neighbour *names = calloc(stop->n + 1, sizeof *names);
     size_t n = names && wall > 0.0 ? sum_by_name(start, stop, self, names) : 0;
     for (int cpu = 0; cpu < stop->n_cpus && wall > 0.0; cpu++) {
-        double share = (stop->busy_s[cpu] - start->busy_s[cpu]) / wall;
-        json_array_append_new(busy, json_real(share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share));
+        const double share = (stop->busy_s[cpu] - start->busy_s[cpu]) / wall;
+        json_array_append_new(busy, json_real(fmin(fmax(share, 0.0), 1.0)));
     }
     for (size_t i = 0; i < n && i < MOST_NAMES && names[i].cpu_s >= least_cpus * wall; i++) {
         /* NULL if the name is not UTF-8 */

@@ -49,7 +49,7 @@ static void test_between(void)
     stop.ticks = start.ticks = 0;
     noise = noise_between(&start, &stop, 2.5);
     require(record_value(noise, "others", -1.0) == -1.0,
-            "it is not recorded if the system does not tell");
+            "it is not recorded if the system does not report it");
     json_decref(noise);
 }
 

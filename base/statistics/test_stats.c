@@ -44,7 +44,7 @@ static void test_intervals(void)
     require(s.interval.level == 0.95 && s.interval.low == s.min && s.interval.high == s.max,
             "6 samples allow 95 %, of the range");
     s = stats_summarise(v, 3);
-    require(near(s.interval.level, 0.75), "3 samples tell what they cover");
+    require(near(s.interval.level, 0.75), "3 samples report their coverage");
     s = stats_summarise(v, 0);
     require(s.n == 0 && isnan(s.median), "nothing has no summary");
 }
@@ -62,7 +62,7 @@ static void test_levels(void)
             "the narrowest pair that covers 99 %");
     require(b.level == 0.995 && b.low < a.low && b.high > a.high, "and a wider one 99.5 %");
     require(near(stats_interval(v, 3, 0.99).level, 0.75),
-            "of three it is the range, and said so");
+            "of three it is the range, with its coverage");
     require(isnan(stats_interval(v, 0, 0.99).low), "nothing has no interval");
 }
 
@@ -102,12 +102,12 @@ static void test_floors(void)
     struct floor_summary f = floor_summarise(head, null, N);
     require(f.rounds == N && f.comparisons == 200 && f.median == 0.0 && f.largest == 0.0 &&
                 near(f.apart, 0.01),
-            "a machine without noise tells apart what the rule lets it, 1 %");
+            "a machine without noise detects 1 %, the least that the rule allows");
     for (int i = 0; i < N; i++) /* of each pair of rounds one is 3 % more, one 3 % less */
         head[i] = i % 2 ? -0.03 : 0.03;
     f = floor_summarise(head, null, N);
     require(near(f.median, 0.03) && near(f.process, 0.03) && f.apart > 0.03,
-            "even noise is not told apart");
+            "even noise is not detected");
     for (int i = 0; i < N; i++) /* two comparisons in 200 are off by 20 % */
         head[i] = i / 93 % 100 == 7 ? 0.2 : 0.0;
     f = floor_summarise(head, null, N);
@@ -124,7 +124,7 @@ static void test_floors(void)
     f = floor_summarise(head, null, N);
     require(f.apart > 0.05 && f.process == 0.0,
             "a process that is off counts, though the median of all is not");
-    for (int i = 0; i < N; i++) { /* the third copy alone tells that the machine is unsteady */
+    for (int i = 0; i < N; i++) { /* only the third copy shows that the machine is unsteady */
         head[i] = 0.0;
         null[i] = i / 31 % 2 ? 0.08 : -0.08;
     }
@@ -144,7 +144,7 @@ static void test_few_rounds(void)
     head[0] = 0.1;
     f = floor_summarise(head, null, 1);
     require(f.rounds == 1 && near(f.median, 0.1) && isnan(f.apart),
-            "one round tells nothing apart");
+            "one round detects nothing");
 }
 
 int main(void)

@@ -6,17 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns the bytes of a character that begins with this one, or 0 if none does. */
+static size_t character_length(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    if ((first & 0xe0) == 0xc0)
+        return 2;
+    if ((first & 0xf0) == 0xe0)
+        return 3;
+    return (first & 0xf8) == 0xf0 ? 4 : 0;
+}
+
 /* Decodes the character at `text` to *code. Returns its bytes, or 0 if it is invalid: RFC 3629 allows
  * no longer form than needed, no surrogate, and at most U+10FFFF. */
 static size_t decode(const char *text, uint32_t *code)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
     const unsigned char *at = (const unsigned char *)text;
-    const size_t n = at[0] < 0x80             ? 1
-                     : (at[0] & 0xe0) == 0xc0 ? 2
-                     : (at[0] & 0xf0) == 0xe0 ? 3
-                     : (at[0] & 0xf8) == 0xf0 ? 4
-                                              : 0;
+    const size_t n = character_length(at[0]);
     if (n == 0)
         return 0;
     *code = n == 1 ? at[0] : at[0] & (0x7fu >> n);

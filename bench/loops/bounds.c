@@ -2,8 +2,8 @@
  * The loops of bounds.h for one instruction set.  bench/loops/meson.build gives POSENC_SIMD, POSENC_ISA
  * and flags, which are those of a backend.
  *
- * A kernel's constants are constants here, too.  What a kernel reads is read here at an address that
- * differs from turn to turn, so that no compiler moves it out of the loop.
+ * A kernel's constants are constants here, too.  Data that a kernel reads are read here at an address that
+ * differs in each iteration, so that no compiler moves them out of the loop.
  */
 #include "bounds.h"
 #include "conversions.h"
@@ -46,10 +46,10 @@ LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (in
 SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
                            vf c, vf d)
 {
-    a = vf_keep(with(src, i, a));
-    b = vf_keep(with(src, i + step, b));
-    c = vf_keep(with(src, i + 2 * step, c));
-    d = vf_keep(with(src, i + 3 * step, d));
+    a = vf_keep(add_onto(src, i, a));
+    b = vf_keep(add_onto(src, i + step, b));
+    c = vf_keep(add_onto(src, i + 2 * step, c));
+    d = vf_keep(add_onto(src, i + 3 * step, d));
     vf_store(dst + i, a);
     vf_store(dst + i + step, b);
     vf_store(dst + i + 2 * step, c);
@@ -84,8 +84,8 @@ LOOP(angles)
         vf cosine, sine;
 
         sincos_scaled(q, c, s, one, one, &cosine, &sine);
-        vf_store(dst + i, with(src, i, sine));
-        vf_store(dst + i + w, with(src, i + w, cosine));
+        vf_store(dst + i, add_onto(src, i, sine));
+        vf_store(dst + i + w, add_onto(src, i + w, cosine));
         sincos_short(r, &c, &s);
         r = r_third;
         q = q_second;
@@ -118,7 +118,7 @@ SIMD_INLINE void put_end(float *dst, const float *src, int64_t row, vf last)
     const int64_t w = vf_lanes();
 
     if (row >= w)
-        vf_store(dst + row - w, with(src, row - w, last));
+        vf_store(dst + row - w, add_onto(src, row - w, last));
     else
         vf_store_n(dst, src ? vf_add(vf_load_n(src, row), last) : last, row);
 }
@@ -140,7 +140,7 @@ SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
                   along_slope(slopes, c), along_slope(slopes, d));
     }
     for (; i + w <= row; i += w, a = vf_add(a, width))
-        vf_store(dst + i, with(src, i, along_slope(slopes, a)));
+        vf_store(dst + i, add_onto(src, i, along_slope(slopes, a)));
     if (i < row) {
         a = vf_add(vf_iota(), vf_set1(row < w ? 1.0f : (float)(row - w + 1)));
         put_end(dst, src, row, along_slope(slopes, a));
@@ -328,10 +328,10 @@ SIMD_INLINE void fetch(float *dst, const float *src, int64_t n)
         vf a, b, c, d;
 
         vf_gather4(short_line, some_rows + i % 64, &a, &b, &c, &d);
-        vf_store(dst + i, with(src, i, a));
-        vf_store(dst + head + i, with(src, head + i, b));
-        vf_store(dst + 2 * head + i, with(src, 2 * head + i, c));
-        vf_store(dst + 3 * head + i, with(src, 3 * head + i, d));
+        vf_store(dst + i, add_onto(src, i, a));
+        vf_store(dst + head + i, add_onto(src, head + i, b));
+        vf_store(dst + 2 * head + i, add_onto(src, 2 * head + i, c));
+        vf_store(dst + 3 * head + i, add_onto(src, 3 * head + i, d));
     }
 }
 

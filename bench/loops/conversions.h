@@ -1,6 +1,6 @@
 /*
- * Lower-bound loops of conversions, a part of bounds.c: tables are made in f64 and rounded to f32; elements of 16 bits are
- * widened and rounded.
+ * Lower-bound loops of conversions, a part of bounds.c: tables are made in f64 and rounded to f32; elements
+ * of 16 bits are widened and rounded.
  */
 #include "impl/kernels/storage.h"
 
@@ -11,20 +11,22 @@ static const double conversion_source[128] = { FORTY, FORTY, FORTY, EIGHT };
 #undef FORTY
 #undef EIGHT
 
-/* Rounds within the loop, since nothing is gained by doing so before it. */
-SIMD_INLINE vf rounded(int64_t i) { return vf_from_vd(vd_load(conversion_source + i % 64)); }
+/* Returns numbers of a table, rounded here since each number of a table is rounded once. */
+SIMD_INLINE vf round_made(int64_t i) { return vf_from_vd(vd_load(conversion_source + i % 64)); }
 
 /* Returns numbers that a call makes itself: in f32, 128 of them at `wide`, or in f64. */
-SIMD_INLINE vf made(const float *wide, int64_t i)
+SIMD_INLINE vf load_made(const float *wide, int64_t i)
 {
-    return wide ? vf_load(wide + i % 64) : rounded(i);
+    return wide ? vf_load(wide + i % 64) : round_made(i);
 }
 
-SIMD_INLINE vf taken(enum posenc_dtype type, const void *src, const float *wide, int64_t i,
-                     int64_t n)
+/* Returns the elements at src + i; those of f32 are added to, as a table is to activations.  NULL: numbers
+ * that the call makes itself. */
+SIMD_INLINE vf load_or_make(enum posenc_dtype type, const void *src, const float *wide,
+                            int64_t i, int64_t n)
 {
-    vf value = src ? load_as(type, src, i, n) : made(wide, i);
-    return src && type == POSENC_F32 ? vf_add(value, rounded(i)) : value;
+    vf value = src ? load_as(type, src, i, n) : load_made(wide, i);
+    return src && type == POSENC_F32 ? vf_add(value, round_made(i)) : value;
 }
 
 /* Converts four vectors at a time, all read before one is written. */
@@ -35,10 +37,10 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     int64_t i = 0;
 
     for (; i + 4 * w <= n; i += 4 * w) {
-        vf a = vf_keep(taken(type, src, wide, i, w)),
-           b = vf_keep(taken(type, src, wide, i + w, w));
-        vf c = vf_keep(taken(type, src, wide, i + 2 * w, w));
-        vf d = vf_keep(taken(type, src, wide, i + 3 * w, w));
+        vf a = vf_keep(load_or_make(type, src, wide, i, w)),
+           b = vf_keep(load_or_make(type, src, wide, i + w, w));
+        vf c = vf_keep(load_or_make(type, src, wide, i + 2 * w, w));
+        vf d = vf_keep(load_or_make(type, src, wide, i + 3 * w, w));
         store_as(type, dst, i, a, w);
         store_as(type, dst, i + w, b, w);
         store_as(type, dst, i + 2 * w, c, w);
@@ -46,7 +48,7 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     }
     for (; i < n; i += w) {
         const int64_t part = n - i < w ? n - i : w;
-        store_as(type, dst, i, taken(type, src, wide, i, part), part);
+        store_as(type, dst, i, load_or_make(type, src, wide, i, part), part);
     }
 }
 
@@ -57,7 +59,7 @@ SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *w
     int64_t i = 0;
 
     for (; vf_pairs_bf16() && i + 2 * w <= n; i += 2 * w) {
-        vf even = made(wide, i), odd = made(wide, i + w);
+        vf even = load_made(wide, i), odd = load_made(wide, i + w);
         if (src)
             vf_load_bf16_pairs(src + i, &even, &odd);
         vf_store_bf16_pairs(dst + i, even, odd);

@@ -1,36 +1,38 @@
 /*
- * Lower-bound loops of tables, a part of bounds.c: groups of eight rows, made as the kernels of profile
- * exact make them, with anchors, angles and positions that are always the same.
+ * Lower-bound loops of tables, a part of bounds.c: groups of eight rows, made as the kernels of numerics
+ * mode exact make them, with anchors, angles and positions that are always the same.
  */
 #include "impl/kernels/sincos.h"
 
-/* Adds what lies at src + i, if there is src. */
-SIMD_INLINE vf with(const float *src, int64_t i, vf value)
+/* Returns the value, added to the floats at src + i if there is src. */
+SIMD_INLINE vf add_onto(const float *src, int64_t i, vf value)
 {
     return src ? vf_add(vf_load(src + i), value) : value;
 }
 
 #define EIGHT(x) x, x, x, x, x, x, x, x
-#define HUNDRED(x)                                                                             \
+#define SIXTY_FOUR(x)                                                                          \
     EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x)
-#define ALL(x)                                                                                 \
+#define ALL_ANGLES(x)                                                                          \
     {                                                                                          \
-        EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x))             \
+        EIGHT(SIXTY_FOUR(x)), EIGHT(SIXTY_FOUR(x)), EIGHT(SIXTY_FOUR(x)), EIGHT(SIXTY_FOUR(x)) \
     }
 /* An anchor of an angle of 0.725, its angle, and the rotation to the middle rows of a group, of 0.7 and
  * 0.75.  There is one for each of the eight groups that share an anchor and each pair of a row, since
  * frequencies do not stay in the nearest cache. */
 enum { ANGLES = 2048 };
-static const double anchor_angle[128] = { HUNDRED(0.725), HUNDRED(0.725) };
-static const double anchor_cosine[128] = { HUNDRED(0.74849942196616515),
-                                           HUNDRED(0.74849942196616515) },
-                    anchor_sine[128] = { HUNDRED(0.66313544266334967),
-                                         HUNDRED(0.66313544266334967) };
-static const double angles[4][ANGLES] = { ALL(0.99968751627570263), ALL(-0.024997395914712332),
-                                          ALL(0.99968751627570263), ALL(0.024997395914712332) };
+static const double anchor_angle[128] = { SIXTY_FOUR(0.725), SIXTY_FOUR(0.725) };
+static const double anchor_cosine[128] = { SIXTY_FOUR(0.74849942196616515),
+                                           SIXTY_FOUR(0.74849942196616515) },
+                    anchor_sine[128] = { SIXTY_FOUR(0.66313544266334967),
+                                         SIXTY_FOUR(0.66313544266334967) };
+static const double angles[4][ANGLES] = { ALL_ANGLES(0.99968751627570263),
+                                          ALL_ANGLES(-0.024997395914712332),
+                                          ALL_ANGLES(0.99968751627570263),
+                                          ALL_ANGLES(0.024997395914712332) };
 static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
-#undef ALL
-#undef HUNDRED
+#undef ALL_ANGLES
+#undef SIXTY_FOUR
 #undef EIGHT
 
 /* Evaluates an anchor, of one vector of pairs.  It serves eight groups. */
@@ -55,7 +57,8 @@ SIMD_INLINE void rotate_anchor(int64_t k, const double *by, vd sign, vd *c, vd *
     *s = vd_mul(sign, vd_fma(from_c, by_s, vd_mul(from_s, by_c)));
 }
 
-SIMD_INLINE void storage_round_row(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
+/* Rounds a vector of cosines and one of sines; `by_turns`: to alternating sines and cosines. */
+SIMD_INLINE void round_both(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
 {
     if (by_turns) {
         vf_turns_from_vd(sine, cosine, a, b);
@@ -65,28 +68,28 @@ SIMD_INLINE void storage_round_row(bool by_turns, vd cosine, vd sine, vf *a, vf 
     *b = vf_from_vd(sine);
 }
 
-/* A row's two vectors lie `second` floats apart, and the next row's `row` floats on. */
+/* The place of a row's two vectors, which lie `second` floats apart; the next row's lie `row` floats on. */
 struct table_spot {
     float *dst;
     const float *src;
     int64_t second, row;
 };
 
-/* Writes two rows, after all is read.  Returns false if something is small. */
+/* Writes two rows, after all is read.  Returns false if a number is small. */
 SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd other_c,
                           vd other_s)
 {
     const int64_t second = spot->second, row = spot->row;
     vf a, b, other_a, other_b;
 
-    storage_round_row(by_turns, c, s, &a, &b);
-    storage_round_row(by_turns, other_c, other_s, &other_a, &other_b);
+    round_both(by_turns, c, s, &a, &b);
+    round_both(by_turns, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
-    a = vf_keep(with(spot->src, 0, a));
-    b = vf_keep(with(spot->src, second, b));
-    other_a = vf_keep(with(spot->src, row, other_a));
-    other_b = vf_keep(with(spot->src, row + second, other_b));
+    a = vf_keep(add_onto(spot->src, 0, a));
+    b = vf_keep(add_onto(spot->src, second, b));
+    other_a = vf_keep(add_onto(spot->src, row, other_a));
+    other_b = vf_keep(add_onto(spot->src, row + second, other_b));
     vf_store(spot->dst, a);
     vf_store(spot->dst + second, b);
     spot->dst += row;
@@ -114,8 +117,8 @@ SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd
     return put_rows(by_turns, spot, c, s, c_next, s_next);
 }
 
-/* Writes two vectors of each of eight rows, from the anchor of pair k.  Returns false if something is
- * small. */
+/* Writes two vectors of each of eight rows, from the anchor of pair k.  Returns false if a number is small,
+ * which a kernel would have to compute again. */
 SIMD_INLINE bool put_group(bool by_turns, struct table_spot spot, int64_t k, const double *by,
                            vd sign)
 {
@@ -147,7 +150,7 @@ SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row,
             if (vectors++ % BOUND_ROWS == 0)
                 evaluate_anchor(k);
             if (!put_group(by_turns, spot, k, angles[0] + at, sign))
-                return; /* never; a kernel calls mend_small() */
+                return; /* never reached with these angles; a kernel calls mend_small() */
         }
         dst += all;
         src += src ? all : 0;

@@ -21,7 +21,8 @@ static bool near(double a, double b) { return within(a, b, 1e-6); }
 
 /* ---- Tables ---- */
 
-/* Of eight rows side by side each has one angle of eight, and cosine and sine lie `apart` floats apart. */
+/* Checks eight rows side by side: each has one of eight angles, and its sine lies `apart` floats from its
+ * cosine. */
 static bool is_table(const float *values, int row, bool by_turns)
 {
     int found[8] = { 0 };

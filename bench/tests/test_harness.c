@@ -1,7 +1,7 @@
 /*
- * The harness on small cases: numbers make sense, backends that cannot be timed get a reason, and a
- * kernel that is wrong by one part in 2^17 in a single place of the whole output gets no number.  Under
- * an emulator nothing is timed, and that is tested there.
+ * Tests the harness on small cases: numbers make sense, backends that cannot be timed get a reason, and a
+ * kernel that is wrong by one part in 2^17 in one element of the output gets no number.  Under an emulator
+ * nothing is timed, and that is tested there.
  */
 #include "bench/bench.h"
 #include "bench/machine.h"
@@ -288,7 +288,7 @@ static void refusals(void)
 }
 
 /* Three cases of a kernel, each longer.  One backend is wrong, one far slower, one lacks it. */
-static void contest(void)
+static void tunes(void)
 {
     enum { CASES = 3, BACKENDS = 4 };
     struct posenc_backend wrong = other("native"), slow = wrong, lacks = wrong;
@@ -410,7 +410,7 @@ int main(void)
         refuses_emulation();
         return tap_end();
     }
-    contest();
+    tunes();
     numbers(1);
     numbers(2);
     tolerance();

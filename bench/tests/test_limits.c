@@ -1,7 +1,7 @@
 /*
- * Limits: which lower-bound loop a call has, and what it goes over; of samples made up, the limit that
- * takes longest; of every kernel, that something binds it.  That loops do what their names say is tested
- * in test_bounds.c.
+ * Tests limits: the lower-bound loop of a call and the tensors that it goes over; the limit that takes
+ * longest, in samples that are made up; and for every kernel, that some limit binds it.  Loops themselves are
+ * tested in test_bounds.c.
  */
 #include "bench/machine.h"
 #include "bench/harness.h"
@@ -22,7 +22,7 @@ static enum roofline_kind loop_of(const struct problem *problem)
     struct call call;
     if (call_create(&call, problem, &memory_plain) != POSENC_OK)
         return ROOFLINE_KIND_COUNT;
-    const struct looped work = looped_work(&call);
+    const struct loop_work work = loop_work_of_kernel(&call);
     call_destroy(&call);
     return work.floats > 0 ? work.kind : ROOFLINE_KIND_COUNT;
 }
@@ -52,12 +52,12 @@ static void samples_are_whole_calls(void)
     for (int threads = 1; threads < 4; threads++)
         for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
             const int64_t row = i % 2 == 0 ? 0 : 91,
-                          block = row ? LOOPED_BLOCK / row * row : LOOPED_BLOCK;
-            const struct looped looped = {
+                          block = row ? LOOP_BLOCK / row * row : LOOP_BLOCK;
+            const struct loop_work work = {
                 .kind = BOUND_line, .floats = floats[i], .wide = true, .row = row, .at_once = 1
             };
             double times = 0.0;
-            const int64_t blocks = looped_sample(&looped, threads, &times);
+            const int64_t blocks = loop_sample_blocks(&work, threads, &times);
             all = all && blocks > 0 && blocks <= 32 &&
                   near(times * (double)(blocks * block * threads), (double)floats[i]);
         }
@@ -132,7 +132,7 @@ static bool goes_over_scores(int threads)
             at = at + 1 < problem.keys ? at + 1 : 0;
         }
         right = right && o.timed.work.kind == BOUND_slope && c.blocks == 0 &&
-                written > o.timed.n[0] - threads * LOOPED_BLOCK &&
+                written > o.timed.n[0] - threads * LOOP_BLOCK &&
                 near(c.times * (double)written, (double)o.timed.work.floats);
     }
     close_call(&o);
@@ -173,12 +173,12 @@ static bool goes_over_stored(enum posenc_dtype type, int threads)
         struct contender c = run_loop(&o, true);
         const int64_t rotated = pairs_rotated(type, o.before, timed->dst[0], n, &right);
         right = right && c.blocks == 0 && timed->work.floats == n &&
-                rotated > n - threads * LOOPED_BLOCK &&
+                rotated > n - threads * LOOP_BLOCK &&
                 near(c.times * (double)rotated, (double)n);
         c = run_loop(&o, false);
         right = right && c.blocks > 0 &&
-                pairs_rotated(type, timed->blocks[0].stored, timed->blocks[0].out, LOOPED_BLOCK,
-                              &right) == LOOPED_BLOCK;
+                pairs_rotated(type, timed->blocks[0].stored, timed->blocks[0].out, LOOP_BLOCK,
+                              &right) == LOOP_BLOCK;
     }
     close_call(&o);
     return right;
@@ -275,8 +275,8 @@ static void make_up(struct made_up *m, const double times[MADE_UP])
         m->variants[k] = (struct roofline_variant){ .kind = kinds[k], .name = "paper" };
         m->contenders[ROOF + k].roofline = &m->variants[k];
     }
-    m->contenders[CONVERSION].looped = &m->timed.conversion;
-    m->contenders[LOOP].looped = m->contenders[ENTERED_LOOP].looped = &m->timed.work;
+    m->contenders[CONVERSION].work = &m->timed.conversion;
+    m->contenders[LOOP].work = m->contenders[ENTERED_LOOP].work = &m->timed.work;
     m->contenders[ROW].backend = m->contenders[PART].backend = &row;
     m->contenders[OTHER].backend = &other;
     m->contenders[PART].partial = true;
@@ -410,8 +410,8 @@ static void every_kernel(void)
     }
 }
 
-/* Not a call that is slow: each row takes as many times as long. */
-static enum posenc_status often(const struct posenc_distance_args *args)
+/* Makes each row slow, and not the call: it does all rows a thousand times. */
+static enum posenc_status repeat_rows(const struct posenc_distance_args *args)
 {
     enum posenc_status status = POSENC_OK;
     for (int i = 0; i < 1000 && status == POSENC_OK; i++)
@@ -427,7 +427,7 @@ static void slow_kernel(void)
                                          .family = "native",
                                          .description = "does all rows again and again",
                                          .needs = "",
-                                         .distance_bias = often };
+                                         .distance_bias = repeat_rows };
     struct problem problem = problem_default(POSENC_KERNEL_distance_bias);
     problem.heads = 1;
     problem.queries = 16;

@@ -1,6 +1,6 @@
 /*
  * Pairs on a small case: two copies of one backend are as fast as each other, one that does its work a
- * thousand times is not.  A side that is wrong, or rejects its call, gets a reason and no number.
+ * thousand times is not.  A side that is wrong, or rope_rejecting its call, gets a reason and no number.
  */
 #include "bench/pairs.h"
 #include "bench/machine.h"
@@ -10,17 +10,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 4 };
+enum { MOST_PAIRS = 4 };
 
 struct seen {
-    size_t n, doings;
-    struct pair_result results[MOST];
-    char reason[MOST][256];
-    double x[MOST], z[MOST]; /* medians over the rounds */
+    size_t n, announcements;
+    struct pair_result results[MOST_PAIRS];
+    char reason[MOST_PAIRS][256];
+    double x[MOST_PAIRS], z[MOST_PAIRS]; /* medians over the rounds */
     enum pair_side last;
 };
 
-static void keep(void *user, const struct pair_result *result)
+static void keep_result(void *user, const struct pair_result *result)
 {
     struct seen *seen = user;
     const size_t i = seen->n++;
@@ -34,11 +34,11 @@ static void keep(void *user, const struct pair_result *result)
     }
 }
 
-static void note(void *user, size_t pair, enum pair_side who)
+static void note_side(void *user, size_t pair, enum pair_side who)
 {
     struct seen *seen = user;
     (void)pair;
-    seen->doings++;
+    seen->announcements++;
     seen->last = who;
 }
 
@@ -46,7 +46,7 @@ static void note(void *user, size_t pair, enum pair_side who)
 
 static const struct posenc_backend *scalar(void) { return posenc_backend_find("scalar"); }
 
-static enum posenc_status many_times(const struct posenc_rope_args *args)
+static enum posenc_status rope_repeated(const struct posenc_rope_args *args)
 {
     enum posenc_status status = POSENC_OK;
     for (int i = 0; i < 1000; i++)
@@ -54,36 +54,37 @@ static enum posenc_status many_times(const struct posenc_rope_args *args)
     return status;
 }
 
-static enum posenc_status off(const struct posenc_rope_args *args)
+static enum posenc_status rope_off(const struct posenc_rope_args *args)
 {
     const enum posenc_status status = scalar()->rope_half(args);
     ((float *)args->out.data)[0] += 1.0f;
     return status;
 }
 
-static enum posenc_status rejects(const struct posenc_rope_args *args)
+static enum posenc_status rope_rejecting(const struct posenc_rope_args *args)
 {
     (void)args;
     return POSENC_ERR_PARAMETER;
 }
 
-static int plans; /* made by the functions of one build */
+static int freqs_left; /* made by the functions of one build and not destroyed */
 
-static enum posenc_status count_plan(const struct posenc_freqs_spec *spec,
-                                     struct posenc_freqs **freqs, struct posenc_error *error)
+static enum posenc_status create_counted(const struct posenc_freqs_spec *spec,
+                                         struct posenc_freqs **freqs,
+                                         struct posenc_error *error)
 {
-    plans++;
+    freqs_left++;
     return posenc_freqs_create(spec, freqs, error);
 }
 
-static void uncount_plan(struct posenc_freqs *freqs)
+static void destroy_counted(struct posenc_freqs *freqs)
 {
-    plans--;
+    freqs_left--;
     posenc_freqs_destroy(freqs);
 }
 
 static struct posenc_backend
-    other(enum posenc_status (*kernel)(const struct posenc_rope_args *))
+    backend_with(enum posenc_status (*kernel)(const struct posenc_rope_args *))
 {
     struct posenc_backend backend = *scalar();
     backend.name = backend.family = "other";
@@ -113,36 +114,37 @@ static struct seen run(const struct bench_case *c, const struct bench_pair *pair
                                           .share_s = 0.2,
                                           .least_rounds = 5,
                                           .most_rounds = 21,
-                                          .doing = note,
-                                          .sink = keep,
+                                          .doing = note_side,
+                                          .sink = keep_result,
                                           .user = &seen };
     require(pairs_run(c, pairs, n, &options, error) == 0 && seen.n == n,
             "each pair has a result");
     return seen;
 }
 
-static void times(void)
+static void test_times(void)
 {
-    const struct posenc_backend slow = other(many_times);
+    const struct posenc_backend slow = backend_with(rope_repeated);
     const struct implementation a = implementation_of(scalar()), b = implementation_of(&slow);
     const struct bench_pair pairs[] = { { { &a, &a, &a } }, { { &a, &b, &a } } };
     const struct bench_case c = small_case(POSENC_KERNEL_rope_half);
     const struct seen seen = run(&c, pairs, 2, false);
-    const struct pair_result *one = &seen.results[0], *two = &seen.results[1];
+    const struct pair_result *same = &seen.results[0], *slower = &seen.results[1];
     const double much = log(30.0); /* a factor that noise never reaches */
-    require(one->outcome == BENCH_TIMED && two->outcome == BENCH_TIMED && one->rounds >= 5 &&
-                one->ns[PAIR_BASE] > 0.0 && one->ns[PAIR_CONTROL] > 0.0,
+    require(same->outcome == BENCH_TIMED && slower->outcome == BENCH_TIMED &&
+                same->rounds >= 5 && same->ns[PAIR_BASE] > 0.0 && same->ns[PAIR_CONTROL] > 0.0,
             "both are timed, in all rounds");
-    require(seen.x[1] > much && two->ns[PAIR_HEAD] > two->ns[PAIR_BASE],
+    require(seen.x[1] > much && slower->ns[PAIR_HEAD] > slower->ns[PAIR_BASE],
             "one that does its work a thousand times is slower");
     require(fabs(seen.z[1]) < much && fabs(seen.x[0]) < much, "a copy of base is not");
-    require(one->roofline_kind && one->roofline_ns > 0.0, "a roofline takes part");
-    require(seen.last == PAIR_SIDES && seen.doings >= 6, "what runs is announced");
+    require(same->roofline_kind && same->roofline_ns > 0.0, "a roofline takes part");
+    require(seen.last == PAIR_SIDES && seen.announcements >= 6, "what runs is announced");
 }
 
-static void judges(void)
+static void test_wrong_sides(void)
 {
-    const struct posenc_backend wrong = other(off), rejecting = other(rejects);
+    const struct posenc_backend wrong = backend_with(rope_off),
+                                rejecting = backend_with(rope_rejecting);
     const struct implementation right = implementation_of(scalar()),
                                 bad = implementation_of(&wrong),
                                 no = implementation_of(&rejecting);
@@ -158,7 +160,7 @@ static void judges(void)
         require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].who == PAIR_BASE,
                 "so does a base");
         require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].who == PAIR_HEAD,
-                "and one that rejects its call");
+                "and one that rope_rejecting its call");
     }
     c = small_case(POSENC_KERNEL_sinusoidal);
     c.problem.freqs.rope_theta = -1.0;
@@ -167,22 +169,22 @@ static void judges(void)
 }
 
 /* Each side makes frequencies by its own functions, and none are left. */
-static void has_own_frequencies(void)
+static void test_own_frequencies(void)
 {
     struct implementation a = implementation_of(scalar()), b = a;
-    b.freqs_create = count_plan;
-    b.freqs_destroy = uncount_plan;
+    b.freqs_create = create_counted;
+    b.freqs_destroy = destroy_counted;
     const struct bench_case c = small_case(POSENC_KERNEL_sinusoidal);
     struct call call, copy;
     require(call_create(&call, &c.problem, NULL) == POSENC_OK &&
-                call_share(&call, &b, &copy) == POSENC_OK && plans == 1 &&
+                call_share(&call, &b, &copy) == POSENC_OK && freqs_left == 1 &&
                 copy.args.sinusoidal.freqs == copy.freqs && copy.freqs != call.freqs &&
                 copy.args.sinusoidal.out.data == call.args.sinusoidal.out.data,
             "a call that is shared has another's tensors and frequencies of its own");
     call_unshare(&copy);
     call_destroy(&call);
     const struct bench_pair pair = { { &a, &b, &a } };
-    require(run(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && plans == 0,
+    require(run(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && freqs_left == 0,
             "which are destroyed with it");
 }
 
@@ -192,8 +194,8 @@ int main(void)
         printf("1..0 # SKIP emulated: %s\n", machine_emulator());
         return 0;
     }
-    times();
-    judges();
-    has_own_frequencies();
+    test_times();
+    test_wrong_sides();
+    test_own_frequencies();
     return tap_end();
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/ci, which people copy into projects of their own: what its script does with changes of a plug-in, in a
-# repository made for it, as GitHub and GitLab call it.
+# examples/ci/compare.sh, called as GitHub and GitLab call it: it judges changes of a plug-in in a repository made for this
+# test, and the YAML files around it agree with it.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 ci=$root/examples/ci
@@ -20,28 +20,27 @@ native=$(! "${CC:-cc}" -march=native -E -x c /dev/null >/dev/null 2>&1 || echo '
 # shellcheck disable=SC2016  # for the shell of the build
 build='${CC:-cc} -std=c11 -O3'$native' -shared -fPIC plugin.c -I"$POSENC_INCLUDE" -lm -o "mine.so"'
 project="$scratch/a project"
-change() { # BRANCH EXPRESSION: of sed, on the plug-in of main
+make_change() { # BRANCH EXPRESSION: of sed, on the plug-in of main
     git checkout -q -b "$1" main && sed "$2" plugin.c >changed && mv changed plugin.c && git commit -q -a -m "$1" || exit 1
     ! git diff --quiet main || fail "the change called $1 is one" "$2"
 }
 mkdir "$project" && cd "$project" && git init -q -b main . && git commit -q --allow-empty -m empty && cp "$root/examples/plugin.c" . &&
     git add . && git commit -q -m base || exit 1
-change same 's|^/\* One head|/* A single head|'
-change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 6000; i++) {}|'
-change wrong 's|y\[i\] = fmaf(x0, c, -(x1 \* s));|y[i] = x0 * c - x1 * s;|'
-change broken 's|^#include <math.h>|#include <maths.h>|'
+make_change same 's|^/\* One head|/* A single head|'
+make_change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 6000; i++) {}|'
+make_change wrong 's|y\[i\] = fmaf(x0, c, -(x1 \* s));|y[i] = x0 * c - x1 * s;|'
+make_change broken 's|^#include <math.h>|#include <maths.h>|'
 git checkout -q --orphan stranger && git commit -q -m stranger || exit 1
 git checkout -q main
 cd "$scratch" || exit 1
 
-# What GitHub does with action.yml: its inputs become these variables, and what it runs is this line.
+# GitHub makes these variables of the inputs of action.yml, and runs this line.
 # shellcheck disable=SC2016
 line='"$GITHUB_ACTION_PATH/compare.sh"'
 small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --processes 1 --time-limit 3600"
 
-# step FOLDER VARIABLE=VALUE...: the step of a job in that clone.  Its code is $status; what it says is in stdout and
-# stderr, the page in summary, what later steps can ask for in output.
-step() {
+# Runs the step of a job in a clone. $status is its exit code; the page is in summary, the outputs for later steps in output.
+run_step() { # FOLDER VARIABLE=VALUE...
     folder=$1
     shift
     : >summary
@@ -51,153 +50,156 @@ step() {
         POSENC_VERIFY="--suite vectors --case '*/onnx*'" POSENC_ARGUMENTS="$small" "$@" sh -e -c "$line") >stdout 2>stderr
     status=$?
 }
-on() { # BRANCH VARIABLE=VALUE...: of the project
+step_on() { # BRANCH VARIABLE=VALUE...: of the project
     branch=$1
     shift
     (cd "$project" && git checkout -q --detach "$branch")
-    step "$project" "$@"
+    run_step "$project" "$@"
 }
-says() { # NAME PATTERN [FILE]: a line of the page
-    if grep -Eq -e "$2" "${3:-summary}"; then pass "$1"; else fail "$1" "${3:-summary} does not match: $2; it begins $(head -n 3 "${3:-summary}")"; fi
+test_step() { # NAME STATUS PATTERN BRANCH VARIABLE=VALUE...: a step ends so, with a line of the page that matches
+    name=$1 wanted=$2 pattern=$3
+    shift 3
+    step_on "$@"
+    ended "$name" "$wanted" "$pattern" summary
+}
+test_page() { # NAME PATTERN [FILE]: a line of the page
+    grep -Eq -e "$2" "${3:-summary}"
+    verdict "$1"
 }
 same_outputs() { # NAME: what later steps are told is what the step ended with
     same "$1" "$(sed -n 's/^exit-code=//p' output)" "$status"
 }
 
 # A right change: the same code, or the same results where code cannot be compared.
-on same POSENC_BASE=main
+step_on same POSENC_BASE=main
 if [ $status = 77 ]; then
-    says 'where nothing can be timed HEAD is verified, and the reason is said' 'HEAD is verified alone'
+    test_page 'where nothing can be timed HEAD is verified, and the reason is said' 'HEAD is verified alone'
     finish
     exit
 fi
 same 'a comment: exit 0' $status 0
 same_outputs 'an output says so'
 same 'the page begins with the heading' "$(sed -n '1s/^## posenc: .*checks passed.*/heading/p' summary)" heading
-says 'names base by its commit' "^Base is $(cd "$project" && git rev-parse --short main), the last commit that HEAD and main have in common\.\$"
-says 'says that results are the same' '\*\*0 worse\*\*, 0 better, 0 otherwise changed'
+test_page 'names base by its commit' "^Base is $(cd "$project" && git rev-parse --short main), the last commit that HEAD and main have in common\.\$"
+test_page 'says that results are the same' '\*\*0 worse\*\*, 0 better, 0 otherwise changed'
 same 'no error is annotated' "$(grep -c '^::error' stdout)" 0
 same 'what is kept' "$(cd "$project/posenc-ci" && echo *)" 'compare.jsonl junit.xml log.txt report.html summary.md verify.jsonl'
 same 'both files of records are whole' "$(tail -q -n 1 "$project"/posenc-ci/*.jsonl | grep -c '"t":"footer","complete":true')" 2
 same 'the kept page is that of the job' "$(cmp "$project/posenc-ci/summary.md" summary && echo yes)" yes
 same 'nothing of git is left changed' "$(cd "$project" && git worktree list | wc -l | tr -d ' ')$(cd "$project" && git status --short | tr -d '\n')" '1?? posenc-ci/'
 
-# A slower one, told, and failing where there is a gate.  It takes some ten times as long, so that it is told on any
-# machine; of the time limit the small shape uses a second.
+# A slower change is reported, and fails if there is a gate. It takes ten times as long, which any machine detects.
 slow="${small%--processes*}--time-limit 3600"
-on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow" POSENC_GATE=yes
+step_on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow" POSENC_GATE=yes
 same 'a slower one, with a gate: exit 3' $status 3
 same_outputs 'an output says so, too'
-says 'the page says which kernel, and what it rests on' '^\| rope_half/f32/given/problem \| mine \| SLOWER \| .*processes; confirmed \|$'
-says 'and in its beginning which code the job ends with' '^Exit code 3: a kernel became slower by 3 % or more, which was confirmed\.$'
-says 'an error is annotated' '^::error title=mine.*::SLOWER ' stdout
-says 'as is the outcome' '^::error title=posenc::a kernel became slower' stdout
-on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow"
+test_page 'the page says which kernel, and what it rests on' '^\| rope_half/f32/given/problem \| mine \| SLOWER \| .*processes; confirmed \|$'
+test_page 'and in its beginning which code the job ends with' '^Exit code 3: a kernel became slower by 3 % or more, which was confirmed\.$'
+test_page 'an error is annotated' '^::error title=mine.*::SLOWER ' stdout
+test_page 'as is the outcome' '^::error title=posenc::a kernel became slower' stdout
+step_on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow"
 same 'without a gate: exit 0' $status 0
-says 'it is told' '^Exit code 0: nothing that fails the job; a kernel became slower, which is told'
+test_page 'it is told' '^Exit code 0: nothing that fails the job; a kernel became slower, which is reported'
 same 'as a warning, and no error' "$(grep -c '^::warning title=mine.*::SLOWER ' stdout)$(grep -c '^::error' stdout)" 10
 
 # A wrong one fails always: one product is rounded that was not.
-on wrong POSENC_BASE=main POSENC_VERIFY=--quick
+step_on wrong POSENC_BASE=main POSENC_VERIFY=--quick
 same 'one rounding more: exit 1, without a gate' $status 1
-says 'the page counts what got worse' '\*\*[1-9][0-9]* worse\*\*'
-says 'and names kernel and case of a change of results' 'rope_half/f32/given/[a-z0-9-]* .*(ulp|moved)'
-says 'verify says so, too' '^::error title=mine.*rope_half' stdout
+test_page 'the page counts what got worse' '\*\*[1-9][0-9]* worse\*\*'
+test_page 'and names kernel and case of a change of results' 'rope_half/f32/given/[a-z0-9-]* .*(ulp|moved)'
+test_page 'verify says so, too' '^::error title=mine.*rope_half' stdout
 same 'its outcome is an output' "$(sed -n 's/^outcome=//p' output)" 'results are wrong, or HEAD fails where its base does not'
 
 (cd "$project" && git checkout -q wrong && git checkout -q -b still && echo >>plugin.c && git commit -q -a -m still)
-on still POSENC_BASE=wrong POSENC_VERIFY='--suite accuracy'
+step_on still POSENC_BASE=wrong POSENC_VERIFY='--suite accuracy'
 same 'what was wrong before is wrong: exit 1' "$status $(grep -c '\*\*0 worse\*\*' summary)" '1 1'
 
 
 # Right, and less exact than it was: in double, and back.
 double='/^static void turn(/,/^}/{s|const float x0|const double x0|; s|fmaf(x0, c, -(x1 \* s))|(float)(x0 * c - x1 * s)|
     s|fmaf(x1, c, x0 \* s)|(float)(x1 * c + x0 * s)|}'
-(cd "$project" && git checkout -q main && change double "$double" && git checkout -q -b single && git checkout -q main plugin.c && git commit -q -m single)
-on single POSENC_BASE=double POSENC_GATE=yes
+(cd "$project" && git checkout -q main && make_change double "$double" && git checkout -q -b single && git checkout -q main plugin.c && git commit -q -m single)
+step_on single POSENC_BASE=double POSENC_GATE=yes
 same 'an error that grew, with a gate: exit 3' $status 3
-says 'and that it was the error' '^Exit code 3: the largest error of a case grew\.$'
+test_page 'and that it was the error' '^Exit code 3: the largest error of a case grew\.$'
 
-# What cannot be built.
-on broken POSENC_BASE=main
-same 'a HEAD that does not build: exit 2' $status 2
-says 'the page says so' '^the build of HEAD ended with exit code 1$'
-says 'with the compiler'"'"'s words' 'maths\.h.*No such file|maths\.h.*not found'
-same_outputs 'and so does an output'
+# ---- Builds that fail ----
+
+test_step 'a HEAD that does not build' 2 '^the build of HEAD ended with exit code 1$' broken POSENC_BASE=main
+test_page 'with the words of the compiler' 'maths\.h.*No such file|maths\.h.*not found'
+same_outputs 'and an output has the code'
 (cd "$project" && git checkout -q --detach broken && git checkout -q main plugin.c && git commit -q -m mended && git branch mended)
-on mended POSENC_BASE=broken
-same 'a base that does not build: exit 5' $status 5
-says 'HEAD is verified all the same' '^## posenc: [0-9]* checks passed'
-says 'and told why it is alone' 'does not build, so that there is nothing to compare with: HEAD is verified alone\.$'
-on main POSENC_LIBRARY=other.so POSENC_BASE=same
-same 'a library that is not made: exit 2' "$status $(grep -c 'makes no file other.so' summary)" '2 1'
+test_step 'a base that does not build' 5 'does not build, so that there is nothing to compare with: HEAD is verified alone\.$' \
+    mended POSENC_BASE=broken
+test_page 'HEAD is verified all the same' '^## posenc: [0-9]* checks passed'
+test_step 'a library that is not made' 2 'makes no file other.so' main POSENC_LIBRARY=other.so POSENC_BASE=same
 
-# Which base it is.
-on main
-same 'no base: HEAD is verified alone, exit 0' "$status $(grep -c '^No base is known here' summary)" '0 1'
-same 'a comparison of another run is no result of this one' "$(cd "$project/posenc-ci" && echo *.jsonl)" verify.jsonl
-on main POSENC_BASE=0000000000000000000000000000000000000000
-same 'a first push has none' "$status $(grep -c '^No base is known here' summary)" '0 1'
-on main POSENC_BASE=same
-same 'nor has what is older than its base' "$status $(grep -c '^HEAD has nothing that same has not' summary)" '0 1'
-on same POSENC_BASE=stranger
-same 'no commit in common: exit 2' "$status $(grep -c 'HEAD and stranger have no commit in common' summary)" '2 1'
-on same POSENC_BASE=nowhere
-same 'no such base: exit 2' "$status $(grep -c 'nowhere, is no commit of this clone' summary)" '2 1'
-on same CI_MERGE_REQUEST_DIFF_BASE_SHA="$(cd "$project" && git rev-parse main)" GITHUB_ACTIONS='' GITHUB_STEP_SUMMARY='' GITHUB_OUTPUT=''
+# ---- The base ----
+
+test_step 'without a base HEAD is verified alone' 0 '^No base is known here' main
+same 'and a comparison of another run is no result of this one' "$(cd "$project/posenc-ci" && echo *.jsonl)" verify.jsonl
+test_step 'a first push has no base' 0 '^No base is known here' main POSENC_BASE=0000000000000000000000000000000000000000
+test_step 'a HEAD that is older than its base' 0 '^HEAD has nothing that same has not' main POSENC_BASE=same
+test_step 'no commit in common' 2 'HEAD and stranger have no commit in common' same POSENC_BASE=stranger
+test_step 'no such base' 2 'nowhere, is no commit of this clone' same POSENC_BASE=nowhere
+step_on same CI_MERGE_REQUEST_DIFF_BASE_SHA="$(cd "$project" && git rev-parse main)" GITHUB_ACTIONS='' GITHUB_STEP_SUMMARY='' GITHUB_OUTPUT=''
 same 'a merge request of GitLab names its own' "$status $(grep -c '^Base is' "$project/posenc-ci/summary.md") $(grep -c '^::' stdout)" '0 1 0'
 
-# As actions/checkout leaves it of a pull request: a merge, alone or with its parents.
+# A clone that actions/checkout makes of a pull request has a merge, alone or with its parents.
 (cd "$project" && git checkout -q main && git commit -q --allow-empty -m later && git checkout -q -b merged main && git merge -q --no-edit same)
 pull="GITHUB_EVENT_NAME=pull_request GITHUB_BASE_REF=main GITHUB_SHA=$(cd "$project" && git rev-parse merged)"
 git clone -q --depth 1 --branch merged "file://$project" shallow
 # shellcheck disable=SC2086  # words
-step shallow $pull
-same 'a shallow clone: exit 2' $status 2
-says 'and what to write into the workflow' 'the base, origin/main, is not here, and this clone is shallow: expected fetch-depth: 0'
+run_step shallow $pull
+ended 'a shallow clone, and what to write into the workflow' 2 \
+    'the base, origin/main, is not here, and this clone is shallow: expected fetch-depth: 0' summary
 git clone -q --depth 2 --branch merged "file://$project" parents
 # shellcheck disable=SC2086
-step parents $pull
-same 'one with the parents of the merge will do' "$status $(grep -c "^Base is $(cd "$project" && git rev-parse --short main), of main, into which" summary)" '0 1'
+run_step parents $pull
+main=$(cd "$project" && git rev-parse --short main)
+ended 'a clone with the parents of the merge has a base' 0 "^Base is $main, of main, into which" summary
 (cd "$project" && git checkout -q same && git checkout -q -b updated && git merge -q --no-edit main)
 git clone -q --branch updated "file://$project" branch
 # shellcheck disable=SC2086
-step branch $pull
-same 'a merge of the author'"'"'s own is none of GitHub'"'"'s' "$status $(grep -c "^Base is $(cd "$project" && git rev-parse --short main), .*origin/main" summary)" '0 1'
+run_step branch $pull
+ended 'a merge that the author made is compared with the branch' 0 "^Base is $main, .*origin/main" summary
 
-# What is asked for.
-on same POSENC_BUILD=
-same 'no build: exit 2, in words' "$status $(grep -c 'POSENC_BUILD (build:) is not given' summary)" '2 1'
-on same POSENC_GATE=maybe
-same 'a gate that is neither' "$status $(grep -c 'is maybe: expected yes or no' summary)" '2 1'
-on same POSENC_ARGUMENTS="--case 'x"
-same 'a quotation without an end' "$status $(grep -c 'expected arguments as a shell reads them' summary)" '2 1'
-on same POSENC_THRESHOLD=0 POSENC_BASE=main
-same 'a threshold of nothing, as posenc says it' "$status $(grep -c '^posenc compare: error: argument --threshold: expected a number above 0' output summary | tr '\n' ' ')" '2 output:0 summary:1 '
-on same POSENC_PROGRAM= POSENC_BUNDLE=https://localhost/x.tar.gz
-same 'a bundle from elsewhere needs its sum' "$status $(grep -c 'expected POSENC_BUNDLE_SHA256' summary)" '2 1'
+# ---- Inputs ----
+
+test_step 'no build' 2 'POSENC_BUILD .build:. is not given' same POSENC_BUILD=
+test_step 'a gate that is neither yes nor no' 2 'is maybe: expected yes or no' same POSENC_GATE=maybe
+test_step 'a quotation without an end' 2 'expected arguments as a shell reads them' same POSENC_ARGUMENTS="--case 'x"
+test_step 'a threshold of nothing, in the words of posenc' 2 \
+    '^posenc compare: error: argument --threshold: expected a number above 0' same POSENC_THRESHOLD=0 POSENC_BASE=main
+same 'which no output repeats' "$(grep -c 'posenc compare: error' output)" 0
+
+# ---- The program: of a bundle, beside the script, or built from the sources around it ----
+
 inside="$scratch/a bundle/posenc"
 mkdir -p "$inside/bin" "$inside/ci" "$inside/include" && cp "$ci/compare.sh" "$inside/ci" &&
     cp "$root/impl/include/posenc.h" "$inside/include" && echo '#error this one' >>"$inside/include/posenc.h" &&
     printf '#!/bin/sh\necho "a bundle" >&2\nexec "%s" "$@"\n' "$POSENC" >"$inside/bin/posenc" && chmod +x "$inside/bin/posenc"
 tar -czf bundle.tar.gz -C "$scratch/a bundle" posenc
-on same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz" POSENC_BUNDLE_SHA256=12
-same 'and the right one' "$status $(grep -c 'its SHA-256 is [0-9a-f]\{64\}, expected 12' summary)" '2 1'
-on same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz"
-same 'of one that is here program and header are used' "$status $(grep -c 'error: .*this one' summary) $(grep -q 'a bundle' stderr && echo yes)" '2 1 yes'
-on same POSENC_PROGRAM= POSENC_LIBRARY= GITHUB_ACTION_PATH="$inside/ci"
-same 'the script of a bundle begins like any' "$status $(grep -c 'POSENC_LIBRARY (library:) is not given' summary)" '2 1'
-on same POSENC_PROGRAM= GITHUB_ACTION_PATH="$inside/ci"
-same 'and takes the program beside it' "$status $(grep -c 'error: .*this one' summary) $(grep -q 'a bundle' stderr && echo yes)" '2 1 yes'
+test_step 'an address of a bundle needs its sum' 2 'expected POSENC_BUNDLE_SHA256' \
+    same POSENC_PROGRAM= POSENC_BUNDLE=https://localhost/x.tar.gz
+test_step 'and a file the right one, if one is given' 2 'its SHA-256 is [0-9a-f]{64}, expected 12' \
+    same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz" POSENC_BUNDLE_SHA256=12
+test_step 'the script of a bundle needs the same inputs' 2 'POSENC_LIBRARY .library:. is not given' \
+    same POSENC_PROGRAM= POSENC_LIBRARY= GITHUB_ACTION_PATH="$inside/ci"
 sources="$scratch/its sources"
 mkdir -p "$sources/examples/ci" "$sources/impl" && cp "$ci/compare.sh" "$sources/examples/ci" && cp -r "$inside/include" "$sources/impl" &&
     printf '#!/bin/sh\n[ "$1" = build ] && mkdir build && cp "%s/bin/posenc" build\n' "$inside" >"$sources/run" && chmod +x "$sources/run"
-on same POSENC_PROGRAM= GITHUB_ACTION_PATH="$sources/examples/ci"
-same 'the script of the sources builds them' "$status $(grep -c 'error: .*this one' summary) $(grep -q 'a bundle' stderr && echo yes)" '2 1 yes'
-on same POSENC_PROGRAM= GITHUB_ACTION_PATH="$sources/examples/ci" # whose run fails where there is a folder build
-same 'and says so where that fails' "$status $(grep -c '^posenc itself could not be built' summary)" '2 1'
+for place in POSENC_BUNDLE="$scratch/bundle.tar.gz" GITHUB_ACTION_PATH="$inside/ci" GITHUB_ACTION_PATH="$sources/examples/ci"; do
+    test_step "program and header are those of $place" 2 'error: .*this one' same POSENC_PROGRAM= "$place"
+    grep -q 'a bundle' stderr
+    verdict 'and the program runs'
+done
+# That run fails if there is a folder build.
+test_step 'sources that cannot be built' 2 '^posenc itself could not be built' \
+    same POSENC_PROGRAM= GITHUB_ACTION_PATH="$sources/examples/ci"
 
-# The files around it: YAML that says what its script takes, and whose only shell is a call of it.
+# ---- YAML files: they name each input of the script, and their only shell is a call of it ----
+
 for python in /usr/bin/python3 python3 ''; do ! "$python" -c 'import yaml' 2>/dev/null || break; done
 if [ -n "$python" ]; then
     "$python" - "$ci" "$line" >found 2>&1 <<'PYTHON'

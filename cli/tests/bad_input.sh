@@ -1,5 +1,5 @@
 #!/bin/sh
-# Bad input: exit 2, a message that says what, which value and what would be accepted, and no file.
+# Bad input of each command: exit 2, one message with the option, the value and what would be accepted, and no file.
 . "$(dirname "$0")/tap.sh"
 
 # ---- Commands and options ----
@@ -99,7 +99,7 @@ for kernel in $("$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\)  *\(tabl
 done
 refuses 'problem without an element' 'has no element: expected batch and tokens above 0' verify --problem 'rope_half head_dim=80 rotary_dim=32'
 refuses 'problem and a case' '--case: has no effect beside --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
-# What a problem would cost is known before memory is asked for.
+# Memory and work of a problem are estimated before anything is allocated.
 refuses 'a large problem' 'queries=1000000000: the call has .* bytes; at most .*: expected queries of at most [1-9]' \
     verify --problem 'alibi queries=1000000000 keys=100 heads=8'
 refuses 'a problem of more values than are checked in minutes' 'tokens=1000000: the call has .* values; at most .*expected tokens of at most' \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What this CPU's errors were, and what they are: exactly.  BASELINES is the folder of baselines, a file a CPU.
+# Errors of this CPU are those of its baseline, exactly. BASELINES is the folder of baselines, a file for each CPU.
 . "$(dirname "$0")/tap.sh"
 
 run "$POSENC" verify --quick --suite accuracy --out jsonl:r.jsonl --out baseline:b.jsonl

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every command once, as a person would call it.
+# Every command once, as users type it, and runs that a signal ends.
 . "$(dirname "$0")/tap.sh"
 
 succeeds 'help' 'usage: posenc COMMAND' --help
@@ -15,7 +15,8 @@ for command in list verify bench pair table vectors; do
     if cmp -s stdout "help.$command"; then pass "help $command"; else fail "help $command" 'it differs'; fi
 done
 run "$POSENC"
-if [ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]; then pass 'no command'; else fail 'no command' "exit $status"; fi
+[ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]
+verdict 'no command'
 
 while read -r kind pattern; do
     succeeds "list $kind" "$pattern" list ${kind#all}
@@ -41,18 +42,20 @@ same 'with its parameters, and the name of its tensor in the file' \
     "$(grep '"id": "alibi/f32/given/h1-symmetric"' work/x/cases.jsonl |
         grep -c '"tensor": "alibi/f32/given/h1-symmetric.out".*"heads": 1, .*"recipe": "mix"') \
 $(grep -ac '"alibi/f32/given/h1-symmetric.out":{' work/x/vectors/alibi.safetensors)" '1 1'
-if (cd work/x && sha256sum -c vectors/SHA256SUMS) >sums.log 2>&1; then pass 'with its hashes'; else fail 'with its hashes' "$(cat sums.log)"; fi
+run sh -c 'cd x && sha256sum -c vectors/SHA256SUMS'
+same 'with its hashes' $status 0
 printf ' ' >>work/x/vectors/rope.safetensors
-if (cd work/x && sha256sum -c vectors/SHA256SUMS) >sums.log 2>&1; then fail 'which find a change' ''; else pass 'which find a change'; fi
+run sh -c 'cd x && sha256sum -c vectors/SHA256SUMS'
+same 'which detect a change' $status 1
 rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
-# What watches memory is skipped, by name, where a sanitizer (3) or counters of coverage (1) write there themselves.
+# Checks of memory are skipped by name in builds with a sanitizer (3) or counters of coverage (1), which write there.
 of_a_problem='^0 failed, (15 passed, 0|14 passed, 1) skipped'
 run "$POSENC" verify --kernel alibi --backend scalar --suite vectors --out jsonl
 ! grep -q '"sanitizer":"[a-z]' stdout || of_a_problem='^0 failed, 12 passed, 3 skipped'
 succeeds 'verify a problem' "$of_a_problem" verify --backend scalar --problem 'rope_half x head_dim=80 rotary_dim=32 heads=2 tokens=3 rows=3'
-# Rows 16 GiB apart take address space, no memory.  With little of it the checks of far rows are skipped, by name.
+# Rows 16 GiB apart take address space, no memory. With little of it the checks of far rows are skipped, by name.
 succeeds 'verify a problem of far rows' "$of_a_problem" verify --backend scalar --problem \
     'rope_half x head_dim=7 rotary_dim=4 heads=2 tokens=2 rows=3 x.stride=0,14,-4294979641 out.stride=0,4295004331,7'
 succeeds 'verify a problem of many rows' "$of_a_problem" verify --backend scalar --problem \
@@ -80,21 +83,16 @@ succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/2"' verify --ke
 run "$POSENC" verify --kernel alibi --backend scalar --json --quiet
 same 'records, and nothing else' "$status $(grep -c -v '^{' stdout) $(wc -l <stderr)" '0 0 0'
 run "$POSENC" verify --kernel alibi --backend scalar --out jsonl:r.jsonl -o r.md -o r.csv
-if [ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]; then pass 'several outputs'; else fail 'several outputs' "$(ls work)"; fi
+[ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]
+verdict 'several outputs'
 rm -f work/*
 
 run "$POSENC" verify --kernel alibi --backend scalar --dtype bf16,f16 --out jsonl:r.jsonl
-if [ $status = 0 ] && grep '"t": *"check"' work/r.jsonl >conf && ! grep -v '"dtype": *"b*f16".*"case": *"alibi/b*f16/' conf; then
-    pass 'verify of two types'
-else
-    fail 'verify of two types' "exit $status"
-fi
+[ $status = 0 ] && grep '"t": *"check"' work/r.jsonl >conf && ! grep -v '"dtype": *"b*f16".*"case": *"alibi/b*f16/' conf
+verdict 'verify of two types'
 kernels=$("$POSENC" list kernels | grep -c '^[a-z_0-9]* *\(table\|apply\) ')
-if [ "$(grep -c '"t": *"kernel"' work/r.jsonl)" = "$kernels" ] && grep -q '"encodings": *\["DeBERTa", *"Shaw keys", *"Transformer-XL"\]' work/r.jsonl; then
-    pass 'records of kernels name encodings'
-else
-    fail 'records of kernels name encodings' "$(grep -c '"t": *"kernel"' work/r.jsonl)"
-fi
+[ "$(grep -c '"t": *"kernel"' work/r.jsonl)" = "$kernels" ] && grep -q '"encodings": *\["DeBERTa", *"Shaw keys", *"Transformer-XL"\]' work/r.jsonl
+verdict 'records of kernels name encodings'
 rm -f work/*
 run "$POSENC" bench --kernel rope_half --backend scalar --dtype f16,bf16 --model llama-3.1-8b --case '*-decode' --budget 1 --out jsonl:r.jsonl
 if [ $status = 77 ]; then
@@ -106,7 +104,7 @@ elif [ $status = 0 ] && [ "$(grep -c '"t": *"bench".*"dtype": *"f16".*rope_half/
 else
     fail 'bench of two types' "exit $status"
 fi
-# What other programs took while it was timed is measured where the system tells it (proc(5), /proc/stat).
+# The CPU time of other programs during timings comes from /proc/stat, which some systems lack.
 if [ $status = 77 ] || ! grep -q '^cpu ' /proc/stat 2>/dev/null; then
     skip 'the footer tells what others took' 'no timing, or no /proc/stat'
 elif grep -q '"t": *"footer".*"noise":.*"steal_pct": *[0-9].*"load1": *[0-9].*"others": *[0-9]' work/r.jsonl; then
@@ -121,43 +119,42 @@ succeeds "$case_id in depth" '^Problem$' verify -v --case "$case_id"
 succeeds 'in depth every backend is shown' 'scalar .*pass' verify -v --case "$case_id"
 
 run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table --problem 'sinusoidal dim=4'
-if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSENC_VERBOSE'; else fail 'POSENC_VERBOSE' 'no such line'; fi
+grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr
+verdict 'POSENC_VERBOSE' 'no such line'
 
-# A run without results of its own is killed with its file; a signal in the middle of the others leaves
-# a valid file that says it is not complete, and leaves it soon.
-background() { # ARGUMENTS...
+# A signal soon ends a run with records, and its file says that it is not complete. Other runs leave no file.
+
+# Starts the program in the background.
+start() { # ARGUMENTS...
     (cd work && exec "$POSENC" "$@" >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
 }
-background table --problem 'sinusoidal dim=1024 tokens=100000' --out csv:t.csv
+start table --problem 'sinusoidal dim=1024 tokens=100000' --out csv:t.csv
 sleep 1
 kill -TERM $pid
 wait $pid
 if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi
 
-# interrupted NAME SIGNAL STATUS LINES ARGUMENTS...: when there are so many results on stdout
-interrupted() {
+# Interrupts a run that has printed so many results.
+test_interrupted() { # NAME SIGNAL STATUS LINES ARGUMENTS...
     name="$1: a valid file" signal=$2 expected=$3 lines=$4
     shift 4
     rm -rf work/*
-    background "$@" --out jsonl:r.jsonl --out jsonl
+    start "$@" --out jsonl:r.jsonl --out jsonl
     while kill -0 $pid 2>kill.log && [ "$(grep -m $lines -c '"t": *"\(check\|bench\)"' stdout)" -lt $lines ]; do :; done
     kill -$signal $pid
     wait $pid
     status=$?
-    if [ $status = $expected ] && tail -n 1 work/r.jsonl | grep -q '"complete": *false'; then
-        pass "$name"
-    else
-        fail "$name" "exit $status, files: $(ls work)"
-    fi
+    [ $status = $expected ] && tail -n 1 work/r.jsonl | grep -q '"complete": *false'
+    verdict "$name"
 }
-interrupted 'interrupted' INT 130 5 verify --full
-interrupted 'terminated' TERM 143 5 verify --full
+test_interrupted 'interrupted' INT 130 5 verify --full
+test_interrupted 'terminated' TERM 143 5 verify --full
 run "$POSENC" bench --case nope
 if [ $status = 77 ]; then
     skip 'interrupted in a timing' "$(cat stderr)"
 else
-    interrupted 'interrupted in a timing' INT 130 1 bench --full
+    test_interrupted 'interrupted in a timing' INT 130 1 bench --full
 fi
 rm -rf work/*
 finish

@@ -1,84 +1,84 @@
 #!/bin/sh
-# consumer.sh BUILD: installs a build into a fresh prefix, then uses it from outside of the tree: by
-# pkg-config from C and C++, shared and static, as a dependency and a subproject of Meson, by CMake, and through the
-# installed program, which has to find its golden vectors and plug-ins.  MESON names the meson to use.
+# consumer.sh BUILD: installs a build into a new folder and uses it from outside of the tree: by pkg-config from C and C++,
+# shared and static, as a dependency and a subproject of Meson, by CMake, and by the installed program, which has to find
+# its golden vectors and plug-ins. MESON names the meson to use.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd) || exit 1
 meson=${MESON:-meson}
 . "$here/tap.sh"
 
-expect() { # NAME COMMAND...
+expect() { # NAME COMMAND...: the command succeeds
     name=$1
     shift
     run "$@"
-    if [ $status = 0 ]; then pass "$name"; else fail "$name" "exit $status"; fi
+    same "$name" $status 0
+}
+
+builds() { # NAME PROGRAM COMMAND...: the command succeeds, and then the program that it makes
+    name=$1 made=$2
+    shift 2
+    run "$@"
+    [ $status != 0 ] || run "$made"
+    same "$name" $status 0
 }
 
 prefix=$scratch/prefix
 expect 'meson install' env DESTDIR="$prefix" "$meson" install -C "$build" --no-rebuild --quiet
 config=$(find "$prefix" -name posenc.pc)
+[ -n "$config" ]
+verdict 'posenc.pc is installed'
 lib=$(dirname "$(dirname "$config")") header=$(find "$prefix" -name posenc.h)
-if [ -n "$config" ]; then pass 'posenc.pc is installed'; else fail 'posenc.pc is installed' "$prefix"; fi
 export PKG_CONFIG_PATH="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$prefix" LD_LIBRARY_PATH="$lib" DYLD_LIBRARY_PATH="$lib"
-flags() {
-    pkg-config "$@" posenc
-}
-cc=${CC:-cc} cxx=${CXX:-c++}
-
+cc=${CC:-cc} cxx=${CXX:-c++} warnings='-Wall -Wextra -Werror -pedantic'
 cp "$here/consumer/main.c" "$here/consumer/main.cc" "$here/consumer/meson.build" work
+
+# ---- By pkg-config: C, C++, static libraries, Meson, examples ----
+
+# shellcheck disable=SC2046,SC2086  # lists of words
 by_pkg_config() {
-    # shellcheck disable=SC2046  # lists of words
-    {
-        expect 'C, shared' $cc -std=c11 -Wall -Wextra -Werror -pedantic main.c -o shared $(flags --cflags --libs) -lm
-        expect 'it runs' ./shared
-        if grep -q 'serves rope_half' stdout; then pass 'it names a backend'; else fail 'it names a backend' ''; fi
-        if $cxx --version >version 2>&1; then
-            for year in 11 14 17 20 23; do
-                if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then
-                    expect "C++$year" $cxx -std=c++$year -Wall -Wextra -Werror -pedantic main.cc -o shared_cc $(flags --cflags --libs)
-                    expect 'it runs' ./shared_cc
-                else
-                    skip "C++$year" 'the compiler does not know it'
-                fi
-            done
+    flags=$(pkg-config --cflags --libs posenc)
+    builds 'C, shared' ./shared $cc -std=c11 $warnings main.c -o shared $flags -lm
+    grep -q 'serves rope_half' stdout
+    verdict 'it names a backend'
+    for year in 11 14 17 20 23; do
+        if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then
+            builds "C++$year" ./shared_cc $cxx -std=c++$year $warnings main.cc -o shared_cc $flags
         else
-            skip 'C++' 'no C++ compiler'
+            skip "C++$year" 'no C++ compiler, or one that does not know it'
         fi
-        if [ -f "$lib/libposenc.a" ]; then
-            expect 'C, static' $cc main.c -o static $(flags --cflags) "$lib/libposenc.a" $(flags --static --libs-only-l | sed 's/-lposenc//') -lm
-            expect 'it runs' ./static
-            # The line of docs/install.md; no other library has a .pc file here.
-            echo 'int main(void) { return 0; }' >work/empty.c
-            if (cd work && $cc -static empty.c -o empty) 2>version; then
-                expect 'C, linked statically' env PKG_CONFIG_LIBDIR="$lib/pkgconfig" sh -c \
-                    "$cc -static main.c -o static \$(pkg-config --static --cflags --libs posenc)"
-                expect 'it runs' ./static
-            else
-                skip 'C, linked statically' 'the compiler finds no static C library'
-            fi
+    done
+    if [ -f "$lib/libposenc.a" ]; then
+        builds 'C, static' ./static $cc main.c -o static $(pkg-config --cflags posenc) "$lib/libposenc.a" \
+            $(pkg-config --static --libs-only-l posenc | sed 's/-lposenc//') -lm
+        # The line of docs/install.md; no other library has a .pc file here.
+        echo 'int main(void) { return 0; }' >work/empty.c
+        if (cd work && $cc -static empty.c -o empty) 2>version; then
+            builds 'C, linked statically' ./static env PKG_CONFIG_LIBDIR="$lib/pkgconfig" sh -c \
+                "$cc -static main.c -o static \$(pkg-config --static --cflags --libs posenc)"
+        else
+            skip 'C, linked statically' 'the compiler finds no static C library'
         fi
-    }
+    fi
+    builds 'as a Meson dependency' out/consumer sh -c '"$1" setup out && "$1" compile -C out' sh "$meson"
 
-    expect 'as a Meson dependency' "$meson" setup out
-    expect 'it builds' "$meson" compile -C out
-    expect 'it runs' out/consumer
-
-    # Each example compiles by the line in its first comment, and runs.
+    # The first comment of each example has the line that compiles it.
     cp "$here"/../../examples/*.c work
     for example in decode_bf16 plugin threads; do
         line=$(sed -n 's/^ \*     \(cc .*\)/\1/p' "work/$example.c")
-        expect "the line of examples/$example.c" sh -c "${line:-false}"
-        [ $example = plugin ] || expect 'it runs' "./$example"
+        case $example in plugin) program=true ;; *) program=./$example ;; esac
+        builds "the line of examples/$example.c" "$program" sh -c "${line:-false}"
     done
 }
 if pkg-config --version >found 2>&1; then by_pkg_config; else skip 'by pkg-config, from C, C++ and Meson' 'no pkg-config'; fi
 
-# As a subproject: the targets of the outer project's build are its own and the library.
+# ---- As a subproject of Meson ----
+
+# The outer project's build has its own targets and the library, unless options ask for more.
 mkdir work/subprojects
 ln -s "$(dirname "$(dirname "$here")")" work/subprojects/posenc
 expect 'as a subproject' "$meson" setup --wrap-mode=forcefallback within
 run "$meson" introspect --targets within
-if python3 -c '
+python3 -c '
 import json, os, sys
 for target in json.load(sys.stdin):
     place = os.path.dirname(os.path.realpath(target["defined_in"]))
@@ -86,23 +86,16 @@ for target in json.load(sys.stdin):
     if os.path.basename(place) in ("impl", "cmake") and (name.startswith("backend_") or name in ("posenc", "build.h")):
         continue
     if name != "consumer":
-        sys.exit(f"{name} of {place}")' <stdout 2>stderr; then
-    pass 'the library alone is built'
-else
-    fail 'the library alone is built' "$(cat stderr)"
-fi
-# CMake's files say where the library lies relative to themselves: none, or beside it.
+        sys.exit(f"{name} of {place}")' <stdout 2>stderr
+verdict 'the library alone is built'
+# CMake's files name the library relative to themselves: there are none, or they lie beside it.
 run "$meson" introspect --installed within
-if python3 -c '
+python3 -c '
 import json, os, sys
 paths = json.load(sys.stdin).values()
 lib = next(os.path.dirname(path) for path in paths if path.endswith("libposenc.so") or path.endswith(".dylib"))
-sys.exit(any(path.endswith(".cmake") and not path.startswith(lib + "/") for path in paths))' <stdout 2>stderr; then
-    pass 'and of CMake files none that lie elsewhere than it'
-else
-    fail 'and of CMake files none that lie elsewhere than it' "$(cat stderr)"
-fi
-# What options ask for comes, too.
+sys.exit(any(path.endswith(".cmake") and not path.startswith(lib + "/") for path in paths))' <stdout 2>stderr
+verdict 'and of CMake files none that lie elsewhere than it'
 run "$meson" setup --wrap-mode=forcefallback -Dposenc:program=enabled whole
 if grep -q 'Dependency "jansson" not found\|Pkg-config .* not found' stdout; then
     skip 'a subproject with the program' 'no jansson, or no pkg-config that finds it'
@@ -111,12 +104,12 @@ else
     same 'a subproject with the program' "$(grep -o '"name": "posenc", "id": "[^"]*", "type": "exe' stdout | wc -l)" 1
 fi
 
-# By CMake, which reads files that were written without it.
+# ---- By CMake ----
+
 if cmake --version >version 2>&1; then
     cp "$here/consumer/CMakeLists.txt" work
-    expect 'by find_package of CMake' cmake -G Ninja -S . -B by-cmake "-DCMAKE_PREFIX_PATH=${header%/include/posenc.h}"
-    expect 'it builds' cmake --build by-cmake
-    expect 'it runs' by-cmake/consumer
+    builds 'by find_package of CMake' by-cmake/consumer sh -c 'cmake -G Ninja -S . -B by-cmake "$1" && cmake --build by-cmake' sh \
+        "-DCMAKE_PREFIX_PATH=${header%/include/posenc.h}"
     expect 'with the static library, too' by-cmake/consumer_static
     cat >work/asks.cmake <<'END'
 set(PACKAGE_FIND_VERSION ${ASKED})
@@ -134,18 +127,33 @@ else
     skip 'by find_package of CMake' 'no cmake'
 fi
 
-# Only posenc_* leaves the library.
+# ---- Exports of the library ----
+
 if command -v nm >found; then
     if [ -f "$lib/libposenc.dylib" ]; then # where C's names begin with an underscore
         run sh -c "nm -gU '$lib'/libposenc.dylib | awk '{ print \$3 }' | grep -v '^_posenc_'"
     else
         run sh -c "nm -D --defined-only '$lib'/libposenc.so | awk '{ print \$3 }' | grep -v '^posenc_'"
     fi
-    if [ ! -s stdout ]; then pass 'exports are posenc_* only'; else fail 'exports are posenc_* only' ''; fi
+    [ ! -s stdout ]
+    verdict 'exports are posenc_* only'
 else
     skip 'exports are posenc_* only' 'no nm'
 fi
 
+# ---- The installed program ----
+
+page() { # TEXT COMMAND [ARGUMENTS...]: the command writes a page with a style and this text
+    text=$1
+    shift
+    run "$POSENC" "$@" -o page.html --force
+    if grep -q 'Install ' stderr; then
+        skip "the installed $1 writes its page" "$(cat stderr)"
+    else
+        [ $status = 0 ] && grep -q '<style>' work/page.html && grep -q "$text" work/page.html
+        verdict "the installed $1 writes its page"
+    fi
+}
 program=$(find "$prefix" -path '*/bin/posenc' -type f)
 if [ -n "$program" ]; then
     POSENC=$program
@@ -161,22 +169,8 @@ if [ -n "$program" ]; then
         [ ! -e "$plugin" ] || succeeds "it has $(basename "$plugin" .so)" "^. $(basename "$plugin" .so) " list backends
     done
     same 'nothing compiled by Python is installed' "$(find "$prefix" -name __pycache__)" ''
-    run "$POSENC" report "$here/../../reports/tests/run.jsonl" -o page.html
-    if grep -q 'Install python3-\|Install Python' stderr; then
-        skip 'the installed report writes a page' "$(cat stderr)"
-    elif [ $status = 0 ] && grep -q '<style>' work/page.html && grep -q 'rope_half' work/page.html; then
-        pass 'the installed report writes a page'
-    else
-        fail 'the installed report writes a page' "exit $status"
-    fi
-    run "$POSENC" explore -o explore.html
-    if grep -q 'Install ' stderr; then
-        skip 'the installed explore writes its page' "$(cat stderr)"
-    elif [ $status = 0 ] && grep -q 'Attention does not see order' work/explore.html; then
-        pass 'the installed explore writes its page'
-    else
-        fail 'the installed explore writes its page' "exit $status"
-    fi
+    page rope_half report "$here/../../reports/tests/run.jsonl"
+    page 'Attention does not see order' explore
     mv "$prefix" "$scratch/moved"
     POSENC=$scratch/moved${program#"$prefix"}
     succeeds 'also after the tree was moved' 'passed' verify --backend scalar --suite vectors

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Nothing is timed where something emulates the CPU: bench and doctor say so, with the emulator's name, and exit 77.
+# Under an emulator bench and doctor time nothing: they name the emulator and exit with 77.
 . "$(dirname "$0")/tap.sh"
 
-# untimed COMMAND EMULATOR AND ITS OPTIONS: of a cross build, POSENC runs in one already.
-untimed() {
+# Runs a command under an emulator. POSENC of a cross build runs under one already.
+untimed() { # COMMAND [EMULATOR OPTION...]
     command=$1
     shift
     name="${command%% *} under ${1:-the emulator of a cross build}"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# posenc bench --instructions: counts are the same in each process, and an instruction more is detected.
+# posenc bench --instructions: every process counts the same, and one instruction more is detected.
 . "$(dirname "$0")/tap.sh"
 
-# value NAME FILE: that member of the first count in a file of records.
-value() { sed -n '/"t": *"count"/{ s/.*"'"$1"'": *"\{0,1\}\([^,"}]*\).*/\1/p; q; }' "$2"; }
+# Prints a member of the first count in a file of records.
+count_member() { sed -n '/"t": *"count"/{ s/.*"'"$1"'": *"\{0,1\}\([^,"}]*\).*/\1/p; q; }' "$2"; }
 
-# count FILE ARGUMENTS...: writes records into FILE.
-count() {
+# Counts instructions and writes the records into a file.
+count() { # FILE ARGUMENTS...
     file=$1
     shift
     run "$POSENC" bench --instructions "$@" --out jsonl:r.jsonl
@@ -19,7 +19,7 @@ if [ $status = 77 ]; then
     finish
     exit 0
 fi
-same 'counts by single steps' "$status $(value by first.jsonl)" '0 single step'
+same 'counts by single steps' "$status $(count_member by first.jsonl)" '0 single step'
 for try in 2 3 4 5; do
     count again.jsonl --kernel learned_add --backend scalar
     grep '"t": *"count"' again.jsonl
@@ -31,10 +31,10 @@ for name in counted element row; do
     eval "library=\$PLUGIN_$(echo $name | tr a-z A-Z)"
     count $name.jsonl --plugin "$library" --backend example
 done
-base=$(value instructions counted.jsonl)
+base=$(count_member instructions counted.jsonl)
 same 'an instruction for each element is one for each element' \
-    $(($(value instructions element.jsonl) - base)) "$(value elements counted.jsonl)"
-rows=$(($(value instructions row.jsonl) - base))
+    $(($(count_member instructions element.jsonl) - base)) "$(count_member elements counted.jsonl)"
+rows=$(($(count_member instructions row.jsonl) - base))
 if [ $rows -gt 0 ] && [ $((rows * 100)) -lt "$base" ]; then
     pass "one for each row, less than 1 % of them, is detected: $rows of $base"
 else

@@ -1,42 +1,44 @@
 #!/bin/sh
-# What a plug-in does to its process is a result, and nothing else of the run is lost.  MISBEHAVES is one that does what its
-# file's name says (misbehaves.c).  Not under sanitizers, which see much of it first.
+# A plug-in that ends, hangs or damages its process makes one result, and all others of the run are kept. MISBEHAVES is a
+# plug-in that does what the name of its file says (misbehaves.c). Sanitizers would detect much of it first.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 
-# What takes longer hangs, whatever else the machine does, and is killed.
+# A run that takes longer than this hangs, however busy the machine is, and is killed.
 watched=
 command -v timeout >/dev/null && watched='timeout -k 10 600'
-# patience NAME: of one that does not return, seconds of CPU time; its other calls take some microseconds, those of a
-# model's size some milliseconds.  The others have the usual minute.
-patience() {
+# Prints options of a short limit of CPU time for a plug-in that does not return. Its other calls take microseconds.
+patience() { # NAME [SECONDS]
     case $1 in
     loop_* | sleep_* | stop_* | thread_exit_* | deaf_*) echo "--limit ${2:-1}" ;;
     esac
 }
 
-as() { cp "$MISBEHAVES" "work/$1.so"; }
+# Makes a plug-in that does what NAME says.
+make_plugin() { # NAME
+    cp "$MISBEHAVES" "work/$1.so"
+}
 
-# The reasons of results of a kernel that crashed or failed.
+# Prints the reasons of results of a kernel that crashed or failed, or the number of its results that passed.
 reasons() { sed -n "s/.*\"kernel\":\"$1\".*\"status\":\"\(crash\|fail\)\",\"reason\":\"\([^\"]*\)\".*/\2/p" stdout; }
-passes() { grep -c "\"t\":\"check\",\"kernel\":\"$1\".*\"backend\":\"$2\".*\"status\":\"pass\"" stdout; }
+count_passes() { grep -c "\"t\":\"check\",\"kernel\":\"$1\".*\"backend\":\"$2\".*\"status\":\"pass\"" stdout; }
 
-as good
+make_plugin good
 # shellcheck disable=SC2086  # words
 run $watched "$POSENC" verify --plugin ./good.so --backend scalar,example --kernel alibi,alibi_add --suite memory --out jsonl
-want="$(passes alibi scalar) $(passes alibi_add example)" alone=$(passes alibi example)
+want="$(count_passes alibi scalar) $(count_passes alibi_add example)" alone=$(count_passes alibi example)
 same 'what behaves passes' "$status $([ "$alone" -gt 10 ] && echo some)" '0 some'
 
-# name, what is said of alibi, and of which kernels else results are there: verify
+# Each line has a plug-in and the reason of its result. Other kernels and backends have their results.
 while read -r name said; do
-    as "$name"
+    make_plugin "$name"
     # shellcheck disable=SC2046,SC2086  # words
     run $watched "$POSENC" verify --plugin "./$name.so" --backend scalar,example --kernel alibi,alibi_add --suite memory $(patience "$name") --out jsonl
     if [ $status = 1 ] && reasons alibi | grep -Eq "$said" && [ "$(tail -n 1 stdout | grep -c '"complete":true')" = 1 ] &&
         ! grep -q "$(printf '\033')" stdout stderr; then
         case $name in
-        *_when_* | no_text | other_abi | escapes | strange_*) same "verify: $name, and others go on" "$(passes alibi scalar)" "${want% *}" ;;
-        *) same "verify: $name, and others go on" "$(passes alibi scalar) $(passes alibi_add example)" "$want" ;;
+        *_when_* | no_text | other_abi | escapes | strange_*) same "verify: $name, and others go on" "$(count_passes alibi scalar)" "${want% *}" ;;
+        *) same "verify: $name, and others go on" "$(count_passes alibi scalar) $(count_passes alibi_add example)" "$want" ;;
         esac
     else
         fail "verify: $name" "exit $status, want 1 and: $said; $(reasons alibi)"
@@ -79,31 +81,31 @@ many_lanes ^lanes.. is 1000000: expected 1 to 64
 other_lanes ^lanes.. is 1, then 2
 END
 
-as exit_in_call
-as second
+make_plugin exit_in_call
+make_plugin second
 # shellcheck disable=SC2086
 run $watched "$POSENC" verify --plugin ./exit_in_call.so --plugin ./second.so --kernel alibi --suite memory --out jsonl
-same 'one that exits takes no backend along that comes after it' "$status $(passes alibi second)" "1 $alone"
+same 'one that exits takes no backend along that comes after it' "$status $(count_passes alibi second)" "1 $alone"
 
-# The call at hand is told as a problem that can be run again.
-as abort_in_call
+# The call that crashed is printed as a problem that can be run again.
+make_plugin abort_in_call
 # shellcheck disable=SC2086
 run $watched "$POSENC" verify --plugin ./abort_in_call.so --kernel alibi --out jsonl
 same 'a crash says the call that ran, and what passed before it is kept' \
     "$(grep '"status":"crash"' stdout | grep -c "\"problem\":\"alibi .*posenc verify --plugin ./abort_in_call.so --backend example --problem 'alibi ") \
-$([ "$(passes alibi example)" -gt 10 ] && echo kept)" '1 kept'
+$([ "$(count_passes alibi example)" -gt 10 ] && echo kept)" '1 kept'
 
-# What holds no result: a process that a plug-in leaves behind, text that it prints or writes to every file.
+# Processes that a plug-in leaves behind and text that it prints change no result.
 for name in fork print scribble; do
-    as ${name}_in_call
+    make_plugin ${name}_in_call
     # shellcheck disable=SC2086
     run $watched "$POSENC" verify --plugin ./${name}_in_call.so --kernel alibi --suite memory --out csv
     same "$name: the run ends, and results alone are in it" \
         "$status $(grep -c 'no result' stdout) $(grep -c ',pass,' stdout | sed 's/^[1-9][0-9]*$/some/')" '0 0 some'
 done
-# Where nobody reads messages and records, the verdict is the same and the other output is whole.
+# With a closed standard output the verdict is the same and the other output is complete.
 for name in sigpipe print; do
-    as ${name}_in_call
+    make_plugin ${name}_in_call
     (cd work && "$POSENC" verify --plugin ./${name}_in_call.so --kernel alibi --suite memory --out jsonl --out csv:all.csv 2>&1) | :
     same "$name: its verdict where nobody reads" "$(grep -c ',crash,' work/all.csv) $(grep -c ',pass,' work/all.csv | sed 's/^[1-9][0-9]*$/some/')" \
         "$([ $name = print ]; echo $?) $([ $name = print ] && echo some || echo 0)"
@@ -112,7 +114,7 @@ rm -f work/*
 
 # bench, which times nothing that failed.
 small='alibi heads=2 queries=32 keys=32'
-as good
+make_plugin good
 # shellcheck disable=SC2086
 run $watched "$POSENC" bench --plugin ./good.so --backend scalar,example --problem "$small" --budget 0.1 --out csv
 if grep -q 'nothing is timed here' stderr; then
@@ -120,7 +122,7 @@ if grep -q 'nothing is timed here' stderr; then
 else
     same 'bench: what behaves is timed' "$status $(grep -c ',bench,.*,example,.*,0\.99,' stdout)" '0 1'
     while read -r name said; do
-        as "$name"
+        make_plugin "$name"
         # shellcheck disable=SC2046,SC2086  # words
         run $watched "$POSENC" bench --plugin "./$name.so" --backend scalar,example --problem "$small" --budget 0.1 $(patience "$name") --out csv
         same "bench: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.99,' stdout) $(grep -Ec ",bench,.*wrong: $said" stdout)" '1 1 1'
@@ -136,47 +138,46 @@ END
 fi
 
 # The other commands that call kernels: a message with the kernel, exit 1.
-dies() { # NAME PATTERN ARGUMENTS...
+test_death() { # NAME PATTERN ARGUMENTS...
     name=$1 pattern=$2
     shift 2
     # shellcheck disable=SC2086
     run $watched "$POSENC" "$@"
-    if [ $status = 1 ] && grep -Eq "$pattern" stderr; then pass "$name"; else fail "$name" "exit $status, want 1 and: $pattern"; fi
+    test_signal "$name" 1 "$pattern" stderr
 }
-as exit_when_loaded
-dies 'list: a plug-in that exits' 'exit_when_loaded.so: cannot be loaded: the process was ended by exit.0.' list backends --plugin ./exit_when_loaded.so
-as exit_in_first_call
-dies 'table: likewise' 'posenc table: the process was ended by exit.0. in alibi' table --problem 'alibi heads=1 queries=1 keys=4' \
+make_plugin exit_when_loaded
+test_death 'list: a plug-in that exits' 'exit_when_loaded.so: cannot be loaded: the process was ended by exit.0.' list backends --plugin ./exit_when_loaded.so
+make_plugin exit_in_first_call
+test_death 'table: likewise' 'posenc table: the process was ended by exit.0. in alibi' table --problem 'alibi heads=1 queries=1 keys=4' \
     --backend example --plugin ./exit_in_first_call.so --out csv:a.csv
-as loop_in_first_call
-dies 'and one that hangs' 'posenc table: did not return within' table --problem 'alibi heads=1 queries=1 keys=4' --backend example \
+make_plugin loop_in_first_call
+test_death 'and one that hangs' 'posenc table: did not return within' table --problem 'alibi heads=1 queries=1 keys=4' --backend example \
     --plugin ./loop_in_first_call.so --limit 1 --out csv:a.csv
 same 'no file is left' "$(ls work)" "$(printf 'exit_in_first_call.so\nexit_when_loaded.so\nloop_in_first_call.so')"
-as abort_in_first_call
-dies 'verify -v: one that aborts' 'posenc verify: the process ended by signal 6 .* in alibi' verify -v --plugin ./abort_in_first_call.so \
+make_plugin abort_in_first_call
+test_death 'verify -v: one that aborts' 'posenc verify: the process ended by signal 6 .* in alibi' verify -v --plugin ./abort_in_first_call.so \
     --backend example --problem "$small"
-# Those that lie in a folder are left out, and that is said.
+# Plug-ins of a folder are left out with a message.
 # shellcheck disable=SC2086
 run env POSENC_PLUGINS=. $watched "$POSENC" list kernels
 same 'a folder with one that exits' "$status $(grep -c 'left out: ./exit_when_loaded.so: the process was ended by exit(0)' stderr)" '0 1'
 rm -f work/*
 
-# TERM and INT end all of it at once, not when the call has taken too long, with what there is written, and with every
-# process that it started.
-as loop_in_call
+# TERM and INT end a run at once, with all of its processes, and the results so far are written.
+make_plugin loop_in_call
 looping="--plugin $scratch/work/loop_in_call.so --kernel alibi --limit 86400"
-loops() { [ -e "$scratch/loops" ]; }
-# begins ARGUMENTS...: in the background, until the plug-in loops
-begins() {
+plugin_loops() { [ -e "$scratch/loops" ]; }
+# Starts the program in the background and returns when the plug-in loops.
+start_looping() { # ARGUMENTS...
     rm -f loops
     (cd work && MISBEHAVED="$scratch/loops" exec "$POSENC" "$@") >stdout 2>stderr &
     pid=$!
-    await loops
+    await plugin_loops
 }
-ended() { # NAME SIGNAL WRITTEN ARGUMENTS...: `written` is in what was printed or, by then, in work
+test_signal() { # NAME SIGNAL WRITTEN ARGUMENTS...: `written` is in what was printed or, by then, in work
     name=$1 number=$2 written=$3
     shift 3
-    begins "$@"
+    start_looping "$@"
     kill -"$number" $pid
     await no_process 'loop_in_call[.]so' || kill -KILL $pid
     wait $pid
@@ -187,10 +188,10 @@ ended() { # NAME SIGNAL WRITTEN ARGUMENTS...: `written` is in what was printed o
 # The shell lets a process in the background ignore INT, and posenc minds that of HUP alone.
 # shellcheck disable=SC2086  # words
 {
-    ended 'verify: TERM' TERM 'not complete\|incomplete\|ended early\|alibi' verify $looping
-    ended 'verify: INT' INT alibi verify $looping
+    test_signal 'verify: TERM' TERM 'not complete\|incomplete\|ended early\|alibi' verify $looping
+    test_signal 'verify: INT' INT alibi verify $looping
     if ! grep -q 'nothing is timed here' stderr; then
-        ended 'bench: TERM' TERM alibi bench $looping --backend scalar,example --out console --out md:b.md
+        test_signal 'bench: TERM' TERM alibi bench $looping --backend scalar,example --out console --out md:b.md
     fi
 }
 ends 'no process is left' 'loop_in_call[.]so'
@@ -198,9 +199,9 @@ same 'nor a temporary file' "$(find work -name '*.posenc-*')" ''
 rm -f work/*
 
 # KILL leaves nothing, either: a file has no name until it is complete.
-as loop_in_call
+make_plugin loop_in_call
 # shellcheck disable=SC2086
-begins verify $looping --out md:a.md
+start_looping verify $looping --out md:a.md
 kill -KILL $pid
 wait $pid 2>/dev/null
 same 'KILL leaves no file' "$(find work -name 'a.md*')" ''

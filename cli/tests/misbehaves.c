@@ -178,7 +178,7 @@ static enum posenc_status compute(const struct posenc_alibi_args *args)
     return POSENC_OK;
 }
 
-/* Not a static variable: of these a kernel may write none, which would be found first. */
+/* Counts calls, on the heap: a kernel that writes a static variable fails another check first. */
 static atomic_int *calls;
 
 static enum posenc_status alibi(const struct posenc_alibi_args *args)
@@ -230,7 +230,8 @@ __attribute__((constructor)) static void run_when_loaded(void)
         posenc_plugin.abi = 999;
     if (strncmp(name, "no_text.", 8) == 0)
         posenc_plugin.description = (const char *)(uintptr_t)16;
-    if (strncmp(name, "no_code.", 8) == 0) /* as of a layout that it does not have */
+    if (strncmp(name, "no_code.", 8) ==
+        0) /* a pointer to no code, as a wrong layout would give */
         posenc_plugin.alibi =
             (enum posenc_status(*)(const struct posenc_alibi_args *))(uintptr_t)64;
 }

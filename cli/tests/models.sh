@@ -1,20 +1,27 @@
 #!/bin/sh
-# What is taken of a model and said of it: the call that is meant, by kernel and by type of layers, at which length, and the
-# notes of its configuration, by every command that reads one.  That files are read right is tested in reports/tests.
+# --model and --config: which call of a model a command takes, by kernel, type of layers and length, and the notes that it
+# prints. reports/tests tests the readers of model files.
 . "$(dirname "$0")/tap.sh"
 
-# takes NAME LINE ARGUMENTS...: a table of the model with the bytes of one of a whole problem
-takes() {
+# A table of a model has the bytes of that of a whole problem.
+takes() { # NAME PROBLEM ARGUMENTS...
     name=$1 line=$2
     shift 2
     run "$POSENC" table --problem "$line" --positions 0..7,4095
     cp stdout wanted
     run "$POSENC" table "$@" --positions 0..7,4095
-    if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then pass "$name"; else fail "$name" "exit $status or other bytes"; fi
+    [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted
+    verdict "$name"
 }
-# says NAME PATTERN, hushes NAME PATTERN: stderr has such a line, or none
-says() { if grep -Eq -e "$2" stderr; then pass "$1"; else fail "$1" "stderr does not match: $2"; fi; }
-hushes() { if grep -Eq -e "$2" stderr; then fail "$1" "stderr matches: $2"; else pass "$1"; fi; }
+# Stderr of the last run has a line that matches, or none.
+says() {
+    grep -Eq -e "$2" stderr
+    verdict "$1" "stderr does not match: $2"
+}
+hushes() {
+    ! grep -Eq -e "$2" stderr
+    verdict "$1" "stderr matches: $2"
+}
 
 # ---- The call, and what a line changes of it ----
 
@@ -51,7 +58,8 @@ for order in columns rows; do
     cp stdout wanted
     [ $order = rows ] || order=
     run "$POSENC" table --config "$scratch/kimi.json" --layer-type vision --problem 'rope_table tokens=6' --grid "3${order:+,rows}"
-    if [ -s wanted ] && cmp -s stdout wanted; then pass "a tower, ${order:-its own order}"; else fail "a tower, ${order:-its own order}" "exit $status"; fi
+    [ -s wanted ] && cmp -s stdout wanted
+    verdict "a tower, ${order:-its own order}"
 done
 
 # longrope by the length of the sequence: the largest position and 1, unless it is given.
@@ -61,7 +69,8 @@ for at in 4095 4096; do
     hushes "longrope, $((at + 1)) tokens: told" longrope
     cp stdout wanted.$at
     run "$POSENC" table rope_table --model phi-4-mini --positions 4,$at
-    if [ -s wanted.$at ] && cmp -s stdout wanted.$at; then pass "longrope, position $at"; else fail "longrope, position $at" 'other bytes'; fi
+    [ -s wanted.$at ] && cmp -s stdout wanted.$at
+    verdict "longrope, position $at" 'other bytes'
 done
 says 'longrope: long factors are said' "$long"
 if [ "$(sed -n 2p wanted.4095)" = "$(sed -n 2p wanted.4096)" ]; then fail 'longrope: the length counts' 'it does not'; else pass 'longrope: the length counts'; fi
@@ -70,8 +79,8 @@ hushes 'longrope: a time is in the token before it' longrope
 
 # ---- What commands check and time of it ----
 
-# calls_of MODEL KERNEL ARGUMENTS...: the exit status, and "N of N" calls passed
-calls_of() {
+# Prints the exit status, and "N of N" calls passed.
+calls_of() { # MODEL KERNEL ARGUMENTS...
     model=$1 kernel=$2
     shift 2
     run "$POSENC" verify --backend scalar --model "$model" --kernel "$kernel" --case '*/model*' --out csv "$@"
@@ -96,8 +105,8 @@ model='"model_type":"llama","hidden_size":64,"num_attention_heads":2,"max_positi
 echo "{$model,\"torch_dtype\":\"bfloat16\"}" >stored.json
 echo "{$model}" >plain.json
 echo "{$model,\"torch_dtype\":\"float64\"}" >wide.json
-# stores NAME WANTED PATTERN COMMAND ARGUMENTS...: the types of what is checked or timed, and what stderr says of them
-stores() {
+# Checks the element types of the cases that a command checks or times, and its message about them.
+stores() { # NAME TYPES PATTERN COMMAND ARGUMENTS...
     name=$1 wanted=$2 pattern=$3
     shift 3
     run "$POSENC" "$@" --kernel rope_half --backend scalar --out csv

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Nothing is lost: not a file of somebody else, not the report before, whatever ends a run.
+# Outputs overwrite earlier outputs of their own format and no other file, and formats of Python get the records.
 . "$(dirname "$0")/tap.sh"
 
 one='--kernel alibi --backend scalar --case alibi/f32/given/h1-symmetric'
 
-# keeps NAME PATTERN FILE ARGUMENTS...: exit 2, a message that matches, and the file is what it was.
-keeps() {
+# The program rejects the arguments with a message that matches, and a file is what it was.
+keeps() { # NAME PATTERN FILE ARGUMENTS...
     name=$1 pattern=$2 file=$3
     shift 3
     before=$(cd work && cksum "$file" && find . | sort)
@@ -82,8 +82,9 @@ if [ -n "${PROGRAM:-}" ] || ! mkdir "$scratch/lone" "$scratch/bin" || ! cp "$POS
     PATH=/usr/bin:/bin "$scratch/lone/posenc" results --help >out 2>&1; then
     skip 'formats of other programs' 'this program is emulated, or finds an installed one'
 else
-    # results LINE: the made-up program is a shell script of these lines.  exports FORMATS...: a run of the program.
+    # Makes posenc-results a shell script of these lines.
     results() { printf '%s\n' "$@" >"$scratch/bin/posenc-results" && chmod +x "$scratch/bin/posenc-results"; }
+    # Runs the program with outputs.
     # shellcheck disable=SC2086  # a list of words
     exports() { run env PATH="$scratch/bin:/usr/bin:/bin" "$scratch/lone/posenc" verify $one --vectors "$GOLDEN" "$@"; }
     exports --out junit:x.xml --out jsonl:x.jsonl

@@ -1,22 +1,22 @@
 #!/bin/sh
-# A reader that goes away (posenc list | head -1): exit 141 and not a word, of every command, with plug-ins and without.
+# Every command ends silently with 141 if the reader of its output has gone (posenc list | head -1).
 . "$(dirname "$0")/tap.sh"
 
 mkfifo pipe
 mkdir none some
 cp "$PLUGIN" some/plugin.so
 
-# unread ARGUMENTS...: runs it where stdout is a pipe that nobody reads any more.
-unread() {
+# Runs the program with a pipe without a reader as stdout.
+run_unread() { # ARGUMENTS...
     exec 3<>pipe 4>pipe 3<&-
     (cd work && exec "$POSENC" "$@") >&4 2>stderr
     status=$?
     exec 4>&-
 }
 
-# gone ARGUMENTS...: what it says of how it ended.  Nothing is timed, and nothing counted, on some machines.
-gone() {
-    unread "$@"
+# Tests one command. Some machines neither time nor count.
+test_closed_pipe() { # ARGUMENTS...
+    run_unread "$@"
     if [ $status = 77 ]; then
         skip "$plugins: $*" 'not on this machine'
     elif [ $status != 141 ]; then
@@ -38,44 +38,44 @@ cp one.jsonl work/b.jsonl
 
 for plugins in none some; do
     export POSENC_PLUGINS="$scratch/$plugins"
-    gone --help
-    gone help list
-    gone list --help
-    gone --version
-    gone list
+    test_closed_pipe --help
+    test_closed_pipe help list
+    test_closed_pipe list --help
+    test_closed_pipe --version
+    test_closed_pipe list
     for kind in $kinds; do
-        gone list "$kind"
+        test_closed_pipe list "$kind"
     done
-    gone explain rope_half
-    gone verify -v --case "$case_id"
-    [ -n "${PROGRAM:-}" ] || gone explain --model llama-3.1-8b # Python asks a program that no emulator runs
-    gone verify -v --problem 'alibi heads=1 queries=2 keys=2'
-    gone table --problem 'sinusoidal dim=64 tokens=2000'
-    gone vectors info
-    gone vectors export x
+    test_closed_pipe explain rope_half
+    test_closed_pipe verify -v --case "$case_id"
+    [ -n "${PROGRAM:-}" ] || test_closed_pipe explain --model llama-3.1-8b # Python asks a program that no emulator runs
+    test_closed_pipe verify -v --problem 'alibi heads=1 queries=2 keys=2'
+    test_closed_pipe table --problem 'sinusoidal dim=64 tokens=2000'
+    test_closed_pipe vectors info
+    test_closed_pipe vectors export x
     rm -rf work/x
     for format in console jsonl csv; do
         # shellcheck disable=SC2086  # a list of words
-        gone verify $few --out $format
+        test_closed_pipe verify $few --out $format
     done
-    gone bench --instructions --kernel alibi --backend scalar --dtype f32
-    gone bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --budget 0.01
-    gone report a.jsonl
-    gone compare a.jsonl b.jsonl
-    ! "$POSENC" results trend --help >help.log 2>&1 || gone results trend a.jsonl # which takes rich
-    gone results merge a.jsonl
-    gone tune --kernel alibi --dtype f32 --budget 0.1 profile
+    test_closed_pipe bench --instructions --kernel alibi --backend scalar --dtype f32
+    test_closed_pipe bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --budget 0.01
+    test_closed_pipe report a.jsonl
+    test_closed_pipe compare a.jsonl b.jsonl
+    ! "$POSENC" results trend --help >help.log 2>&1 || test_closed_pipe results trend a.jsonl # which takes rich
+    test_closed_pipe results merge a.jsonl
+    test_closed_pipe tune --kernel alibi --dtype f32 --budget 0.1 profile
     rm -rf work/x work/*.png work/profile
 done
-gone doctor --quick
+test_closed_pipe doctor --quick
 
-# Where SIGPIPE is ignored, as some programs leave it to those that they start, it is the same.
+# Some programs let those that they start ignore SIGPIPE, which changes nothing.
 trap '' PIPE
-gone list
-gone table --problem 'sinusoidal dim=64 tokens=2000'
+test_closed_pipe list
+test_closed_pipe table --problem 'sinusoidal dim=64 tokens=2000'
 trap - PIPE
 
-# A plug-in that ends its process by that signal is reported: its program's reader is there.
+# A plug-in that raises SIGPIPE is a crash, and reported.
 cp "$MISBEHAVES" work/sigpipe_in_first_call.so
 run env POSENC_PLUGINS= "$POSENC" verify -v --plugin ./sigpipe_in_first_call.so --problem 'alibi heads=1 queries=2 keys=2'
 same 'a plug-in that raises SIGPIPE is told of' "$status $(grep -c 'ended by signal 13 .* in alibi' stderr)" '1 1'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The line of progress on a terminal: totals, a time, one line at most, and nothing left of it.
+# The line of progress on a terminal: it has totals and a time, fits the terminal, and leaves nothing behind.
 . "$(dirname "$0")/tap.sh"
 
 run "$POSENC" verify --backend scalar --kernel alibi --out csv
@@ -11,62 +11,53 @@ if [ -n "$reason" ]; then
     exit 0
 fi
 
-# on COLUMNS TERM ARGUMENTS...: runs the program on a terminal, in the background; what it shows goes into the file
-# screen, its process id into pid.
-on() {
+# Runs the program on a terminal, in the background. The file screen gets what it shows, the file pid its process id.
+start() { # COLUMNS TERM ARGUMENTS...
     columns=$1 term=$2
     shift 2
     rm -f pid
     terminal "$columns" "$term" screen "echo \$\$ >pid; exec $POSENC $*"
 }
-has_time() { lines verify | grep -q ' left'; }
+has_time() { drawings verify | grep -q '^verify 1/2.* left'; }
 
-# What each drawing of the line had in it.
-lines() { tr '\r' '\n' <screen | sed -n "s/^$(printf '\033')\[K\($1 .*\)/\1/p"; }
-widest() { awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }'; }
-# How many lines of progress stand on the screen at the end: 1 where the last drawing was no erasing.
-left() { tr '\r' '\n' <screen | grep "^$(printf '\033')\[K" | tail -n 1 | grep -c '[0-9]/[0-9]'; }
+# Prints each drawing of the line of a command.
+drawings() { tr '\r' '\n' <screen | sed -n "s/^$(printf '\033')\[K\($1 .*\)/\1/p"; }
+longest_line() { awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }'; }
+# Prints the number of lines of progress on the screen at the end: 0, or 1 if the last drawing erased nothing.
+lines_left() { tr '\r' '\n' <screen | grep "^$(printf '\033')\[K" | tail -n 1 | grep -c '[0-9]/[0-9]'; }
 
 hanging="verify --plugin $PLUGIN_HANG --limit 86400 --backend scalar --backend example --kernel alibi --out csv:$scratch/work/r.csv"
 for columns in 80 40; do
-    on $columns xterm $hanging
+    start $columns xterm $hanging
     await has_time
     kill -TERM "$(cat pid)"
     wait $shown
-    if lines verify | grep -Eq '^verify 1/2( kernels on backends)?, about [0-9]+ (s|min) left'; then
-        pass "$columns columns: what is done, of what, and a time"
-    else
-        fail "$columns columns: what is done, of what, and a time" "$(lines verify | tail -n 2)"
+    drawings verify | grep -Eq '^verify 1/2( kernels on backends)?, about [0-9]+ (s|min) left'
+    verdict "$columns columns: what is done, of what, and a time"
+    most=$(drawings verify | longest_line)
+    [ "$most" -gt 20 ] && [ "$most" -lt $columns ]
+    verdict "$columns columns: the line fits" "$most characters"
+    if [ $columns = 80 ]; then
+        drawings verify | grep -Eq ' left  [a-z].*(/|\.\.\.)'
+        verdict '80 columns: the kernel that is checked'
     fi
-    most=$(lines verify | widest)
-    if [ "$most" -gt 20 ] && [ "$most" -lt $columns ]; then
-        pass "$columns columns: the line fits"
-    else
-        fail "$columns columns: the line fits" "$most characters"
-    fi
-    if [ $columns = 80 ] && ! lines verify | grep -Eq ' left  [a-z].*(/|\.\.\.)'; then
-        fail '80 columns: what is checked' "$(lines verify | tail -n 2)"
-    elif [ $columns = 80 ]; then
-        pass '80 columns: what is checked'
-    fi
-    same "$columns columns: an interruption leaves nothing of it" "$(grep -c 'interrupted: writing' screen) $(left)" '1 0'
+    same "$columns columns: an interruption leaves nothing of it" "$(grep -c 'interrupted: writing' screen) $(lines_left)" '1 0'
 done
 
-on 80 xterm verify --backend libm,scalar --kernel alibi --out "csv:$scratch/work/r.csv"
+start 80 xterm verify --backend libm,scalar --kernel alibi --out "csv:$scratch/work/r.csv"
 wait $shown
-same 'a run to its end leaves nothing of it' "$(left)" 0
-on 80 xterm bench --backend scalar --budget 7200 --problem "'alibi heads=1 queries=4 keys=4'" --out "csv:$scratch/work/r.csv"
+same 'a run to its end leaves nothing of it' "$(lines_left)" 0
+start 80 xterm bench --backend scalar --budget 7200 --problem "'alibi heads=1 queries=4 keys=4'" --out "csv:$scratch/work/r.csv"
 wait $shown
 status=$?
 if [ $status = 77 ]; then
     skip 'bench: shapes and a time' 'nothing is timed here'
-elif lines bench | grep -Eq '^bench 0/1 shapes, about [0-9]+ min left  alibi/'; then
-    pass 'bench: shapes and a time'
 else
-    fail 'bench: shapes and a time' "exit $status: $(lines bench | head -n 2)"
+    drawings bench | grep -Eq '^bench 0/1 shapes, about [0-9]+ min left  alibi/'
+    verdict 'bench: shapes and a time'
 fi
 
-on 80 dumb verify --backend scalar --kernel alibi --out "csv:$scratch/work/r.csv"
+start 80 dumb verify --backend scalar --kernel alibi --out "csv:$scratch/work/r.csv"
 wait $shown
 same 'a terminal that cannot erase gets no line' "$(grep -c 'kernels on backends' screen)" 0
 finish

@@ -1,17 +1,18 @@
 #!/bin/sh
-# posenc table: which rows and columns it prints, in which format.  That the numbers are right is what posenc verify checks.
+# posenc table: its rows, columns and formats. posenc verify checks the numbers.
 . "$(dirname "$0")/tap.sh"
 
-# prints NAME WANTED COMMAND ARGUMENTS...: what a shell command makes of the table, lines joined by blanks
-prints() {
+# A shell command makes these words of a table.
+prints() { # NAME WORDS COMMAND ARGUMENTS...
     name=$1 wanted=$2 command=$3
     shift 3
     run "$POSENC" table "$@"
     got=$(sh -c "$command" <stdout | tr '\n' ' ')
-    if [ "$status $got" = "0 $wanted " ]; then pass "$name"; else fail "$name" "exit $status, got $got, want $wanted"; fi
+    [ "$status $got" = "0 $wanted " ]
+    verdict "$name"
 }
-# alike NAME ARGUMENTS... = ARGUMENTS...: two tables with the same bytes
-alike() {
+# Two tables have the same bytes.
+alike() { # NAME ARGUMENTS... = ARGUMENTS...
     name=$1
     shift
     : >words
@@ -25,7 +26,8 @@ alike() {
     set --
     while read -r word; do set -- "$@" "$word"; done <words
     run "$POSENC" table "$@"
-    if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then pass "$name"; else fail "$name" "exit $status or other bytes"; fi
+    [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted
+    verdict "$name"
 }
 
 # ---- Rows: tokens of the problem, positions, times, a picture ----

@@ -1,23 +1,31 @@
 # shellcheck shell=sh
-# What the scripts here share: TAP on stdout, a scratch folder that goes away, and the ways a command
-# can be expected to behave.  POSENC is the program under test.
+# Functions of the test scripts: each test prints a line of TAP on stdout. A script sets POSENC, the program under test,
+# sources this file, and ends with finish. The current folder is then an empty one, $scratch, which goes away at the end.
+#
+#     run "$POSENC" table errors              runs a command in the folder work: sets $status, writes stdout and stderr
+#     ended 'NAME' 0 'PATTERN' [FILE]         one test: its exit status, and a line of FILE (stdout) that matches
+#     same 'NAME' "$got" "$wanted"            one test: two texts are equal
+#     grep -q x FILE; verdict 'NAME'          one test: the command before succeeded
+#     succeeds 'NAME' 'PATTERN' list types    one test: the program succeeds, and prints a line that matches
+#     refuses 'NAME' 'PATTERN' table errors   one test: the program rejects these arguments, with a message that matches
 set -u
 scratch=$(mktemp -d) || exit 1
-# What the shell itself complains of goes into a file: finish() fails where a script asked for a function or a command
-# that is not there, which sh passes over.
+# Complaints of the shell itself go into a file: finish() fails if a function or a command was not found, which sh ignores.
 exec 2>"$scratch/complaints"
 trap 'sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 mkdir work
-tests=0
+tests=0 status=0
 
-pass() {
+# ---- Tests ----
+
+pass() { # NAME
     tests=$((tests + 1))
     echo "ok $tests - $1"
 }
 
-fail() { # NAME REASON: what was seen goes into comments
+fail() { # NAME REASON: prints what the last run printed, as comments
     tests=$((tests + 1))
     echo "not ok $tests - $1"
     echo "# $2"
@@ -25,29 +33,42 @@ fail() { # NAME REASON: what was seen goes into comments
     [ ! -f "$scratch/stdout" ] || sed 's/^/# stdout: /; 20q' "$scratch/stdout"
 }
 
-same() { # NAME GOT WANT
-    if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "got $2, want $3"; fi
-}
-
-skip() {
+skip() { # NAME REASON
     tests=$((tests + 1))
     echo "ok $tests - $1 # SKIP $2"
 }
 
+# Passes if the command before it succeeded. No argument may run a command, since bash would judge that one.
+verdict() { # NAME [REASON]
+    if [ $? = 0 ]; then pass "$1"; else fail "$1" "${2:-exit $status; in work: $(ls "$scratch/work")}"; fi
+}
+
+same() { # NAME GOT WANTED
+    [ "$2" = "$3" ]
+    verdict "$1" "got $2, want $3"
+}
+
+ended() { # NAME STATUS PATTERN [FILE]: how the last run ended, and what it printed
+    [ $status = "$2" ] && grep -Eq -e "$3" "${4:-stdout}"
+    verdict "$1" "exit $status, want $2 and in ${4:-stdout}: $3"
+}
+
 finish() {
-    ! grep -q 'not found$' "$scratch/complaints" || fail 'every function of the script is there' 'see below'
+    ! grep -q 'not found$' "$scratch/complaints" || fail 'every function of the script exists' 'the shell complains below'
     echo "1..$tests"
 }
 
-# Runs a command in the folder work; its output is in stdout and stderr, its exit code in $status.
+# Runs a command in the folder work. Its output is in stdout and stderr, its exit status in $status.
 run() {
     (cd work && "$@") >"$scratch/stdout" 2>"$scratch/stderr"
     status=$?
 }
 
-# await COMMAND...: runs it until it succeeds.  It gives up, with status 1, after ten minutes, which only a program that
-# hangs takes.  A test waits so for the state that it needs; it never sleeps for a time in which that may come.
-await() {
+# ---- Processes that run beside the script ----
+
+# Runs a command until it succeeds, for at most ten minutes, which only a program that hangs takes. A test waits for the
+# state that it needs and never for a time in which that may come.
+await() { # COMMAND...
     looks=0
     until "$@"; do
         looks=$((looks + 1))
@@ -56,9 +77,8 @@ await() {
     done
 }
 
-# processes PATTERN: command lines of processes with this test's scratch folder, and PATTERN, among their arguments.
-# Those of other tests and of other users are not among them.
-processes() {
+# Prints command lines that name this test's scratch folder and match a pattern: no process of another test does.
+processes() { # PATTERN
     if [ -r /proc/self/cmdline ]; then
         # shellcheck disable=SC2062  # files
         for one in $(printf %s "$scratch" | grep -alF -f - /proc/[0-9]*/cmdline); do tr '\0' ' ' <"$one" && echo; done
@@ -68,20 +88,17 @@ processes() {
 }
 no_process() { [ -z "$(processes "$1")" ]; }
 has_process() { ! no_process "$1"; }
-lists_processes() { [ -r /proc/self/cmdline ] || command -v ps >/dev/null; }
 
-# ends NAME PATTERN: no such process is left.
-ends() {
-    if ! lists_processes; then
+ends() { # NAME PATTERN: soon there is no such process
+    if [ ! -r /proc/self/cmdline ] && ! command -v ps >/dev/null; then
         skip "$1" 'this system does not list processes'
-    elif await no_process "$2"; then
-        pass "$1"
-    else
-        fail "$1" "$(processes "$2")"
+        return
     fi
+    await no_process "$2"
+    verdict "$1" 'a process is left'
 }
 
-# Prints why nothing can be run on a pseudo-terminal here; nothing where it can.
+# Prints why no pseudo-terminal can be opened here, or nothing.
 no_terminal() {
     if ! script --version 2>&1 | grep -q util-linux; then
         echo 'there is no script(1) of util-linux (Debian: bsdutils)'
@@ -90,19 +107,18 @@ no_terminal() {
     fi
 }
 
-# terminal COLUMNS TERM FILE COMMAND: a shell runs it on a pseudo-terminal, in the background, as process $shown; what it
-# shows goes into FILE.
-terminal() {
+# Runs a shell command on a pseudo-terminal, in the background, as process $shown. The file gets what it shows.
+terminal() { # COLUMNS TERM FILE COMMAND
     : >"$3"
     TERM=$2 script -qefc "stty cols $1 rows 24; $4" "$3" >"$scratch/script.log" 2>&1 </dev/null &
     shown=$!
 }
-# shows FILE PATTERN: a line of that terminal, or what stood in one for a time, matches.
-shows() { tr '\r' '\n' <"$1" | grep -Eq -e "$2"; }
 
+# ---- The program ----
 
-# What no message may be, whatever it says; prints nothing where all is well.  The words of the command are given.
-astray() {
+# Prints mistakes in the message of a rejection: a line end that is two characters, a value inside of the range that it is
+# said to miss, an option that the command does not have.
+message_mistakes() { # COMMAND
     if grep -q '\\n$' stderr; then
         echo 'its line end is two characters'
     fi
@@ -116,45 +132,34 @@ astray() {
     fi
 }
 
-# refuses NAME PATTERN ARGUMENTS...: exit 2, a message that matches, nothing on stdout, no file.
-refuses() {
+# The program rejects the arguments: exit 2, one message that matches, nothing on stdout, and no file.
+refuses() { # NAME PATTERN ARGUMENTS...
+    name=$1 pattern=$2 reason=
+    shift 2
+    run "$POSENC" "$@"
+    mistakes=$(message_mistakes "$@")
+    grep -Eq -e "$pattern" stderr || reason="the message does not match: $pattern"
+    [ "$(grep -c '^posenc' stderr)" = 1 ] || reason='expected one message'
+    [ -z "$mistakes" ] || reason="the message is wrong: $mistakes"
+    [ ! -s stdout ] || reason='something on stdout'
+    [ $status = 2 ] || reason="exit $status instead of 2"
+    if [ -n "$(ls -A work)" ]; then
+        reason="left behind: $(ls -A work)"
+        rm -rf work && mkdir work
+    fi
+    [ -z "$reason" ]
+    verdict "$name" "$reason"
+}
+
+# The program succeeds and prints a line that matches.
+succeeds() { # NAME PATTERN ARGUMENTS...
     name=$1 pattern=$2
     shift 2
     run "$POSENC" "$@"
-    if [ $status != 2 ]; then
-        fail "$name" "exit $status instead of 2"
-    elif ! grep -Eq -e "$pattern" stderr; then
-        fail "$name" "the message does not match: $pattern"
-    elif [ "$(grep -c '^posenc' stderr)" != 1 ]; then
-        fail "$name" 'expected one message'
-    elif [ -n "$(astray "$@")" ]; then
-        fail "$name" "the message is astray: $(astray "$@")"
-    elif [ -s stdout ]; then
-        fail "$name" 'something on stdout'
-    elif [ -n "$(ls -A work)" ]; then
-        fail "$name" "left behind: $(ls -A work)"
-        rm -rf work
-        mkdir work
-    else
-        pass "$name"
-    fi
+    ended "$name" 0 "$pattern"
 }
 
-# succeeds NAME PATTERN ARGUMENTS...: exit 0 and stdout that matches.
-succeeds() {
-    name=$1 pattern=$2
-    shift 2
-    run "$POSENC" "$@"
-    if [ $status != 0 ]; then
-        fail "$name" "exit $status"
-    elif ! grep -Eq -e "$pattern" stdout; then
-        fail "$name" "stdout does not match: $pattern"
-    else
-        pass "$name"
-    fi
-}
-
-# The backends that run here, from the program itself.
+# Prints the backends that run here, as the program lists them.
 usable() {
     "$POSENC" list backends | awk 'NR > 3 && /^[*+ ] [a-z]/ { line = substr($0, 3); split(line, f, " ")
         if (f[4] == "yes") print f[1] }'

@@ -23,7 +23,7 @@ struct reports {
     bool complete;   /* each change has values that differ, with place, error and metric */
     bool repeatable; /* one of them has a problem: a line of factors may be too long */
     struct change last;
-    struct conf_result fault; /* of head, the last */
+    struct conf_result fault; /* the last result of head */
 };
 
 static void count_change(void *user, const struct change *c)
@@ -81,7 +81,7 @@ static void check_equal(const struct posenc_backend *backend)
 
 static void check_faulty(const struct posenc_backend *right)
 {
-    const struct posenc_backend *wrong = faulty_backend(LAST_ROW_DIFFERS, right);
+    const struct posenc_backend *wrong = faulty_backend(fault_find("last-row-differs"), right);
     struct changes_seen seen;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         char sentence[128];
@@ -93,7 +93,7 @@ static void check_faulty(const struct posenc_backend *right)
         require(there.n > 0 && there.complete && there.repeatable && there.kernel == kernel &&
                     there.worse > 0,
                 sentence);
-        if (kernel_has_freqs(kernel)) /* whose truth takes long */
+        if (kernel_has_freqs(kernel)) /* the oracle takes long for these */
             continue;
         const struct reports back = compare(wrong, right, kernel, &seen);
         snprintf(sentence, sizeof sentence, "and %s mended is the same, as better",

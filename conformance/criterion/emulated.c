@@ -1,8 +1,7 @@
 /*
- * Criterion under an emulator (qemu-user), for cross builds.  Criterion starts each test as a
- * process of its own by execve() of this very program, which the kernel refuses: it is a program
- * for another CPU.  This execve(), which the program exports over the C library's, then starts
- * the emulator with it.
+ * Criterion under an emulator (qemu-user), for cross builds. Criterion starts each test in a process
+ * of its own by execve() of this program. The kernel rejects that, as the program is for another
+ * CPU. This execve() replaces that of the C library, and then starts the emulator with the program.
  *
  * MESON_EXE_WRAPPER is the emulator with its options, in the shell's words; meson test sets it
  * from the exe_wrapper of the cross file.
@@ -18,7 +17,7 @@ enum { MOST_ARGUMENTS = 64 };
 
 int execve(const char *path, char *const argv[], char *const envp[])
 {
-    /* -0: what the program sees as its own name, by which Criterion tells a test from the rest. */
+    /* -0 sets the program's own name, by which Criterion recognises the process of a test. */
     static char shell[] = "/bin/sh", option[] = "-c", name[] = "sh",
                 script[] = "eval \"exec $MESON_EXE_WRAPPER -0 \\\"\\$@\\\"\"";
     char *emulated[MOST_ARGUMENTS + 8] = { shell, option, script, name, argv[0] };

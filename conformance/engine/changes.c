@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROWS = 256 }; /* of a problem that are compared with the oracle */
+enum { MOST_ROWS = 256 }; /* rows of a problem that the oracle judges, at most */
 
 struct change_search {
     const struct changes_request *request;
@@ -32,7 +32,7 @@ static int64_t next_moved(const float *was, const float *is, int64_t from, int64
 struct moved_outputs {
     struct change *change;
     const struct call *was, *is;
-    uint64_t rows; /* that moved */
+    uint64_t rows; /* rows that moved */
     struct comparison base, head;
     struct oracle *oracle;
 };

@@ -11,7 +11,7 @@ struct vectors;
 
 enum conf_status {
     CONF_PASS,
-    CONF_FAIL,        /* a check failed: a wrong value, or a touch of memory of others */
+    CONF_FAIL,        /* a check failed: a wrong value, or an access to memory of others */
     CONF_CRASH,       /* the kernel raised a signal, exited or hung */
     CONF_UNSUPPORTED, /* the CPU lacks features that the backend requires */
     CONF_SKIPPED,     /* this machine, system or build cannot make the check */

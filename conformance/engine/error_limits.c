@@ -213,8 +213,12 @@ bool error_limits_read(const char *path, char message[ERROR_LIMITS_MESSAGE])
 {
     const char *name = path ? path : "built-in error limits";
     char *text = path ? NULL : join_lines(built_in);
-    FILE *file = path ? fopen(path, "r") : text ? fmemopen(text, strlen(text), "r") : NULL;
+    FILE *file = NULL;
     bool right = false;
+    if (path)
+        file = fopen(path, "r");
+    else if (text)
+        file = fmemopen(text, strlen(text), "r");
     if (file) {
         right = read_file(file, name, message);
         fclose(file);

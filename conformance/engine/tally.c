@@ -80,7 +80,7 @@ bool require_clean(struct tally *t, const struct guarded *g)
         return false;
     }
     return require(t, !g->control_left, "%s", g->reason) &&
-           require(t, g->status == POSENC_OK, "refused: %s", posenc_status_string(g->status));
+           require(t, g->status == POSENC_OK, "rejected: %s", posenc_status_string(g->status));
 }
 
 uint32_t value_bits(float value)
@@ -170,7 +170,7 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
     struct guarded g = guarded_run(call, t->run->backend, NULL);
     const bool clean = g.crashed || g.control_left
                            ? require_clean(t, &g)
-                           : require_status(t, "refused", g.status, &call->error);
+                           : require_status(t, "rejected", g.status, &call->error);
     return clean ? call : NULL;
 }
 

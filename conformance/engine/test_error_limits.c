@@ -14,8 +14,8 @@ static char path[] = "/tmp/posenc-error-limits-XXXXXX";
 
 #define HEAD "# A comment.\n\n"
 #define KEPT "rope_table     libm     exact   2^17  abs    0.5      nobody\n"
-#define ROWS(limit, witness)                                                                   \
-    HEAD "sinusoidal     libm     exact   2^10  abs    " limit " " witness "\n" KEPT
+#define ROWS(limit, worst_case)                                                                \
+    HEAD "sinusoidal     libm     exact   2^10  abs    " limit " " worst_case "\n" KEPT
 
 static void write_file(const char *text)
 {

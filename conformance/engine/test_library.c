@@ -196,7 +196,7 @@ int main(int argc, char **argv)
     char error[PLUGIN_ERROR] = "";
     struct library *other = library_open(argv[2], error);
     require(other && other->abi == POSENC_ABI + 5 && other->n == 0,
-            "one of another ABI says which, and has nothing to run");
+            "a build of another ABI has its number, and no implementations");
     library_close(other);
     if (argc > 3)
         test_plugin(argv[3]);

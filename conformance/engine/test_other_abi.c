@@ -1,4 +1,4 @@
-/* A build of libposenc with another ABI, as far as a caller can tell before calling a kernel. */
+/* A build of libposenc with another ABI, as far as a caller sees before it calls a kernel. */
 #include <posenc.h>
 
 const char *posenc_version(void) { return "9.9.9"; }

@@ -1,7 +1,7 @@
-"""The library's builders against what they are defined by, evaluated another way.
+"""Checks the library's builders of indices, slopes and tables against their definitions, evaluated another way.
 
-A row of builders.txt is a call, or many: it is rejected without a write, or each element is what MPFR and whole numbers
-give, a whole number or the nearest f32 of a formula.
+A row of builders.txt stands for one call or many. A call is rejected without a write, or each element is right: a whole
+number, or the f32 nearest to a formula by MPFR.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ VALUES = "values"  # f32
 
 
 class Builder(NamedTuple):
-    """A function of the library, the types of its arguments, and what it makes: the shape, the elements."""
+    """A function of the library, the types of its arguments, the shape and the elements of its result."""
 
     function: str
     arguments: List[str]  # i64, u64, f64, bool, or a list: bytes or floats
@@ -45,7 +45,7 @@ BUILDERS: Dict[str, Builder] = {}
 def builder(
     function: str, arguments: str, shape: Callable[[List[Any]], Tuple[int, int]], makes: str
 ) -> Callable[[Element], Element]:
-    """Says which builder makes an element of its arguments, row and column."""
+    """Registers a function that makes an element from the arguments, row and column, for a builder."""
 
     def register(element: Element) -> Element:
         BUILDERS[element.__name__] = Builder(function, arguments.split(), shape, makes, element)
@@ -146,7 +146,7 @@ def sandwich(a: List[Any], head: int, column: int) -> mpfr:
 
 @builder("normal", "u64 i64 i64 i64 f64", lambda a: (a[2], a[3]), VALUES)
 def normal(a: List[Any], row: int, column: int) -> mpfr:
-    """The recipe as it is stated in normal.c of the library; what rounds to 0 is 0 without a sign."""
+    """The recipe of normal.c of the library; a value that rounds to 0 is 0 without a sign."""
     start = mix64(mix64(a[0], 0) + a[1] + row, 0)
     uniform, turn = mix64(start, 2 * (column // 2)), mix64(start, 2 * (column // 2) + 1)
     radius = gmpy2.sqrt(-2 * gmpy2.log(mpfr((uniform >> 11) + 1) / (1 << 53)))
@@ -159,7 +159,7 @@ def normal(a: List[Any], row: int, column: int) -> mpfr:
 
 
 def read(kind: str, text: str) -> Tuple[Any, Any]:
-    """Returns an argument as C takes it, and as elements are made of it; a list begins again where it ends."""
+    """Returns an argument for C and the same for element functions; a list begins again where it ends."""
     if kind in ("bytes", "floats") and text == "NULL":
         return None, None
     if kind == "bytes":
@@ -182,7 +182,7 @@ def repeated(items: Iterable[Any]) -> Iterable[Any]:
 
 
 def elements(builder: Builder, arguments: List[Any]) -> Iterator[Tuple[int, float]]:
-    """Yields where each element is written and what it should be; by difference many rows say the same."""
+    """Yields the place and the right value of each element; by difference, rows repeat each other."""
     rows, columns = builder.shape(arguments)
     for column in range(columns):
         for row in range(rows):
@@ -192,7 +192,7 @@ def elements(builder: Builder, arguments: List[Any]) -> Iterator[Tuple[int, floa
 
 
 def wrong_call(builder: Builder, words: Sequence[str], rejection: str, published: str) -> str:
-    """Makes a call and returns what is wrong with it: its status, its elements, or that others are written."""
+    """Makes a call and returns its error, or "": a wrong status, a wrong element, or a write beyond them."""
     taken = [read(kind, word) for kind, word in zip(builder.arguments, words)]
     room = (ctypes.c_uint8 * (4 * ROOM))()
     ctypes.memset(room, CANARY, 4 * ROOM)
@@ -214,7 +214,7 @@ def wrong_call(builder: Builder, words: Sequence[str], rejection: str, published
 
 
 def check_row(row: List[str]) -> int:
-    """Makes the calls of a row, and returns how many: a/b stands for a call with a and one with b."""
+    """Makes the calls of a row and returns their number: a/b stands for a call with a and one with b."""
     name, arguments, rejection, published, _ = row
     calls = list(itertools.product(*(word.split("/") for word in arguments.split())))
     for words in calls:
@@ -235,7 +235,7 @@ def normal_table(first: int, rows: int, dim: int) -> "ctypes.Array[ctypes.c_floa
 
 
 def has_normal_moments(values: Sequence[float], lag: int) -> bool:
-    """Returns whether values are as independent normal ones.
+    """Returns true if values have the moments of independent normal ones.
 
     Mean, variance, fourth moment and the correlation with the value `lag` on are within 5 standard deviations.
     """
@@ -250,7 +250,7 @@ def has_normal_moments(values: Sequence[float], lag: int) -> bool:
 
 
 def check_normal() -> None:
-    """Checks a table of the size that models have, and parts of it by themselves."""
+    """Checks a table of the size that models have, and calls for parts of it."""
     rows, dim, part = 1024, 768, 3
     table = list(normal_table(0, rows, dim))
     for lag in (1, 2, dim):
@@ -264,7 +264,7 @@ def check_normal() -> None:
 
 
 def check(pool: Pool) -> str:
-    """Checks the builders, and returns how much it was."""
+    """Checks the builders, and returns the number of calls in words."""
     check_normal()
     calls = list(pool.imap(check_row, read_rows("builders.txt")))
     return f"builders = MPFR: {sum(calls)} calls"

@@ -1,7 +1,7 @@
-"""Holds the oracle to MPFR, to the bit, and the library's plans to what they promise.
+"""Compares the oracle with MPFR to the bit, and the library's frequencies within their promised error.
 
-Frequencies of every certified spec in every profile that has it, and tables of them; of the oracle also problems of
-every kernel at random, and every golden case.
+It takes the frequencies of every certified spec in every numerics mode that supports it, and tables of them. The oracle
+is also compared on random problems of every kernel and on every golden case.
 """
 
 import math
@@ -63,7 +63,7 @@ def compare(who: str, got: "array[float]", want: "array[float]", output: Output)
 
 
 def compare_problem(name: str, p: Problem, made: Sequence["array[float]"]) -> int:
-    """Compares the outputs of a problem: those of the oracle, and of the library where they are there."""
+    """Compares the outputs of a problem by the oracle and, if present, by the library."""
     values = 0
     for output, want in zip(p.outputs, made):
         compare(f"oracle, {name}", output.oracle, want, output)
@@ -109,7 +109,7 @@ def turn_error(plan: Plan, pair: int, turn: int, bits: int) -> mpfr:
 
 
 def compare_plan(plan: Plan, who: str, got: Dict[str, Any]) -> None:
-    """Compares what the oracle or the library has for all pairs at once."""
+    """Compares axes and attention factor of the oracle or the library, which all pairs share."""
     axes = [axis_of(plan.spec, i) for i in range(plan.spec.n_pairs)]
     if got["axis"] != axes or not same(got["attention"], plan.attention_factor):
         raise Disagreement(
@@ -126,7 +126,7 @@ def compare_frequency(plan: Plan, who: str, i: int, error: mpfr, allowed: mpfr, 
 def compare_oracle_plan(plan: Plan, who: str, got: Dict[str, Any], seed: int) -> int:
     """Compares the oracle's frequencies, and pairs at positions of all magnitudes and next to zeros.
 
-    Profile ggml_f32 has no frequencies: tables have its angles.
+    Numerics ggml_f32 has no frequencies: tables show its angles.
     """
     compare_plan(plan, who, got)
     words, single = array("Q", bytes.fromhex(got["turn"])), floats("f", got["f32"])
@@ -173,7 +173,7 @@ def compare_library_plan(plan: Plan, who: str, got: Dict[str, Any]) -> None:
 def certify_spec(item: Tuple[Spec, int]) -> Counted:
     """Compares the plans of a spec, and tables of it.
 
-    In an f32 profile the sine of an f32 angle is rounded once: a table of the library with other bits has other angles.
+    In an f32 mode the sine of an f32 angle is rounded once: a table of the library with other bits has other angles.
     """
     spec, seed = item
     plan, line = Plan(spec), f"{kernel_of(spec)} {spec.notation()}"
@@ -186,7 +186,7 @@ def certify_spec(item: Tuple[Spec, int]) -> Counted:
 
 
 def spec_of(line: str) -> Spec:
-    """Returns the frequencies of a problem that has some, in profile exact."""
+    """Returns the frequencies of a problem of sinusoidal or rope_table, in numerics exact."""
     spec = replace(Spec.of(read_problem(line).fields), profile="exact")
     if spec.scaling != "longrope":
         return spec
@@ -196,7 +196,7 @@ def spec_of(line: str) -> Spec:
 
 
 def certified_specs(pool: Pool, root: Path, cases: List[GoldenCase]) -> List[Tuple[Spec, int]]:
-    """Returns those of certified.txt and of the golden cases, each in all its profiles, and a seed for each."""
+    """Returns the specs of certified.txt and of the golden cases in all their numerics modes, with a seed each."""
     lines = read_lines(root / "cases/certified.txt")
     lines += [case.line for case in cases if case.kernel in ("sinusoidal", "sinusoidal_add", "rope_table")]
     specs = dict.fromkeys(pool.map(spec_of, lines))
@@ -210,7 +210,7 @@ def certified_specs(pool: Pool, root: Path, cases: List[GoldenCase]) -> List[Tup
 
 
 def has_profile(spec: Spec, profile: str) -> bool:
-    """Returns whether a profile has the scaling and the convention of a spec."""
+    """Returns true if a numerics mode supports the scaling and the convention of a spec."""
     own_exponents = spec.freq_convention != "exponent" or spec.mrope_layout in ("restarted", "dealt", "alternating")
     return profile in FAMILIES[spec.scaling].profiles and not (profile == "ggml_f32" and own_exponents)
 
@@ -228,11 +228,11 @@ def certify_case(case: GoldenCase) -> Tuple[Counted, List[str]]:
     """Compares a golden case, and returns the flags whose promises it keeps."""
     p = read_problem(case.line)
     made = reference.outputs(p)
-    return Counted(compare_problem(case.id, p, made), 0), flags.kept(case, p, made)
+    return Counted(compare_problem(case.id, p, made), 0), flags.kept_flags(case, p, made)
 
 
 def certify(pool: Pool, root: Path) -> str:
-    """Compares everything, and returns how much it was."""
+    """Compares everything, and returns the numbers of comparisons in words."""
     cases = read_cases(root)
     published.check(cases)
     list(pool.imap(arithmetic.check, range(len(arithmetic.PARTS))))

@@ -62,10 +62,10 @@ def bits_of(value: float) -> int:
 
 
 def round_to_odd(value: mpfr, exact: bool = True) -> float:
-    """Rounds to f64: what is not exact becomes the neighbour whose last bit is 1.
+    """Rounds to f64: an inexact value becomes the neighbour whose last bit is 1.
 
-    Such a value still tells on which side of it the truth lies, so that rounding it to f32 or less gives what rounding
-    the truth gives. `exact` is false where the value itself has digits beyond those that it holds.
+    Its last bit keeps the side on which the truth lies, so rounding it to f32 or less equals rounding the truth.
+    `exact` is false if the value itself is truncated.
     """
     near = float(value)
     if not gmpy2.is_regular(value) or (exact and near == value):
@@ -96,7 +96,7 @@ def sincos_of_angle(angle: float) -> Tuple[float, float]:
 
 
 def same(a: float, b: float) -> bool:
-    """Returns whether two f64 are the same: NaN equals NaN, and zeros differ by sign."""
+    """Returns true if two f64 are the same: NaN equals NaN, and zeros differ by sign."""
     return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (math.isnan(a) and math.isnan(b))
 
 

@@ -1,11 +1,11 @@
-"""Makes the golden vectors, and certifies the oracle and the library by MPFR.
+"""Makes the golden vectors, and compares the oracle and the library with MPFR.
 
     golden.py --out MODULE ROOT        writes ROOT/vectors
     golden.py --check MODULE ROOT      makes them again and compares byte for byte
     golden.py --certify MODULE ROOT    published figures, then the oracle and the library against MPFR
     golden.py --builders MODULE ROOT   the library's builders of indices, slopes, biases and initial values
 
-MODULE is the shared object of problems.c. ROOT has cases/ and vectors/. What is committed of the vectors are
+MODULE is the shared object of problems.c. ROOT has cases/ and vectors/. The committed vectors are
 GROUP.safetensors and SHA256SUMS, which has the hashes of the tensors and of the files of cases.
 
 Exit status: 0 success, 1 a disagreement, 2 usage or files.
@@ -42,7 +42,7 @@ class Tensor(NamedTuple):
 
 
 def make_tensors(case: GoldenCase) -> List[Tensor]:
-    """Returns the outputs of a case as MPFR has them."""
+    """Returns the outputs of a case by MPFR."""
     p = read_problem(case.line)
     made = zip(p.outputs, reference.outputs(p))
     return [Tensor(case, output.name, (output.rows, output.width), little_endian(values)) for output, values in made]
@@ -52,7 +52,7 @@ def make_tensors(case: GoldenCase) -> List[Tensor]:
 
 
 def stored(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Leaves out tensors of cases that differ from an earlier one in their type alone, and equal its tensor."""
+    """Omits a tensor that equals that of an earlier case which differs in its type alone."""
     seen = set()
     for tensor in tensors:
         key = tensor.case.unstored, tensor.name, tensor.shape, tensor.data
@@ -103,7 +103,7 @@ def write(tensors: List[Tensor], root: Path) -> str:
 
 
 def check(tensors: List[Tensor], root: Path) -> str:
-    """Compares the files of vectors/ with those that are made, and the tensors that C reads for each case with its."""
+    """Makes the files of vectors/ again and compares them; also compares the tensors that C reads for each case."""
     files = make_files(tensors, root)
     there = {f"vectors/{path.name}" for path in (root / "vectors").iterdir() if not path.name.startswith(".")}
     wrong = [
@@ -123,7 +123,7 @@ def check(tensors: List[Tensor], root: Path) -> str:
 
 
 def main() -> int:
-    """Does what the command line says."""
+    """Runs the action of the command line."""
     actions = ("--out", "--check", "--certify", "--builders")
     if len(sys.argv) != 4 or sys.argv[1] not in actions:
         print(f"usage: golden.py {' | '.join(actions)} MODULE ROOT", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Frequencies by MPFR in every profile, and the sines and cosines of their angles.
+"""Frequencies by MPFR in every numerics mode, and the sines and cosines of their angles.
 
-Profiles other than exact take the steps of a framework one by one, each rounded to f32, or to f64 where Python computes
+Modes other than exact take the steps of a framework one by one, each rounded to f32, or to f64 where Python computes
 with its own floats. Powers, logarithms and exponentials are correctly rounded like every other step.
 
     hf_f32         Hugging Face transformers, modeling_rope_utils.py: inverse frequencies; PyTorch divides a number by a
@@ -28,7 +28,7 @@ SINES_OF_TWELFTHS = (0.0, 0.5, None, 1.0, None, 0.5, 0.0, -0.5, None, -1.0, None
 
 
 class Plan:
-    """Frequencies of a spec: omega in radians per position, and the f32 values of the f32 profiles."""
+    """Frequencies of a spec: omega in radians per position, and the f32 values of the f32 modes."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -41,11 +41,11 @@ class Plan:
     def _omega(self, i: int) -> mpfr:
         if self.spec.inv_freq:
             return mpfr(self.spec.inv_freq[i])
-        if self.scaling.rests(i):
+        if self.scaling.is_unrotated(i):
             return mpfr(0)
         numerator, denominator = exponent(self.spec, i)
         omega = self.scaling.omega(self.scaling.theta() ** (mpfr(-numerator) / denominator), i)
-        return two_pi() / gmpy2.rint(two_pi() / omega) if self.scaling.whole else omega
+        return two_pi() / gmpy2.rint(two_pi() / omega) if self.scaling.rounds_wavelength else omega
 
     def _inv_freq(self, i: int) -> mpfr:
         spec, scaling = self.spec, self.scaling
@@ -56,7 +56,7 @@ class Plan:
             slope = -float(F64.log(spec.rope_theta)) / denominator
             with in_f32():
                 return gmpy2.exp(f32(numerator) * f32(slope))
-        if scaling.rests(i):
+        if scaling.is_unrotated(i):
             return mpfr(0)
         theta = f32(scaling.hf_theta())
         with in_f32():
@@ -64,7 +64,7 @@ class Plan:
 
     @cached_property
     def _ggml(self) -> List[Tuple[mpfr, mpfr]]:
-        """Pairs' divisors, and the shares of their angles that are not interpolated."""
+        """Divisor of each pair, and the share of its angle that is not interpolated."""
         divisors = [f32(self.scaling.ggml_divisor(omega, i)) for i, omega in enumerate(self.omega)]
         with in_f32():
             return [(divisor, self.scaling.ggml_kept(i)) for i, divisor in enumerate(divisors)]
@@ -82,7 +82,7 @@ class Plan:
         return angles
 
     def angle(self, pair: int, position: float) -> float:
-        """Returns the angle of a pair in an f32 profile."""
+        """Returns the angle of a pair in an f32 mode."""
         if self.spec.profile != "ggml_f32":
             return nearest_f32(f32(position) * self.inv_freq[pair])
         if position not in self._angles:
@@ -90,7 +90,7 @@ class Plan:
         return self._angles[position][pair]
 
     def sincos(self, pair: int, position: float, m: float = 1) -> Tuple[float, float]:
-        """Returns m sin and m cos of a pair at a position, in the plan's profile, rounded to odd."""
+        """Returns m sin and m cos of a pair at a position, in the plan's numerics mode, rounded to odd."""
         if self.spec.profile == "exact":
             return self._exact_sincos(pair, position, m)
         sine, cosine = sincos_of_angle(self.angle(pair, position))
@@ -100,8 +100,8 @@ class Plan:
 
     def _exact_sincos(self, pair: int, position: float, m: float) -> Tuple[float, float]:
         angle = self.omega[pair] * position
-        rests = bool(angle == 0)  # -0 before position 0
-        twelfth = None if rests else self.twelfth(pair, position)
+        is_zero = bool(angle == 0)  # -0 before position 0
+        twelfth = None if is_zero else self.twelfth(pair, position)
         sine, cosine = gmpy2.sin_cos(angle)
         rational_sine = rational_cosine = None
         if twelfth is not None:
@@ -113,19 +113,19 @@ class Plan:
             cosine = mpfr(rational_cosine)
         scale, exact = self._scale(pair, position, m)
         return (
-            round_to_odd(sine * scale, exact and (rests or rational_sine is not None)),
-            round_to_odd(cosine * scale, exact and (rests or rational_cosine is not None)),
+            round_to_odd(sine * scale, exact and (is_zero or rational_sine is not None)),
+            round_to_odd(cosine * scale, exact and (is_zero or rational_cosine is not None)),
         )
 
     def twelfth(self, pair: int, position: float) -> Optional[int]:
-        """Returns how many twelfths of a turn, of 12, a pair has made, where wavelengths and that number are whole."""
-        if not self.scaling.whole or self.spec.inv_freq:
+        """Returns the phase of a pair in twelfths of a turn if that and the wavelength are whole, else None."""
+        if not self.scaling.rounds_wavelength or self.spec.inv_freq:
             return None
         twelfths = mpfr(abs(position)) * 12 / gmpy2.rint(two_pi() / self.omega[pair])
         return int(math.fmod(twelfths, 12)) if gmpy2.is_integer(twelfths) else None
 
     def _scale(self, pair: int, position: float, m: float) -> Tuple[mpfr, bool]:
-        """Returns what a sine is multiplied by, and whether it is exact: a whole power of a zeta such as 3/8 is."""
+        """Returns the factor of a sine, and true if it is exact, as a whole power of a zeta such as 3/8 is."""
         spec = self.spec
         if spec.xpos_scale_base == 0:
             return mpfr(m), True
@@ -183,6 +183,6 @@ def hard_halves(plan: Plan, n: int) -> List[int]:
 
 
 def is_convergent(plan: Plan, position: int) -> bool:
-    """Returns whether a position is next to a zero of some pair."""
+    """Returns true if a position is next to a zero of some pair."""
     found = (one for kind in (SINE, COSINE) for omega in plan.omega for one in convergents(omega, kind))
     return any(position == one for one, _ in found)

@@ -1,4 +1,4 @@
-"""Problems, their inputs and what others make of them, from the shared object of problems.c."""
+"""Problems, their inputs and the results of the oracle and the library, from the shared object of problems.c."""
 
 import ctypes
 import itertools
@@ -16,7 +16,7 @@ class Failure(Exception):
 
 
 class Disagreement(Exception):
-    """A value that is not the one of MPFR."""
+    """A value that differs from MPFR."""
 
 
 class GoldenCase(NamedTuple):
@@ -51,7 +51,7 @@ class GoldenCase(NamedTuple):
 
 @dataclass
 class Output:
-    """A tensor that a call writes: values as the oracle has them and, where it was asked, as the library has them."""
+    """A tensor that a call writes, with its values by the oracle and, if requested, by the library."""
 
     name: str
     rows: int
@@ -89,12 +89,12 @@ class Problem:
 
 
 def floats(code: str, digits: str) -> "array[float]":
-    """Returns the numbers whose bytes these hexadecimal digits are."""
+    """Returns numbers from the hexadecimal digits of their bytes."""
     return array(code, bytes.fromhex(digits))
 
 
 def little_endian(values: "array[float]") -> bytes:
-    """Returns the bytes of numbers as files have them."""
+    """Returns the bytes of numbers in little-endian order, as in files."""
     if sys.byteorder == "big":
         values.byteswap()
     return values.tobytes()

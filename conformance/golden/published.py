@@ -1,4 +1,4 @@
-"""Figures published elsewhere (published.txt), each against what MPFR makes of the problem it is of."""
+"""Compares figures published elsewhere (published.txt) with those of the same problems by MPFR."""
 
 import hashlib
 import math
@@ -19,7 +19,7 @@ from plan import Plan
 from problem import Disagreement, GoldenCase, Problem, little_endian, read_problem
 
 
-class Asked:
+class PublishedProblem:
     """A problem and the arguments of a figure."""
 
     def __init__(self, line: str) -> None:
@@ -33,44 +33,44 @@ class Asked:
 
     @property
     def spec(self) -> Spec:
-        """The fields that its frequencies follow from."""
+        """The fields that determine its frequencies."""
         return Spec.of(self.fields)
 
     def plan(self, **changes: Any) -> Plan:
-        """Returns its plan, or one of other fields."""
+        """Returns its plan, or one with changed fields."""
         return reference.plan_of(replace(self.spec, **changes))
 
     def figure(self, name: str) -> float:
-        """Returns a quantity, of those of pairs the largest."""
+        """Returns a quantity; for a quantity of pairs, the largest."""
         quantity = getattr(self, name)
         if name in ("off_ramp", "off_truncated", "off_radians", "off_angle", "off_product"):
             return max(float(quantity(i)) for i in range(self.spec.n_pairs))
         return float(quantity())
 
-    # ---- Quantities by their names in published.txt, of a pair ----
+    # ---- Quantities of a pair, by their names in published.txt ----
 
     def off_ramp(self, i: int) -> float:
-        """Returns how far the share of 1 - 1/factor that is taken off is from a ramp between two pairs."""
+        """Returns the distance of the removed share of 1 - 1/factor from a ramp between two pairs."""
         ratio = float(self.plan().omega[i] / self.plan(scaling="none").omega[i])
         ramp = clamp((i - self.at[0]) / (self.at[1] - self.at[0]), 0, 1)
         return float(abs((1 - ratio) / (1 - 1 / self.spec.factor) - ramp))
 
     def off_truncated(self, i: int) -> float:
-        """Returns by what share a frequency changes where the range is truncated."""
+        """Returns the relative change of a frequency if the range is truncated."""
         return abs(float(self.plan(truncate=True).omega[i]) / float(self.plan().omega[i]) - 1)
 
     def off_radians(self, i: int) -> float:
-        """Returns how many radians that is at a position."""
+        """Returns the same change in radians at a position."""
         return self.at[0] * abs(float(self.plan(truncate=True).omega[i]) - float(self.plan().omega[i]))
 
     def off_angle(self, i: int) -> float:
-        """Returns how far an f32 angle is from the real one."""
+        """Returns the distance of an f32 angle from the real one."""
         return float(abs(self.plan().omega[i] * self.at[0] - self.plan().angle(i, self.at[0])))
 
     def off_product(self, i: int) -> float:
-        """Returns how far a query times a key, by their rows of xPos, is from what their distance alone gives.
+        """Returns the distance of a product of a query and a key, rotated with xPos, from its formula.
 
-        That is zeta^(distance / scale_base) times the sine and cosine of distance omega.
+        By the distance alone it is zeta^(distance / scale_base) times the sine and cosine of distance omega.
         """
         d, distance = self.spec.dim, self.at[0] - self.at[1]
         scale = ((2 * i + 0.4 * d) / (1.4 * d)) ** (distance / self.spec.xpos_scale_base)
@@ -81,10 +81,10 @@ class Asked:
         cosine, sine = (qc * kc + qs * ks) / scale, (qs * kc - qc * ks) / scale
         return float(max(abs(cosine - math.cos(angle)), abs(sine - math.sin(angle))))
 
-    # ---- And of the problem ----
+    # ---- Quantities of the problem ----
 
     def divided(self) -> float:
-        """Returns how many pairs have the frequency of the unscaled plan over the argument."""
+        """Returns the number of pairs whose frequency is the unscaled one divided by the argument."""
         ratios = (plain / own for plain, own in zip(self.plan(scaling="none").omega, self.plan().omega))
         return sum(float(ratio) == self.at[0] for ratio in ratios)
 
@@ -97,7 +97,7 @@ class Asked:
         return max(range(self.spec.n_pairs), key=self.off_truncated)
 
     def base(self) -> float:
-        """Returns the base that the last frequency is a power of."""
+        """Returns the base of which the last frequency is a power."""
         dim = self.spec.dim
         return float(self.plan().omega[-1] ** (mpfr(-dim) / (dim - 2)))
 
@@ -146,13 +146,13 @@ def number(text: str) -> float:
 def check_row(row: Sequence[str]) -> None:
     """Checks a row: quantity, problem, figures, the error that is allowed, source."""
     name, line, figures, within, source = row
-    asked = Asked(line)
+    problem = PublishedProblem(line)
     for figure in figures.split(","):
         arguments, _, text = figure.rpartition("=")
         want = number(text)
-        asked.at = tuple(map(number, arguments.split()))
+        problem.at = tuple(map(number, arguments.split()))
         allowed = float(within[:-1]) * want / 100 if within.endswith("%") else number(within)
-        got = asked.figure(name)
+        got = problem.figure(name)
         if not (got == want or abs(got - want) <= allowed) or not source:
             raise Disagreement(f"{name} of {line},{figure} (source: {source}): {got!r}")
 
@@ -170,7 +170,7 @@ def hash_of_rotation(p: Problem) -> str:
 
 
 def check_hashes(published: Dict[str, str], cases: Sequence[GoldenCase]) -> None:
-    """Checks that each published hash is that of its case, and that each case that is drawn as published has one."""
+    """Checks the published hashes; each case with a published recipe must have one."""
     drawn = {case.id: case.line for case in cases if " recipe=" in case.line}
     hashes = {name: hash_of_rotation(read_problem(line)) for name, line in drawn.items()}
     if not drawn or hashes != published:
@@ -178,7 +178,7 @@ def check_hashes(published: Dict[str, str], cases: Sequence[GoldenCase]) -> None
 
 
 def read_rows(name: str) -> List[List[str]]:
-    """Returns the rows of a table beside this file, five columns each; those that a line leaves out are empty."""
+    """Returns the rows of a table beside this file with five columns; omitted columns are empty."""
     lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
     rows = [[word.strip() for word in line.split("|")] for line in lines if line.strip() and line[0] != "#"]
     return [row + [""] * (5 - len(row)) for row in rows]

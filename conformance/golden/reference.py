@@ -59,7 +59,7 @@ def rope_table(p: Problem) -> Rows:
 
 
 def partner_of(p: Problem, channel: int) -> Tuple[int, int, int]:
-    """Returns the pair of a channel that rotates, the other channel of it, and the sign of that one's sine."""
+    """Returns the pair of a rotated channel, its other channel, and the sign of the sine for that."""
     half = p.rotary_dim // 2
     own = channel - p.rotary_offset
     if p.kernel == "rope_interleaved":
@@ -68,7 +68,7 @@ def partner_of(p: Problem, channel: int) -> Tuple[int, int, int]:
 
 
 def is_rotated(p: Problem, channel: int) -> bool:
-    """Returns whether a channel of a head rotates."""
+    """Returns true if a channel of a head rotates."""
     return bool(0 <= channel - p.rotary_offset < p.rotary_dim)
 
 
@@ -87,9 +87,9 @@ def rope(p: Problem) -> Rows:
 
 
 def inverse_root(squares: "array[float]", epsilon: float) -> Tuple[mpfr, bool]:
-    """Returns what a row is multiplied by, one over the root of the mean square and epsilon, and whether it is exact.
+    """Returns the factor of a row, one over the root of mean square plus epsilon, and true if it is exact.
 
-    A square beyond f32 gives what IEEE arithmetic makes of it.
+    Sums beyond f32 give the result of IEEE arithmetic.
     """
     total = sum((mpfr(x) * x for x in squares), mpfr(0))
     if gmpy2.is_nan(total):
@@ -126,7 +126,7 @@ def learned(p: Problem) -> Rows:
 
 
 def learned_grad(p: Problem) -> Rows:
-    """The gradients of all tokens that look a row up, in their order, onto what is there."""
+    """Sums of the gradients of all tokens of a row, in their order, added to the contents of out."""
     x, dim = p.inputs["x"], p.dim
     table = [
         list(p.inputs["out"][r * dim : (r + 1) * dim]) if p.accumulate else [0.0] * dim

@@ -9,7 +9,7 @@ original_max_position_embeddings.
     ntk           theta f^(d/(d-2)) for theta
     dynamic       theta (f s/M - (f-1))^(d/(d-2)), s the length of the sequence, at least M
     longrope      omega over the pair's long factor for sequences above L, else its short one
-    proportional  omega/f for the first share of the d/2 pairs; the others rest, at 0
+    proportional  omega/f for the first share of the d/2 pairs; the others stay unrotated, at 0
     resonance     2 pi over the whole number nearest to 2 pi/omega, omega plain or yarn's
 """
 
@@ -27,7 +27,7 @@ class Scaling:
     """The family that changes nothing; the others override what they change."""
 
     profiles: Tuple[str, ...] = ("exact", "hf_f32", "ggml_f32")
-    whole = False  # wavelengths are rounded to whole positions after all else
+    rounds_wavelength = False  # wavelengths are rounded to whole positions after all else
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -36,23 +36,22 @@ class Scaling:
         """Returns the base."""
         return mpfr(self.spec.rope_theta)
 
-    def rests(self, i: int) -> bool:
-        """Returns whether pair i has frequency 0."""
+    def is_unrotated(self, i: int) -> bool:
+        """Returns true if pair i has frequency 0."""
         return False
 
     def omega(self, omega: mpfr, i: int) -> mpfr:
-        """Returns the frequency of pair i from that which it has unscaled."""
+        """Returns the frequency of pair i from its unscaled frequency."""
         return omega
 
     def attention(self) -> float:
         """Returns the attention factor, correctly rounded."""
         return 1.0
 
-    # In the steps of frameworks. Those that return mpfr, but for ggml_divisor(), are called where operators round to
-    # f32.
+    # Steps of frameworks. Functions that return mpfr, except ggml_divisor(), are called while operators round to f32.
 
     def python_theta(self) -> float:
-        """Returns the base as Python's floats have it."""
+        """Returns the base in Python's floats."""
         return self.spec.rope_theta
 
     def hf_theta(self) -> float:
@@ -64,11 +63,11 @@ class Scaling:
         return 1 / power
 
     def ggml_divisor(self, omega: mpfr, i: int) -> Real:
-        """Returns what a file that ggml reads divides angles by; omega is the frequency of pair i."""
+        """Returns the divisor of angles in the files of ggml; omega is the frequency of pair i."""
         return 1
 
     def ggml_scale(self) -> mpfr:
-        """Returns what ggml multiplies interpolated angles by."""
+        """Returns the factor of interpolated angles in ggml."""
         return f32(1)
 
     def ggml_kept(self, i: int) -> mpfr:
@@ -77,7 +76,7 @@ class Scaling:
 
 
 class Unscaled(Scaling):
-    """No scaling, in every profile."""
+    """No scaling, in every numerics mode."""
 
     profiles = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
 
@@ -192,7 +191,7 @@ class Ntk(Scaling):
     """A base raised by a power of the factor."""
 
     def stretch(self) -> Real:
-        """Returns what is raised."""
+        """Returns the number that is raised to the power dim/(dim-2)."""
         return self.spec.factor
 
     def theta(self) -> mpfr:
@@ -255,7 +254,7 @@ class Proportional(Linear):
 
     profiles = ("exact", "hf_f32")
 
-    def rests(self, i: int) -> bool:
+    def is_unrotated(self, i: int) -> bool:
         # int(share * dim // 2) pairs rotate, and to Python the product is a float.
         return self.spec.partial_rotary_factor * self.spec.dim // 2 <= i
 
@@ -264,14 +263,14 @@ class Resonance(Scaling):
     """Whole wavelengths."""
 
     profiles = ("exact",)
-    whole = True
+    rounds_wavelength = True
 
 
 class ResonanceYarn(Yarn):
     """Whole wavelengths, after YaRN."""
 
     profiles = ("exact",)
-    whole = True
+    rounds_wavelength = True
     inv_freq = Scaling.inv_freq
 
 

@@ -31,6 +31,7 @@ import rows
 from look import look
 from truth import NEEDED, config_classes, model_classes, torch, transformers
 
+
 def look_at(cls):
     """What the model of a type has, by its defaults."""
     model_classes(cls)  # their modules are imported, whoever kept what was seen

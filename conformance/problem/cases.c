@@ -93,7 +93,7 @@ struct problem problem_default(enum posenc_kernel kernel)
 
 /* ---- Problems that grow ---- */
 
-#define MOST (INT64_C(1) << 30) /* largest step by which a field grows */
+#define LARGEST_STEP (INT64_C(1) << 30) /* by which a field grows */
 
 /* Adds k to a number, or to the first number of a list. */
 static void add_to_field(struct problem *p, const char *name, double k)
@@ -124,11 +124,11 @@ static struct problem lengthen(struct problem p, const char *word, int64_t n)
     return p;
 }
 
-/* Returns the number after the colon of a word, or `unsaid`. */
-static int64_t read_limit(const char *word, int64_t unsaid)
+/* Returns the number after the colon of a word; without a colon, `otherwise`. */
+static int64_t read_limit(const char *word, int64_t otherwise)
 {
     const char *colon = word + strcspn(word, ": ");
-    return *colon == ':' ? atoll(colon + 1) : unsaid;
+    return *colon == ':' ? atoll(colon + 1) : otherwise;
 }
 
 #define EACH_WORD(word, text)                                                                  \
@@ -145,10 +145,12 @@ static size_t count_bytes(const struct problem *p, const char *tensor)
     return problem_working_set(p);
 }
 
+/* Returns a problem whose fields of a word have grown as far as the tensor fits into the bytes. */
 static struct problem grow(struct problem p, const char *word, const char *tensor, size_t bytes)
 {
     int64_t step = 1;
-    for (struct problem q = p; step < MOST && count_bytes(&q, tensor) <= bytes; step *= 2)
+    for (struct problem q = p; step < LARGEST_STEP && count_bytes(&q, tensor) <= bytes;
+         step *= 2)
         q = lengthen(p, word, step);
     for (; step > 0; step /= 2) {
         const struct problem more = lengthen(p, word, step);
@@ -179,7 +181,7 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
     return p;
 }
 
-/* ---- At every length ---- */
+/* ---- Problems of every length ---- */
 
 /* Divides the pairs of an image evenly among its axes; the first gets the remainder. With fewer
  * pairs than axes the problem has no image. */
@@ -218,7 +220,7 @@ int64_t backend_vector_lanes(const struct posenc_backend *backend)
     return lanes < 4 ? 4 : lanes;
 }
 
-/* ---- At random ---- */
+/* ---- Random problems ---- */
 
 struct draws {
     uint64_t seed, next;

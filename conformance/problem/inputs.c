@@ -61,6 +61,9 @@ uint64_t mix64(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
+/* Returns the kind of value that a draw chooses, one of eight. */
+static int kind_of(uint64_t z) { return (int)(z >> 35 & 7); }
+
 /* Returns the special value of a draw, before it is rounded to the type. */
 static float special_value(uint64_t z, enum posenc_dtype type)
 {
@@ -81,7 +84,7 @@ static float special_value(uint64_t z, enum posenc_dtype type)
     }
     const float kinds[] = { NAN,    over,      -largest,   under,
                             -under, subnormal, -subnormal, ends[type].least };
-    return kinds[z >> 35 & 7];
+    return kinds[kind_of(z)];
 }
 
 static float input_value(uint64_t z, bool specials, enum posenc_dtype type)
@@ -94,8 +97,9 @@ static float input_value(uint64_t z, bool specials, enum posenc_dtype type)
 
 /* ---- The recipe of edges ---- */
 
+/* Bits of the fraction, and the exponent of the least normal number. */
 static const struct {
-    int fraction, least; /* bits; the exponent of the least normal number */
+    int fraction, least;
 } formats[] = {
     [POSENC_F32] = { 23, -126 }, [POSENC_F16] = { 10, -14 }, [POSENC_BF16] = { 7, -126 }
 };
@@ -104,17 +108,20 @@ float input_edge(uint64_t z, enum posenc_dtype type, float most, bool above)
 {
     const int fraction = formats[type].fraction, least = formats[type].least;
     const double part = ldexp((double)(z & ((UINT64_C(1) << fraction) - 1)), -fraction);
-    const int far = ilogbf(most) - least, below = 1 + (int)((z >> 40 & 0xffff) % (uint64_t)far);
-    const double any = ldexp((1.0 + part) * (double)most, -below);
-    const double kinds[] = { ldexp(part, least),
-                             ldexp(1.0 + part, least),
-                             0.0,
-                             1.0,
-                             above ? 1.0 + part : 1.0,
-                             any,
-                             any,
-                             ldexp(1.0 + part, -(int)(z >> 60 & 7) - 1) };
-    const double value = kinds[z >> 35 & 7];
+    const int exponents = ilogbf(most) - least;
+    const int below_most = 1 + (int)((z >> 40 & 0xffff) % (uint64_t)exponents);
+    const double any_magnitude = ldexp((1.0 + part) * (double)most, -below_most);
+    const double kinds[] = {
+        ldexp(part, least),       /* a subnormal number */
+        ldexp(1.0 + part, least), /* one of the least normal numbers */
+        0.0,
+        1.0,
+        above ? 1.0 + part : 1.0,
+        any_magnitude,
+        any_magnitude,
+        ldexp(1.0 + part, -(int)(z >> 60 & 7) - 1), /* as in the recipe "any" */
+    };
+    const double value = kinds[kind_of(z)];
     return (float)(z >> 63 ? -value : value);
 }
 
@@ -143,7 +150,7 @@ struct twister {
     int next;
 };
 
-static void twister_turn(struct twister *t)
+static void twister_refill(struct twister *t)
 {
     for (int i = 0; i < TWISTER_WORDS; i++) {
         uint32_t *w = t->word,
@@ -156,7 +163,7 @@ static void twister_turn(struct twister *t)
 static uint32_t twister_word(struct twister *t)
 {
     if (t->next == TWISTER_WORDS)
-        twister_turn(t);
+        twister_refill(t);
     uint32_t y = t->word[t->next++];
     y ^= y >> 11;
     y ^= y << 7 & 0x9d2c5680u;

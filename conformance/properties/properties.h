@@ -51,9 +51,8 @@ struct property {
 };
 
 /* Each ends with a property without a name. */
-extern const struct property properties_call[], properties_cut[], properties_layouts[],
-    properties_storage[], properties_table[], properties_positions[], properties_learned[],
-    properties_rope[], properties_norm[], properties_bias[], properties_relative[];
+extern const struct property properties_call[], properties_cut[], properties_storage[],
+    properties_tables[], properties_learned[], properties_rope[], properties_scores[];
 
 /* Checks a property on one problem. */
 void property_check(struct tally *t, const struct property *property, const struct problem *of);
@@ -133,9 +132,6 @@ extern const float plus_one, minus_zero; /* adding -0 changes no value */
 /* ---- Requirements of several files ---- */
 
 void require_element(struct tally *t, const struct element *at, float want, const char *what);
-
-/* Requires that the bias of one query and one key further on is the same. */
-void holds_by_distance(struct tally *t, const struct call *out);
 
 /* Returns the inner product of an output and as many f32, and adds the magnitudes of its terms to
  * `mass`. Gradients have the property <A x, g> = <x, A^T g>. */

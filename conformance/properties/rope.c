@@ -13,6 +13,11 @@
  *   transpose-is-gradient   <R x, g> = <x, R^T g>
  *   pairings-agree          rope_half and rope_interleaved rotate permuted channels alike
  *   partial-copies-tail     channels past rotary_dim are copies of the input's bits, NaN included
+ *
+ * Norms of heads, rope_qk_norm:
+ *
+ *   scale        x times a power of two gives the same bits, if epsilon is negligible
+ *   one-weight   a weight of rank 1 gives the bits of one with stride 0 between heads
  */
 #include "pairs.h"
 
@@ -21,7 +26,7 @@
 #include <math.h>
 #include <string.h>
 
-#define D 0x1.6a09e667f3bcdp-22 /* 2^-21.5 */
+#define ROTATION_ERROR 0x1.6a09e667f3bcdp-22 /* D above, 2^-21.5 */
 
 /* ---- q . k depends on m - n ---- */
 
@@ -56,7 +61,7 @@ static void holds_relative(struct tally *t, const struct call *y)
             double mass = 0.0, mass0 = 0.0;
             const double got = dot_pairs(y, heads * m, heads * n + 1, &mass),
                          want = dot_pairs(y, heads * m0, heads * n0 + 1, &mass0);
-            require_within(t, got, want, 6 * D * fmax(mass, mass0),
+            require_within(t, got, want, 6 * ROTATION_ERROR * fmax(mass, mass0),
                            "q(m) . k(n) and q(m-n) . k(0)");
         }
 }
@@ -80,7 +85,7 @@ static void compare_compose(struct tally *t, const struct call *once, const stru
     const struct call *twice = tally_run(t, &second, edit_take, first);
     for (EACH_PAIR(at, twice)) {
         const double complex want = pair_of(once, at.row, at.i);
-        require_pair(t, &at, want, 4 * D * cabs(want), "R(a) R(b) x");
+        require_pair(t, &at, want, 4 * ROTATION_ERROR * cabs(want), "R(a) R(b) x");
     }
 }
 
@@ -137,7 +142,7 @@ static void compare_pairings(struct tally *t, const struct call *inter, const st
     const bool is_native = family && strcmp(family, "native") == 0;
     for (EACH_PAIR(at, inter)) {
         const double complex want = pair_of(half, at.row, at.i);
-        require_pair(t, &at, want, is_native ? 0.0 : 2 * D * cabs(want),
+        require_pair(t, &at, want, is_native ? 0.0 : 2 * ROTATION_ERROR * cabs(want),
                      "interleaved, and by half");
     }
 }
@@ -171,6 +176,47 @@ static void holds_partial(struct tally *t, const struct call *y)
                 "the channels past rotary_dim are not a copy of the input's bits");
 }
 
+/* ---- Scale ---- */
+
+/* The mean of x^2 is at least 2^-8, and 2^-28 with the smallest scale below. This epsilon is less than
+ * half an ulp of either. */
+static const float negligible_epsilon = 0x1p-64f;
+
+static void edit_scaled(struct call *call, const void *scale)
+{
+    for (EACH_PLACE(at, call_x(call)))
+        place_put(at, place_get(at) * *(const float *)scale);
+    call->args.rope_qk_norm.epsilon = negligible_epsilon;
+}
+
+static void property_scale(struct tally *t, const struct problem *p)
+{
+    static const float scales[] = { 0x1p-10f, 0x1p1f, 0x1p7f, 0x1p40f };
+    const struct call *want = tally_run(t, p, edit_scaled, &plus_one);
+    for (size_t s = 0; want && s < sizeof scales / sizeof *scales; s++) {
+        const struct call *got = tally_run(t, p, edit_scaled, &scales[s]);
+        if (got)
+            require_same_outputs(t, got, want, "x times a power of two");
+    }
+}
+
+/* ---- One weight ---- */
+
+static void edit_stride(struct call *call, const void *user)
+{
+    (void)user;
+    call->args.rope_qk_norm.weight.stride[0] = 0;
+}
+
+static void edit_rank(struct call *call, const void *user)
+{
+    struct posenc_const_tensor *weight = &call->args.rope_qk_norm.weight;
+    (void)user;
+    *weight = posenc_const_dense(weight->data, 1, call->problem.dim, 0, 0, 0);
+}
+
+/* ---- All of them ---- */
+
 const struct property properties_rope[] = {
     { "relative", .holds = holds_relative, .problems = "rotations", .edit = edit_same_tokens },
     { "compose", .compares = compare_compose, .twin = "position_kind=offset" },
@@ -179,5 +225,8 @@ const struct property properties_rope[] = {
     { "pairings-agree", .compares = compare_pairings, .twin = "rope_half",
       .twin_edit = edit_pairing },
     { "partial-copies-tail", .holds = holds_partial, .edit = edit_tail },
+    { "scale", .check = property_scale, .problems = "norms" },
+    { "one-weight", .twin = "", .problems = "norms", .edit = edit_stride,
+      .twin_edit = edit_rank },
     { 0 },
 };

@@ -186,14 +186,6 @@ void require_element(struct tally *t, const struct element *at, float want, cons
         float_to_bits(want));
 }
 
-void holds_by_distance(struct tally *t, const struct call *out)
-{
-    for (EACH_ELEMENT(at, out))
-        if (at.row % out->problem.queries && at.column)
-            require_element(t, &at, call_row(out, 0, at.row - 1)[at.column - 1],
-                            "one query and one key before");
-}
-
 double inner_product(const struct call *out, const float *by, double *mass)
 {
     double sum = 0.0;

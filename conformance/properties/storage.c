@@ -122,9 +122,9 @@ static double value_of(enum posenc_dtype dtype, unsigned bits)
     const unsigned infinity = dtype == POSENC_F16 ? 0x7c00u : 0x7f80u,
                    magnitude = bits & 0x7fffu;
     const double grid = grid_value(dtype, bits);
-    return magnitude > infinity    ? (double)NAN
-           : magnitude == infinity ? copysign((double)INFINITY, grid)
-                                   : grid;
+    if (magnitude > infinity)
+        return (double)NAN;
+    return magnitude == infinity ? copysign((double)INFINITY, grid) : grid;
 }
 
 /* Input i of INPUTS, and what should be stored of it: a value of the type, the f32 half way to

@@ -86,10 +86,10 @@ static void scan_set(struct comparison *c, struct problem p, int range)
         uint64_t z = mix64(seed, (uint64_t)k + 1000000) >> 16;
         int64_t room = hi - lo - p.tokens;
         p.first = lo + (int64_t)(z % (uint64_t)room);
-        p.first = k == 0 && !full ? p.first
-                  : k == 1        ? hi - p.tokens
-                  : k == 2        ? 1 - p.tokens - lo
-                                  : p.first;
+        if (k == 1)
+            p.first = hi - p.tokens;
+        if (k == 2)
+            p.first = 1 - p.tokens - lo;
         compare_problem(c, &p, range);
     }
     p.tokens = full ? MOST : 12;
@@ -110,8 +110,8 @@ static bool is_quick_set(enum posenc_profile profile, int i, int sets, int range
     return i < FIRST ? i == range : i - FIRST == range % (sets - FIRST);
 }
 
-static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_profile profile,
-                 int range)
+static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
+                       enum posenc_profile profile, int range)
 {
     struct tally t;
     struct comparison c;
@@ -166,16 +166,17 @@ static int find_convergents(u128 fraction, int64_t lo, int64_t hi, int64_t *to, 
     return found;
 }
 
-enum { PER_PAIR = 64, MOST_HARD = 512 * PER_PAIR };
-/* Positions of pairs whose angle comes close to a zero of the sine or cosine. */
-struct hard {
+enum { MOST_PAIRS = 512, PER_PAIR = 64, MOST_HARD = MOST_PAIRS * PER_PAIR };
+/* Positions at which the angle of a pair comes close to a zero of its sine or cosine. */
+struct hard_positions {
     int64_t position[MOST_HARD], pair[MOST_HARD];
     int64_t n;
 };
 
-static void find_hard(struct hard *h, uint64_t (*turn)[3], int64_t pairs, int range)
+static void find_hard_positions(struct hard_positions *hard, uint64_t (*turn)[3], int64_t pairs,
+                                int range)
 {
-    h->n = 0;
+    hard->n = 0;
     for (int64_t i = 0; i < pairs; i++) {
         u128 t = (u128)turn[i][0] << 64 | turn[i][1];
         for (int units = 1; units <= 2; units++) { /* halves of a turn, then quarters */
@@ -183,22 +184,22 @@ static void find_hard(struct hard *h, uint64_t (*turn)[3], int64_t pairs, int ra
             int n = find_convergents(t << units, range_start(range), range_end(range), found,
                                      PER_PAIR / 2);
             for (int k = 0; k < n; k++) {
-                h->position[h->n] = (k + units) % 2 ? found[k] : -found[k];
-                h->pair[h->n++] = i;
+                hard->position[hard->n] = (k + units) % 2 ? found[k] : -found[k];
+                hard->pair[hard->n++] = i;
             }
         }
     }
 }
 
 /* Compares one pair of each row of a table. */
-static void compare_pairs(struct comparison *c, const struct call *call, const struct hard *h,
-                          uint64_t (*turn)[3])
+static void compare_hard_pairs(struct comparison *c, const struct call *call,
+                               const struct hard_positions *hard, uint64_t (*turn)[3])
 {
     bool interleaved = call->n_outputs == 1;
-    for (int64_t t = 0; t < h->n; t++) {
+    for (int64_t t = 0; t < hard->n; t++) {
         double sc[2];
-        int64_t i = h->pair[t];
-        exact_sincos_turn(turn[i], h->position[t], &sc[0], &sc[1]);
+        int64_t i = hard->pair[t];
+        exact_sincos_turn(turn[i], hard->position[t], &sc[0], &sc[1]);
         if (interleaved)
             compare_values(c, 0, t, 2 * i, 2 * i + 1 < call->outputs[0].width ? 2 : 1, sc,
                            NULL);
@@ -209,25 +210,26 @@ static void compare_pairs(struct comparison *c, const struct call *call, const s
     }
 }
 
-static void search_set(struct comparison *c, struct problem p, int range, struct hard *h)
+static void search_set(struct comparison *c, struct problem p, int range,
+                       struct hard_positions *hard)
 {
-    static uint64_t turn[512][3];
+    static uint64_t turn[MOST_PAIRS][3];
     if (p.freqs.scaling == POSENC_SCALING_YARN || p.freqs.scaling == POSENC_SCALING_LONGROPE)
         return; /* their attention factors are not 1 */
-    int64_t pairs = exact_freqs(&p.freqs, 512, turn, NULL, NULL);
-    find_hard(h, turn, pairs, range);
-    p.tokens = h->n;
-    p.positions = h->position;
+    int64_t pairs = exact_freqs(&p.freqs, MOST_PAIRS, turn, NULL, NULL);
+    find_hard_positions(hard, turn, pairs, range);
+    p.tokens = hard->n;
+    p.positions = hard->position;
     p.position_kind = POSENC_POSITIONS_I64;
-    const struct call *call = h->n > 0 ? tally_run(c->tally, &p, NULL, NULL) : NULL;
+    const struct call *call = hard->n > 0 ? tally_run(c->tally, &p, NULL, NULL) : NULL;
     if (!call)
         return;
     compare_next(c, call, c->tally->run->backend, range);
-    compare_pairs(c, call, h, turn);
+    compare_hard_pairs(c, call, hard, turn);
     compare_forget(c);
 }
 
-static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
+static void check_search(struct suite_run *run, enum posenc_kernel kernel, int range)
 {
     struct tally t;
     struct comparison c;
@@ -236,16 +238,16 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
         return;
     t.result.coverage = "searched";
     compare_begin(&c, &t);
-    struct hard *h = malloc(sizeof *h);
-    require(&t, h != NULL, "out of memory");
+    struct hard_positions *hard = malloc(sizeof *hard);
+    require(&t, hard != NULL, "out of memory");
     for (EACH_CASE(line, CASES_SCANS)) {
         struct problem p = line->problem;
         p.kernel = kernel;
-        if (p.freqs.profile == POSENC_EXACT && h &&
+        if (p.freqs.profile == POSENC_EXACT && hard &&
             (run->options->full || strcmp(line->name, "dim-128") == 0))
-            search_set(&c, p, range, h);
+            search_set(&c, p, range, hard);
     }
-    free(h);
+    free(hard);
     compare_end(&c);
     tally_end(&t);
 }
@@ -253,7 +255,7 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
 /* ---- Variants, exhaustive scans ---- */
 
 /* Returns true if scans do not cover a variant of a table. */
-static bool beyond_scans(const struct problem *p)
+static bool is_beyond_scans(const struct problem *p)
 {
     return p->dtype != POSENC_F32 || p->freqs.xpos_scale_base != 0.0 ||
            p->freqs.mrope_section[0] != 0;
@@ -287,7 +289,7 @@ static void check_variants(struct suite_run *run, enum posenc_kernel kernel)
         v = profile == last ? v : 0;
         last = profile;
         if ((run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3) &&
-            (!is_table(kernel) || beyond_scans(p)))
+            (!is_table(kernel) || is_beyond_scans(p)))
             check_variant(run, *p, line->name);
         v++;
     }
@@ -321,8 +323,8 @@ void suite_accuracy(struct suite_run *run, enum posenc_kernel kernel)
     check_variants(run, kernel);
     for (int range = 0; is_table(kernel) && range < N_RANGES; range++) {
         for (int profile = 0; profile_names[profile]; profile++)
-            scan(run, kernel, (enum posenc_profile)profile, range);
-        search(run, kernel, range);
+            check_scan(run, kernel, (enum posenc_profile)profile, range);
+        check_search(run, kernel, range);
     }
     if (is_table(kernel) && run->options->exhaustive)
         check_exhaustively(run, kernel);

@@ -62,7 +62,7 @@ struct change {
     const char *what; /* for messages */
 };
 
-/* Changes one element amid each row. */
+/* Changes one element in the middle of each row. */
 static void change_tensor(struct call *call, const struct tensor_row *row)
 {
     const struct posenc_tensor *t = call_argument(call, row);
@@ -98,7 +98,7 @@ static void change_integers(struct call *call, const struct tensor_row *row)
     }
 }
 
-/* Gives a token amid the others the position of its neighbour. */
+/* Gives a token in the middle the position of its neighbour. */
 static void change_positions(struct call *call)
 {
     const struct posenc_positions *p = call_positions(call);

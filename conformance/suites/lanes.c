@@ -37,9 +37,9 @@ static int64_t unit_of(const struct problem *p, int64_t column)
     if (signature_of(p->kernel)->channels != MEMBER(freqs.dim))
         return column;
     const int64_t half = p->freqs.dim / 2;
-    return p->layout == POSENC_INTERLEAVED ? column / 2
-           : column < 2 * half             ? column % half
-                                           : half;
+    if (p->layout == POSENC_INTERLEAVED)
+        return column / 2;
+    return column < 2 * half ? column % half : half;
 }
 
 /* Returns true if a row is kept: by its parity, or by that of its head if inputs belong to heads. All

@@ -58,9 +58,9 @@ static bool is_empty(const struct problem *p)
 {
     if (kernel_on_scores(p->kernel))
         return p->queries < 1 || p->keys < 1;
-    return kernel_has_freqs(p->kernel) ? p->freqs.dim < 1
-           : kernel_rotates(p->kernel) ? p->rotary_dim < 1
-                                       : p->dim < 1;
+    if (kernel_has_freqs(p->kernel))
+        return p->freqs.dim < 1;
+    return (kernel_rotates(p->kernel) ? p->rotary_dim : p->dim) < 1;
 }
 
 /* ---- One call ---- */
@@ -225,7 +225,9 @@ static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v
                    : 0;
     if (chosen)
         return ENDS | NEXT_TO_END | WOVEN;
-    return n > 2 * lanes + 1 ? 0 : (n + v) % 2 ? AT_START : AT_END;
+    if (n > 2 * lanes + 1)
+        return 0;
+    return (n + v) % 2 ? AT_START : AT_END;
 }
 
 /* Returns the length after n. If vectors are longer than those of x86, a quick run takes only some

@@ -10,6 +10,7 @@
 #include "conformance/engine/judge.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
 {
@@ -30,16 +31,16 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
 
 static void check_shape(struct suite_run *run, const struct problem *p, size_t i)
 {
-    const bool scores = kernel_on_scores(p->kernel), planned = kernel_has_freqs(p->kernel);
     struct tally t;
     struct comparison c;
-    if (!tally_begin_problem(&t, run, p, "accuracy",
-                             "model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64, i,
-                             scores ? "q" : "b", scores ? p->queries : p->batch,
-                             scores ? "k" : "t", scores ? p->keys : p->tokens,
-                             scores    ? p->heads
-                             : planned ? p->freqs.dim
-                                       : p->dim))
+    char shape[64];
+    if (kernel_on_scores(p->kernel))
+        snprintf(shape, sizeof shape, "q%" PRId64 "-k%" PRId64 "-d%" PRId64, p->queries,
+                 p->keys, p->heads);
+    else
+        snprintf(shape, sizeof shape, "b%" PRId64 "-t%" PRId64 "-d%" PRId64, p->batch,
+                 p->tokens, kernel_has_freqs(p->kernel) ? p->freqs.dim : p->dim);
+    if (!tally_begin_problem(&t, run, p, "accuracy", "model%zu-%s", i, shape))
         return;
     compare_begin(&c, &t);
     compare_problem(&c, p, RANGE_FARTHEST);

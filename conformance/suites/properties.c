@@ -3,12 +3,10 @@
  * an encoding, and relations that make a kernel a function of its arguments. The files of
  * conformance/properties have them, with the derivation of each bound:
  *
- *   call        in place, numbering, adds       cut         slices, threads, splits
- *   layouts     strides of every kind           storage     16 bits
- *   table       sinusoidal, rope_table, xPos    positions   axes, times
- *   learned     learned tables, their gradient  rope        rotations, parts of a head
- *   norm        norms of heads                  bias        ALiBi, T5, windows
- *   relative    terms by distance
+ *   call        in place, numbering, adds, strides       cut         slices, threads, splits
+ *   tables      sinusoidal, rope_table, axes, times      storage     16 bits
+ *   learned     learned tables, their gradient           rope        rotations, norms of heads
+ *   scores      ALiBi, T5, windows, relative terms
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -18,9 +16,8 @@
 #include <string.h>
 
 static const struct property *const files[] = {
-    properties_call,  properties_cut,       properties_layouts,  properties_storage,
-    properties_table, properties_positions, properties_learned,  properties_rope,
-    properties_norm,  properties_bias,      properties_relative,
+    properties_call,    properties_cut,  properties_storage, properties_tables,
+    properties_learned, properties_rope, properties_scores,
 };
 
 static const char *name_of_problems(const struct property *property)

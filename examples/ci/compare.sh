@@ -1,29 +1,26 @@
 #!/bin/sh
-# Checks a change of a plug-in: builds it at its base and at HEAD, compares the two, verifies the one of HEAD, and says
-# so where people look.  action.yml and gitlab.yml call this script; a clone of one's own will do as well:
+# Checks a change of a plug-in: builds it at its base and at HEAD, compares the two, verifies the one of HEAD, and writes a
+# summary for the job. action.yml and gitlab.yml call this script. You can call it in any clone:
 #
 #     POSENC_BUILD='make mine.so' POSENC_LIBRARY=mine.so POSENC_BASE=main .../posenc/examples/ci/compare.sh
 #
-# It is run in the project that has the plug-in, and reads the environment:
+# Run it in the project that has the plug-in. It reads the environment:
 #
 #     POSENC_BUILD      a shell command that builds the plug-in, run in the top folder of a fresh checkout of each commit;
 #                       posenc.h is in the folder $POSENC_INCLUDE
 #     POSENC_LIBRARY    the shared object that it makes, a path in that folder
-#     POSENC_BASE       a branch, tag or commit: HEAD is compared with the last commit that both have.  Not given: what the
-#                       pull request, the merge request or the push says; where that is nothing, HEAD is verified alone
-#     POSENC_GATE       yes: what became slower fails (3), and so does an error that grew.  no, the default: it is told
-#     POSENC_THRESHOLD  per cent that a gate lets pass (3)
+#     POSENC_BASE       a branch, tag or commit: HEAD is compared with the last commit that both have (default: the base of
+#                       the pull request, merge request or push; HEAD is verified alone if there is none)
+#     POSENC_GATE       yes: a slower kernel or a larger error ends with 3; no: it is reported (default: no)
+#     POSENC_THRESHOLD  per cent that a gate lets pass (default: 3)
 #     POSENC_ARGUMENTS  of compare, as a shell reads them: --kernel rope_half --model llama-3.1-8b --strict
-#     POSENC_VERIFY     arguments of verify: --quick, the default, or --full
-#     POSENC_OUT        the folder for what is kept (posenc-ci): *.jsonl, report.html, summary.md, junit.xml, log.txt
+#     POSENC_VERIFY     arguments of verify, such as --full (default: --quick)
+#     POSENC_OUT        folder of the results: *.jsonl, report.html, summary.md, junit.xml, log.txt (default: posenc-ci)
+#     POSENC_PROGRAM    an installed posenc (default: built from the sources, or of the bundle, that this script lies in)
+#     POSENC_BUNDLE     an archive of ./run bundle, a file or an address, with POSENC_BUNDLE_SHA256 (an address needs it)
 #
-# and where posenc is: by default the sources that this script lies in, which are built, or the unpacked bundle;
-#
-#     POSENC_PROGRAM    one that is installed
-#     POSENC_BUNDLE     what ./run bundle wrote, a file or an address, with POSENC_BUNDLE_SHA256 (an address needs it)
-#
-# Exit code: 0 fine, 1 wrong, 2 could not be built or asked for, 3 slower, 4 unclear with --strict, 5 nothing to compare
-# with, 77 nothing can be timed here.  The first of 1, 2, 3, 4, 5 that applies.
+# Exit code, the first that applies: 0 success, 1 wrong results, 2 a build or an input failed, 3 slower, 4 unclear with
+# --strict, 5 nothing to compare with, 77 nothing can be timed here.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${POSENC_OUT:-posenc-ci}
@@ -36,18 +33,18 @@ clean() {
     rm -rf "$work"
 }
 
-note() { # WHAT...: into the page
+note() { # WORDS...: adds a paragraph to the summary
     printf '%s\n\n' "$*" >>"$work/notes"
 }
 
-say() {
+say() { # WORDS...: prints them and adds them to the summary
     echo "compare.sh: $*"
     note "$@"
 }
 
-# ---- What was asked for ----
+# ---- Inputs ----
 
-refuse() { # WHAT...: ends the job, in words, also where nobody reads the log
+refuse() { # WORDS...: ends the job with a message in the log, the summary and an annotation
     echo "compare.sh: $*" >&2
     [ -z "${GITHUB_ACTIONS:-}" ] || echo "::error title=posenc::$*"
     { echo '## posenc: nothing was compared' && echo && echo "$*"; } >"$work/page"
@@ -56,8 +53,7 @@ refuse() { # WHAT...: ends the job, in words, also where nobody reads the log
     exit 2
 }
 
-# The page for the job's summary, and what later steps of the job can ask for.
-publish() { # CODE OUTCOME
+publish() { # CODE OUTCOME: hands the summary and the outputs for later steps to the service
     mkdir -p "$out" && cp "$work/page" "$out/summary.md"
     [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$work/page" >>"$GITHUB_STEP_SUMMARY"
     [ -z "${GITHUB_OUTPUT:-}" ] || printf 'exit-code=%s\noutcome=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"
@@ -75,7 +71,7 @@ check_inputs() {
         (eval "set -- $words") 2>/dev/null || refuse "$words: expected arguments as a shell reads them"
     done
     git rev-parse --verify 'HEAD^{commit}' >"$work/told" 2>&1 || {
-        cat "$work/told" # who owns the folder, perhaps
+        cat "$work/told"
         refuse "$PWD is no git repository with a commit: expected a checkout (actions/checkout)"
     }
     : >"$work/told"
@@ -83,7 +79,7 @@ check_inputs() {
 
 # ---- posenc ----
 
-find_posenc() { # sets $posenc, and $POSENC_INCLUDE where there is a header
+find_posenc() { # sets $posenc, and $POSENC_INCLUDE if there is a header
     if [ -n "${POSENC_PROGRAM:-}" ]; then
         posenc=$POSENC_PROGRAM
     elif [ -n "${POSENC_BUNDLE:-}" ]; then
@@ -124,10 +120,10 @@ unpack_bundle() {
 
 # ---- The base ----
 
-# What HEAD is a change of, as this service names it; nothing on a first push or by schedule.
+# Prints the base as this service names it; nothing for a first push or a scheduled run.
 base_name() {
     merged=
-    # What GitHub checks out of a pull request is a merge of it into its base, which is the first of two parents.
+    # GitHub checks out a merge of a pull request into its base, which is the first of two parents.
     if [ "${GITHUB_EVENT_NAME:-}" = pull_request ] && [ "$(git rev-parse HEAD)" = "${GITHUB_SHA:-}" ] &&
         git rev-parse --quiet --verify 'HEAD^2' >/dev/null; then
         merged='HEAD^1'
@@ -140,7 +136,7 @@ base_name() {
 
 cut_off='this clone is shallow: expected fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab), or git fetch --unshallow'
 
-find_base() { # sets $base, a commit, or nothing where HEAD is to be verified alone
+find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
     base='' name=$(base_name)
     if [ -z "$name" ]; then
         say 'No base is known here: HEAD is verified alone.'
@@ -173,15 +169,13 @@ find_base() { # sets $base, a commit, or nothing where HEAD is to be verified al
 
 # ---- Build, compare, verify ----
 
-# shown COMMAND...: what it prints is seen at once, and kept.
-shown() {
+shown() { # COMMAND...: shows its output at once, and keeps it in told and log.txt
     { "$@" 2>&1 && code=0 || code=$? && echo "$code" >"$work/code"; } | tee "$work/told"
     cat "$work/told" >>"$out/log.txt"
     return "$(cat "$work/code")"
 }
 
-# The build in a checkout of its own, where compare did not come to it: sets $library.
-build_head() {
+build_head() { # builds HEAD in a checkout of its own, if compare did not: sets $library
     git -c core.hooksPath=/dev/null worktree add --quiet --detach "$work/head" HEAD || refuse 'git cannot check HEAD out'
     built=0
     (cd "$work/head" && sh -c "$POSENC_BUILD") >"$work/build" 2>&1 || built=$?
@@ -191,8 +185,8 @@ build_head() {
     [ -f "$library" ] || refuse "the build of HEAD makes no file $POSENC_LIBRARY"
 }
 
-compare() { # ARGUMENTS...: sets $compared, and $library, which is kept with other builds
-    # Kept builds are found by this text: another header is another build.
+compare() { # ARGUMENTS...: sets $compared, and $library, which posenc keeps
+    # posenc finds kept builds by this text, so that another header is another build.
     build="$POSENC_BUILD # posenc.h: $(cat "$POSENC_INCLUDE/posenc.h" 2>/dev/null | cksum)"
     shown "$posenc" compare --rev "$base" HEAD --build "$build" --library "$POSENC_LIBRARY" $gate \
         --threshold "${POSENC_THRESHOLD:-3}" "$@" --out console --out "jsonl:$out/compare.jsonl" --force || compared=$?
@@ -217,33 +211,32 @@ verify() { # ARGUMENTS...: sets $verified
     [ -s "$out/verify.jsonl" ] || refuse "posenc verify: exit code $verified: $(tail -n 1 "$work/told")"
 }
 
-# ---- What is said ----
+# ---- Summary and exit code ----
 
-found() { # PATTERN: whether compare has such a record
+has_record() { # PATTERN: succeeds if compare wrote such a record
     grep -qs "$1" "$out/compare.jsonl"
 }
 
-# What a gate fails on.
-gated() {
+gate_failures() { # prints what a gate fails on
     slower="a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed"
     grown='the largest error of a case grew'
-    if ! found '"verdict":"slower","reason":"at or over the threshold'; then
+    if ! has_record '"verdict":"slower","reason":"at or over the threshold'; then
         echo "$grown"
-    elif found '"t":"change".*"what":"error","worse":true'; then
+    elif has_record '"t":"change".*"what":"error","worse":true'; then
         echo "$slower, and $grown"
     else
         echo "$slower"
     fi
 }
 
-outcome() { # CODE
+outcome() { # CODE: prints it in words
     case $1 in
     0)
-        ! found '"t":"pair".*"verdict":"slower"' || slower='; a kernel became slower, which is told and no failure here'
+        ! has_record '"t":"pair".*"verdict":"slower"' || slower='; a kernel became slower, which is reported and no failure here'
         echo "nothing that fails the job${slower:-}"
         ;;
     1) echo 'results are wrong, or HEAD fails where its base does not' ;;
-    3) gated ;;
+    3) gate_failures ;;
     4) echo 'a verdict stayed unclear (--strict)' ;;
     5) echo 'there is nothing to compare with' ;;
     77) echo 'nothing can be timed on this machine' ;;
@@ -251,8 +244,7 @@ outcome() { # CODE
     esac
 }
 
-# Without a gate what is slower is no error.
-annotations() { # RESULTS...
+annotations() { # RESULTS...: prints annotations; without a gate a slower kernel is a warning
     "$posenc" results export "$@" --format annotations | case $gate in
     '') sed 's/^::error\(.*::SLOWER \)/::warning\1/' ;;
     *) cat ;;
@@ -260,15 +252,14 @@ annotations() { # RESULTS...
     [ "$code" = 0 ] || echo "::error title=posenc::$text"
 }
 
-# The heading first, then what only this script knows, then the rest.
-page() {
+page() { # prints the heading of the summary, the notes of this script, and the rest
     sed -n 1p "$work/summary"
     echo
     cat "$work/notes"
     sed 1,2d "$work/summary"
 }
 
-report() { # CODE: of the job
+report() { # CODE: writes all results of the job
     code=$1
     text=$(outcome "$code")
     set -- "$out/verify.jsonl"
@@ -298,12 +289,7 @@ eval "set -- ${POSENC_ARGUMENTS:-}"
 [ -n "$library" ] || build_head
 eval "set -- ${POSENC_VERIFY:---quick}"
 verify "$@"
-code=0
-for each in 1 2 3 4 5 77 "$compared" "$verified"; do
-    if [ "$each" != 0 ] && { [ "$each" = "$compared" ] || [ "$each" = "$verified" ]; }; then
-        code=$each
-        break
-    fi
-done
+code=$(printf '%s\n' "$compared" "$verified" | grep -v '^0$' | sort -n | head -n 1)
+code=${code:-0}
 report "$code"
 exit "$code"

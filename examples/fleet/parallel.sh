@@ -1,14 +1,14 @@
 #!/bin/sh
-# Checks and times posenc on many machines over ssh, by GNU parallel, and makes one report of what they say.
+# Checks and times posenc on many machines over ssh, by GNU parallel, and makes one report of all results.
 #
 #     fleet/parallel.sh HOSTS BUNDLE...
 #
-# HOSTS is a file of logins, one a line, as ssh takes them: a name of ~/.ssh/config, or user@machine.  They need sshd, tar,
-# gzip and perl (parallel's); here it takes parallel.  BUNDLE is what ./run bundle wrote; where there are several, each host gets the one for
-# its architecture.  Results come into the folder fleet-results; run again, the script goes on with what is missing.
+# HOSTS is a file of logins, one a line: a name of ~/.ssh/config, or user@machine. Hosts need sshd, tar, gzip and perl; this
+# machine needs parallel. BUNDLE is an archive of ./run bundle, one for each architecture of the hosts. Results come into
+# fleet-results. Run again, the script runs what is missing.
 #
-# Machines with the same CPU share the checks, a shard at a time; then one of each kind times, the first in HOSTS, and does
-# nothing else meanwhile.  Nothing stays on the hosts but the folder posenc-fleet in the home directory.
+# Machines with the same CPU share the checks, a shard at a time. Then the first machine of each kind in HOSTS times, and does
+# nothing else meanwhile. Hosts keep the folder posenc-fleet in the home directory.
 set -eu
 
 # ---- To be adapted ----
@@ -30,8 +30,8 @@ mkdir -p "$out"
 trap 'kill $pids 2>/dev/null; exit 130' HUP INT TERM
 pids=
 
-# bundle_for MACHINE BUNDLE...: the one whose name says so.
-bundle_for() {
+# Prints the bundle for an architecture.
+bundle_for() { # ARCHITECTURE BUNDLE...
     machine=$1
     shift
     for bundle; do
@@ -41,7 +41,7 @@ bundle_for() {
     return 1
 }
 
-# The bundle, on each host and here; then the kinds of machines, as the program's records name them: "KIND HOST" a line.
+# Unpack the bundle on each host and here, and write the kinds of machines, as records name them: "KIND HOST" a line.
 unpack="rm -rf '$there' && mkdir '$there' && tar -xzf - -C '$there' --strip-components=1"
 grep -v '^ *\(#\|$\)' "$hosts" >"$out/hosts"
 : >"$out/kinds"
@@ -56,8 +56,8 @@ done <"$out/hosts"
 rm -rf "$out/posenc" && mkdir "$out/posenc"
 tar -xzf "$(bundle_for "$(uname -m)" "$@")" -C "$out/posenc" --strip-components=1
 
-# The shards of each kind, on its machines.  A check that fails (exit code 1) is a result; whatever else ends a shard
-# early is not, and is run again the next time.
+# Run the shards of each kind on its machines. A check that fails (exit code 1) is a result. A shard with any other exit code
+# runs again the next time.
 for kind in $(cut -d ' ' -f 1 "$out/kinds" | sort -u); do
     logins=$(sed -n "s/^$kind //p" "$out/kinds" | paste -sd , -)
     # shellcheck disable=SC2016  # for the shell there
@@ -68,13 +68,13 @@ for kind in $(cut -d ' ' -f 1 "$out/kinds" | sort -u); do
 done
 for pid in $pids; do wait "$pid" || :; done # merge says what is missing
 
-# One machine of each kind, all at once.
+# Time on one machine of each kind, all at once.
 awk '!timed[$1]++ { print $2 }' "$out/kinds" >"$out/timed"
 [ -z "$bench" ] || parallel --jobs 0 --joblog "$out/bench.jobs" --resume-failed --results "$out/bench-{}.jsonl" \
     "$ssh -n {} $there/bin/posenc $bench --out jsonl" :::: "$out/timed" >/dev/null || :
 find "$out" -maxdepth 1 -name '*.jsonl' -empty -delete # of what did not begin
 
-# One file, which refuses shards that are missing, and what it says of every CPU.
+# Merge the files, which fails if a shard is missing, and report every CPU.
 mkdir -p "$out/all"
 "$out/posenc/bin/posenc" results merge "$out"/*.jsonl -o "$out/all/results.jsonl"
 "$out/posenc/bin/posenc" report "$out/all/results.jsonl" --out console --out "html:$out/all/report.html"

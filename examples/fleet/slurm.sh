@@ -3,13 +3,14 @@
 #
 #     fleet/slurm.sh [OPTIONS OF SBATCH...]          e.g. --partition=zen5 --account=me
 #
-# It lies in a bundle (./run bundle) that is unpacked where every node sees it, and is started where results shall come:
-# in the folder posenc-slurm.  Started again there, it goes on with what is missing.  The nodes that the options ask for should have one kind of CPU; start it once for each kind,
-# each time in a folder of its own, and "posenc results merge */posenc-slurm/results.jsonl" makes one file of all.
+# Unpack a bundle (./run bundle) in a folder that every node sees, and start this script of the bundle. Results come into
+# posenc-slurm in the current folder. Started again there, it runs what is missing. Ask for nodes with one kind of CPU. For
+# several kinds, start it once for each in a folder of its own; then "posenc results merge */posenc-slurm/results.jsonl"
+# makes one file of all.
 #
 # ---- To be adapted ----
 # SHARDS=8 sets how many jobs share the checks, VERIFY and BENCH what is run; an empty BENCH times nothing.
-# What every job gets, before the options of the command line, stands in the next lines.
+# The next lines are options of every job, before those of the command line.
 #SBATCH --job-name=posenc
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task=1
@@ -21,13 +22,13 @@ shards=${SHARDS:-8}
 verify=${VERIFY-verify --full}
 bench=${BENCH-bench --quick}
 
-# Ends a job whose file has its last record: it was requeued, or the script started again.
+# Ends a job whose file is complete: the job was requeued, or the script started again.
 unless_whole() {
     [ ! -f "$1" ] || ! tail -n 1 "$1" | grep -q '"complete":true' || exit 0
 }
 
-# Slurm runs copies of this script, which ask ROLE what they are for.  A check that fails (exit code 1) is a result, and
-# the job has done its work.
+# Slurm runs copies of this script; ROLE is the task of each. A check that fails (exit code 1) is a result, and the job has
+# succeeded.
 case ${ROLE:-} in
 shard)
     file=$OUT/$SLURM_ARRAY_TASK_ID.jsonl

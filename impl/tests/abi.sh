@@ -1,6 +1,6 @@
 #!/bin/sh
-# abi.sh LIBRARY [--write]: what programs are built against is what impl/abi.txt has: values of enums, sizes and offsets
-# of structs, and the symbols of the shared library.
+# abi.sh LIBRARY [--write]: compares the binary interface with impl/abi.txt: values of enums, sizes and offsets of structs,
+# and symbols of the shared library. --write writes the list.
 here=$(cd "$(dirname "$0")" && pwd)
 list=$here/../abi.txt
 scratch=$(mktemp -d) || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# needed.sh LIBRARY PLUGINS...: the shared library needs the C library and nothing else, and a plug-in exports its table
-# alone and takes nothing from the program that loads it.
+# needed.sh LIBRARY PLUGINS...: checks that the shared library needs no library but C's, and that a plug-in exports its table
+# alone and uses no function of the program that loads it.
 if ! command -v readelf >/dev/null || ! command -v nm >/dev/null || ! readelf -d "$1" >/dev/null 2>&1; then
     echo 'needed: no readelf, no nm, or no ELF library: skipped'
     exit 77

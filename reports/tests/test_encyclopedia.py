@@ -217,16 +217,3 @@ def test_lines_are_wrapped() -> None:
         for line in text.splitlines():  # a table, a command and the line that is parsed are one line each
             assert len(line) <= WIDTH or line.startswith(("|", "    posenc ", "A kernel, for")), (name, line)
             assert line.isascii() and line == line.rstrip(), (name, line)
-
-
-def test_cases_that_are_named_exist() -> None:
-    """Vectors are listed; properties are in the source of the suites. cli/tests/explain.sh runs them."""
-    text = " ".join(" ".join(pages().values()).split())
-    named = set(re.findall(r"posenc verify --case ([^` ]*)", text))
-    listed = set(re.findall(r"^(\S+/\S+)", Engine().run("list", "cases"), re.M))
-    sources = [file.read_text(encoding="utf-8") for file in (FOLDER.parents[1] / "conformance").glob("*/*.c")]
-    assert len(named) > 60 and len(named - listed) > 18
-    for case in named - listed:
-        kernel, _, suite, name = case.split("/")
-        assert kind_of(kernel) == "kernel" and suite in ("properties", "memory", "random"), case
-        assert any(f'"{name}"' in source for source in sources), case

@@ -1,14 +1,14 @@
 #!/bin/sh
-# typed.sh root|user: types the commands of docs/install.md on a machine that has nothing, and builds the examples of use;
-# run as root, in the tree, for ./run bare.  TAP.
+# typed.sh root|user: types the commands of docs/install.md on a machine that has nothing, and builds the examples of use.
+# ./run bare starts it as root, in the tree. It prints TAP.
 #
 # The commands stand in docs/install.md below a line <!-- typed by root --> or <!-- typed by a user -->, up to the next heading,
-# block or such line.  A user who may not install anything is given a compiler, Meson, Ninja and pkg-config, and no library.
+# block or such line. A user who may not install anything is given a compiler, Meson, Ninja and pkg-config, and no library.
 who=$1 tools='gcc libc6-dev ninja-build meson pkgconf cmake'
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 if [ "$who" = user ]; then
     useradd -m guest && cp -a "$tree" /home/guest/posenc && chown -R guest: /home/guest/posenc || exit 1
-    # Of everything that is missing the user is told what it takes.
+    # Without rights, ./run has to name all packages that are missing.
     su guest -c 'cd ~/posenc && ./run build' >/tmp/nothing 2>&1
     echo $? >>/tmp/nothing
     # shellcheck disable=SC2086  # a list of words
@@ -20,14 +20,16 @@ fi
 # shellcheck source=cli/tests/tap.sh
 . "$tree/cli/tests/tap.sh"
 
-# typed COMMAND: by this very shell, which keeps what it exports.
-typed() {
+# Runs a command in this shell, so that its exports last, and tests that it succeeds.
+typed() { # COMMAND
     eval "$1" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null
     status=$?
-    if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
+    [ $status = 0 ]
+    verdict "$1"
 }
 
-commands() { # BY WHOM: the commands below the line that says so
+# Prints the commands below the line that says who types them.
+commands() { # WHO
     awk -v line="<!-- typed by $1 -->" '
         $0 == line { on = 1; next }
         /^(#|<!--|```)/ { on = 0 }
@@ -35,11 +37,8 @@ commands() { # BY WHOM: the commands below the line that says so
 }
 
 if [ "$who" = guest ]; then
-    if grep -q gcc /tmp/nothing && [ "$(tail -n 1 /tmp/nothing)" = 2 ]; then
-        pass 'without a compiler and rights the user is told'
-    else
-        fail 'without a compiler and rights the user is told' "$(cat /tmp/nothing)"
-    fi
+    grep -q gcc /tmp/nothing && [ "$(tail -n 1 /tmp/nothing)" = 2 ]
+    verdict 'without a compiler and rights the user is told'
 fi
 
 # The program of README, and the commands of docs/install.md.
@@ -54,7 +53,8 @@ while read -r command; do
     case $command in
     './run report')
         page=posenc-report/report.html
-        if grep -q 'version: *"3[.]5' $page && ! grep -q 'D3 is missing' "$scratch/stderr"; then pass 'its page has charts'; else fail 'its page has charts' "$(ls -l $page 2>&1)"; fi
+        grep -q 'version: *"3[.]5' $page && ! grep -q 'D3 is missing' "$scratch/stderr"
+        verdict 'its page has charts'
         ;;
     *-o\ *) ;;
     cc\ *) typed ./a.out ;;
@@ -62,7 +62,7 @@ while read -r command; do
 done <"$scratch/commands"
 cd "$scratch" || exit 1
 
-# The examples of use: what is installed, by Meson and CMake; the tree as a subproject; the program.
+# Examples of use: the installed library by Meson and CMake, the tree as a subproject, the program.
 [ "$who" != root ] || apt-get install -y -qq --no-install-recommends cmake >stdout 2>stderr || fail 'cmake comes' ''
 cp -r "$tree/cli/tests/consumer" work/by
 cd work/by || exit 1

@@ -1,12 +1,11 @@
 #!/bin/sh
-# Runs an x86-64 program on a CPU that is not at hand: Bochs interprets every instruction of a Skylake-X,
-# AVX-512 included.  The guest is a Linux kernel with a file system in memory: the program, the libraries that it is linked
-# with, and its data.
+# Runs an x86-64 program on an emulated Skylake-X: Bochs interprets every instruction, AVX-512 included. The guest is a
+# Linux kernel with a file system in memory that has the program, its libraries and its data.
 #
 #     tools/bochs/guest.sh FOLDER KERNEL SECONDS PROGRAM DATA ARGUMENTS...
 #
-# In the guest the program is /program, the data /data.  Prints what the program printed; the exit status is the
-# program's, 128 + N where signal N ended it, 124 where it ran past SECONDS, 125 where the guest did not come that far.
+# In the guest the program is /program, the data /data. Prints the output of the program. The exit status is the program's,
+# 128 + N if signal N ended it, 124 after SECONDS, 125 if the guest did not start it. FOLDER keeps disc, console and logs.
 set -eu
 [ $# -ge 5 ] || {
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
@@ -30,8 +29,8 @@ cd "$folder"
 strip memory/init memory/program
 (cd memory && find . | cpio -o -H newc --quiet) >disc/memory
 
-# clearcpuid: Bochs' XSAVE has compact forms whose sizes the kernel finds inconsistent; it would then do
-# without AVX.  The rest keeps the kernel from tests of itself, and from measuring clocks that do not exist.
+# clearcpuid: the kernel finds the sizes of Bochs' compact XSAVE inconsistent and would then disable AVX. The other options
+# turn off the kernel's tests of itself, and measurements of clocks that do not exist.
 cp /usr/lib/ISOLINUX/isolinux.bin /usr/lib/syslinux/modules/bios/ldlinux.c32 disc
 quick='quiet loglevel=3 mitigations=off cryptomgr.notests no_timer_check tsc=reliable lpj=1000000'
 cat >disc/isolinux.cfg <<CONF
@@ -70,7 +69,7 @@ echo continue >commands
 : >console
 : >output
 
-# What Bochs shows goes to a terminal that it opens, and it waits there until somebody reads: after some minutes, for ever.
+# Bochs opens a terminal for its screen and stops after some minutes if nobody reads there.
 drain() {
     display=''
     until [ -n "$display" ]; do
@@ -87,7 +86,7 @@ status=0
 TERM=linux timeout -k 5 "$limit" bochs -q -f bochsrc -rc commands </dev/null >screen 2>&1 || status=$?
 kill "$reader" 2>/dev/null || true # where it never came to a terminal
 
-# Bochs ends with 1 when the guest switches itself off: how the program ended is on the console.
+# Bochs ends with 1 when the guest switches itself off. The console has the exit status of the program.
 cat output
 ended=$(tr -d '\r' <console | sed -n 's/^init: \(exit\|signal\) \([0-9]*\)$/\1 \2/p')
 case $ended in

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The kernel of the guests that guest.sh boots: Debian's own for virtual machines, as apt names and checks it
-# today, unpacked and never installed.  Nothing is done twice: FOLDER/vmlinuz is there whole or not at all.
+# Downloads the kernel that guest.sh boots, Debian's own for virtual machines, and unpacks it to FOLDER/vmlinuz, which exists
+# complete or not at all. A second run does nothing.
 #
 #     tools/bochs/kernel.sh FOLDER
 set -eu

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Sees ./run check fail: one offence after the other is put into a copy of the tree, and the part that is there for it
-# has to fail and to name the place.  TAP.
+# Tests ./run check: puts one mistake after the other into a copy of the tree; its part has to fail and to name the place.
+# Prints TAP.
 #
-#     sh tools/check/test.sh [PART...]      all parts, unless some are named; gcc, clang and tidy build and take minutes
+#     sh tools/check/test.sh [PART...]      parts (default: all); gcc, clang and tidy build and take minutes
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 parts=${*:-format rooms signatures lengths lines spelling shell python gcc clang tidy}
@@ -12,8 +12,8 @@ tar -c --exclude='./build*' --exclude=./.git --exclude='./posenc-report*' . | ta
 cd "$copy" || exit 2
 : >verdicts
 
-# verdict SENTENCE: of the command before.
-verdict() {
+# Prints the result of the command before.
+verdict() { # SENTENCE
     if [ $? = 0 ]; then
         echo "ok - $1" | tee -a verdicts
     else
@@ -22,7 +22,7 @@ verdict() {
     fi
 }
 
-asked() { # PART: whether it is to be tested
+is_selected() { # PART
     case " $parts " in *" $1 "*) ;; *) return 1 ;; esac
 }
 
@@ -30,33 +30,33 @@ check() { # PART
     ./run --no-install check "$1" >log 2>&1
 }
 
-# clean PART: without an offence it passes, so that what fails below is the offence.
-clean() {
-    asked "$1" || return 1
+# Tests that a part passes without a mistake.
+clean() { # PART
+    is_selected "$1" || return 1
     check "$1"
     verdict "$1 passes without an offence"
 }
 
-# caught PART WORDS SENTENCE: it fails, and says so in these words.
-caught() {
+# Tests that a part fails with a message.
+fails() { # PART WORDS SENTENCE
     ! check "$1" && grep -q -e "$2" log
     verdict "$1: $3"
 }
 
-# put FILE: the offence, on stdin, at the file's end (a new file is one, too); back FILE takes it out.
-put() {
+# Appends the mistake, on stdin, to a file or to a new one; back removes it.
+put() { # FILE
     mkdir -p "$(dirname "$1")"
     [ ! -e "$1" ] || cp "$1" kept
     cat >>"$1"
 }
-back() {
+back() { # FILE
     if [ -e kept ]; then mv kept "$1"; else rm -r "$1"; fi
 }
 
-# offence PART FILE WORDS SENTENCE: put, caught, back.
-offence() {
+# Tests that a part detects the mistake on stdin.
+offence() { # PART FILE WORDS SENTENCE
     put "$2"
-    caught "$1" "$3" "$4"
+    fails "$1" "$3" "$4"
     back "$2"
 }
 
@@ -108,7 +108,7 @@ if clean lines; then
 fi
 
 if clean spelling; then
-    # In two halves, so that it is not found here.
+    # The word is in two halves, so that the check does not find it in this script.
     echo "/* rec""ieve */" | offence spelling impl/cpu.c 'impl/cpu.c:.*rec''ieve' 'a misspelt word'
 fi
 

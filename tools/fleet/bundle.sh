@@ -1,6 +1,6 @@
 #!/bin/sh
-# bundle.sh BUNDLE [ROOT...]: an archive of ./run bundle, unpacked and run where nothing else is.  ROOT is a folder with a
-# Debian that debootstrap made; it is copied, and left as it is.  TAP.
+# bundle.sh BUNDLE [ROOT...]: unpacks an archive of ./run bundle and runs it on systems that have nothing else. ROOT is a
+# folder with a Debian that debootstrap made, which is copied. Prints TAP.
 bundle=$1
 shift
 tree=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,42 +10,46 @@ name=$(basename "$bundle" .tar.gz)
 # ---- The archive ----
 
 (cd "$tree" && ./run --no-install bundle "$scratch/again.tar.gz") >stdout 2>stderr
-if cmp -s "$bundle" again.tar.gz; then pass 'made again it has the same bytes'; else fail 'made again it has the same bytes' "$(ls -l "$bundle" again.tar.gz)"; fi
+cmp -s "$bundle" again.tar.gz
+verdict 'made again it has the same bytes'
 here="$scratch/work/a folder, with spaces"
 mkdir "$here" && tar -xzf "$bundle" -C "$here"
 same 'it has one folder, named like it' "$(ls "$here")" "$name"
 POSENC="$here/$name/bin/posenc"
 for file in README LICENSE include/posenc.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/golden/vectors/SHA256SUMS libexec/posenc/python/ licences/; do
-    if [ -e "$here/$name/$file" ]; then pass "$file is inside"; else fail "$file is inside" ''; fi
+    [ -e "$here/$name/$file" ]
+    verdict "$file is inside"
 done
 
 # ---- In a folder with spaces ----
 
-# works NAME: list, verify, bench and report do, wherever $POSENC is and by the words before it.
+# Tests list, verify and bench of $POSENC, which a command runs, such as chroot.
 small='--kernel alibi --backend scalar'
-works() {
+test_commands() { # WHERE [COMMAND...]
     where=$1
     shift
     run "$@" "$POSENC" list backends
     for backend in scalar libm sleef_; do
-        if [ $status = 0 ] && grep -q "^[*+ ] $backend" stdout; then pass "$where: $backend is there"; else fail "$where: $backend is there" "exit $status"; fi
+        ended "$where: $backend is there" 0 "^[*+ ] $backend"
     done
     run "$@" "$POSENC" verify $small
-    if [ $status = 0 ] && grep -q '^0 failed, [1-9]' stdout; then pass "$where: verify"; else fail "$where: verify" "exit $status"; fi
-    if grep -q "^vectors: .*share/posenc/golden," stderr; then pass "$where: its own vectors"; else fail "$where: its own vectors" ''; fi
+    ended "$where: verify" 0 '^0 failed, [1-9]'
+    grep -q "^vectors: .*share/posenc/golden," stderr
+    verdict "$where: its own vectors"
     run "$@" "$POSENC" bench --quick $small --case '*/l2'
-    if [ $status = 0 ] && grep -q '^  scalar ' stdout; then pass "$where: bench"; else fail "$where: bench" "exit $status"; fi
+    ended "$where: bench" 0 '^  scalar '
 }
-works 'with spaces'
+test_commands 'with spaces'
 run "$POSENC" verify --quick
-if [ $status = 0 ] && grep -q '^0 failed, [1-9]' stdout; then pass 'verify --quick of everything'; else fail 'verify --quick of everything' "exit $status"; fi
+ended 'verify --quick of everything' 0 '^0 failed, [1-9]'
 
-# Of what it opens, what is there has to be its own, glibc's or the kernel's.
+# Each file that it opens is its own, glibc's or the kernel's.
 run strace -f -qq -e trace=open,openat,execve -o "$scratch/opened" "$POSENC" bench --quick $small --case '*/l2'
 grep -v ' = -1 ' opened | sed -n 's/^[0-9]* [a-z]*([^"]*"\([^"]*\)".*/\1/p' | sort -u |
     grep -v -e "^$here/" -e '^/proc/' -e '^/sys/' -e '^/dev/' -e '^/etc/ld.so.cache$' -e '^/etc/os-release$' -e '^/etc/localtime$' \
         -e '/lib\(c\|m\|dl\|pthread\|rt\)[.]so[.][0-9]$' >foreign
-if [ -s opened ] && [ ! -s foreign ]; then pass 'nothing outside is opened'; else fail 'nothing outside is opened' "$(cat foreign)"; fi
+[ -s opened ] && [ ! -s foreign ]
+verdict 'nothing outside is opened'
 
 # ---- The Python part ----
 
@@ -54,11 +58,8 @@ mkdir "$scratch/alone" "$scratch/nothing"
 printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$(python3 -c 'import sys; print(sys.executable)')" >"$scratch/alone/python3"
 chmod +x "$scratch/alone/python3"
 run env PATH="$scratch/alone" "$POSENC" report --model transformer-base --backend scalar --dir there
-if [ $status = 0 ] && grep -q 'version: *"3[.]5' work/there/report.html && grep -q '^Page: there/report.html' stdout && ! grep -q D3 stderr; then
-    pass 'report writes a page with charts by its own modules'
-else
-    fail 'report writes a page with charts by its own modules' "exit $status"
-fi
+[ $status = 0 ] && grep -q 'version: *"3[.]5' work/there/report.html && grep -q '^Page: there/report.html' stdout && ! grep -q D3 stderr
+verdict 'report writes a page with charts by its own modules'
 for command in "$here/$name"/libexec/posenc/posenc-*; do
     command=${command##*/posenc-}
     run env PATH="$scratch/alone" "$POSENC" "$command" --help
@@ -68,27 +69,24 @@ for command in "$here/$name"/libexec/posenc/posenc-*; do
     same "$command starts with its own modules" $status 0
 done
 
-# asks_for_python WHERE WORDS...: report says in one line that Python is missing.
-asks_for_python() {
+# Tests that report says in one line that Python is missing.
+test_missing_python() { # WHERE COMMAND...
     where=$1
     shift
     run "$@" "$POSENC" report --model transformer-base --backend scalar --dir nowhere
-    if [ $status = 2 ] && [ "$(wc -l <stderr)" = 1 ] && [ ! -s stdout ] && grep -q 'Install Python 3.9' stderr; then
-        pass "$where: report asks for Python in one line"
-    else
-        fail "$where: report asks for Python in one line" "exit $status"
-    fi
+    [ $status = 2 ] && [ "$(wc -l <stderr)" = 1 ] && [ ! -s stdout ] && grep -q 'Install Python 3.9' stderr
+    verdict "$where: report asks for Python in one line"
 }
-asks_for_python 'without Python' env PATH="$scratch/nothing"
+test_missing_python 'without Python' env PATH="$scratch/nothing"
 
 # ---- Moved, and called by a link ----
 
 mv "$here" "$scratch/work/elsewhere" && mkdir "$scratch/work/bin"
 POSENC=$scratch/work/elsewhere/$name/bin/posenc
-works 'moved'
+test_commands 'moved'
 ln -s "$POSENC" work/bin/posenc
 POSENC=$scratch/work/bin/posenc
-works 'by a link'
+test_commands 'by a link'
 unpacked=$scratch/work/elsewhere/$name
 
 # ---- Other systems ----
@@ -99,8 +97,8 @@ if [ "$(id -u)" != 0 ]; then
     exit
 fi
 
-# in_root ROOT COMMAND...: with /proc and /dev, which go with the command.
-in_root() {
+# Runs a command in a root, with /proc and /dev in a namespace that ends with it.
+run_in_root() { # ROOT COMMAND...
     unshare --mount sh -c 'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && root=$1 && shift &&
         exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"' sh "$@"
 }
@@ -115,19 +113,19 @@ for library in c m dl pthread rt; do
 done
 cp -R "$unpacked" "$root/posenc"
 POSENC=/posenc/bin/posenc
-works 'glibc alone' in_root "$root"
-asks_for_python 'glibc alone' in_root "$root"
+test_commands 'glibc alone' run_in_root "$root"
+test_missing_python 'glibc alone' run_in_root "$root"
 
 for original; do
     release=$(basename "$original") root=$scratch/root
     mkdir "$root" && cp -a "$original/." "$root" && cp -R "$unpacked" "$root/opt/posenc"
     POSENC=/opt/posenc/bin/posenc
-    version=$(in_root "$root" ldd --version | sed -n '1s/.* //p')
-    works "$release, glibc $version" in_root "$root"
-    asks_for_python "$release" in_root "$root"
+    version=$(run_in_root "$root" ldd --version | sed -n '1s/.* //p')
+    test_commands "$release, glibc $version" run_in_root "$root"
+    test_missing_python "$release" run_in_root "$root"
     if [ "$original" = "$1" ]; then # the oldest: of everything
-        run in_root "$root" $POSENC verify --quick
-        if [ $status = 0 ] && grep -q '^0 failed, [1-9]' stdout; then pass "$release: verify --quick of everything"; else fail "$release: verify --quick of everything" "exit $status"; fi
+        run run_in_root "$root" $POSENC verify --quick
+        ended "$release: verify --quick of everything" 0 '^0 failed, [1-9]'
     fi
     rm -rf "$root"
 done

@@ -1,19 +1,19 @@
 # shellcheck shell=sh
-# What the results of a fleet are held to: the records of one run, and refusals of shards that are not whole.  Sourced by
-# parallel.sh and slurm.sh, with tap.sh; $program is posenc.
+# Tests of the results of many machines: merged they are the records of one run, and shards that are not complete are
+# rejected. parallel.sh and slurm.sh source this file after tap.sh; $program is posenc.
 
-# records FILE: its conformance records, sorted.
-records() {
+# Prints the conformance records of a file, sorted.
+check_records() { # FILE
     grep '^{"t": *"check"' "$1" | sort
 }
 
-# same_as_one NAME FILE OPTIONS...: the file has the conformance records of one run with these options.
-same_as_one() {
+# Tests that a file has the conformance records of one run with these options.
+test_merged() { # NAME FILE OPTIONS...
     what=$1 file=$2
     shift 2
     "$program" verify "$@" --out jsonl:one.jsonl >one.log 2>&1 || [ $? = 1 ] || cat one.log
-    records one.jsonl >one.records
-    records "$file" >all.records
+    check_records one.jsonl >one.records
+    check_records "$file" >all.records
     if [ -s one.records ] && cmp -s one.records all.records; then
         pass "$what: the $(wc -l <one.records) conformance records of one run"
     else
@@ -21,8 +21,8 @@ same_as_one() {
     fi
 }
 
-# refused NAME STATUS PATTERN FILES...: posenc results merge ends so, says so, and writes nothing.
-refused() {
+# Tests that posenc results merge ends with a status and a message, and writes nothing.
+test_rejected() { # NAME STATUS PATTERN FILES...
     what=$1 wanted=$2 pattern=$3
     shift 3
     run "$program" results merge "$@" -o merged.jsonl
@@ -36,17 +36,16 @@ refused() {
     rm -f work/merged.jsonl
 }
 
-# refuses_broken SHARD-FILES...: one that is missing, doubled or damaged is refused by name.
-refuses_broken() {
+# Tests that a shard that is missing, doubled or damaged is rejected by name.
+test_broken_shards() { # SHARD-FILES...
     first=$1
     shift
-    refused 'a missing shard is refused by name' 6 'missing: shard 0 of [0-9]+ of verify' "$@"
+    test_rejected 'a missing shard is refused by name' 6 'missing: shard 0 of [0-9]+ of verify' "$@"
     cp "$first" doubled.jsonl
-    refused 'a doubled shard is refused by name' 2 'doubled.jsonl' "$first" "$@" "$scratch/doubled.jsonl"
-    # In the middle of a record, as a full disk or a kill leaves it.
+    test_rejected 'a doubled shard is refused by name' 2 'doubled.jsonl' "$first" "$@" "$scratch/doubled.jsonl"
+    # A full disk or a kill cuts a file in the middle of a record.
     head -c $(($(wc -c <"$first") * 2 / 3)) "$first" >damaged.jsonl
-    refused 'a shard that ends early is refused by name' 2 'damaged.jsonl: is partial' "$scratch/damaged.jsonl" "$@"
-    # Whole lines, and the last one missing.
+    test_rejected 'a shard that ends early is refused by name' 2 'damaged.jsonl: is partial' "$scratch/damaged.jsonl" "$@"
     sed '$d' "$first" >unended.jsonl
-    refused 'and one without its last line' 2 'unended.jsonl: is partial' "$scratch/unended.jsonl" "$@"
+    test_rejected 'and one without its last line' 2 'unended.jsonl: is partial' "$scratch/unended.jsonl" "$@"
 }

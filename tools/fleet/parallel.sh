@@ -1,6 +1,6 @@
 #!/bin/sh
-# parallel.sh BUNDLE: examples/fleet/parallel.sh on two machines, which are this one under two names: two sshds on loopback
-# with keys and configurations of their own.  TAP.
+# parallel.sh BUNDLE: runs examples/fleet/parallel.sh on two machines, which are this one under two names: two sshds on
+# loopback with keys and configurations of their own. Prints TAP.
 bundle=$1
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"
@@ -9,19 +9,19 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 # ---- Two machines: alpha and beta ----
 
 daemons=
-stop() {
+stop_daemons() {
     # shellcheck disable=SC2086  # a list of numbers
     [ -z "$daemons" ] || kill $daemons 2>/dev/null
     [ -z "$made" ] || rmdir /run/sshd 2>/dev/null
 }
-trap 'stop; sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
+trap 'stop_daemons; sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
 made=
 [ -d /run/sshd ] || { mkdir /run/sshd && made=yes; }
 for key in host user; do
     ssh-keygen -q -t ed25519 -N '' -C posenc -f $key
 done
-# machine NAME PORT: an sshd whose users are in the folder NAME and not at home.
-machine() {
+# Starts an sshd whose users are in the folder NAME and not at home.
+start_machine() { # NAME PORT
     mkdir "$1"
     cat >"$1.conf" <<CONF
 ListenAddress 127.0.0.1
@@ -47,8 +47,8 @@ CONF
     echo "[127.0.0.1]:$2 $(cut -d ' ' -f 1,2 host.pub)" >>known
 }
 port=$((20000 + $$ % 20000))
-machine alpha $port
-machine beta $((port + 1))
+start_machine alpha $port
+start_machine beta $((port + 1))
 cat >>ssh.conf <<CONF
 Host *
     User $(id -un)
@@ -75,18 +75,19 @@ printf '# two machines\nalpha\nbeta\n' >hosts
 export SHARDS=4 VERIFY='verify --quick --kernel rope_half,alibi' BENCH="bench --quick --kernel alibi --backend scalar --case '*/l2'"
 run sh "$tree/examples/fleet/parallel.sh" "$scratch/hosts" "$bundle"
 results=$scratch/work/fleet-results
-if [ $status = 0 ]; then pass 'it checks, times, merges and reports'; else fail 'it checks, times, merges and reports' "exit $status"; fi
+[ $status = 0 ]
+verdict 'it checks, times, merges and reports'
 cp stdout shown
 program=$results/posenc/bin/posenc
 same 'each machine had a part' "$(awk 'FNR > 1 { print $2 }' "$results"/*-*.jobs | sort -u | tr '\n' ' ')" 'alpha beta '
 same 'and the first of its kind timed' "$(grep -l '"t": *"bench"' "$results"/bench-*.jsonl | sed 's,.*/,,' | tr '\n' ' ')" 'bench-alpha.jsonl '
-same_as_one 'four shards by ssh' "$results/all/results.jsonl" --quick --kernel rope_half,alibi
-refuses_broken "$results"/*-[0-3]of4.jsonl
+test_merged 'four shards by ssh' "$results/all/results.jsonl" --quick --kernel rope_half,alibi
+test_broken_shards "$results"/*-[0-3]of4.jsonl
 
 # Again: what is there is not run again.
 run sh "$tree/examples/fleet/parallel.sh" "$scratch/hosts" "$bundle"
 same 'again it runs nothing that is there' "$status $(cat "$results"/*.jobs | grep -c '^[0-9]')" '0 5'
 same 'and prints the same' "$(cksum <stdout)" "$(cksum <shown)"
-stop
+stop_daemons
 daemons='' made=''
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
 # slurm.sh BUNDLE: examples/fleet/slurm.sh on a cluster of one node, which is this machine: slurmctld, slurmd and munged on
-# loopback, with a configuration and a key of their own.  TAP.
+# loopback, with a configuration and a key of their own. TAP.
 bundle=$1
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 . "$tree/cli/tests/tap.sh"
@@ -9,13 +9,13 @@ tree=$(cd "$(dirname "$0")/../.." && pwd)
 # ---- A cluster ----
 
 daemons=
-stop() {
+stop_daemons() {
     [ ! -f slurm.conf ] || scancel --quiet --user="$(id -un)" 2>/dev/null
     # shellcheck disable=SC2086  # a list of numbers
     [ -z "$daemons" ] || kill $daemons 2>/dev/null
     daemons=
 }
-trap 'stop; sleep 1; sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
+trap 'stop_daemons; sleep 1; sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
 port=$((20000 + $$ % 20000)) node=$(hostname -s)
 mkdir -m 755 munge spool state
 chmod 755 "$scratch"
@@ -53,7 +53,7 @@ MinJobAge=600
 NodeName=$node NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=test Nodes=$node Default=YES MaxTime=INFINITE State=UP
 CONF
-# No control groups: since 23.02 there is a word for that.
+# The cluster does without control groups, which has an option since 23.02.
 case $(slurmd -V) in
 *' 2'[012].*) printf 'CgroupPlugin=cgroup/v1\nCgroupMountpoint=%s\n' "$scratch/cgroup" >cgroup.conf ;;
 *) echo 'CgroupPlugin=disabled' >cgroup.conf ;;
@@ -65,8 +65,8 @@ daemons="$daemons $!"
 slurmd -D >slurmd.out 2>&1 &
 daemons="$daemons $!"
 
-# waited SECONDS COMMAND...: until it succeeds.
-waited() {
+# Runs a command until it succeeds, or fails after some seconds.
+await_seconds() { # SECONDS COMMAND...
     seconds=$1
     shift
     begun=$(date +%s)
@@ -75,10 +75,10 @@ waited() {
         sleep 0.5
     done
 }
-idle() {
+node_is_idle() {
     sinfo --noheader --format=%T 2>/dev/null | grep -q '^idle'
 }
-if waited 30 idle; then
+if await_seconds 30 node_is_idle; then
     pass 'a node is idle'
 else
     fail 'a node is idle' "$(tail -n 5 slurmctld.out slurmd.out slurmctld.log slurmd.log munged.log 2>&1)"
@@ -93,34 +93,30 @@ same 'and listens on loopback alone' "$listening" "127.0.0.1:$port 127.0.0.1:$((
 tar -xzf "$bundle" -C work
 unpacked=$(echo "$scratch"/work/posenc-*)
 program=$unpacked/bin/posenc results=$scratch/work/posenc-slurm
-done_all() { # no job is waiting or running
+all_jobs_ended() { # no job is waiting or running
     [ -z "$(squeue --noheader 2>&1)" ]
 }
 export SHARDS=4 VERIFY='verify --quick' BENCH='bench --quick --kernel alibi --backend scalar --case */l2'
 run "$unpacked/fleet/slurm.sh" --time=10
-if [ $status = 0 ] && grep -q '^shards: job [0-9]*, timing: job [0-9]*, report: job [0-9]*;' stdout; then
-    pass 'three jobs are submitted'
-else
-    fail 'three jobs are submitted' "exit $status"
-fi
-if waited 400 done_all; then pass 'they end'; else fail 'they end' "$(squeue)"; fi
+ended 'three jobs are submitted' 0 '^shards: job [0-9]*, timing: job [0-9]*, report: job [0-9]*;'
+if await_seconds 400 all_jobs_ended; then pass 'they end'; else fail 'they end' "$(squeue)"; fi
 same 'each with success' "$(scontrol show job --oneliner | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p' | sort | uniq -c | tr -s ' ')" ' 6 COMPLETED'
 [ -s "$results/report.md" ] || fail 'a report is made' "$(cat "$results"/*.log)"
-same_as_one 'four shards by Slurm' "$results/results.jsonl" --quick
-refuses_broken "$results"/[0-3].jsonl
+test_merged 'four shards by Slurm' "$results/results.jsonl" --quick
+test_broken_shards "$results"/[0-3].jsonl
 
-# A job that is requeued: a shard whose file is whole is done, one whose file was cut is run again.
+# A requeued job does nothing if the file of its shard is complete, and runs the shard again if the file was cut.
 printf '#!/bin/sh\necho again >>"%s/again"\n' "$scratch" >runs_again
 chmod +x runs_again
-requeued() { # sets $again, how often the program was started
+requeue_shard() { # sets $again, how often the program was started
     rm -f again
     run env ROLE=shard OUT="$results" POSENC="$scratch/runs_again" SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_COUNT=4 "$unpacked/fleet/slurm.sh"
     again=$(cat again 2>none | wc -l)
 }
-requeued
+requeue_shard
 same 'a shard that is whole is not run again' "$status $again" '0 0'
 sed -i '$d' "$results/0.jsonl"
-requeued
+requeue_shard
 same 'one that was cut is' "$status $again" '0 1'
 
 # A node that dies: its shard is missing, and the job that merges fails and says which.
@@ -129,10 +125,7 @@ run env BENCH= VERIFY='verify --quick --kernel alibi' "$unpacked/fleet/slurm.sh"
 array=$(sed -n 's/^shards: job \([0-9]*\),.*/\1/p' stdout)
 scancel "${array}_2"
 squeue --noheader --format=%A | sort -u | xargs scontrol release 
-if waited 200 done_all && ! [ -e "$results/results.jsonl" ] && grep -q 'missing: shard 2 of 4' "$results"/merge-*.log; then
-    pass 'a shard that was cancelled is named by the job that merges'
-else
-    fail 'a shard that was cancelled is named by the job that merges' "$(cat "$results"/*.log; squeue)"
-fi
-stop
+await_seconds 200 all_jobs_ended && ! [ -e "$results/results.jsonl" ] && grep -q 'missing: shard 2 of 4' "$results"/merge-*.log
+verdict 'a shard that was cancelled is named by the job that merges'
+stop_daemons
 finish

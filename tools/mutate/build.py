@@ -1,4 +1,4 @@
-"""How the program is made with one object in place of another: by the commands of its build, in a copy of impl/.
+"""Builds the program with other objects in place of some, by the commands of its build, in a copy of impl/.
 """
 import json
 import os
@@ -8,22 +8,21 @@ import shutil
 import signal
 import subprocess
 
-# Gcc and clang only warn of these; nobody would commit what they warn of.
+# Warnings of gcc and clang that count as errors, since no such code would be committed.
 REFUSED = ['-Werror=incompatible-pointer-types', '-Werror=int-conversion', '-Werror=discarded-qualifiers',
            '-Werror=implicit-function-declaration', '-Werror=uninitialized', '-Wno-unknown-warning-option']
 LIBRARY = 'impl/libposenc.a'
 
 
 class Ended:
-    """How a command ended: its status (negative: by which signal), whether it was stopped for taking too long, and what
-    it said."""
+    """The end of a command: its status (negative: the signal), true if it took too long, and its output."""
 
     def __init__(self, status, late, said):
         self.status, self.late, self.said = status, late, said
 
 
 def limits(cpu):
-    """For a child: seconds of processor time for it and for each of its children, no files of memory."""
+    """Returns a function that limits a child, and each child of its own, to seconds of processor time."""
     def set_limits():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
@@ -46,7 +45,7 @@ def run(command, folder, cpu, wall=None):
 
 
 def words_of(command):
-    """Of a compile command: the compiler and its flags, without source, output, dependencies, ccache and diagnostics."""
+    """Returns the compiler and the flags of a compile command without its files, ccache and warnings."""
     words, kept, skip = shlex.split(command), [], False
     for word in words:
         if skip:
@@ -74,11 +73,11 @@ class Build:
         return said.stdout.decode().splitlines()
 
     def copy(self, folder):
-        """A copy of impl/ to change."""
+        """Copies impl/ into a folder, to be changed there."""
         shutil.copytree(os.path.join(self.root, 'impl'), os.path.join(folder, 'impl'), dirs_exist_ok=True)
 
     def entry(self, unit):
-        """The command that compiles a unit for its backend."""
+        """Returns the command that compiles a unit for its backend."""
         for entry in self.commands:
             path = os.path.normpath(os.path.join(self.folder, entry['file']))
             if path == os.path.join(self.root, unit.source) and f'libbackend_{unit.backend}.a' in entry['output']:
@@ -86,11 +85,11 @@ class Build:
         raise SystemExit(f'{unit.source} is not compiled for {unit.backend} in {self.folder}')
 
     def flags(self, unit, tree, level):
-        """Those of the build; what it includes from impl/ comes from the copy."""
+        """Returns the flags of the build, with headers of impl/ taken from the copy."""
         return self.flags_of(self.entry(unit), tree, level)
 
     def flags_of(self, entry, tree, level):
-        """The same, of any entry of the compile commands."""
+        """Returns the same for any entry of the compile commands."""
         found = []
         for word in words_of(entry['command']):
             if word.startswith('-I'):
@@ -101,21 +100,21 @@ class Build:
         return found
 
     def compile(self, unit, tree, output, level=None):
-        """Whether the unit compiles in a copy; the reason if not."""
+        """Compiles the unit in a copy.  Returns None, or the output of a compiler that fails."""
         flags = self.flags(unit, tree, level or self.level)
         ended = run([*flags, *REFUSED, '-o', output, '-c', unit.source], tree, 300)
         return None if ended.status == 0 else ended.said
 
     def original(self, unit):
-        """The object of the build."""
+        """Returns the unit's object in the build."""
         return self.entry(unit)['output']
 
     def link_with(self, unit, output_object, output):
-        """The program with this object in place of the unit's."""
+        """Links the program with this object in place of the unit's."""
         self.link_replaced({self.original(unit): output_object}, output)
 
     def link_replaced(self, objects, output, flags=()):
-        """The program with other objects: {that of the build: what stands in its place}."""
+        """Links the program with other objects: {object of the build: the one in its place}."""
         words = []
         for word in self.link:
             words += [objects.get(name, name) for name in self.objects] if word == LIBRARY else [word]

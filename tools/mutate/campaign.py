@@ -1,5 +1,5 @@
-"""A campaign: mutants one after the other, several at a time; what became of each is a line of a file, so that a run that
-was interrupted goes on.
+"""Runs the suite on mutants, several at a time.  The verdict of each becomes a line of a file, so that a run that was
+interrupted goes on.
 """
 import json
 import os
@@ -9,15 +9,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 QUICK, FULL = '--quick', '--full'
-# What becomes of a mutant.  The last two say nothing of the suite.
+# Verdicts of mutants.  The last two say nothing of the suite.
 BY_QUICK, BY_FULL, SURVIVED, SAME_CODE, REFUSED = 'quick', 'full', 'survived', 'same code', 'not compiled'
-FAILED = 1  # how verify ends when a check fails
-LEAST_CPU = {QUICK: 5, FULL: 120}  # seconds that nothing is stopped below,
-TIMES = {QUICK: 5, FULL: 100}  # nor below so many times what --quick takes
+FAILED = 1  # exit status of verify if a check fails
+# Limits of processor time: the larger of so many seconds, and of so many times the time of --quick without a mutation.
+LEAST_CPU = {QUICK: 5, FULL: 120}
+TIMES = {QUICK: 5, FULL: 100}
 
 
 class Campaign:
-    """Mutants of a build, with copies of its sources to change, one for each that is under way."""
+    """Tests mutants of a build, in one copy of its sources for each that runs at the same time."""
 
     def __init__(self, build, folder, jobs=2):
         self.build, self.folder, self.jobs = build, folder, jobs
@@ -28,7 +29,7 @@ class Campaign:
             self.trees.put(tree)
 
     def original(self, unit, level):
-        """The bytes of what is not mutated."""
+        """Returns the object of a unit without a mutation, as bytes."""
         key = unit.backend, unit.source, level
         with self.lock:
             if key not in self.originals:
@@ -42,7 +43,7 @@ class Campaign:
             return self.originals[key]
 
     def seconds(self, unit, kernel, depth):
-        """Processor time within which the suite has to end: a multiple of what --quick takes for what is not mutated."""
+        """Returns the limit of processor time for the suite, by the time that --quick takes without a mutation."""
         key = unit.backend, kernel
         with self.lock:
             if key not in self.cpu:
@@ -55,7 +56,7 @@ class Campaign:
             return max(LEAST_CPU[depth], round(TIMES[depth] * self.cpu[key]))
 
     def unmutated(self, unit):
-        """The program with nothing changed but the level of optimization."""
+        """Builds the program without a mutation, at the level of optimization of mutants.  Returns its path."""
         name = os.path.splitext(os.path.basename(unit.source))[0]
         program = os.path.join(self.folder, f'original-{unit.backend}-{name}')
         if not os.path.exists(program):
@@ -69,7 +70,7 @@ class Campaign:
         return program
 
     def test(self, mutant, kept=None):
-        """What becomes of one mutant: (verdict, detail).  `kept`: a folder in which object and program stay."""
+        """Returns (verdict, detail) of one mutant.  Object and program stay in the folder `kept`, if there is one."""
         for kernel in mutant.kernels:
             self.seconds(mutant.unit, kernel, QUICK)
         tree = self.trees.get()
@@ -95,14 +96,14 @@ class Campaign:
                 if ended.status != 0:
                     check_status(ended, mutant)
                     return verdict, f'{kernel}: ' + ('took too long' if ended.late else first_failure(ended))
-        # Other levels see more of it: what is the same code to one of them is the same to the suite.
+        # Other levels optimize more: if one of them makes the same code, no suite can tell the two apart.
         for level in ('-O2', '-O3'):
             if not self.build.compile(unit, tree, built, level) and contents(built) == self.original(unit, level):
                 return SAME_CODE, level
         return SURVIVED, ''
 
     def run(self, mutants, results, told):
-        """All of those that `results` does not know; each is told as it comes."""
+        """Tests the mutants that `results` lacks, and calls told() with each verdict."""
         pool = ThreadPoolExecutor(self.jobs)
         try:
             waiting = {pool.submit(self.test, m): m for m in mutants if m.id not in results.verdicts}
@@ -114,7 +115,7 @@ class Campaign:
 
 
 def check_status(ended, mutant):
-    """That the suite found something: a command line that it refuses kills no mutant."""
+    """Ends the program unless verify ran: a command line that it rejects kills no mutant."""
     if not ended.late and ended.status > FAILED:
         raise SystemExit(f'{mutant.title()}: the suite ended with {ended.status}:\n{ended.said}')
 
@@ -135,14 +136,14 @@ def first_error(said):
 
 
 def first_failure(ended):
-    """The check that failed first, as the suite's output names it."""
+    """Returns the line of the output that names the first failed check."""
     lines = [line.strip() for line in ended.said.splitlines()]
     named = [line for line in lines if line.startswith(('FAIL', 'CRASH', 'fail', 'crash', 'not ok'))]
     return (named or [line for line in lines if line] or [f'ended by signal {-ended.status}'])[0][:160]
 
 
 class Results:
-    """The lines of a campaign's file, and a place to add more."""
+    """The verdicts of a campaign, as lines of a file to which more are added."""
 
     def __init__(self, path):
         self.path, self.verdicts = path, {}
@@ -160,5 +161,5 @@ class Results:
                                    'function': mutant.function, 'operator': mutant.operator}) + '\n')
 
     def forget(self, verdict):
-        """Those of a verdict, to be run again."""
+        """Drops mutants with this verdict, so that they run again."""
         self.verdicts = {key: value for key, value in self.verdicts.items() if value[0] != verdict}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Injected faults: each is an edit of a copy of the library, and the suite that it names has to detect it.
-conformance/cases/faults.txt lists them, and says how one is written.  Prints the kill matrix, as TAP.
+"""Tries injected faults.  Each is an edit of a copy of the library, which the suite that it names has to detect.
+conformance/cases/faults.txt lists them, and has their grammar.  Prints the kill matrix as TAP.
 
     faults.py BUILD [--jobs N] [--all] [NAME...]     these faults, or all
-        --jobs N      at a time (2)
-        --all         every suite instead of the one that is named: prints which cases fail
+        --jobs N      faults at a time (2)
+        --all         run every suite instead of the named one, and print the cases that fail
 
 An edit of a header is compiled into a plug-in, the plain loops with the one kernel; one of a source into the program.
 """
@@ -25,8 +25,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(ROOT, 'conformance', 'cases', 'faults.txt')
 HEADER = re.compile(r'(\w+) \| ([\w ]+) \| ([a-z-]+)(/[a-z0-9*-]+)?( full)? \| (.+)')
 EXPECTED = 'NAME | KERNEL | SUITE[/CASE] [full] | SENTENCE'
-CPU = 300  # seconds that nothing takes
-# Kernels that the properties of another one call besides it, and a kernel that adds what another one builds.
+CPU = 300  # seconds; no command takes as long
+# Kernels that the properties of another one call besides it, or whose values another one adds.
 COMPANIONS = {'rope_interleaved': 'rope_half', 'rope_qk_norm': 'rope_half', 'learned_grad': 'learned_add',
               'relative_sum': 'relative_bias'}
 SEEDS = {('random', '--full'): '01234'}  # the problems of a suite depend on the seed
@@ -51,24 +51,24 @@ const struct posenc_backend posenc_plugin = {
 
 
 class Malformed(Exception):
-    """A list of faults that cannot be read: file, line, column and what was expected."""
+    """An error in the list of faults: file, line, column, and the expected text."""
 
     def __init__(self, path, line, column, expected):
         super().__init__(f'{os.path.relpath(path)}:{line}:{column}: expected {expected}')
 
 
 class Untried(Exception):
-    """A fault that could not be built or verified, and why."""
+    """The reason for which a fault could not be built or verified."""
 
 
 class Edit:
-    """A piece of a file and what replaces it; any white space matches any other."""
+    """A text of a file and its replacement.  Any white space matches any other."""
 
     def __init__(self, path, line):
         self.path, self.line, self.old, self.new = path, line, [], []
 
     def apply(self, text, where):
-        """The changed text of the file."""
+        """Returns the changed text of the file."""
         form = r'\s*'.join(map(re.escape, re.findall(r'\w+|[^\w\s]', ' '.join(self.old))))
         found = list(re.finditer(form, text))
         if len(found) != 1:
@@ -77,7 +77,7 @@ class Edit:
 
 
 class Fault:
-    """One fault: its name, the kernels that have it, the suite and cases that detect it, and its edits."""
+    """A fault: its name, the kernels that have it, the suite and cases that detect it, its edits."""
 
     def __init__(self, name, kernels, suite, case, depth, sentence):
         self.name, self.kernels, self.suite, self.sentence = name, kernels.split(), suite, sentence
@@ -85,12 +85,12 @@ class Fault:
         self.edits = []
 
     def words(self):
-        """The arguments of verify that choose what has to fail."""
+        """Returns the arguments of verify that select the cases that have to fail."""
         return [self.depth, '--suite', self.suite, *(['--case', f'*/{self.suite}{self.case}'] if self.case else [])]
 
 
 def parse(path):
-    """All faults of a list."""
+    """Returns the faults of a list."""
     faults, names = [], set()
     with open(path, encoding='utf-8') as file:
         lines = [line.rstrip('\n') for line in file]
@@ -122,7 +122,7 @@ def parse(path):
 
 
 def column_of(line):
-    """Where a line is no longer what a fault begins with."""
+    """Returns the column at which a line stops being the first line of a fault."""
     fields = line.split('|')
     forms = (r'\w+ ', r' [\w ]+ ', r' [a-z-]+(/[a-z0-9*-]+)?( full)? ', r' .+')
     column = 1
@@ -134,7 +134,7 @@ def column_of(line):
 
 
 class Faults:
-    """Faults that are built and tried, in copies of the library: one for each that is under way."""
+    """Builds and tries faults, in one copy of the library for each that runs at the same time."""
 
     def __init__(self, build, folder, jobs):
         self.build, self.trees = build, queue.Queue()
@@ -144,7 +144,7 @@ class Faults:
             self.trees.put(tree)
 
     def plugin(self, tree, kernels):
-        """The options of verify for the plain loops of a tree, with these kernels."""
+        """Builds a plug-in of the plain loops of a tree, with these kernels.  Returns the program and its options."""
         source, output = os.path.join(tree, 'plugin.c'), os.path.join(tree, 'faulty.so')
         both = {*kernels, *(COMPANIONS.get(kernel, kernel) for kernel in kernels),
                 *(kernel[:-len('_add')] for kernel in kernels if kernel.endswith('_add') and kernel != 'learned_add')}
@@ -158,7 +158,7 @@ class Faults:
         return os.path.join(self.build.folder, 'posenc'), ['--plugin', output, '--backend', 'faulty']
 
     def program(self, tree, paths):
-        """The program with the objects of these files compiled from a tree."""
+        """Links the program with these files compiled from a tree.  Returns it and its options."""
         objects = {}
         for entry in self.build.commands:
             source = os.path.relpath(os.path.join(self.build.folder, entry['file']), ROOT)
@@ -174,7 +174,7 @@ class Faults:
         return program, ['--backend', 'scalar']
 
     def verify(self, program, options, kernel, words):
-        """The cases that fail, or how the program ended otherwise."""
+        """Returns the cases that fail.  Raises Untried if the program ended in another way."""
         ended = run([program, 'verify', '--kernel', kernel, '--jobs', '1', '--out', 'jsonl', '--vectors',
                      self.build.golden, *options, *words], os.path.dirname(program), CPU)
         records = [json.loads(line) for line in ended.said.splitlines() if line.startswith('{')]
@@ -184,7 +184,7 @@ class Faults:
         return failed
 
     def runs(self, fault, everything):
-        """The arguments of each run of verify that a fault takes."""
+        """Returns the arguments of each run of verify that a fault needs."""
         if everything:
             return [['--quick']]
         return [[*fault.words(), '--seed', seed] for seed in SEEDS.get((fault.suite, fault.depth), '0')]
@@ -199,7 +199,7 @@ class Faults:
         return self.program(tree, paths)
 
     def try_fault(self, fault, everything):
-        """(kernel, words, cases that failed) of each run."""
+        """Returns (kernel, words, failed cases) of each run."""
         tree = self.trees.get()
         try:
             program, options = self.build_fault(fault, tree)
@@ -211,7 +211,7 @@ class Faults:
             self.trees.put(tree)
 
     def try_right(self, kernel, words):
-        """What fails without a fault: nothing may."""
+        """Returns the cases that fail without a fault, of which there may be none."""
         tree = self.trees.get()
         try:
             program, options = self.plugin(tree, [kernel])
@@ -242,7 +242,7 @@ def main():
 
 
 def try_all(tried, faults, options):
-    """Prints the kill matrix of these faults; the exit status."""
+    """Prints the kill matrix of these faults.  Returns the exit status."""
     bad = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         results = [(fault, pool.submit(tried.try_fault, fault, options.all)) for fault in faults]
@@ -259,7 +259,7 @@ def try_all(tried, faults, options):
 
 
 def report_fault(n, fault, result, everything):
-    """Prints a row of the kill matrix; whether each of its runs detected the fault."""
+    """Prints a row of the kill matrix.  Returns true if each run detected the fault."""
     row = f'{n} - {fault.name} {",".join(fault.kernels)} {fault.suite}{fault.case}'
     try:
         runs = result.result()

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Mutation testing: mistakes are made in the plain loops and in the templates of the kernels, one at a time, and the suite
-has to notice.  Survivors are printed, each with its line.
+"""Mutation testing: makes mistakes in the plain loops and in the templates of the kernels, one at a time.  The suite
+has to detect each.  Prints survivors with their lines.
 
     mutate.py BUILD [N | all] [FILE...]     N mutants (200), drawn from all of them or from those of the files
-        --seed S      which ones (1)
-        --jobs N      at a time (2)
-        --list        what would be run, and nothing else
-        --fresh       forget what earlier runs found, which is otherwise kept in BUILD/mutate/results.jsonl
-        --again       forget what survived, and run that again
-        --one ID      this one; object, program and changed source stay in BUILD/mutate/one
-        --right       kernels that are right, compiled in many ways: every one has to pass
+        --seed S      draw others (1)
+        --jobs N      mutants at a time (2)
+        --list        print the mutants instead of running them
+        --fresh       drop the verdicts of earlier runs in BUILD/mutate/results.jsonl
+        --again       drop the survivors of earlier runs
+        --one ID      run this one; object, program and changed source stay in BUILD/mutate/one
+        --right       compile right kernels in many ways: each has to pass
 
-Exit 0: all were found, or are known to change nothing; 1: there are survivors, or equivalent.txt is wrong; 2: bad input.
+Exits 0 if all were found, or are known to change nothing; 1 if there are survivors, or equivalent.txt is wrong; 2 for
+bad input.
 """
 import argparse
 import os
@@ -34,7 +35,7 @@ def refuse(message):
 
 
 def draw(mutants, n, seed):
-    """n of them: of every file and operator its share, in a random order."""
+    """Draws n mutants, a share of every file and operator, in a random order."""
     order = random.Random(seed)
     strata = {}
     for mutant in mutants:
@@ -51,7 +52,7 @@ def draw(mutants, n, seed):
 
 
 def choose(options, mutants):
-    """Those that were asked for, and whether they are a sample."""
+    """Returns the mutants that the options name, and true if they are a sample."""
     if options.one:
         found = [mutant for mutant in mutants if mutant.id == options.one]
         return found or refuse(f'there is no mutant {options.one}; ./run mutate --list all shows them'), False
@@ -83,7 +84,7 @@ def parse(arguments):
 
 
 def backend_of_templates():
-    """One that runs here."""
+    """Returns a backend of the templates that this CPU runs."""
     try:
         with open('/proc/cpuinfo', encoding='utf-8') as file:
             return 'avx2' if ' avx2 ' in file.read() else 'scalar'
@@ -96,7 +97,7 @@ def tell(mutant, verdict, detail):
 
 
 def run_one(campaign, mutant):
-    """Runs it and leaves what there is to look at."""
+    """Runs one mutant, and keeps its source, object and program."""
     folder = os.path.join(campaign.folder, 'one')
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, os.path.basename(mutant.path)), 'w', encoding='utf-8') as file:
@@ -108,11 +109,11 @@ def run_one(campaign, mutant):
 
 
 def conclude(mutants, chosen, results, equivalents, sampled):
-    """Tables, survivors, the score; the exit status."""
+    """Prints tables, survivors and the score.  Returns the exit status."""
     for mutant in mutants:
         equivalents.find(mutant)
     rows = report.classify(chosen, results.verdicts, equivalents)
-    print(report.SAYS)
+    print(report.LEGEND)
     print(report.table(rows, lambda mutant: mutant.operator, 'operator'), end='\n\n')
     print(report.table(rows, lambda mutant: mutant.path, 'file'), end='\n\n')
     print(report.cross(rows), end='\n\n')

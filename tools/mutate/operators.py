@@ -1,5 +1,5 @@
-"""The mistakes: each operator looks at the tokens of a function and yields edits (first, end, text), offsets in the file
-and what stands there instead.  OPERATORS is their list; mutants.py makes mutants of the edits.
+"""Operators that make mistakes.  Each looks at the tokens of a function and yields edits (first, end, text): offsets in
+the file, and the text in their place.  OPERATORS is their list; mutants.py makes mutants of the edits.
 """
 import re
 
@@ -34,8 +34,7 @@ SIMILAR = {  # a call and what could stand in its place; {0} are its arguments
 
 
 class Place:
-    """What an operator sees: a function, and what is known of the names it uses.  `members` and `constants`: of each
-    name those that could stand in its place."""
+    """A function as an operator sees it.  `members` and `constants` map a name to its alternatives."""
 
     def __init__(self, source, function, members, constants):
         self.source, self.function, self.members, self.constants = source, function, members, constants
@@ -46,20 +45,20 @@ class Place:
         return self.tokens[i].text if 0 <= i < len(self.tokens) else ''
 
     def edit(self, first, end, text):
-        """Tokens [first, end) replaced."""
+        """Returns the edit that replaces tokens [first, end)."""
         return self.tokens[first].start, self.tokens[end - 1].end, text
 
     def after(self, i, text):
         return self.tokens[i].end, self.tokens[i].end, text
 
     def call(self, i):
-        """The arguments of a call whose name is token i, as (first, end); None: it is none."""
+        """Returns the arguments of the call whose name is token i as (first, end), or None if it is no call."""
         if self.tokens[i].kind != 'name' or self.text(i + 1) != '(' or self.text(i) in HEADS | {'sizeof', 'return'}:
             return None
         return list(split(self.source, i + 2, self.match[i + 1], ','))
 
     def is_operand(self, i):
-        """Whether an operand may end with the token: what follows is a binary operator then."""
+        """Returns true if an operand may end with the token, so that a binary operator follows."""
         token = self.tokens[i]
         if token.text == ')':  # (type *) and (int64_t) are casts
             return not starts_type(self.source.words(self.match[i] + 1, i), 0)[0]
@@ -68,15 +67,15 @@ class Place:
 
 
 def exchange_member(place):
-    """A field for another of the same type: stride_token, stride_head; cos, sin."""
+    """Replaces a member by another of its type: stride_token by stride_head, cos by sin."""
     for i in place.inside:
         if place.text(i - 1) in ('.', '->'):
             yield from (place.edit(i, i + 1, other) for other in place.members.get(place.text(i), []))
 
 
 def exchange_name(place):
-    """A variable for the ones of its type that are declared beside it."""
-    types, match = place.function.types, place.match
+    """Replaces a variable by the ones of its type that are declared beside it."""
+    types = place.function.types
     for i in place.inside:
         name = place.text(i)
         if name not in types or place.text(i - 1) in ('.', '->') or i in place.function.declared:
@@ -88,13 +87,13 @@ def exchange_name(place):
 
 
 def exchange_constant(place):
-    """A constant of an enum for another; true for false."""
+    """Replaces a constant of an enum by another, and true by false."""
     for i in place.inside:
         yield from (place.edit(i, i + 1, other) for other in place.constants.get(place.text(i), []))
 
 
 def drop_index(place):
-    """a[i] is a[0]."""
+    """Replaces a[i] by a[0]."""
     for i in place.inside:
         if place.text(i) == '[' and place.is_operand(i - 1) and place.source.words(i + 1, place.match[i]) != ['0']:
             if i - 1 not in place.function.declared:
@@ -102,7 +101,7 @@ def drop_index(place):
 
 
 def change_arithmetic(place):
-    """+ is -, * is +; += is -= or =."""
+    """Replaces + by -, * by +, += by -= or =."""
     for i in place.inside:
         if place.tokens[i].kind != 'sign':
             continue
@@ -111,7 +110,7 @@ def change_arithmetic(place):
 
 
 def change_number(place):
-    """A number one larger, one smaller; one that is not whole a little larger."""
+    """Makes an integer one larger or smaller, and a real larger by 1 or by a little."""
     for i in place.inside:
         yield from edits_of_number(place, i)
 
@@ -134,13 +133,13 @@ def edits_of_number(place, i):
 
 
 def change_comparison(place):
-    """The end of a range taken in or left out; == is !=."""
+    """Includes or excludes the end of a range, and replaces == by !=."""
     for i in place.inside:
         yield from (place.edit(i, i + 1, other) for other in COMPARISONS.get(place.text(i), []))
 
 
 def change_condition(place):
-    """A condition negated, always so, never so; half of it left out."""
+    """Negates a condition, makes it true or false, or drops half of it."""
     for i in place.inside:
         if place.text(i) == 'if':
             condition = place.source.text_of(i + 2, place.match[i + 1])
@@ -156,7 +155,7 @@ def change_condition(place):
 
 
 def operands(place, i):
-    """Where the operands on both sides of && or || begin and end."""
+    """Returns the place where the left operand of && or || begins, and where the right one ends."""
     ends = {'&&', '||', '?', ':', ',', ';', '=', 'return'}
     first, end = i, i + 1
     while place.text(first - 1) not in ends | set(CLOSING):
@@ -167,7 +166,7 @@ def operands(place, i):
 
 
 def statements(place):
-    """(first, end) of every expression statement, the semicolon being the last token."""
+    """Yields (first, end) of every expression statement with its semicolon."""
     for i in place.inside:
         before = place.text(i - 1)
         head = before == ')' and place.text(place.match[i - 1] - 1) in HEADS
@@ -186,7 +185,7 @@ def statements(place):
 
 
 def in_list(place, i):
-    """Whether the braces around it are those of an initializer: = {...} or (type){...}."""
+    """Returns true if the braces around token i are those of an initializer: = {...} or (type){...}."""
     before = place.match[-1 - i] - 1
     if place.text(before) != ')':
         return place.text(before) == '='
@@ -195,12 +194,13 @@ def in_list(place, i):
 
 
 def delete_statement(place):
+    """Deletes a statement."""
     for first, end in statements(place):
         yield place.edit(first, end, ';')
 
 
 def change_sign(place):
-    """A minus left out; one before what is assigned, returned or initialized."""
+    """Drops a minus, or negates a value that is assigned, returned or initialized."""
     for i in place.inside:
         text = place.text(i)
         if text == '-' and not place.is_operand(i - 1):
@@ -217,7 +217,7 @@ def change_sign(place):
 
 
 def negated(place, i):
-    """What follows the token, up to the end of its expression, with a minus."""
+    """Returns the edit that negates the expression after token i."""
     end = i + 1
     while place.text(end) not in (',', ';', ')', '}'):
         end = place.match[end] + 1 if place.text(end) in CLOSING else end + 1
@@ -225,7 +225,7 @@ def negated(place, i):
 
 
 def narrow_type(place):
-    """int64_t is int32_t or int16_t, double is float: of variables, parameters and casts."""
+    """Replaces int64_t by int32_t or int16_t, double by float, in variables, parameters and casts."""
     first, end = place.function.parameters
     for i in [*range(first, end), *place.inside]:
         stars = place.text(i + 1) == '*'
@@ -233,7 +233,7 @@ def narrow_type(place):
 
 
 def move_loop(place):
-    """It begins one later, ends one sooner or later, or takes two steps at once."""
+    """Lets a loop begin one later, end one sooner or later, or take two steps at once."""
     for i in place.inside:
         if place.text(i) != 'for':
             continue
@@ -245,7 +245,7 @@ def move_loop(place):
 
 
 def exchange_arguments(place):
-    """f(a, b) is f(b, a)."""
+    """Replaces f(a, b) by f(b, a)."""
     for i in place.inside:
         parts = place.call(i) or []
         for (first, first_end), (second, second_end) in zip(parts, parts[1:]):
@@ -256,7 +256,7 @@ def exchange_arguments(place):
 
 
 def exchange_call(place):
-    """An operation for one like it; a fused one for two."""
+    """Replaces an operation by a similar one, and a fused one by two."""
     for i in place.inside:
         parts = place.call(i) or []
         texts = [place.source.text_of(*part) for part in parts if part[0] < part[1]]
@@ -266,7 +266,7 @@ def exchange_call(place):
 
 
 def leave_early(place):
-    """A function that returns at once; a loop whose body runs once, or not to its end."""
+    """Lets a function return at once, and the body of a loop run once or not at all."""
     kind = place.source.words(max(0, place.function.at - 4), place.function.at)
     value = '' if kind[-1:] == ['void'] else ' 0'
     yield place.after(place.function.body[0], f' return{value};')

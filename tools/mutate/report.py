@@ -1,4 +1,4 @@
-"""What a campaign says: the table of operators and files, the score, survivors.
+"""Prints a campaign: tables of operators and files, the score, survivors.
 """
 import math
 
@@ -7,13 +7,13 @@ from campaign import BY_FULL, BY_QUICK, REFUSED, SAME_CODE, SURVIVED
 LISTED = 'listed'
 COLUMNS = [BY_QUICK, BY_FULL, SURVIVED, LISTED, SAME_CODE, REFUSED]
 HEADINGS = ['quick', 'full', 'survived', 'listed', 'same code', 'no code']
-SAYS = f'''quick, full: found by verify --quick, or by --full alone; survived: by neither.  Not counted: listed in
-equivalent.txt; same code as what is not mutated; no code, as the compiler refuses it.
+LEGEND = '''quick, full: found by verify --quick, or by --full alone; survived: by neither.  Not counted: listed in
+equivalent.txt; the same code as without the mutation; no code, as the compiler rejects it.
 '''
 
 
 def interval(found, of):
-    """Wilson's, of 95 %."""
+    """Returns Wilson's interval of 95 % for a share."""
     z = 1.959964
     share = found / of
     middle = (share + z * z / (2 * of)) / (1 + z * z / of)
@@ -22,7 +22,7 @@ def interval(found, of):
 
 
 def classify(mutants, verdicts, equivalents):
-    """(mutant, column, detail) of those that were run; what the list says of a survivor is believed."""
+    """Returns (mutant, column, detail, entry) of each mutant that was run.  A survivor with an entry is listed."""
     rows = []
     for mutant in mutants:
         entry = equivalents.find(mutant)
@@ -33,7 +33,7 @@ def classify(mutants, verdicts, equivalents):
 
 
 def table(rows, key, heading):
-    """A line for each value of the key, and their sum."""
+    """Returns a table with a line for each value of the key, and one for their sum."""
     sums = {}
     for mutant, verdict, _, _ in rows:
         for name in (key(mutant), 'all'):
@@ -46,7 +46,7 @@ def table(rows, key, heading):
 
 
 def cross(rows):
-    """Operators by files: how many were found of how many that count."""
+    """Returns a table of operators by files: mutants found, of those that count."""
     files, operators, cells = [], [], {}
     for mutant, verdict, _, _ in rows:
         name = mutant.path.split('/')[-1]
@@ -62,11 +62,12 @@ def cross(rows):
 
 
 def counts(verdict):
+    """Returns true if the verdict says something of the suite."""
     return verdict in (BY_QUICK, BY_FULL, SURVIVED)
 
 
 def score(rows, sampled):
-    """The sentence of docs/trust.md."""
+    """Returns the sentence that docs/trust.md has."""
     of = sum(counts(verdict) for _, verdict, _, _ in rows)
     if of == 0:
         return 'no mutant counts'
@@ -80,7 +81,7 @@ def score(rows, sampled):
 
 
 def survivors(rows):
-    """Each with what was changed and what runs it again."""
+    """Returns each survivor with its lines, and the command that runs it again."""
     blocks = []
     for mutant, verdict, _, _ in rows:
         if verdict == SURVIVED:
@@ -89,7 +90,7 @@ def survivors(rows):
 
 
 def complaints(rows, equivalents):
-    """What is wrong with the list: entries that match nothing, or what the suite tells apart."""
+    """Returns the errors of the list: entries that match no mutant, or one that the suite detects."""
     lines = [f'stale in equivalent.txt, no such mutant: {entry["what"]}'
              for entry in equivalents.stale()]
     for mutant, verdict, detail, entry in rows:

@@ -1,5 +1,5 @@
-"""False alarms: kernels that are right, compiled by gcc and clang in every way that is documented as supported.  Each has
-to pass verify --quick.  -ffast-math and -Ofast are no such way: they give up NaN, infinities and signed zeros.
+"""Looks for false alarms: compiles right kernels by gcc and clang in every documented way.  Each has to pass
+verify --quick.  -ffast-math and -Ofast are not among them, as they give up NaN, infinities and signed zeros.
 """
 import os
 import shutil
@@ -15,7 +15,7 @@ LEVELS = ('-O0', '-O1', '-O2', '-O3')
 OFF = '-ffp-contract=off'
 OTHERS = ('-Os', '-funroll-loops', '-fno-tree-vectorize', '-fno-strict-aliasing', '-fwrapv', '-fno-builtin',
           '-fno-math-errno', '-flto', '-fno-inline', '-fstack-protector-all')
-CPU = 600  # seconds that nothing takes
+CPU = 600  # seconds; no command takes as long
 
 
 def compilers():
@@ -23,7 +23,7 @@ def compilers():
 
 
 def plugin_ways():
-    """(source, compiler, flags) of plug-ins.  A compiler that may contract says so in the plug-in."""
+    """Yields (source, compiler, flags) of plug-ins.  A macro tells a plug-in that its compiler contracts."""
     for compiler, level in product(compilers(), LEVELS):
         yield PLUGIN, compiler, [level, '-march=x86-64', OFF]
         yield PLUGIN, compiler, [level, '-march=x86-64-v2', OFF]
@@ -38,7 +38,7 @@ def plugin_ways():
 
 
 def backend_ways():
-    """(backend, compiler, flags): the templates, within the program."""
+    """Yields (backend, compiler, flags) of the templates, within the program."""
     for backend, compiler in product(('scalar', 'avx2'), compilers()):
         yield backend, compiler, ['-O1']
         yield backend, compiler, ['-O2', '-march=native']
@@ -80,7 +80,7 @@ def judge(command, folder):
 
 
 def main(build, folder, jobs=2):
-    """One line a way, and how many passed."""
+    """Prints a line for each way to compile, and the number that passed.  Returns the exit status."""
     folder = os.path.join(folder, 'right')
     os.makedirs(folder, exist_ok=True)
     tried = []

@@ -1,5 +1,5 @@
-"""A C source as mutants need it: tokens, functions, statements, declarations.  No parser of the language: a tokenizer, and
-brackets that match.  What it takes for something else than it is makes a mutant that does not compile, and is not counted.
+"""Reads a C source as far as mutants need it: tokens, functions, declarations.  It is no parser, but a tokenizer that
+matches brackets.  A piece that it mistakes makes a mutant that does not compile, which does not count.
 """
 import re
 
@@ -19,7 +19,7 @@ BEFORE_TYPE = {'const', 'static', 'register', 'volatile'}
 
 
 class Token:
-    """A word of the source, and where it stands."""
+    """A word of the source, with its offsets."""
     __slots__ = ('kind', 'text', 'start', 'end')
 
     def __init__(self, kind, text, start):
@@ -27,7 +27,7 @@ class Token:
 
 
 class Function:
-    """A function that is defined here, by places in the list of tokens: of its name, its parentheses and its braces."""
+    """A function that the source defines: places of its name, its parentheses and its braces in the list of tokens."""
 
     def __init__(self, name, at, parameters, body):
         self.name, self.at, self.parameters, self.body = name, at, parameters, body
@@ -36,7 +36,7 @@ class Function:
 
 
 class Source:
-    """The text of a file, cut up.  `defined`: the macros by which #ifdef decides; what it leaves out has no tokens."""
+    """The tokens of a file.  #ifdef decides by the macros `defined`; a part that it leaves out has no tokens."""
 
     def __init__(self, path, text, defined=()):
         self.path, self.text = path, text
@@ -47,16 +47,16 @@ class Source:
             find_variables(self, function)
 
     def words(self, first, end):
-        """The texts of some tokens."""
+        """Returns the texts of tokens [first, end)."""
         return [token.text for token in self.tokens[first:end]]
 
     def text_of(self, first, end):
-        """What stands between the tokens, from the first to the one before `end`."""
+        """Returns the text of the source from token `first` to the one before `end`."""
         return self.text[self.tokens[first].start:self.tokens[end - 1].end]
 
 
 def tokenize(text, defined):
-    """The tokens that the preprocessor lets through, and the directives."""
+    """Returns the tokens that the preprocessor keeps, and the directives."""
     tokens, directives, at, off = [], [], 0, []
     while at < len(text):
         found = TOKEN.match(text, at)
@@ -73,7 +73,7 @@ def tokenize(text, defined):
 
 
 def follow_condition(directive, defined, off):
-    """Keeps the stack of conditions: which of those that are open leave their part out."""
+    """Updates the stack of open conditions, each true if it leaves its part out."""
     words = directive[1:].split()
     if words[0] in ('ifdef', 'ifndef'):
         off.append((words[1] in defined) != (words[0] == 'ifdef'))
@@ -88,7 +88,7 @@ def follow_condition(directive, defined, off):
 
 
 def match_brackets(tokens):
-    """Of each bracket the place of the other one, and of each token that of the bracket around it under -1 - place."""
+    """Maps each bracket to its partner, and -1 - place of each token to the bracket around it."""
     match, open_at = {}, []
     for i, token in enumerate(tokens):
         match[-1 - i] = open_at[-1] if open_at else -1
@@ -101,7 +101,7 @@ def match_brackets(tokens):
 
 
 def find_functions(source):
-    """Braces outside all others that follow a parenthesis; KERNEL(name)(...) is called as it is written."""
+    """Yields a function for each outermost brace after a parenthesis.  KERNEL(name)(...) keeps that name."""
     tokens, i = source.tokens, 0
     while i < len(tokens):
         if tokens[i].text == '{':
@@ -114,7 +114,7 @@ def find_functions(source):
 
 
 def starts_type(words, i):
-    """Whether a type stands there, and where it ends; before any stars."""
+    """Returns true if a type begins at word i, and the place after it, before any stars."""
     first = i
     while i < len(words) and words[i] in BEFORE_TYPE:
         i += 1
@@ -126,7 +126,7 @@ def starts_type(words, i):
 
 
 def find_variables(source, function):
-    """Parameters, then what statements and the heads of loops declare."""
+    """Declares parameters, then the variables of statements and of the heads of loops."""
     first, end = function.parameters
     for part_first, part_end in split(source, first + 1, end, ','):
         declare(source, function, part_first, part_end)
@@ -140,7 +140,7 @@ def find_variables(source, function):
 
 
 def declare(source, function, first, end):
-    """The variables of one declaration."""
+    """Adds the variables of one declaration."""
     known, after = starts_type(source.words(first, end), 0)
     if not known:
         return
@@ -157,7 +157,7 @@ def declare(source, function, first, end):
 
 
 def split(source, first, end, sign):
-    """The parts of a list between tokens, by a sign that stands in no inner brackets."""
+    """Yields the parts of a list, divided by a sign outside inner brackets."""
     begun, i = first, first
     while i < end:
         if source.tokens[i].text == sign:
@@ -169,7 +169,7 @@ def split(source, first, end, sign):
 
 
 def find_members(source):
-    """The members of each struct that a header defines: lists of (type, name)."""
+    """Returns the members of each struct that a header defines, as lists of (type, name)."""
     tokens, structs = source.tokens, []
     for i in range(len(tokens) - 2):
         if tokens[i].text == 'struct' and tokens[i + 2].text == '{':
@@ -183,7 +183,7 @@ def find_members(source):
 
 
 def find_constants(source):
-    """The constants of each enum that a header defines: lists of names."""
+    """Returns the constants of each enum that a header defines, as lists of names."""
     tokens, enums = source.tokens, []
     for i in range(len(tokens) - 2):
         brace = i + 1 if tokens[i + 1].text == '{' else i + 2

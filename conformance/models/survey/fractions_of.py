@@ -38,8 +38,10 @@ def judge(said, answer):
     return ""
 
 
-NUMBERS = {"hidden_size": [384, 768], "num_attention_heads": [6, 12], "num_hidden_layers": [4, 12], "image_size": [224, 448, 512],
-           "patch_size": [14, 16, 32], "rope_theta": [50.0, 100.0]}
+NUMBERS = {
+    "hidden_size": [384, 768], "num_attention_heads": [6, 12], "num_hidden_layers": [4, 12],
+    "image_size": [224, 448, 512], "patch_size": [14, 16, 32], "rope_theta": [50.0, 100.0],
+}
 
 
 def mutate(rng, plain, seen):

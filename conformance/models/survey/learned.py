@@ -55,16 +55,21 @@ def judge(said, answer):
     return "" if same else f"tables of {sorted(mine)} are read, there are {answer}"
 
 
-NUMBERS = {**SIZES, "pad_token_id": [0, 1, 5], "image_size": [96, 224, 384], "patch_size": [8, 16, 32],
-           "embedding_size": [64, 128], "n_positions": [256, 2048], "num_layers": [2, 4], "max_source_positions": [600, 1500],
-           "max_encoder_position_embeddings": [512, 4096], "max_decoder_position_embeddings": [256, 2048],
-           "num_patches": [64, 196], "num_detection_tokens": [50, 100], "n_cls_tokens": [4, 8], "input_embedding_size": [64, 128],
-           "emb_dim": [512, 1024], "block_size": [512, 2048], "embed_dim": [256, 512], "max_img_size": [1024, 2048], "max_image_size": [1024, 2048],
-           "pretrain_image_size": [224, 384], "input_size": [224, 384], "num_frames": [8, 16], "num_hash_buckets": [16384, 20000],
-           "vision_config": [{"image_size": 384, "patch_size": 32}, {"hidden_size": 1024, "num_attention_heads": 16}], "hidden_sizes": [[32, 64, 160, 256]],
-           "seq_len": [1024, 2048], "max_num_patches": [1024, 2048], "axial_pos_shape": [[32, 64], [16, 16]],
-           "axial_pos_embds_dim": [[128, 128], [32, 224]], "context_length": [64, 100], "patch_length": [4, 8], "patch_stride": [2, 4],
-           "use_cls_token": [True], "num_mel_bins": [64, 128], "max_length": [512, 1024], "frequency_stride": [8, 10], "time_stride": [8, 10]}
+NUMBERS = {
+    **SIZES, "pad_token_id": [0, 1, 5], "image_size": [96, 224, 384], "patch_size": [8, 16, 32],
+    "embedding_size": [64, 128], "n_positions": [256, 2048], "num_layers": [2, 4],
+    "max_source_positions": [600, 1500], "max_encoder_position_embeddings": [512, 4096],
+    "max_decoder_position_embeddings": [256, 2048], "num_patches": [64, 196], "num_detection_tokens": [50, 100],
+    "n_cls_tokens": [4, 8], "input_embedding_size": [64, 128], "emb_dim": [512, 1024], "block_size": [512, 2048],
+    "embed_dim": [256, 512], "max_img_size": [1024, 2048], "max_image_size": [1024, 2048],
+    "pretrain_image_size": [224, 384], "input_size": [224, 384], "num_frames": [8, 16],
+    "num_hash_buckets": [16384, 20000],
+    "vision_config": [{"image_size": 384, "patch_size": 32}, {"hidden_size": 1024, "num_attention_heads": 16}],
+    "hidden_sizes": [[32, 64, 160, 256]], "seq_len": [1024, 2048], "max_num_patches": [1024, 2048],
+    "axial_pos_shape": [[32, 64], [16, 16]], "axial_pos_embds_dim": [[128, 128], [32, 224]],
+    "context_length": [64, 100], "patch_length": [4, 8], "patch_stride": [2, 4], "use_cls_token": [True],
+    "num_mel_bins": [64, 128], "max_length": [512, 1024], "frequency_stride": [8, 10], "time_stride": [8, 10],
+}
 
 
 def mutate(rng, plain, seen):

@@ -20,8 +20,11 @@ def judge(said, answer):
     return "" if mine and all(shape in mine for shape in answer.values()) else f"{mine} are read, there are {answer}"
 
 
-NUMBERS = {**SIZES, "relative_attention_num_buckets": [16, 32, 64], "relative_attention_max_distance": [64, 128, 256],
-           "num_buckets": [64, 160], "max_bucket_distance": [200, 400], "num_heads": [4, 8], "num_layers": [2, 4], "d_kv": [32, 64]}
+NUMBERS = {
+    **SIZES, "relative_attention_num_buckets": [16, 32, 64], "relative_attention_max_distance": [64, 128, 256],
+    "num_buckets": [64, 160], "max_bucket_distance": [200, 400], "num_heads": [4, 8], "num_layers": [2, 4],
+    "d_kv": [32, 64],
+}
 
 
 def mutate(rng, plain, seen):

@@ -141,10 +141,12 @@ def judge(said, answer):
         return "its pairs follow other axes"
     return sizes.judge(mine, answer["sizes"]) if answer["sizes"] else ""
 
-FACTORS = {"linear": {"factor": 4.0}, "dynamic": {"factor": 2.0},
-           "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
-           "yarn": {"factor": 4.0, "original_max_position_embeddings": 2048},
-           "longrope": {"original_max_position_embeddings": 4096}, "default": {}, "proportional": {}}
+FACTORS = {
+    "linear": {"factor": 4.0}, "dynamic": {"factor": 2.0},
+    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 2048},
+    "longrope": {"original_max_position_embeddings": 4096}, "default": {}, "proportional": {},
+}
 
 
 def rope_object(rng, rule, pairs, theta):
@@ -170,14 +172,18 @@ def rope_object(rng, rule, pairs, theta):
     return rope
 
 
-NUMBERS = {**SIZES, "num_key_value_heads": [1, 2, 4],
-           "head_dim": [32, 64, 96, 128, 256], "rope_theta": [500.0, 10000.0, 1000000.0], "rotary_emb_base": [500, 25000],
-           "rotary_pct": [0.25, 0.5, 1.0], "partial_rotary_factor": [0.25, 0.5, 0.75, 1.0], "rotary_dim": [16, 32],
-           "qk_rope_head_dim": [32, 64, 128], "global_head_dim": [128, 512], "rope_local_base_freq": [5000.0, 10000.0],
-           "local_rope_theta": [5000.0], "global_rope_theta": [80000.0], "qk_nope_head_dim": [64, 128],
-           "original_max_position_embeddings": [1024, 4096], "kv_channels": [64], "qk_head_dim": [96]}
-FOREIGN = ["rotary_emb_base", "rotary_pct", "rotary_dim", "n_embd", "head_dim", "partial_rotary_factor", "qk_rope_head_dim",
-           "rope_local_base_freq", "global_head_dim", "original_max_position_embeddings"]
+NUMBERS = {
+    **SIZES, "num_key_value_heads": [1, 2, 4], "head_dim": [32, 64, 96, 128, 256],
+    "rope_theta": [500.0, 10000.0, 1000000.0], "rotary_emb_base": [500, 25000], "rotary_pct": [0.25, 0.5, 1.0],
+    "partial_rotary_factor": [0.25, 0.5, 0.75, 1.0], "rotary_dim": [16, 32], "qk_rope_head_dim": [32, 64, 128],
+    "global_head_dim": [128, 512], "rope_local_base_freq": [5000.0, 10000.0], "local_rope_theta": [5000.0],
+    "global_rope_theta": [80000.0], "qk_nope_head_dim": [64, 128], "original_max_position_embeddings": [1024, 4096],
+    "kv_channels": [64], "qk_head_dim": [96],
+}
+FOREIGN = [
+    "rotary_emb_base", "rotary_pct", "rotary_dim", "n_embd", "head_dim", "partial_rotary_factor", "qk_rope_head_dim",
+    "rope_local_base_freq", "global_head_dim", "original_max_position_embeddings",
+]
 
 
 def mutate(rng, plain, seen):

@@ -162,10 +162,13 @@ def said_row(part, token):
     return torch.cat(pair) if part.get("sin_cos") else torch.stack(pair, -1).flatten()
 
 
-NUMBERS = {**SIZES, "d_model": [128, 256], "hidden_size": [256, 512], "max_position_embeddings": [200, 512], "pad_token_id": [0, 1, 5], "max_source_positions": [600, 1500], "max_target_positions": [256, 448],
-           "encoder_layers": [2], "decoder_layers": [2], "context_length": [48, 96], "prediction_length": [12, 48], "num_frames": [8, 32],
-           "image_size": [112, 224], "patch_size": [8, 16], "n_positions": [128, 512], "max_timescale": [10000, 20000],
-           "use_positional_embedding": [True]}
+NUMBERS = {
+    **SIZES, "d_model": [128, 256], "hidden_size": [256, 512], "max_position_embeddings": [200, 512],
+    "pad_token_id": [0, 1, 5], "max_source_positions": [600, 1500], "max_target_positions": [256, 448],
+    "encoder_layers": [2], "decoder_layers": [2], "context_length": [48, 96], "prediction_length": [12, 48],
+    "num_frames": [8, 32], "image_size": [112, 224], "patch_size": [8, 16], "n_positions": [128, 512],
+    "max_timescale": [10000, 20000], "use_positional_embedding": [True],
+}
 
 
 def mutate(rng, plain, seen):

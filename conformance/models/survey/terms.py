@@ -243,8 +243,10 @@ def ask(cls, seen, config):
 # ---- whether the reader says the same ----
 
 def judge(said, answer):
-    return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed, "nearest": judge_nearest, "limited": judge_limited, "behind": judge_behind}[answer["kind"]](
-        said["parts"], answer)
+    """"" where the terms that are read are those of the model, else what differs."""
+    judges = {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed,
+              "nearest": judge_nearest, "limited": judge_limited, "behind": judge_behind}
+    return judges[answer["kind"]](said["parts"], answer)
 
 
 def judge_both_ways(parts, answer):
@@ -311,12 +313,17 @@ def judge_decomposed(parts, answer):
     return "" if [[t["rows"], t["width"]] for t in tables] == ([table] if table else []) else f"the table is {table}"
 
 
-NUMBERS = {**SIZES, "max_source_positions": [600, 1500], "context_size": [100, 200], "max_pos_emb": [256, 512], "num_layers": [2, 4], "num_heads": [4, 16],
-           "dim_head": [32, 64], "hidden_dim": [512, 1024], "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 2, 7, 14], "left_max_position_embeddings": [4, 64], "right_max_position_embeddings": [8, 16], "encoder_max_relative_position": [20, 160], "rel_extent": [64, 1024],
-           "sliding_window_size": [32, 512], "swa_num_attention_heads": [8, 32], "swa_head_dim": [64, 128],
-           "encoder_attention_heads": [4, 12], "position_embeddings_type": ["relative_key"],
-           "global_attn_indexes": [[2, 5], [1], []], "use_abs_pos": [True, False], "use_rel_pos": [True], "encoder_layers": [2, 3], "decoder_layers": [1, 2],
-           "encoder_num_attention_heads": [2, 4], "decoder_num_attention_heads": [2, 8]}
+NUMBERS = {
+    **SIZES, "max_source_positions": [600, 1500], "context_size": [100, 200], "max_pos_emb": [256, 512],
+    "num_layers": [2, 4], "num_heads": [4, 16], "dim_head": [32, 64], "hidden_dim": [512, 1024],
+    "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 2, 7, 14],
+    "left_max_position_embeddings": [4, 64], "right_max_position_embeddings": [8, 16],
+    "encoder_max_relative_position": [20, 160], "rel_extent": [64, 1024], "sliding_window_size": [32, 512],
+    "swa_num_attention_heads": [8, 32], "swa_head_dim": [64, 128], "encoder_attention_heads": [4, 12],
+    "position_embeddings_type": ["relative_key"], "global_attn_indexes": [[2, 5], [1], []],
+    "use_abs_pos": [True, False], "use_rel_pos": [True], "encoder_layers": [2, 3], "decoder_layers": [1, 2],
+    "encoder_num_attention_heads": [2, 4], "decoder_num_attention_heads": [2, 8],
+}
 
 
 def mutate(rng, plain, seen):

@@ -53,10 +53,12 @@ def judge(said, answer):
     return ""
 
 
-NUMBERS = {"hidden_size": [512, 768, 1280], "embed_dim": [512, 768], "num_attention_heads": [4, 8, 16], "num_heads": [4, 8, 16],
-           "num_key_value_heads": [2, 4], "head_dim": [32, 64, 48], "depth": [4, 12], "num_hidden_layers": [4, 12],
-           "patch_size": [8, 14, 32], "image_size": [224, 448], "spatial_merge_size": [1, 2, 4], "window_size": [56],
-           "num_position_embeddings": [1024]}
+NUMBERS = {
+    "hidden_size": [512, 768, 1280], "embed_dim": [512, 768], "num_attention_heads": [4, 8, 16],
+    "num_heads": [4, 8, 16], "num_key_value_heads": [2, 4], "head_dim": [32, 64, 48], "depth": [4, 12],
+    "num_hidden_layers": [4, 12], "patch_size": [8, 14, 32], "image_size": [224, 448],
+    "spatial_merge_size": [1, 2, 4], "window_size": [56], "num_position_embeddings": [1024],
+}
 THETAS = [100.0, 500.0, 1000000.0]
 
 

@@ -50,23 +50,21 @@ MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor":
 BY_LAYERS = {k: {"rope_type": "default", "rope_theta": 10000.0} for k in ("full_attention", "sliding_attention")}
 # Members without which no model of a type can be made, or none that runs: its class leaves them to files.
 NEEDED = {
-    "autoformer": {"prediction_length": 24}, "informer": {"prediction_length": 24}, "time_series_transformer": {"prediction_length": 24},
+    "autoformer": {"prediction_length": 24}, "informer": {"prediction_length": 24},
+    "time_series_transformer": {"prediction_length": 24},
     "chameleon": {"vocabulary_map": {"<image>": 8711, "IMGIMGA": 4}},
     "esm": {"vocab_size": 33, "position_embedding_type": "rotary"}, "moonshine_streaming": {"num_key_value_heads": 8},
     "gemma4_assistant": {"text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}},
-    "timesfm": {"use_positional_embedding": True},
-    "hunyuan_v1_dense": {"head_dim": 128}, "hunyuan_v1_moe": {"head_dim": 128}, "hunyuan_vl_text": {"head_dim": 128},
+    "timesfm": {"use_positional_embedding": True}, "hunyuan_v1_dense": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128}, "hunyuan_vl_text": {"head_dim": 128},
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 40},
     "diffusion_gemma_text": {"num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 64},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},
     "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 768},
-    "qwen4_exp_text": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 2048,
-                       "indexer_compress_ratio": 4},
+    "qwen4_exp_text": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 2048, "indexer_compress_ratio": 4},
     "t5gemma2_text": {"dropout_rate": 0.0}, "t5gemma2_decoder": {"dropout_rate": 0.0},
-    # sections of three axes that the frequencies of the defaults cannot be cut into
     "glm4v_text": {"rope_parameters": MROPE}, "glm_image_text": {"rope_parameters": MROPE},
     "glm4v_moe_text": {"rope_parameters": MROPE, "head_dim": 128},
-    # one object for all types of layers is what its class takes, and its model does not
     "cohere_compass_text": {"rope_parameters": BY_LAYERS},
 }
 if not PARAMETERS:

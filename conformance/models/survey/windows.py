@@ -77,9 +77,12 @@ def judge(said, answer):
     return ""
 
 
-NUMBERS = {"image_size": [224, 256, 384], "patch_size": [2, 4, 8], "window_size": [4, 7, 8, 14], "embed_dim": [96, 192], "depths": [[2, 2, 18, 2], [1, 1]],
-           "num_heads": [[4, 8, 16, 32], [2, 4]], "num_attention_heads": [[2, 4, 8, 16]], "patch_embeds_hidden_size": [64, 96],
-           "use_relative_position_bias": [True], "use_shared_relative_position_bias": [True]}
+NUMBERS = {
+    "image_size": [224, 256, 384], "patch_size": [2, 4, 8], "window_size": [4, 7, 8, 14], "embed_dim": [96, 192],
+    "depths": [[2, 2, 18, 2], [1, 1]], "num_heads": [[4, 8, 16, 32], [2, 4]], "num_attention_heads": [[2, 4, 8, 16]],
+    "patch_embeds_hidden_size": [64, 96], "use_relative_position_bias": [True],
+    "use_shared_relative_position_bias": [True],
+}
 
 
 def mutate(rng, plain, seen):

@@ -12,13 +12,13 @@ contract=$(sed '/\*\//q' simd/simd.h | grep -oE "$primitive" | sort -u)
 }
 wrong=0
 
-# defined FILES...: names of the functions and macros that stand there.
-defined() {
+# Prints the names of functions and macros that files define.
+defined() { # FILE...
     sed -nE 's/^(SIMD_INLINE|#define) ([a-z0-9_ ]+ \*?)?'"$primitive"'\(.*/\3/p' "$@" | sort -u
 }
 
-# lacks WHERE NAMES: says which of the contract's names are not among them.
-lacks() {
+# Reports the names of the contract that are not among others.
+report_missing() { # WHERE NAMES
     for name in $contract; do
         printf '%s\n' "$2" | grep -qx "$name" && continue
         echo "$1: no $name, which the contract in simd.h has"
@@ -26,9 +26,9 @@ lacks() {
     done
 }
 
-lacks simd/tests/primitives.c "$(grep -oE "\"$primitive\"" simd/tests/primitives.c | tr -d '"')"
+report_missing simd/tests/primitives.c "$(grep -oE "\"$primitive\"" simd/tests/primitives.c | tr -d '"')"
 for header in simd/simd_*.h; do
-    lacks "$header" "$(defined "$header")"
+    report_missing "$header" "$(defined "$header")"
 done
 known=$(printf '%s\n' "$contract" && defined kernels/*)
 for name in $(cat kernels/* | grep -oE "$primitive\\(" | tr -d '(' | sort -u); do

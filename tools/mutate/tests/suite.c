@@ -1,4 +1,5 @@
-/* A made-up suite for it: --quick has steps of 1 only, --full others, too.  Exit 1: the kernel is wrong. */
+/* A made-up suite for the kernel of tiny.c. --quick has steps of 1 only, --full also others. Exits 1 if the kernel is
+ * wrong. */
 #include "tiny.h"
 
 #include <string.h>

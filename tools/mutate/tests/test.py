@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""./run mutate, on a kernel that is made up (tiny.c) and a suite of it (suite.c): which mutants there are, what becomes of
-some, what an id depends on, samples, the list of equivalents, interrupted runs.  TAP.
+"""Tests ./run mutate on a made-up kernel (tiny.c) and its suite (suite.c): the list of mutants, some verdicts, ids,
+samples, the list of equivalents, interrupted runs.  Prints TAP.
 
     test.py [--write]       --write: puts the mutants of now into tiny.txt
 """

@@ -1,4 +1,4 @@
-/* A made-up kernel, of which test.py knows every mutant: elements times a factor, none below the least. */
+/* A made-up kernel, for which test.py lists every mutant: multiplies elements by a factor, and limits them below. */
 #include "tiny.h"
 
 enum { FEW = 10, MOST = 1000 };

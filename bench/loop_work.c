@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- Which loops ---- */
+/* ---- The loops of a call ---- */
 
-/* Returns whether a call reads what is stored as its outputs are. */
+/* Returns true if a call reads elements that are stored as its outputs are. */
 static bool reads_stored(const struct problem *p)
 {
     bool reads = false;
@@ -21,19 +21,27 @@ static bool reads_stored(const struct problem *p)
     return reads;
 }
 
-struct looped looped_conversion(const struct call *call, int64_t stored)
+static enum roofline_kind kind_of_conversion(const struct call *call)
 {
-    const enum posenc_dtype type = call->outputs[0].tensor.dtype;
-    const bool plan = kernel_has_freqs(call->problem.kernel);
-    return (struct looped){ .kind = type == POSENC_F16    ? BOUND_f16
-                                    : type == POSENC_BF16 ? BOUND_bf16
-                                    : plan                ? BOUND_from_f64
-                                                          : ROOFLINE_KIND_COUNT,
-                            .floats = stored,
-                            .reads = reads_stored(&call->problem),
-                            .wide = !plan,
-                            .stored = true,
-                            .in_tensors = true };
+    switch (call->outputs[0].tensor.dtype) {
+    case POSENC_F16:
+        return BOUND_f16;
+    case POSENC_BF16:
+        return BOUND_bf16;
+    case POSENC_F32: /* kernels with frequencies make f64 */
+        break;
+    }
+    return kernel_has_freqs(call->problem.kernel) ? BOUND_from_f64 : ROOFLINE_KIND_COUNT;
+}
+
+struct loop_work loop_work_of_conversion(const struct call *call, int64_t stored)
+{
+    return (struct loop_work){ .kind = kind_of_conversion(call),
+                               .floats = stored,
+                               .reads = reads_stored(&call->problem),
+                               .wide = !kernel_has_freqs(call->problem.kernel),
+                               .stored = true,
+                               .in_tensors = true };
 }
 
 static enum roofline_kind kind_of_angles(const struct problem *p)
@@ -92,7 +100,9 @@ static enum roofline_kind kind_of_work(const struct problem *p)
     case WORK_FETCH:
         return BOUND_fetch;
     case WORK_TERMS:
-        return !p->with_p2c ? BOUND_c2p : p->without_c2p ? BOUND_p2c : BOUND_both;
+        if (!p->with_p2c)
+            return BOUND_c2p;
+        return p->without_c2p ? BOUND_p2c : BOUND_both;
     case WORK_SUMS:
         return kind_of_sums(p);
     case WORK_NONE:
@@ -113,7 +123,7 @@ static bool goes_over_tensors(const struct call *call)
 
 /* Rows of tables are written eight side by side, if they are whole pairs of vectors.  Each row of biases
  * begins anew. */
-static void choose_rows(struct looped *work, const struct call *call)
+static void choose_rows(struct loop_work *work, const struct call *call)
 {
     enum { TWO_VECTORS = 32 };
     const struct problem *p = &call->problem;
@@ -124,20 +134,20 @@ static void choose_rows(struct looped *work, const struct call *call)
         work->row = last % TWO_VECTORS == 0 ? last : 0;
         work->at_once = BOUND_ROWS;
     } else if (work->kind >= BOUND_slope && work->kind <= BOUND_heads) {
-        work->row = p->keys <= LOOPED_BLOCK ? p->keys : 0;
+        work->row = p->keys <= LOOP_BLOCK ? p->keys : 0;
         work->at_once = work->kind == BOUND_heads ? p->heads : 1;
     }
 }
 
-struct looped looped_work(const struct call *call)
+struct loop_work loop_work_of_kernel(const struct call *call)
 {
     const struct problem *p = &call->problem;
     const struct signature *s = signature_of(p->kernel);
-    struct looped work = { .kind = kind_of_work(p),
-                           .reads = kernel_takes_x(p->kernel),
-                           .wide = true,
-                           .stored = s->work == WORK_ROTATION,
-                           .in_tensors = goes_over_tensors(call) };
+    struct loop_work work = { .kind = kind_of_work(p),
+                              .reads = kernel_takes_x(p->kernel),
+                              .wide = true,
+                              .stored = s->work == WORK_ROTATION,
+                              .in_tensors = goes_over_tensors(call) };
     choose_rows(&work, call);
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
@@ -153,76 +163,75 @@ struct looped looped_work(const struct call *call)
 
 /* ---- Running them ---- */
 
-struct looped_block *looped_blocks(const struct call *call, size_t n)
+struct loop_block *loop_blocks_create(const struct call *call, size_t n)
 {
     const enum posenc_dtype type = call->outputs[0].tensor.dtype;
-    const int64_t elements = LOOPED_BLOCK * (int64_t)(sizeof(float) / storage_size(type));
-    struct looped_block *blocks = aligned_alloc(64, n * sizeof *blocks);
+    const int64_t elements = LOOP_BLOCK * (int64_t)(sizeof(float) / storage_size(type));
+    struct loop_block *blocks = aligned_alloc(64, n * sizeof *blocks);
     for (size_t b = 0; blocks && b < n; b++) {
-        for (int64_t i = 0; i < LOOPED_BLOCK; i++)
+        for (int64_t i = 0; i < LOOP_BLOCK; i++)
             blocks[b].out[i] = blocks[b].wide[i] = 0.5f + (float)(i % 256) / 256.0f;
         for (int64_t i = 0; i < elements; i++)
-            storage_put(type, blocks[b].stored, i, blocks[b].wide[i % LOOPED_BLOCK]);
+            storage_put(type, blocks[b].stored, i, blocks[b].wide[i % LOOP_BLOCK]);
     }
     return blocks;
 }
 
 /* Returns the floats that a loop is given: a block, or the rows that it takes at once if they are more. */
-static int64_t floats_given(const struct looped *looped)
+static int64_t floats_given(const struct loop_work *work)
 {
-    const int64_t rows = looped->row * looped->at_once;
-    return rows > LOOPED_BLOCK ? rows : LOOPED_BLOCK;
+    const int64_t rows = work->row * work->at_once;
+    return rows > LOOP_BLOCK ? rows : LOOP_BLOCK;
 }
 
 /* Returns how many of them are written: whole rows. */
-static int64_t floats_written(const struct looped *looped, int64_t given)
+static int64_t floats_written(const struct loop_work *work, int64_t given)
 {
-    const int64_t rows = looped->row * looped->at_once;
+    const int64_t rows = work->row * work->at_once;
     return rows > 0 && rows <= given ? given / rows * rows : given;
 }
 
 /* Returns the third argument of a loop that is given so many floats from dst on. */
 static const float *third_argument(const struct roofline_variant *loop,
-                                   const struct looped *looped,
-                                   const struct looped_block *block, const float *dst,
-                                   int64_t given)
+                                   const struct loop_work *work, const struct loop_block *block,
+                                   const float *dst, int64_t given)
 {
     const bool converts = roofline_resource(loop->kind) == RESOURCE_CONVERSION;
-    if (looped->row > 0)
-        return looped->row * looped->at_once <= given ? dst + looped->row : NULL;
-    return converts && looped->wide ? block->wide : NULL;
+    if (work->row > 0)
+        return work->row * work->at_once <= given ? dst + work->row : NULL;
+    return converts && work->wide ? block->wide : NULL;
 }
 
-void looped_run(const struct roofline_variant *loop, const struct looped *looped,
-                struct looped_block *block, int64_t blocks)
+void loop_run(const struct roofline_variant *loop, const struct loop_work *work,
+              struct loop_block *block, int64_t blocks)
 {
-    const float *src = !looped->reads ? NULL : looped->stored ? block->stored : block->wide;
-    const float *third = third_argument(loop, looped, block, block->out, LOOPED_BLOCK);
+    const float *read = work->stored ? block->stored : block->wide,
+                *src = work->reads ? read : NULL;
+    const float *third = third_argument(loop, work, block, block->out, LOOP_BLOCK);
     for (int64_t k = 0; k < blocks; k++)
-        loop->function(block->out, src, third, LOOPED_BLOCK);
+        loop->function(block->out, src, third, LOOP_BLOCK);
 }
 
-void looped_run_over(const struct roofline_variant *loop, const struct looped *looped,
-                     struct looped_block *block, float *dst, const float *src, int64_t n)
+void loop_run_over_tensor(const struct roofline_variant *loop, const struct loop_work *work,
+                          struct loop_block *block, float *dst, const float *src, int64_t n)
 {
-    const int64_t given = floats_given(looped), step = floats_written(looped, given);
+    const int64_t given = floats_given(work), step = floats_written(work, given);
     for (; n >= given; n -= step, dst += step, src += src ? step : 0)
-        loop->function(dst, src, third_argument(loop, looped, block, dst, given),
-                       (size_t)given);
+        loop->function(dst, src, third_argument(loop, work, block, dst, given), (size_t)given);
 }
 
-int64_t looped_covered(const struct looped *looped, int64_t n)
+int64_t loop_covered_floats(const struct loop_work *work, int64_t n)
 {
-    const int64_t given = floats_given(looped), step = floats_written(looped, given);
+    const int64_t given = floats_given(work), step = floats_written(work, given);
     return n < given ? 0 : ((n - given) / step + 1) * step;
 }
 
-/* Some blocks are enough, for what stays in a cache takes as long each time. */
-int64_t looped_sample(const struct looped *looped, int threads, double *times)
+/* Some blocks are enough, since work that stays in a cache takes as long each time. */
+int64_t loop_sample_blocks(const struct loop_work *work, int threads, double *times)
 {
     const double most = 32.0;
     const double all =
-        (double)looped->floats / (double)floats_written(looped, LOOPED_BLOCK) / threads;
+        (double)work->floats / (double)floats_written(work, LOOP_BLOCK) / threads;
     const double blocks = fmin(fmax(ceil(all), 1.0), most);
     *times = all / blocks;
     return (int64_t)blocks;
