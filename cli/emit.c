@@ -308,7 +308,7 @@ json_t *emit_bench(const struct bench_result *r)
                   bound_member(r->limit_resource, r->limit_kind, r->limit_variant,
                                r->limit_gbps, r->limit_ratio),
                   "speedup_libm", speedup_member(r->vs_libm), "speedup_autovec",
-                  speedup_member(r->vs_autovec), "speedup_separate", "control_pct", record_number(r->control_pct)));
+                  speedup_member(r->vs_autovec), "control_pct", record_number(r->control_pct)));
 }
 
 static json_t *overhead_of(const struct overhead_ns *ns)
