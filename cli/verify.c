@@ -222,11 +222,11 @@ static void show_progress(void *user, size_t done, size_t total)
     if (verify->n_failed > 0)
         snprintf(notes, sizeof notes, ", %zu FAILED", verify->n_failed);
     progress_draw(&(struct progress){ .what = "verify",
-                                 .unit = "kernels on backends",
-                                 .done = (double)done,
-                                 .total = total,
-                                 .notes = notes,
-                                 .where = verify->last });
+                                      .unit = "kernels on backends",
+                                      .done = (double)done,
+                                      .total = total,
+                                      .notes = notes,
+                                      .where = verify->last });
 }
 
 /* ---- The ratchet of error limits ---- */
