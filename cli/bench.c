@@ -205,7 +205,7 @@ static int exit_code(const struct bench *bench)
     return bench->worst == BENCH_WRONG                      ? EXIT_CONFORMANCE
            : bench->timed                                   ? EXIT_FINE
            : bench->n_results == 0 && bench->work.elsewhere ? EXIT_FINE
-           : bench->worst == BENCH_REJECTED                  ? EXIT_USAGE
+           : bench->worst == BENCH_REJECTED                 ? EXIT_USAGE
                                                             : EXIT_NOTHING;
 }
 
