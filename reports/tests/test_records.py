@@ -1,4 +1,4 @@
-"""Records: the schema, that what posenc writes is valid by it, files of the older schema, and files that are no records."""
+"""Records: the schema, files that posenc writes, files of the older schema, and files that are no records."""
 
 import json
 import os
