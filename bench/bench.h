@@ -37,9 +37,8 @@ struct bench_result {
     const char
         *roofline_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
     double roofline_gbps, roofline_ratio;
-    /* The limit that binds: its resource, "memory", "conversion", "ports", "latency" or "calls"; NULL:
-     * unknown.  The kind is that of a roofline or loop ("f64 to f32"), or "call"; the variant "avx512", or
-     * the backend of a call. */
+    /* The limit that binds: its resource, "memory" to "calls" (NULL: unknown), the kind of its roofline or
+     * loop, or "call", and the variant, or the backend of a call. */
     const char *limit_resource, *limit_kind, *limit_variant;
     double limit_gbps, limit_ratio;
     double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0: unknown */

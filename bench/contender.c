@@ -73,8 +73,8 @@ static int64_t elements_of(const struct posenc_tensor *t)
     return n;
 }
 
-/* Lists the streams of numbers that a call reads beside x and that problem_bytes() counts: two at
- * most.  Returns how many there are. */
+/* Lists the streams that a call reads beside x and that problem_bytes() counts, two at most.  Returns their
+ * number. */
 static int other_streams(const struct call *call, struct stream *list)
 {
     const struct problem *p = &call->problem;
@@ -104,7 +104,7 @@ static void choose_roofline(struct timed_call *timed)
     if (n == 1 && call->problem.in_place && kernel_in_place(call->problem.kernel)) {
         timed->roofline = BOUND_in_place; /* of the channels that are rotated */
         timed->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
-    } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum: read into what is in cache */
+    } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum: its output stays in cache */
         timed->roofline = BOUND_add;
         reads[1] = reads[0];
         reads[0] = (struct stream){ timed->dst[0], timed->n[0] };

@@ -11,8 +11,7 @@
 /* ---- Teams (team.c) ---- */
 
 /* Threads that do one piece of work at a time, each member its own share.  Members wait awake for a
- * moment, then asleep: starting them costs a microsecond or so, which is part of the cost of calling a
- * kernel from several threads. */
+ * moment, then asleep, so that starting them costs a microsecond or so. */
 struct team;
 typedef void team_work(void *user, int member, int n);
 

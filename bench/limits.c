@@ -18,8 +18,9 @@ static double try_loop(struct contender *c)
     return least;
 }
 
-static void add_kind(struct rounds *rounds, const struct timed_call *timed,
-                     const struct loop_work *work)
+/* Adds the variants of a loop that are near the quickest one. */
+static void add_loops_of(struct rounds *rounds, const struct timed_call *timed,
+                         const struct loop_work *work)
 {
     const double near = 1.5;
     struct contender *tried = rounds->contenders + rounds->n;
@@ -41,12 +42,13 @@ static void add_kind(struct rounds *rounds, const struct timed_call *timed,
 
 void limits_add_loops(struct rounds *rounds, const struct timed_call *timed)
 {
-    add_kind(rounds, timed, &timed->conversion);
-    add_kind(rounds, timed, &timed->work);
+    add_loops_of(rounds, timed, &timed->conversion);
+    add_loops_of(rounds, timed, &timed->work);
 }
 
-static bool add_part(struct rounds *rounds, const struct timed_call *timed,
-                     const struct contender *c)
+/* Adds a copy of a backend that does the partial call. */
+static bool add_partial(struct rounds *rounds, const struct timed_call *timed,
+                        const struct contender *c)
 {
     struct contender *part = &rounds->contenders[rounds->n++];
     *part = contender_of_backend(timed, c->backend);
@@ -83,7 +85,7 @@ bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *time
         if (c->roofline)
             fine = add_after_checks(rounds, c);
         else if (timed->partial_share > 0.0)
-            fine = add_part(rounds, timed, c);
+            fine = add_partial(rounds, timed, c);
     }
     return fine;
 }

@@ -22,7 +22,7 @@ const char *const pair_side_name[PAIR_SIDES] = { "base", "head", "control" };
 enum { CONTENDERS = PAIR_SIDES + 1 }; /* and a roofline */
 static const double LONG_S = 10e-3;
 
-/* One side of a pair: its call on the tensors of all, and how it is timed. */
+/* One side of a pair: its call, on the tensors that all sides use, and its contender. */
 struct side {
     const struct implementation *implementation;
     struct call call;
@@ -79,7 +79,7 @@ static void reject_all(struct pairs_run *run, enum bench_outcome outcome, const 
 
 /* ---- Checks ---- */
 
-/* Opens the side's own call, on the tensors of run.  Returns false, with a reason, if it cannot be. */
+/* Opens the side's own call, on the tensors that all sides use.  Returns false, with a reason, if it cannot be. */
 static bool open_side(struct pairs_run *run, struct side *side, char reason[REASON_SIZE])
 {
     if (call_share(&run->call, side->implementation, &side->call) != POSENC_OK) {

@@ -1,5 +1,6 @@
 /*
- * posenc bench: how fast is each backend, and how near the roofline?
+ * posenc bench: times the selected backends on the selected cases, and writes a record for each of both.  It
+ * also runs posenc bench --probe, --instructions and --tune.
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -44,24 +45,26 @@ size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
     return bench_footprint_cases(work->selected.kernels, dtypes, work->cli->full, cases);
 }
 
+/* A run of posenc bench. */
 struct bench {
     struct work work;
     struct bench_case *cases; /* that are timed here */
-    size_t *places;           /* of these among the cases of all shards */
+    size_t *places;           /* of these cases among those of all shards */
     size_t n_cases, n_backends, n_results;
     const struct posenc_backend *backends[BACKENDS_MAX];
     struct progress progress;
-    bool timed; /* at least one */
+    bool timed; /* at least one backend on a case */
     enum bench_outcome worst;
 };
 
 static size_t list_cases(const struct work *work, struct bench_case **cases)
 {
-    return work->cli->tune
-               ? bench_tuning_cases(work->selected.kernels, work->selected.dtypes, cases)
-           : work->cli->problem ? work_problem_case(work, cases)
-           : work->n_models > 0 ? work_model_cases(work, cases)
-                                : work_footprint_cases(work, cases);
+    if (work->cli->tune)
+        return bench_tuning_cases(work->selected.kernels, work->selected.dtypes, cases);
+    if (work->cli->problem)
+        return work_problem_case(work, cases);
+    return work->n_models > 0 ? work_model_cases(work, cases)
+                              : work_footprint_cases(work, cases);
 }
 
 /* Keeps the cases that match --case and are this shard's. */
@@ -160,8 +163,8 @@ static int time_cases(struct bench *bench)
     return failed ? cli_refuse(cli, "bench", NULL, "%s", error) : EXIT_FINE;
 }
 
-/* Times the cost of a call before its kernel, if that kernel and the backend that serves it
- * are selected. */
+/* Times the cost of a call before its kernel, if that kernel and the backend that runs it are
+ * selected. */
 static void time_overhead(struct work *work)
 {
     static const uint64_t places = (uint64_t)1 << 48; /* after those of all cases */
@@ -202,24 +205,24 @@ static int time_all(struct bench *bench)
  * rejected shape outweighs a kernel that nobody has. A shard without cases is fine. */
 static int exit_code(const struct bench *bench)
 {
-    return bench->worst == BENCH_WRONG                      ? EXIT_CONFORMANCE
-           : bench->timed                                   ? EXIT_FINE
-           : bench->n_results == 0 && bench->work.elsewhere ? EXIT_FINE
-           : bench->worst == BENCH_REJECTED                 ? EXIT_USAGE
-                                                            : EXIT_NOTHING;
+    if (bench->worst == BENCH_WRONG)
+        return EXIT_CONFORMANCE;
+    if (bench->timed || (bench->n_results == 0 && bench->work.elsewhere))
+        return EXIT_FINE;
+    return bench->worst == BENCH_REJECTED ? EXIT_USAGE : EXIT_NOTHING;
 }
 
 /* Selects the tuning file that is to be checked. */
 static int use_tuning(const struct cli *cli)
 {
     char why[TUNED_WHY];
-    const enum posenc_status status =
-        cli->tuning ? posenc_select_profile(cli->tuning, why, sizeof why) : POSENC_OK;
-    if (status)
-        cli_refuse(cli, "tuning file", NULL, "%s", why);
-    return status == POSENC_OK                ? EXIT_FINE
-           : status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE
-                                              : EXIT_USAGE;
+    if (!cli->tuning)
+        return EXIT_FINE;
+    const enum posenc_status status = posenc_select_profile(cli->tuning, why, sizeof why);
+    if (status == POSENC_OK)
+        return EXIT_FINE;
+    cli_refuse(cli, "tuning file", NULL, "%s", why);
+    return status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE : EXIT_USAGE;
 }
 
 static int bench_all(struct cli *cli)

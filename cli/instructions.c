@@ -57,6 +57,8 @@ json_t *instructions_record(const struct kernel_instructions *count,
 
 /* ---- The run ---- */
 
+enum { MOST_FORMS = 2 * POSENC_KERNEL_COUNT * N_DTYPES };
+
 struct counting {
     struct work *work;
     size_t done, total, counted;
@@ -112,28 +114,30 @@ static void count_form(struct counting *counting, const struct problem *form)
     }
 }
 
-/* Counts all forms of one dtype, or only adds up how many there are. */
-static void count_dtype(struct counting *counting, enum posenc_dtype dtype, bool only_add_up)
+/* Lists each selected kernel in each selected dtype and in the numerics modes in which it is counted.  Returns
+ * the number of these forms. */
+static size_t list_forms(const struct selection *selected, struct problem forms[MOST_FORMS])
 {
-    const struct selection *selected = &counting->work->selected;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        enum posenc_profile profiles[2];
-        struct problem form = problem_default((enum posenc_kernel)k);
-        form.dtype = dtype;
-        for (size_t i = 0; (!selected->any_kernel || selected->kernels[k]) &&
-                           i < instructions_profiles(form.kernel, profiles);
-             i++) {
-            form.freqs.profile = profiles[i];
-            if (only_add_up)
-                counting->total += selected->n;
-            else
-                count_form(counting, &form);
+    size_t n = 0;
+    for (int dtype = 0; dtype < N_DTYPES; dtype++)
+        for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+            enum posenc_profile profiles[2];
+            const size_t n_profiles = instructions_profiles((enum posenc_kernel)k, profiles);
+            if (!times_dtype(selected, NULL, (enum posenc_dtype)dtype) ||
+                (selected->any_kernel && !selected->kernels[k]))
+                continue;
+            for (size_t i = 0; i < n_profiles; i++) {
+                forms[n] = problem_default((enum posenc_kernel)k);
+                forms[n].dtype = (enum posenc_dtype)dtype;
+                forms[n++].freqs.profile = profiles[i];
+            }
         }
-    }
+    return n;
 }
 
 int instructions_command(struct cli *cli)
 {
+    static struct problem forms[MOST_FORMS];
     struct work work = { 0 };
     if (cli->model.n > 0 || cli->problem || cli->tune || cli->shard)
         return cli_refuse(cli, "--instructions", NULL,
@@ -148,10 +152,10 @@ int instructions_command(struct cli *cli)
     struct counting counting = { .work = &work,
                                  .most_s = isnan(cli->budget) ? 0.0 : cli->budget,
                                  .begun = clock_now() };
-    for (int only_add_up = 1; only_add_up >= 0; only_add_up--)
-        for (int dtype = 0; dtype < N_DTYPES; dtype++)
-            if (times_dtype(&work.selected, NULL, (enum posenc_dtype)dtype))
-                count_dtype(&counting, (enum posenc_dtype)dtype, only_add_up);
+    const size_t n = list_forms(&work.selected, forms);
+    counting.total = n * work.selected.n;
+    for (size_t i = 0; i < n; i++)
+        count_form(&counting, &forms[i]);
     progress_clear();
     if (time_is_up(&counting))
         text_print(stderr, "posenc bench: --budget is spent: %zu of %zu were counted\n",

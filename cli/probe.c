@@ -386,41 +386,34 @@ static void close_probe(struct probe *probe)
 /* Measures, and appends the record.  Returns NULL, or why nothing could be measured. */
 static const char *run_probe(struct work *work)
 {
-    const json_t *env = json_array_get(work->records.list, 1);
-    const int cpu = record_int(env, "cpus.best", -1);
+    const int cpu = record_int(json_array_get(work->records.list, 1), "cpus.best", -1);
     struct probe *probe = calloc(1, sizeof *probe);
-    struct neighbours *seen = calloc(2, sizeof *seen);
-    const char *problem = probe && seen ? NULL : "no memory";
-    if (!problem) {
-        probe->work = work;
-        probe->quick = work->cli->quick;
-        probe->begun = clock_now();
-        probe->all_s =
-            START_S + share_of(probe, GAPS_S + FLOORS_S + PAGES_S + (double)4 * BESIDE_S);
-        probe_keep_cpus();
-        probe->cpu = probe_run_on(pthread_self(), cpu) ? cpu : -1;
-        neighbours_look("", clock_now(), &seen[0]);
-        work->timing = noise_watch_start();
-        choose_bytes(probe);
-        if (probe->bytes[IN_CACHE] > 0)
-            probe->measured = measure(probe);
-        else
-            problem = "no memory, or no backend for rope_half";
-        work->noise = noise_watch_stop(&work->timing);
-        neighbours_look("", clock_now(), &seen[1]);
-        if (!problem)
-            records_append(
-                &work->records,
-                probe_record(probe, neighbours_between(&seen[0], &seen[1], getpid())));
-        neighbours_free(&seen[0]);
-        neighbours_free(&seen[1]);
-        close_probe(probe);
-    } else {
-        free(probe);
-    }
-    free(seen);
+    struct neighbours seen[2];
+    if (!probe)
+        return "no memory";
+    probe->work = work;
+    probe->quick = work->cli->quick;
+    probe->begun = clock_now();
+    probe->all_s =
+        START_S + share_of(probe, GAPS_S + FLOORS_S + PAGES_S + (double)4 * BESIDE_S);
+    probe_keep_cpus();
+    probe->cpu = probe_run_on(pthread_self(), cpu) ? cpu : -1;
+    neighbours_look("", clock_now(), &seen[0]);
+    work->timing = noise_watch_start();
+    choose_bytes(probe);
+    const bool ready = probe->bytes[IN_CACHE] > 0;
+    if (ready)
+        probe->measured = measure(probe);
+    work->noise = noise_watch_stop(&work->timing);
+    neighbours_look("", clock_now(), &seen[1]);
+    if (ready)
+        records_append(&work->records,
+                       probe_record(probe, neighbours_between(&seen[0], &seen[1], getpid())));
+    neighbours_free(&seen[0]);
+    neighbours_free(&seen[1]);
+    close_probe(probe);
     progress_clear();
-    return problem;
+    return ready ? NULL : "no memory, or no backend for rope_half";
 }
 
 /* Opens the records on stdout.  They are of one machine, without the library's parts. */

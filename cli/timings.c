@@ -180,12 +180,12 @@ static void note_loading(struct run *run)
     for (size_t i = 0; i < run->timings->n_backends; i++) {
         const char *broken = plugins_load_error(run->timings->backends[i]),
                    *lie = plugins_lanes_error(run->timings->backends[i]);
-        char why[WHY - 8];
-        snprintf(why, sizeof why, "%s%.250s", broken ? "crashed: " : "",
-                 broken ? broken
-                 : lie  ? lie
-                        : "");
-        for (int k = 0; (broken || lie) && k < POSENC_KERNEL_COUNT; k++)
+        char why[WHY - 8] = "";
+        if (broken)
+            snprintf(why, sizeof why, "crashed: %.250s", broken);
+        else if (lie)
+            snprintf(why, sizeof why, "%.250s", lie);
+        for (int k = 0; *why != '\0' && k < POSENC_KERNEL_COUNT; k++)
             set_unfit(run, i, k, why);
     }
 }

@@ -117,7 +117,7 @@ for word in test test-all test-aarch64 build coverage; do
     expect_output "$word takes no words" 2 "$word takes no words; there are: nonsense"
     expect_no_call 'at once' 'meson\|apt-get'
 done
-for word in $(sed -n 's/^    { "\([a-z]*\)", .*/\1/p' work/cli/main.c); do
+for word in $(sed -n 's/^    { "\([a-z]*\)",.*/\1/p' work/cli/main.c); do
     remove_build
     run_stubbed ./run "$word" --help
     expect_output "$word goes to the program" 0 "the program: $word --help"

@@ -25,7 +25,7 @@ concludes() { # NAME EXIT VERDICTS
     same "$1" "$status $(member_of verdict)" "$2 $3"
 }
 
-refuses 'what is not there is refused by name' 'nowhere.so: No such file' compare "$PLUGIN" ./nowhere.so
+refuses 'what is not there is refused by name' 'nowhere.so: cannot be loaded .No such file' compare "$PLUGIN" ./nowhere.so
 refuses 'so is what is no build' 'plugin.c.*expected a build of libposenc' compare "$PLUGIN" "$root/cli/tests/plugin.c"
 refuses 'and what exports nothing' 'expected a build of libposenc' compare "$PLUGIN_NONE" "$PLUGIN"
 refuses 'a backend of neither' 'expected one of example' compare "$PLUGIN" "$PLUGIN" --backend avx9

@@ -143,7 +143,7 @@ test_death() { # NAME PATTERN ARGUMENTS...
     shift 2
     # shellcheck disable=SC2086
     run $watched "$POSENC" "$@"
-    test_signal "$name" 1 "$pattern" stderr
+    ended "$name" 1 "$pattern" stderr
 }
 make_plugin exit_when_loaded
 test_death 'list: a plug-in that exits' 'exit_when_loaded.so: cannot be loaded: the process was ended by exit.0.' list backends --plugin ./exit_when_loaded.so

@@ -72,7 +72,7 @@ def files(types, seen, told, count, seed):
         if row and row.encoding == "composite":
             key, part = one.text_part(types, told, name) or (None, None)
             row = told.get(part)
-        kind = row and not row.refused and kinds.kind_of(row)
+        kind = row and not row.rejected and kinds.kind_of(row)
         if not kind or "error" in seen.get(part, {"error": ""}):
             continue
         rng, cls = random.Random(f"{seed} {name}"), types[name]
@@ -159,7 +159,7 @@ def figures_of(options, seen, told, found):
     """What page.py writes docs/models.md of."""
     def of(name):
         row = told.get(name)
-        said = {"encoding": "unknown" if not row else "refused" if row.refused else row.encoding,
+        said = {"encoding": "unknown" if not row else "refused" if row.rejected else row.encoding,
                 "besides": row.besides if row else ""}
         if row and row.encoding == "composite":
             said["parts"] = row.members

@@ -54,8 +54,8 @@ struct call_facts {
     union arguments args;
     struct problem problem; /* with the sizes and parameters of the arguments */
     const struct posenc_freqs_spec *freqs_spec; /* of the call's frequencies, or NULL */
-    int64_t extent[DIM_DISTANCE +
-                   1]; /* sizes of dimensions by the first tensor that has them; or -1 */
+    /* Sizes of dimensions by the first tensor that has them; -1 if none does. */
+    int64_t extent[DIM_DISTANCE + 1];
     struct operand operands[MOST_TENSORS];
 };
 
@@ -116,17 +116,18 @@ struct number {
 };
 struct number number_read(const void *from, enum field_kind kind);
 
+/* A change of one argument, by the row of its tensor. Members with a kind are for that alone. */
 struct change {
     enum change_kind kind;
     int row;               /* index of the tensor */
-    int other_row;         /* of CHANGE_JOINED */
-    int element;           /* of CHANGE_ELEMENT, modulo the number of elements */
-    enum dim dim;          /* of CHANGE_EXTENT */
+    int other_row;         /* CHANGE_JOINED: index of the tensor whose memory is shared */
+    int element;           /* CHANGE_ELEMENT: index, modulo the number of elements */
+    enum dim dim;          /* CHANGE_EXTENT: the dimension */
     bool filled;           /* CHANGE_SIZE: bytes beyond the known size are not 0 */
-    size_t offset;         /* of the number of CHANGE_VALUE in the arguments; */
-    enum field_kind type;  /* its type; */
-    char name[FIELD_TEXT]; /* its name */
     struct number value;   /* the new value, size or distance in bytes */
+    size_t offset;         /* CHANGE_VALUE: place of the number in the arguments */
+    enum field_kind type;  /* CHANGE_VALUE: type of the number */
+    char name[FIELD_TEXT]; /* CHANGE_VALUE: name of the number */
 };
 
 /* ---- One test: calls.c ---- */
@@ -144,19 +145,19 @@ struct call_test {
     enum posenc_status status;
     char complaint[NOTATION_ERROR], changes_text[CHANGES_TEXT];
 
-    /* State of the test. */
-    struct call_facts before, after; /* the changes */
+    /* State of the test: arguments before and after the changes, and the allowed answers. */
+    struct call_facts before, after;
     int n_changes;
     struct change changes[MOST_CHANGES];
-    size_t size; /* the size that the arguments claim */
-    bool filled;
+    size_t size;                /* the size that the arguments claim */
+    bool filled;                /* bytes beyond the known size are not 0 */
     struct posenc_freqs *freqs; /* of CHANGE_FREQS */
     struct posenc_freqs_spec freqs_spec;
     struct verdict verdict;
     int host[MOST_TENSORS];      /* row in whose buffer each row lies: itself, or another */
     int128 offset[MOST_TENSORS]; /* bytes from the host's first element to that of the row */
-    char *buffer[MOST_TENSORS],
-        *saved[MOST_TENSORS]; /* of hosts: memory, and its first content */
+    /* Memory of hosts, its content before the call, and its size. */
+    char *buffer[MOST_TENSORS], *saved[MOST_TENSORS];
     size_t bytes[MOST_TENSORS];
     struct arena values; /* of answers */
 };

@@ -1,8 +1,9 @@
 /*
- * Limits of what the library builds for its kernels: each argument at its ends and one beyond.
+ * Tests the functions that build slopes, thresholds, indices and biases: each argument at its ends,
+ * and one beyond.
  *
- * An output has memory of exactly its size, between pages that fault.  A rejected call leaves it as it
- * was; an accepted one writes every element.  Values are certified by conformance/golden/builders.py.
+ * An output has memory of exactly its size, between pages that fault. A rejected call leaves it as it
+ * was, and an accepted one writes every element. conformance/golden/builders.py certifies the values.
  */
 #include "conformance/problem/guard.h"
 
@@ -30,14 +31,13 @@ static const char *const builder_name[] = {
     "padding",      "swin_index",    "beit_index", "shaw_index",   "xl_index", "deberta_index",
 };
 
-/* The arguments in the order of the prototype, without arrays; `last` is the last element of an input
- * array, or a real argument. */
+/* A call and its status. */
 struct row {
     enum builder builder;
-    enum posenc_status status;
-    int64_t n[5];
-    double last;
-    int64_t count; /* elements of the output; a rejected call gets a few */
+    enum posenc_status status; /* that is expected */
+    int64_t n[5];              /* integer arguments in the order of the prototype */
+    double last;               /* last element of an input array, or a real argument */
+    int64_t count;             /* elements of the output; a rejected call gets a few */
 };
 
 enum { FEW = 16 };
@@ -140,12 +140,12 @@ static void require(bool holds, const char *what, size_t row)
         printf("# %s, row %zu: %s\n", builder_name[rows[row].builder], row, what);
 }
 
-/* Input arrays hold ones but for their last element. */
+/* Calls the builder with input arrays of ones, except for their last element. */
 static enum posenc_status build(const struct row *r, void *out)
 {
     const int64_t *n = r->n;
     float ones[] = { 1.0f, 1.0f, 1.0f }, values[] = { 1.0f, 1.0f, (float)r->last };
-    const int heads = n[r->builder == SANDWICH] < 3 ? 2 : 0; /* where the last one stands */
+    const int heads = n[r->builder == SANDWICH] < 3 ? 2 : 0; /* puts the last one at the end */
     const uint8_t mask[] = { 1, 1, 1, 1, 1, (uint8_t)r->last };
     switch (r->builder) {
     case ALIBI:

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "side_effects.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(POSENC_SANITIZED)

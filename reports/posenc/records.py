@@ -4,10 +4,11 @@ import json
 from typing import Any, List, NoReturn
 
 from .command import CommandError, read_text
+from .convert import convert_all
 from .runs import Record
 from .show import is_plain, plain
 
-SCHEMA = "posenc.results/2"
+SCHEMAS = ("posenc.results/1", "posenc.results/2")
 
 
 def _reject_constant(name: str) -> NoReturn:
@@ -25,9 +26,10 @@ def _parse(line: str, number: int, path: str) -> Record:
         ) from None
     if not isinstance(record, dict) or not isinstance(record.get("t"), str):
         raise CommandError(f"line {number} is no record: it has no member t (got '{path}').")
-    if record["t"] == "header" and record.get("schema") != SCHEMA:
+    if record["t"] == "header" and record.get("schema") not in SCHEMAS:
         raise CommandError(
-            f"the schema of the records is unknown (got '{record.get('schema')}' in '{path}'). " f"Expected {SCHEMA}."
+            f"the schema of the records is unknown (got '{record.get('schema')}' in '{path}'). "
+            f"Expected {' or '.join(reversed(SCHEMAS))}."
         )
     return record
 
@@ -43,7 +45,7 @@ def _plain(value: Any) -> Any:
 
 
 def parse(text: str, path: str) -> List[Record]:
-    """Returns the records of a text. Messages name its `path`.
+    """Returns the records of a text, of either schema, as posenc.results/2. Messages name its `path`.
 
     The last line may be incomplete, as a run that was killed leaves it. Characters that a terminal obeys, and
     those that a reader does not see, are escaped.
@@ -63,7 +65,7 @@ def parse(text: str, path: str) -> List[Record]:
         raise CommandError(f"the file holds no records (got '{path}').")
     if records[0]["t"] != "header":
         raise CommandError(f"the first record is no header (got '{path}').")
-    return records
+    return convert_all(records)
 
 
 def load(path: str) -> List[Record]:

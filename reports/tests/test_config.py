@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from posenc.models.members import Refused
+from posenc.models.members import Rejected
 from posenc.models.model import Model, read_file
 from posenc.models.part import Part
 
@@ -44,7 +44,7 @@ def small(model_type: str, **members: Any) -> File:
 def test_a_key_that_speaks_of_positions_refuses_the_file(key: str, kind: str) -> None:
     sizes = {**SIZES, "head_dim": 16, "num_key_value_heads": 2} if kind == "gpt_oss" else SIZES
     assert not any(key in note for note in read(model_type=kind, **sizes).reading.notes)
-    with pytest.raises(Refused, match=f"^{key} is "):
+    with pytest.raises(Rejected, match=f"^{key} is "):
         read(model_type=kind, **sizes, **{key: STRANGE[key]})
 
 
@@ -245,7 +245,7 @@ REFUSED: List[Tuple[str, File, str]] = [
 
 @pytest.mark.parametrize("members, reason", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_it_is_refused(members: File, reason: str) -> None:
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(Rejected, match=reason):
         read(**members)
 
 
@@ -263,7 +263,7 @@ def test_layers_that_attend_to_all_positions_rest(kind: str, rotating: int, laye
     assert any(f"{layers - rotating} of {layers} layers do not rotate" in note for note in reading.notes)
     listed = ["sliding_attention", "sliding_attention", "full_attention"]
     assert part_of(model_type=kind, layer_types=listed, num_hidden_layers=3).layers == 2
-    with pytest.raises(Refused, match="none of its 2 layers rotates"):
+    with pytest.raises(Rejected, match="none of its 2 layers rotates"):
         read(model_type=kind, layer_types=listed[2:] * 2, num_hidden_layers=2)
 
 
@@ -272,7 +272,7 @@ def test_layers_without_a_window_rotate_where_their_class_says_so() -> None:
     for kind in ("exaone4", "exaone_moe", "kolibri1"):
         assert part_of(model_type=kind, layer_types=listed, num_hidden_layers=3, sliding_window=None).layers == 3
     for kind in ("cohere2", "cohere2_moe", "flint"):
-        with pytest.raises(Refused, match="sliding_window is null"):
+        with pytest.raises(Rejected, match="sliding_window is null"):
             read(model_type=kind, sliding_window=None)
 
 
@@ -330,11 +330,11 @@ def test_two_original_lengths_must_agree(rule: str) -> None:
     rope["original_max_position_embeddings"] = 50
     file: Dict[str, Any] = {"model_type": "llama", **SIZES, "rope_scaling": rope}
     for length in (25, 100):
-        with pytest.raises(Refused, match=f"original_max_position_embeddings is {length}, and 50 in rope_scaling"):
+        with pytest.raises(Rejected, match=f"original_max_position_embeddings is {length}, and 50 in rope_scaling"):
             read(**file, original_max_position_embeddings=length)
     if rule == "yarn":
         del rope["original_max_position_embeddings"]
-        with pytest.raises(Refused, match="original_max_position_embeddings is 50 beside a rope_scaling without it"):
+        with pytest.raises(Rejected, match="original_max_position_embeddings is 50 beside a rope_scaling without it"):
             read(**file, original_max_position_embeddings=50)
         rope["original_max_position_embeddings"] = 50
     assert part_of(**file, original_max_position_embeddings=50).original_max_position_embeddings == 50

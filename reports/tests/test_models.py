@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 import pytest
 from test_config import read
 
-from posenc.models.members import Refused
+from posenc.models.members import Rejected
 from posenc.models.model import Model, read_file
 from posenc.models.places import name_of
 from posenc.models.presets import preset
@@ -41,7 +41,7 @@ def outcome(record: Dict[str, Any]) -> Any:
         else:
             data = gguf_bytes(record["gguf"], record["less"]) if "gguf" in record else record["text"].encode()
             model = read_file(io.BytesIO(data), name_of(Path(record["path"])))
-    except Refused as why:
+    except Rejected as why:
         return re.sub(r"among \d+ types|(known|Known): .*", r"\1", str(why))
     return json.loads(json.dumps(model.record()))
 
@@ -68,7 +68,7 @@ def test_published_files_are_read_or_refused_for_a_reason() -> None:
     for one in published:
         try:
             assert read(**one["config"]).cases
-        except Refused as why:
+        except Rejected as why:
             refused += 1
             assert len(str(why)) > 20, one["model"]
     assert len(published) >= 300 and refused <= 79  # a ratchet: fewer with each type that is read
@@ -215,7 +215,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused(seed: int) -> None:
         for data in (_spoilt(rng.choice(rng.choice((texts, published))), rng), _damaged(rng.choice(files), rng)):
             try:
                 outcomes.add(bool(read_file(io.BytesIO(data), "spoilt").cases))
-            except Refused:
+            except Rejected:
                 outcomes.add(False)
     assert outcomes == {True, False}
 

@@ -4,7 +4,7 @@
     rooms.py [ROOT]      ROOT: the repository, unless given the one this file is in
 
 A room is a folder with a line in rooms.txt.  Every quoted include, and every source that a meson.build takes from
-another folder, is an arrow from the file's room to the room of what it names.  Refused are: an arrow that rooms.txt does
+another folder, is an arrow from the file's room to the room of what it names.  Rejected are: an arrow that rooms.txt does
 not allow, named with file, line, both rooms and what would be allowed; two folders that include each other; a folder
 of sources without a line; and, in rooms.txt itself, a circle, a room that is gone, or a tolerated violation that no
 longer is one.

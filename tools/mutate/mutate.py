@@ -29,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
 
-def refuse(message):
+def reject(message):
     print(f'./run mutate: {message}', file=sys.stderr)
     sys.exit(2)
 

@@ -9,7 +9,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../../reports"))
 from posenc.models.calls import frequencies_of
-from posenc.models.members import Refused
+from posenc.models.members import Rejected
 from posenc.models.model import read_json
 
 SIZES = ("length width heads key_heads head_dim rotary_dim layers first rows num_buckets scaled decoder_layers "
@@ -51,6 +51,6 @@ def read(program, config):
     """{"parts": [...], "notes": "..."} of a configuration, or {"refused": "..."}."""
     try:
         reading = read_json(json.dumps(config))
-    except Refused as why:
+    except Rejected as why:
         return {"refused": str(why)}
     return {"parts": [part_of(program, part) for part in reading.parts], "notes": ".  ".join(reading.notes)}

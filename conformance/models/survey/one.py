@@ -37,7 +37,7 @@ def asked(types, told, file, seen):
         own = getattr(config, key) if key else config
         part = own.model_type
         row, cls = told.get(part), types.get(part, type(own))
-        kind = row and not row.refused and kinds.kind_of(row)
+        kind = row and not row.rejected and kinds.kind_of(row)
         if not kind:
             return f"nothing is asked of model_type {part}"
         if part not in seen:

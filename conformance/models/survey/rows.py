@@ -35,7 +35,7 @@ class Row:
     more: dict = dataclasses.field(default_factory=dict)  # "unread", "fills" and "changed", see the head of the table
 
     @property
-    def refused(self):
+    def rejected(self):
         return "unsupported" in self.flags
 
     def line(self, name):

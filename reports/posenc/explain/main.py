@@ -10,7 +10,7 @@ from typing import Any, Iterator, List, Optional, Tuple
 
 from ..command import Parser
 from ..engine import Engine
-from ..models.members import Refused
+from ..models.members import Rejected
 from ..models.model import Model, read_model
 from ..models.places import find
 from ..models.presets import preset
@@ -66,8 +66,8 @@ def _model(options: Namespace) -> Tuple[Model, str]:
         return preset(options.model), options.model
     try:
         place = find(options.config)
-    except Refused as why:
-        raise Refused(f"{options.config}: {why}") from None
+    except Rejected as why:
+        raise Rejected(f"{options.config}: {why}") from None
     if place.said:
         print(f"posenc {options.command}: --config {plain(options.config)}: {plain(place.said)}", file=sys.stderr)
     return read_model(place.path), str(place.path)
@@ -116,7 +116,7 @@ def main(arguments: List[str]) -> int:
     option = "--config" if options.model is None else "--model"
     try:
         model, where = _model(options)
-    except Refused as why:
+    except Rejected as why:
         print(f"posenc {options.command}: {option}: {plain(str(why))}", file=sys.stderr)
         return 2
     if options.check and option == "--config":
@@ -126,7 +126,7 @@ def main(arguments: List[str]) -> int:
     if options.record:
         print(json.dumps(model.record()))
         return 0
-    lines = list(page_lines(Engine(), model, option, where))  # the engine may refuse a part
+    lines = list(page_lines(Engine(), model, option, where))  # the engine may reject a part
     for line in "\n".join(lines).splitlines():
         print(plain(line))
     return 0

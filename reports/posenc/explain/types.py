@@ -23,7 +23,7 @@ def _lines(heading: str, kinds: Sequence[Kind]) -> Iterator[str]:
 
 def type_lines() -> Iterator[str]:
     """Yields the kinds, and how many there are of each sort."""
-    rows = [(kind.name, "rejected" if kind.refused else kind.encoding, kind.note) for kind in types().values()]
+    rows = [(kind.name, "rejected" if kind.rejected else kind.encoding, kind.note) for kind in types().values()]
     sorts = Counter(sort if sort in ("rejected", "composite", "none") else "read" for _, sort, _ in rows)
     gguf = [(one.name, "rejected" if one.what == "refused" else one.what, one.note) for one in architectures().values()]
     rejected = sum(what == "rejected" for _, what, _ in gguf)

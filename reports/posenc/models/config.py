@@ -1,6 +1,6 @@
 """Reads from a Hugging Face config.json what it says of positions: its type, its sizes, and the parts it has.
 
-What is not known is refused by name, never guessed; what is known and not covered is said in notes.
+What is not known is rejected by name, never guessed; what is known and not covered is said in notes.
 """
 
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import embeddings, scores
 from .besides import note_besides
-from .members import Members, Refused, member_of, path_of
+from .members import Members, Rejected, member_of, path_of
 from .part import Part
 from .rotation import read_rotations
 from .silence import check_silence, note_neutral
@@ -57,12 +57,12 @@ def _of_type(members: Members, kind: ModelType, part: Part) -> None:
     """Sets the encoding of a type. Some have one of two, as a member says."""
     part.encoding = kind.encoding
     if "chatglm" in kind.flags and members.find_value("position_encoding_2d") is True:
-        members.refuse("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of "
+        members.reject("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of "
                        "its own, which is not read")  # fmt: skip
     if "by_width" in kind.flags:
         members.read_whole(part, "width", "hidden_size")
         if part.width not in (4096, 5120):
-            members.refuse(f"hidden_size is {part.width}: of a baichuan model 4096 (a rotation) or 5120 (ALiBi) is "
+            members.reject(f"hidden_size is {part.width}: of a baichuan model 4096 (a rotation) or 5120 (ALiBi) is "
                            "needed to know its encoding")  # fmt: skip
         part.encoding = "alibi" if part.width == 5120 else "rope_half"
     if "maybe_relative" in kind.flags:
@@ -70,7 +70,7 @@ def _of_type(members: Members, kind: ModelType, part: Part) -> None:
         if not part.relative:
             members.mark_read("max_relative_positions", "position_biased_input")
             if members.file.get("position_biased_input") is False:
-                members.refuse("relative_attention and position_biased_input are false: such a model has no positions")
+                members.reject("relative_attention and position_biased_input are false: such a model has no positions")
             part.encoding = "learned"
 
 
@@ -78,16 +78,16 @@ def _take_encoding(members: Members, named: Any, kind: Optional[ModelType], name
     """Sets the encoding. "_posenc" of the file may name it, which goes before that of its model_type."""
     if isinstance(named, str):
         if named not in EMBEDDING_TYPES:
-            members.refuse(f"_posenc.encoding '{named[:60]}' is unknown; known: {', '.join(EMBEDDING_TYPES)}")
+            members.reject(f"_posenc.encoding '{named[:60]}' is unknown; known: {', '.join(EMBEDDING_TYPES)}")
         part.encoding = named
         return
     if not kind:
-        members.refuse(unknown(name))
-    if kind.refused:
-        members.refuse(f"model_type '{kind.name}' is not supported yet: {kind.note}")
+        members.reject(unknown(name))
+    if kind.rejected:
+        members.reject(f"model_type '{kind.name}' is not supported yet: {kind.note}")
     if kind.encoding == "none":
         why = f" ({kind.note})" if kind.note else ""
-        members.refuse(f"model_type '{kind.name}' has no positions in its attention or embeddings{why}: there is "
+        members.reject(f"model_type '{kind.name}' has no positions in its attention or embeddings{why}: there is "
                        "nothing to check or to time")  # fmt: skip
     _of_type(members, kind, part)
 
@@ -99,11 +99,11 @@ def _refine(members: Members, kind: Optional[ModelType], part: Part) -> None:
     members.read_truth(part, "alibi", "attn_config.alibi alibi")
     members.read_truth(part, "adjacent", "rope_interleave")
     if expected and not part.alibi:
-        members.refuse(f"{members.find('attn_config.alibi alibi').name} is false: such a model has no ALiBi, and this "
+        members.reject(f"{members.find('attn_config.alibi alibi').name} is false: such a model has no ALiBi, and this "
                        "loader knows no other encoding of its type")  # fmt: skip
     if part.alibi and not expected:
         if "alibi" not in members.defaults:
-            members.refuse("alibi is true: this loader does not know what that means for model_type "
+            members.reject("alibi is true: this loader does not know what that means for model_type "
                            f"'{kind.name if kind else '(none)'}'")  # fmt: skip
         members.note("Its code adds ALiBi in bf16 before it scales the scores: what is checked and timed here is the "
                      "bias in f32 onto scaled scores")  # fmt: skip
@@ -113,30 +113,30 @@ def _refine(members: Members, kind: Optional[ModelType], part: Part) -> None:
 
 
 def _check_embedding_type(members: Members, encoding: str) -> None:
-    """Refuses relative positions of BERT and its like, and what else does not fit the encoding."""
+    """Rejects relative positions of BERT and its like, and what else does not fit the encoding."""
     said = members.find_value("position_embedding_type")
     rotary = "where_rotary" in members.flags
     fitting = "rotary" if rotary else EMBEDDING_TYPES[encoding]
     if said is None and rotary:
-        members.refuse("position_embedding_type is missing: without it such a model has a learned table; read is: "
+        members.reject("position_embedding_type is missing: without it such a model has a learned table; read is: "
                        "rotary")  # fmt: skip
     if said is None and "where_said" in members.flags:
-        members.refuse("position_embedding_type is missing: without it such a model has no positions; supported: "
+        members.reject("position_embedding_type is missing: without it such a model has no positions; supported: "
                        f"{fitting}")  # fmt: skip
     if said == "nope":
-        members.refuse("position_embedding_type is nope: such a model has no positions in its attention or embeddings")
+        members.reject("position_embedding_type is nope: such a model has no positions in its attention or embeddings")
     unread = "surveyed" in members.flags and "position_embedding_type" not in members.defaults
     if said is not None and unread and isinstance(said, str) and said not in NAMED:
         members.note("position_embedding_type is not read by the classes of this model_type, whatever it says")
         return
     if said is not None and said not in fitting.split():
         word = said[:60] if isinstance(said, str) else "(no text)"
-        members.refuse(f"position_embedding_type '{word}' is not supported here; supported: {fitting}")
+        members.reject(f"position_embedding_type '{word}' is not supported here; supported: {fitting}")
     plural = members.file.get("position_embeddings_type")
     wanted = "relative_key" if "limits" in members.flags else "relative"
     if "position_embeddings_type" in members.file and encoding == "shaw" and plural != wanted:
         word = plural[:60] if isinstance(plural, str) else "no text"
-        members.refuse(f"position_embeddings_type is {word}: {wanted} is what is read of this model_type")
+        members.reject(f"position_embeddings_type is {word}: {wanted} is what is read of this model_type")
 
 
 def _tell_encoding(ours: Dict[str, Any], part: Part) -> None:
@@ -263,8 +263,8 @@ def _vision(members: Members) -> List[Part]:
     part.say("encoding", found.key, 0)
     try:
         read_tower(own, part)
-    except Refused as why:
-        members.refuse(f"{found.key}: {why}")
+    except Rejected as why:
+        members.reject(f"{found.key}: {why}")
     if found.type.note:
         own.note(found.type.note)
     if own.assumed:
@@ -311,7 +311,7 @@ def _per_layer(members: Members) -> None:
     if layers is None or layers == {}:
         return
     if not isinstance(layers, dict):
-        members.refuse('per_layer_config is no object: one such as {"5": {"head_dim": 512}}, or null, is needed')
+        members.reject('per_layer_config is no object: one such as {"5": {"head_dim": 512}}, or null, is needed')
     types = members.file.get("layer_types")
     types = types if isinstance(types, list) else []
     said: Dict[str, Tuple[str, Any]] = {}
@@ -322,17 +322,17 @@ def _per_layer(members: Members) -> None:
         return
     for layer, says in layers.items():
         if not layer.isdigit() or int(layer) >= len(types) or types[int(layer)] != FULL:
-            members.refuse(f"per_layer_config has layer '{layer[:20]}', which layer_types does not call "
+            members.reject(f"per_layer_config has layer '{layer[:20]}', which layer_types does not call "
                            "full_attention: it is read of layers of full attention alone")  # fmt: skip
         for name, value in (says if isinstance(says, dict) else {}).items():
             if name not in GLOBAL:
-                members.refuse(f"per_layer_config has '{name[:40]}' for layer {layer[:10]}: known are head_dim and "
+                members.reject(f"per_layer_config has '{name[:40]}' for layer {layer[:10]}: known are head_dim and "
                                "num_key_value_heads")  # fmt: skip
             if said.setdefault(name, (layer, value))[1] != value:
-                members.refuse(f"per_layer_config has another {name} for layer {layer[:10]} than for layers of full "
+                members.reject(f"per_layer_config has another {name} for layer {layer[:10]} than for layers of full "
                                "attention before it: the same for all of them is needed")  # fmt: skip
     if len(layers) != types.count(FULL):
-        members.refuse(f"per_layer_config has {len(layers)} layers of full attention where layer_types has "
+        members.reject(f"per_layer_config has {len(layers)} layers of full attention where layer_types has "
                        f"{types.count(FULL)}: all of them, or none, are needed")  # fmt: skip
     members.file = {**members.file, **{GLOBAL[name]: value for name, (_, value) in said.items()}}
     members.moved = {GLOBAL[name]: f"per_layer_config.{layer}.{name}" for name, (layer, _) in said.items()}
@@ -345,7 +345,7 @@ def read_config(root: Any) -> Reading:
     """Reads a configuration."""
     if not isinstance(root, dict):
         holds = "an array" if isinstance(root, list) else "no object"
-        raise Refused(f'it holds {holds}: an object, {{"model_type": ...}}, is needed')
+        raise Rejected(f'it holds {holds}: an object, {{"model_type": ...}}, is needed')
     dropped: Dict[str, Any] = {}
     root = without_unread(root, dropped)
     members = Members(root=root, file=root)

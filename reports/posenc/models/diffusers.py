@@ -67,7 +67,7 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
     kind = KINDS.get(name)
     if kind is None:
         why = REFUSED.get(name, f"known of diffusers are {', '.join(KINDS)}")
-        members.refuse(f"_class_name '{name[:60]}' is not read: {why}")
+        members.reject(f"_class_name '{name[:60]}' is not read: {why}")
     part = Part(
         encoding="rope_interleaved", tower=True, decodes=False, in_f64=True, axes=3, picture=PICTURE, length=PICTURE
     )
@@ -85,7 +85,7 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
     part.say("layers", " + ".join(kind.layers))
     axes = _axes(members, kind, part)
     if sum(axes) != part.head_dim:
-        members.refuse(f"{kind.axes} adds up to {sum(axes)} channels: {part.head_dim}, those of a head, are needed")
+        members.reject(f"{kind.axes} adds up to {sum(axes)} channels: {part.head_dim}, those of a head, are needed")
     part.rotary_dim = part.dim = part.head_dim
     part.mrope_section, part.mrope_layout = tuple(n // 2 for n in axes), "restarted"
     part.say("encoding", "_class_name", 0)

@@ -148,7 +148,7 @@ def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
     else:
         part.set("length", part.side * part.columns + part.first, "side * columns + first")
         if part.length > MOST:
-            members.refuse(f"image_size is {part.image} where patch_size is {part.patch}: at most {MOST} patches are "
+            members.reject(f"image_size is {part.image} where patch_size is {part.patch}: at most {MOST} patches are "
                            "possible")  # fmt: skip
     part.set("rows", part.length, "length")
     part.set("first", 0)
@@ -171,7 +171,7 @@ def read_patched_series(members: Members, part: Part) -> None:
     """Reads sinusoids of the patches of a time series (TimesFM)."""
     members.read_truth(part, "relative", "use_positional_embedding", False)
     if not part.relative:
-        members.refuse("use_positional_embedding is false: such a model has no positions in its attention or "
+        members.reject("use_positional_embedding is false: such a model has no positions in its attention or "
                        "embeddings")  # fmt: skip
     members.read_whole(part, "width", "hidden_size")
     members.read_whole(part, "patch", "patch_length", 1, 1 << 20)
@@ -202,7 +202,7 @@ def read_placed(members: Members, part: Part) -> None:
     if "axial_tables" in flags:
         members.read_truth(part, "relative", "axial_pos_embds", True)
         if not part.relative:
-            members.refuse("axial_pos_embds is false: this loader reads such a model with tables of rows and of "
+            members.reject("axial_pos_embds is false: this loader reads such a model with tables of rows and of "
                            "columns")  # fmt: skip
         members.note("Token t has row t / n of the first table and row t % n of the second, side by side, where n is "
                      "the second number of axial_pos_shape")  # fmt: skip

@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, List, NamedTuple, Tuple
 
-from .members import Refused
+from .members import Rejected
 
 COUNT, NAME, TEXT, FACTORS, LIST, AXES = 65536, 256, 1024, 32768, 4096, 4  # at most: bytes, entries
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -36,14 +36,14 @@ class Reader:
     def _check(self, count: int, what: str) -> None:
         left = self.size - self.at
         if count > left:
-            raise Refused(f"{what} at byte {self.at}: {count} bytes are needed, {left} are left")
+            raise Rejected(f"{what} at byte {self.at}: {count} bytes are needed, {left} are left")
 
     def bytes(self, count: int, what: str) -> bytes:
         """Returns the next bytes."""
         self._check(count, what)
         taken = self.file.read(count)
         if len(taken) < count:
-            raise Refused(f"{what} at byte {self.at} cannot be read")
+            raise Rejected(f"{what} at byte {self.at} cannot be read")
         self.at += count
         return taken
 
@@ -67,10 +67,10 @@ class Reader:
         """Returns a short text."""
         length = self.count(what)
         if length >= NAME:
-            raise Refused(f"{what} at byte {self.at} has {length} bytes: at most {NAME - 1} are read")
+            raise Rejected(f"{what} at byte {self.at} has {length} bytes: at most {NAME - 1} are read")
         text = self.bytes(length, what)
         if 0 in text:
-            raise Refused(f"{what} before byte {self.at} holds a NUL")
+            raise Rejected(f"{what} before byte {self.at} holds a NUL")
         return text.decode("utf-8", "replace")
 
     def text(self, key: str) -> Any:
@@ -85,10 +85,10 @@ class Reader:
         """Returns a list of numbers, or None for one of texts or one that is too long to matter."""
         kind, length = self.count(key, 4), self.count(key)
         if kind not in FORMATS and kind != STRING:
-            raise Refused(f"{key} is a list of values of kind {kind}: 0 to 8 and 10 to 12 are known")
+            raise Rejected(f"{key} is a list of values of kind {kind}: 0 to 8 and 10 to 12 are known")
         least = 8 if kind == STRING else struct.calcsize("<" + FORMATS[kind])
         if length > (self.size - self.at) // least:
-            raise Refused(f"{key} is a list of {length} values, more than the file has bytes for")
+            raise Rejected(f"{key} is a list of {length} values, more than the file has bytes for")
         if kind == STRING:
             for _ in range(length):
                 self.skip(self.count(key), key)
@@ -103,10 +103,10 @@ class Reader:
         key = self.name("a key")
         kind = self.count(key, 4)
         if kind not in FORMATS and kind not in (STRING, ARRAY):
-            raise Refused(f"{key} has a value of kind {kind}: 0 to 12 are known")
+            raise Rejected(f"{key} has a value of kind {kind}: 0 to 12 are known")
         value = self.text(key) if kind == STRING else self.array(key) if kind == ARRAY else self.number(kind, key)
         if key in self.keys:
-            raise Refused(f"the key {key} is there twice")
+            raise Rejected(f"the key {key} is there twice")
         self.keys[key] = value
 
     def tensor(self) -> None:
@@ -114,24 +114,24 @@ class Reader:
         name = self.name("a tensor's name")
         axes = self.count("a tensor's number of axes", 4)
         if axes > AXES:
-            raise Refused(f"the tensor {name} has {axes} axes: at most {AXES} are known")
+            raise Rejected(f"the tensor {name} has {axes} axes: at most {AXES} are known")
         sizes = [self.count("a tensor's size") for _ in range(axes)]
         kind, offset = self.count("a tensor's type", 4), self.count("a tensor's place")
         if name not in TENSORS:
             return
         if name in self.tensors:
-            raise Refused(f"the tensor {name} is there twice")
+            raise Rejected(f"the tensor {name} is there twice")
         if kind != 0:
-            raise Refused(f"the tensor {name} is of type {kind}: 0, f32, is needed")
+            raise Rejected(f"the tensor {name} is of type {kind}: 0, f32, is needed")
         if len(sizes) != 1 or not 1 <= sizes[0] <= FACTORS:
-            raise Refused(f"the tensor {name} is no list of 1 to {FACTORS} factors")
+            raise Rejected(f"the tensor {name} is no list of 1 to {FACTORS} factors")
         self.tensors[name] = Tensor(sizes[0], offset)
 
     def factors(self, name: str, data: int) -> List[Any]:
         """Returns the numbers of a tensor."""
         tensor = self.tensors[name]
         if data + tensor.offset > self.size:
-            raise Refused(f"the tensor {name} begins past the end of the file")
+            raise Rejected(f"the tensor {name} begins past the end of the file")
         self.at = data + tensor.offset
         self.file.seek(self.at)
         return [self.number(6, name) for _ in range(tensor.length)]
@@ -143,9 +143,9 @@ def _nest(root: Dict[str, Any], key: str, value: Any) -> None:
     for folder in folders:
         root = root.setdefault(folder, {})
         if not isinstance(root, dict):
-            raise Refused(f"{key}: what its dots part is a value as well")
+            raise Rejected(f"{key}: what its dots part is a value as well")
     if name in root:
-        raise Refused(f"{key} is a value, and the beginning of other keys")
+        raise Rejected(f"{key} is a value, and the beginning of other keys")
     root[name] = value
 
 
@@ -153,12 +153,12 @@ def _header(reader: Reader) -> Tuple[int, int]:
     reader.bytes(4, "GGUF")
     version = reader.count("the version", 4)
     if version and not version & 0xFFFF:
-        raise Refused("it is a GGUF file of a big-endian machine: one of little endian is needed")
+        raise Rejected("it is a GGUF file of a big-endian machine: one of little endian is needed")
     if version not in (2, 3):
-        raise Refused(f"it is a GGUF file of version {version}: 2 and 3 are read")
+        raise Rejected(f"it is a GGUF file of version {version}: 2 and 3 are read")
     tensors, pairs = reader.count("the number of tensors"), reader.count("the number of keys")
     if max(tensors, pairs) > COUNT:
-        raise Refused(f"it has {tensors} tensors and {pairs} keys: at most {COUNT} of each are read")
+        raise Rejected(f"it has {tensors} tensors and {pairs} keys: at most {COUNT} of each are read")
     return tensors, pairs
 
 
@@ -171,7 +171,7 @@ def read_gguf(file: BinaryIO) -> Dict[str, Any]:
         reader.pair()
     align = reader.keys.get("general.alignment", 32)
     if not isinstance(align, int) or not 1 <= align <= 65536 or align & (align - 1):
-        raise Refused(f"general.alignment is {align}: a power of two up to 65536 is needed")
+        raise Rejected(f"general.alignment is {align}: a power of two up to 65536 is needed")
     for _ in range(tensors):
         reader.tensor()
     data = -(-reader.at // align) * align
@@ -180,7 +180,7 @@ def read_gguf(file: BinaryIO) -> Dict[str, Any]:
     architecture = reader.keys.get("general.architecture")
     if not isinstance(architecture, str) or not architecture:
         what = "no text" if "general.architecture" in reader.keys else "missing"
-        raise Refused(f"general.architecture is {what}: the name of an architecture is needed")
+        raise Rejected(f"general.architecture is {what}: the name of an architecture is needed")
     prefix = f"{architecture}."
     for key, value in reader.keys.items():
         if key.startswith(prefix) and value is not None:

@@ -10,7 +10,7 @@ def count_attending_by_step(members: Members, part: Part) -> None:
     """Counts the layers that attend, of those that mix in another way."""
     members.read_whole(part, "step", "full_attention_interval layer_group_size", otherwise=MOST)
     if part.layers < part.step < MOST:
-        members.refuse(f"none of its {part.layers} layers attends: one in {part.step} would")
+        members.reject(f"none of its {part.layers} layers attends: one in {part.step} would")
     part.set("layers", part.layers // part.step, "layers / step")
 
 
@@ -32,17 +32,17 @@ def count_attending_layers(members: Members, part: Part) -> None:
     layers = part.layers
     listed = members.find_own("layer_types").value
     if isinstance(listed, list) and members.find_own("num_hidden_layers").value and len(listed) != layers:
-        members.refuse(f"layer_types has {len(listed)} items: one for each of {layers} layers is needed")
+        members.reject(f"layer_types has {len(listed)} items: one for each of {layers} layers is needed")
     if "hybrid" in members.flags:
         count_attending_by_step(members, part)
     for name, which in ATTEND.items():
         found = members.find(name) if name in members.defaults else Member(None, name)
         if found.value is None and name == "attn_layer_indices" in members.defaults:
-            members.refuse("attn_layer_indices is not there: then none of its layers attends, and positions come from "
+            members.reject("attn_layer_indices is not there: then none of its layers attends, and positions come from "
                            "its state spaces alone")  # fmt: skip
         attend = which(found.value, layers) if isinstance(found.value, list) and found.value else []
         if attend and not any(attend):
-            members.refuse(f"none of its {len(attend)} layers attends ({name}): one that does is needed")
+            members.reject(f"none of its {len(attend)} layers attends ({name}): one that does is needed")
         if not all(attend):
             members.note(f"{sum(attend)} of {len(attend)} layers attend ({name})")
             part.layers = sum(attend)
@@ -106,13 +106,13 @@ def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
         return [marks[layer % len(marks)] == "G" or layer == part.layers - 1 for layer in layers], pattern.name
     members.read_whole(part, "step", names, otherwise=4)
     if part.step < 1:
-        members.refuse(f"{pattern.name} is {part.step}: a whole number of layers, from 1, is needed")
+        members.reject(f"{pattern.name} is {part.step}: a whole number of layers, from 1, is needed")
     # The dense layers that cohere2_moe begins with have a pattern of their own.
     first = members.file.get("first_k_dense_replace") if members.kind == "cohere2_moe" else 0
     begin = int(max(0, min(first, part.layers))) if is_number(first) else 0
     own = members.file.get("prefix_dense_sliding_window_pattern", 1)
     if not isinstance(own, int) or own < 1:
-        members.refuse(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers, from 1, is needed")
+        members.reject(f"prefix_dense_sliding_window_pattern is {own}: a whole number of layers, from 1, is needed")
     return [
         layer % own == own - 1 if layer < begin else (layer - begin) % part.step == part.step - 1 for layer in layers
     ], pattern.name or "its class"
@@ -124,11 +124,11 @@ def count_sliding_layers(members: Members, part: Part) -> None:
         if "without_window" in members.flags:
             return  # they rotate, too
         if "needs_window" in members.flags:
-            members.refuse("sliding_window is null, and only layers with a window rotate: a number is needed")
+            members.reject("sliding_window is null, and only layers with a window rotate: a number is needed")
     full, source = _rests(members, part)
     resting = sum(rests and not forced for rests, forced in zip(full, _forced(members, len(full))))
     if resting == len(full):
-        members.refuse(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
+        members.reject(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
     if resting:
         members.note(f"{resting} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
         part.layers = len(full) - resting

@@ -76,14 +76,14 @@ class Gguf:
     # ---- keys that are there and do not count ----
 
     def check_rope_keys(self, where: Any, before: str = "") -> None:
-        """Refuses keys of rope that are not known; notes those that llama.cpp does not read of such a model."""
+        """Rejects keys of rope that are not known; notes those that llama.cpp does not read of such a model."""
         for key, value in (where or {}).items():
             name = before + key
             if isinstance(value, dict) and not before:
                 self.check_rope_keys(value, f"{name}.")
                 continue
             if name not in ROPE_KEYS:
-                self.members.refuse(f"rope.{name[:60]} is a key that this reader does not know: it may change the "
+                self.members.reject(f"rope.{name[:60]} is a key that this reader does not know: it may change the "
                                     "numbers")  # fmt: skip
             readers = ROPE_KEYS[name].split()
             if readers and not {self.kind.what, self.kind.name, *self.kind.flags} & set(readers):
@@ -99,14 +99,14 @@ class Gguf:
         if not self.has("by_type") or not isinstance(heads, list):
             return
         if len(heads) > len(pattern):
-            self.members.refuse(f"attention.head_count_kv has {len(heads)} numbers, and "
+            self.members.reject(f"attention.head_count_kv has {len(heads)} numbers, and "
                                 f"attention.sliding_window_pattern {len(pattern)}: as many are needed")  # fmt: skip
         counts = [0, 0]
         for layer, count in enumerate(heads):
             slides = int(_truth(pattern[layer]))
             counts[slides] = counts[slides] or count
             if counts[slides] != count:
-                self.members.refuse(f"attention.head_count_kv is {count} of layer {layer} and {counts[slides]} of "
+                self.members.reject(f"attention.head_count_kv is {count} of layer {layer} and {counts[slides]} of "
                                     "others of its kind: they must agree")  # fmt: skip
         attention["head_count_kv"], attention["head_count_kv_sliding"] = counts
 
@@ -121,7 +121,7 @@ class Gguf:
         lists = {name: attention.get(name) for name in ("head_count", "head_count_kv")}
         for name, value in lists.items():
             if isinstance(value, list) and len(value) < blocks:
-                self.members.refuse(f"attention.{name} has {len(value)} numbers: one for each of {blocks} layers is "
+                self.members.reject(f"attention.{name} has {len(value)} numbers: one for each of {blocks} layers is "
                                     "needed")  # fmt: skip
         if not any(isinstance(value, list) for value in lists.values()):
             return 0
@@ -155,7 +155,7 @@ class Gguf:
             return
         if min(sections[:3]) < 1 or sections[3] != 0 or total != part.rotary_dim // 2:
             what = "missing" if found.value is None else "of other numbers"
-            self.members.refuse(f"{found.name} is {what}: three numbers of pairs and a 0 are needed, which add up to "
+            self.members.reject(f"{found.name} is {what}: three numbers of pairs and a 0 are needed, which add up to "
                                 f"{part.rotary_dim // 2}, half of rope.dimension_count")  # fmt: skip
         turns = self.kind.what == "imrope"
         past = sum(pair >= 3 * sections[pair % 3] for pair in range(total)) if turns else 0
@@ -174,13 +174,13 @@ class Gguf:
             return None
         pairs = part.rotary_dim // 2
         if len(factors) < pairs:
-            self.members.refuse(f"the tensor {name} has {len(factors)} factors: {pairs}, one for each pair, are needed")
+            self.members.reject(f"the tensor {name} has {len(factors)} factors: {pairs}, one for each pair, are needed")
         accepted = Range(0.0009765625, 1e38, whole=False)
         for i, factor in enumerate(factors[:pairs]):
             if not is_number(factor):
-                self.members.refuse(f"{name}[{i}] is no number: {accepted} is needed")
+                self.members.reject(f"{name}[{i}] is no number: {accepted} is needed")
             if not accepted.includes(factor):
-                self.members.refuse(f"{name}[{i}] is {factor:.10g}: {accepted} is needed")
+                self.members.reject(f"{name}[{i}] is {factor:.10g}: {accepted} is needed")
         return tuple(factor * part.factor for factor in factors[:pairs])
 
     def _scale_by_tensors(self, part: Part, kind: str) -> None:
@@ -191,16 +191,16 @@ class Gguf:
         found = {}
         for name in (FACTORS, SHORT_FACTORS, LONG_FACTORS):
             if name in self.members.file["tensors"] and not reads[name]:
-                self.members.refuse(f"the tensor {name}: such a model has none where its scaling is {kind}")
+                self.members.reject(f"the tensor {name}: such a model has none where its scaling is {kind}")
             found[name] = self._read_factors(name, part)
         fixed, short, long = found[FACTORS], found[SHORT_FACTORS], found[LONG_FACTORS]
         if not fixed and not short and not long:
             return
         if not fixed and not (short and long):
             lacks, there = (LONG_FACTORS, SHORT_FACTORS) if short else (SHORT_FACTORS, LONG_FACTORS)
-            self.members.refuse(f"the tensor {lacks} is missing beside {there}")
+            self.members.reject(f"the tensor {lacks} is missing beside {there}")
         if kind == "yarn":
-            self.members.refuse("rope.scaling.type is yarn beside a tensor of factors: one of them is needed")
+            self.members.reject("rope.scaling.type is yarn beside a tensor of factors: one of them is needed")
         part.say("scaling", f"the tensor {FACTORS if fixed else SHORT_FACTORS}")
         turning = 0
         while fixed and turning < len(fixed) and fixed[turning] == part.factor:
@@ -242,21 +242,21 @@ class Gguf:
             part.origins["scaling"] = part.origin_in(members.before + found.name)
         if kind not in ("none", "linear", "yarn", "longrope"):
             word = kind[:60] if isinstance(kind, str) else "(no text)"
-            members.refuse(f"rope.scaling.type is '{word}': known are none, linear, yarn, longrope")
+            members.reject(f"rope.scaling.type is '{word}': known are none, linear, yarn, longrope")
         extends = members.find_value("rope.scaling.yarn_ext_factor")
         if self.kind.name == "grok" and extends is not None and not (extends == 1 and kind == "yarn"):
-            members.refuse(f"rope.scaling.yarn_ext_factor is {extends:g} with a scaling of type {kind}: 1 with yarn is "
+            members.reject(f"rope.scaling.yarn_ext_factor is {extends:g} with a scaling of type {kind}: 1 with yarn is "
                            "needed")  # fmt: skip
         if part.factor <= 0 or kind == "none":
             part.factor = 1.0
         if part.factor < 1:
-            members.refuse(f"rope.scaling.factor is {part.factor:g}: 0 or a number from 1 is needed")
+            members.reject(f"rope.scaling.factor is {part.factor:g}: 0 or a number from 1 is needed")
         if part.original_max_position_embeddings <= 0:
             part.original_max_position_embeddings = float(part.length)
         alpha, part.mscale = part.mscale, 0.0
         if alpha > 0:
             if part.factor > 1:
-                members.refuse(f"rope.scaling.alpha beside a factor of {part.factor:g}: one of them is needed")
+                members.reject(f"rope.scaling.alpha beside a factor of {part.factor:g}: one of them is needed")
             part.factor, part.scaling = alpha, "ntk"
             part.say("scaling", f"{members.before}rope.scaling.alpha")
         else:
@@ -316,7 +316,7 @@ class Gguf:
     def _count_rest(self, part: Part, every: int, first: bool) -> None:
         own = self.members.find_value("rope.freq_base_swa")
         if is_number(own) and own != part.rope_theta:
-            self.members.refuse(f"rope.freq_base_swa is {own:g} beside a base of {part.rope_theta:g}: one base is "
+            self.members.reject(f"rope.freq_base_swa is {own:g} beside a base of {part.rope_theta:g}: one base is "
                                 "known of a model whose layers do not all turn")  # fmt: skip
         rest = (part.layers + (every - 1 if first else 0)) // every
         self.members.note(f"{rest} of {part.layers} layers do not rotate (its architecture)")
@@ -326,7 +326,7 @@ class Gguf:
         """Adds the rotation of all layers, or one of those of full attention and one of those that slide."""
         slides, members, pattern = self._has_sliding(part.layers), self.members, self.kind.pattern
         if slides and not pattern and members.find_value("attention.sliding_window_pattern") is None:
-            members.refuse("attention.sliding_window_pattern is missing: a list that says which layers slide is needed")
+            members.reject("attention.sliding_window_pattern is missing: a list that says which layers slide is needed")
         number = re.search(r"\d+", pattern)
         every, first = int(number[0]) if number else 0, pattern.startswith("first")
         full = self._count_full(part.layers, every, first) if slides else part.layers
@@ -360,7 +360,7 @@ class Gguf:
         layers, what = self.members.find_value("block_count"), self.kind.what
         by_layers = self.has("by_layers") and not self.has("slides_if")
         if by_layers and layers not in (32, 40):
-            self.members.refuse(f"block_count is {layers}: of a baichuan model 32 (a rotation) or 40 (ALiBi) is needed "
+            self.members.reject(f"block_count is {layers}: of a baichuan model 32 (a rotation) or 40 (ALiBi) is needed "
                                 "to know its encoding")  # fmt: skip
         part.say("encoding", "block_count" if by_layers else "general.architecture", 0)
         turns = "rope_interleaved" if "norm" in what else "rope_half"
@@ -387,7 +387,7 @@ class Gguf:
         members.read_even(part, "rotary_dim", "rope.dimension_count", 2, part.head_dim, whole)
         members.read_number(part, "rope_theta", "rope.freq_base", 1e-6, 1e30, 10000.0)
         if self.has("whole") and part.head_dim != part.rotary_dim:
-            members.refuse(f"rope.dimension_count is {part.rotary_dim} of heads of {part.head_dim}: such a model turns "
+            members.reject(f"rope.dimension_count is {part.rotary_dim} of heads of {part.head_dim}: such a model turns "
                            "all of a head")  # fmt: skip
         if self.has("latent"):
             part.set("head_dim", part.rotary_dim, "rotary_dim")
@@ -446,7 +446,7 @@ class Gguf:
             self.parts.append(part)
             return
         if self.has("switch") and self.members.find_value("rope.scaling.finetuned") is False:
-            self.members.refuse("rope.scaling.finetuned is false: such a model then encodes no positions")
+            self.members.reject("rope.scaling.finetuned is false: such a model then encodes no positions")
         self.members.note("It forms its angles as profile ggml_f32 does")
         part.dim = part.rotary_dim
         if "mrope" in self.kind.what:
@@ -467,9 +467,9 @@ def read_llama_cpp(root: Dict[str, Any]) -> Reading:
     kind = architectures().get(name)
     if not kind:
         known = ", ".join(one.name for one in architectures().values() if one.what != "refused")
-        members.refuse(f"general.architecture '{name[:60]}' is unknown; known: {known}")
+        members.reject(f"general.architecture '{name[:60]}' is unknown; known: {known}")
     if kind.what == "refused":
-        members.refuse(f"general.architecture '{name}' is not read: {kind.note}")
+        members.reject(f"general.architecture '{name}' is not read: {kind.note}")
     if kind.note:
         members.note(kind.note)
     gguf = Gguf(members, kind, [])

@@ -1,4 +1,4 @@
-"""Members of a configuration: under any of their names, in range, or refused by name.
+"""Members of a configuration: under any of their names, in range, or rejected by name.
 
 Names are written with blanks between them, in the order in which they count. Names behind a "/" are read where none of
 those before it is there, and may say something else. "a.b" is the b of an object a, "a.0" the first of a list a.
@@ -22,7 +22,7 @@ RARELY_READ = (
 LOOSE_QUANTITIES = ("length", "layers", "step")  # are called many things at once, of which the first counts
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A configuration is not read, and why: what, which value, and what would be accepted."""
 
 
@@ -122,7 +122,7 @@ class Members:
     assumed: List[str] = field(default_factory=list)  # "rope_theta 10000"
     rope: Optional[Dict[str, Any]] = None  # the object for scaling
     rope_name: str = "rope_scaling"
-    whose: str = ""  # follows "is missing" in a refusal
+    whose: str = ""  # follows "is missing" in a rejection
     kind: str = ""  # its model_type
     within: str = ""  # path of the object in the file, with a dot behind it
     before: str = ""  # of every key: "llama." in a GGUF file
@@ -131,9 +131,9 @@ class Members:
     changed: Dict[str, Any] = field(default_factory=dict)  # other defaults that an older release of the classes has
     read_keys: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
 
-    def refuse(self, reason: str) -> NoReturn:
-        """Refuses the configuration."""
-        raise Refused(reason)
+    def reject(self, reason: str) -> NoReturn:
+        """Rejects the configuration."""
+        raise Rejected(reason)
 
     def mark_read(self, *names: str) -> None:
         """Says that keys were read."""
@@ -206,9 +206,9 @@ class Members:
         return self.find(names).value
 
     def check_default(self, name: str, value: float) -> None:
-        """Refuses to take the default of a member for which releases of the library have different ones."""
+        """Rejects to take the default of a member for which releases of the library have different ones."""
         if name in self.changed:
-            self.refuse(f"{name} is missing{self.whose}, and its default is {value:.10g} or {self.changed[name]:.10g}, "
+            self.reject(f"{name} is missing{self.whose}, and its default is {value:.10g} or {self.changed[name]:.10g}, "
                         "by the release of the library: state it")  # fmt: skip
 
     # ---- values ----
@@ -218,18 +218,18 @@ class Members:
         value, name = member.value, member.name
         if accepted is None:
             if not isinstance(value, bool):
-                self.refuse(f"{name} is neither true nor false: one of them is needed")
+                self.reject(f"{name} is neither true nor false: one of them is needed")
             return value
         if value is None:
-            self.refuse(f"{name} is missing{self.whose}: {accepted} is needed")
+            self.reject(f"{name} is missing{self.whose}: {accepted} is needed")
         if not is_number(value):
-            self.refuse(f"{name} is no number: {accepted} is needed")
+            self.reject(f"{name} is no number: {accepted} is needed")
         if not accepted.includes(value):
-            self.refuse(f"{name} is {value:.10g}: {accepted} is needed")
+            self.reject(f"{name} is {value:.10g}: {accepted} is needed")
         return int(value) if accepted.whole else float(value)
 
     def _check_agreement(self, names: str, quantity: str, value: float) -> None:
-        """Refuses what else is said by another name, unless several names are usual for it."""
+        """Rejects what else is said by another name, unless several names are usual for it."""
         met = False
         for group in split_alternatives(names):
             if met:
@@ -250,7 +250,7 @@ class Members:
                     self.note(f"{name} is {said:.10g}, which does not count: {value:.10g} does")
                     continue
                 unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"
-                self.refuse(f"{name} is {said:.10g}{unread}, where {value:.10g} counts: they must agree")
+                self.reject(f"{name} is {said:.10g}{unread}, where {value:.10g} counts: they must agree")
 
     def _read(self, part: Part, quantity: str, names: str, accepted: Optional[Range], otherwise: Any = NEEDED) -> None:
         read = quantity == "rope_theta" or self.reads(quantity, [quantity])
@@ -278,18 +278,18 @@ class Members:
                 kind, key = ("assumed", self.before + found.name) if found.name else ("derived", "")
                 part.origins[quantity] = Origin(kind, key, part.formula(formula), value)
             if accepted and (value or formula) and not accepted.includes(value):
-                self.refuse(f"{found.name} is {value:.10g}: {accepted} is needed")
+                self.reject(f"{found.name} is {value:.10g}: {accepted} is needed")
         if inner.value is not None and outer.value is not None:
             beside = self.check_value(outer, accepted)
             if beside != value:
-                self.refuse(f"{outer.name} is {beside:.9g}, and {inner.name} in {self.rope_name} is {value:.9g}: "
+                self.reject(f"{outer.name} is {beside:.9g}, and {inner.name} in {self.rope_name} is {value:.9g}: "
                             "they must agree")  # fmt: skip
         setattr(part, quantity, value)
         if accepted is None:
             return
         if given.value is not None and not read and given.value != value:
             said = given.value if is_number(given.value) else 0
-            self.refuse(f"{quantity} in {self.rope_name} is {said:.10g}, which the classes of this model_type do not "
+            self.reject(f"{quantity} in {self.rope_name} is {said:.10g}, which the classes of this model_type do not "
                         "read: leave it out")  # fmt: skip
         if self.surveyed and inner.value is None and found.value is not None and self.find_own(names).value is None:
             self.check_default(found.name, value)
@@ -326,14 +326,14 @@ class Members:
 
 
 def read_numbers(members: Members, member: Member, count: int, needed: str, accepted: Range) -> List[float]:
-    """Returns a list of so many numbers. In a refusal, `needed` says more of what they are."""
+    """Returns a list of so many numbers. In a rejection, `needed` says more of what they are."""
     words = f"an array of {count} numbers{needed} is needed"
     if not isinstance(member.value, list):
         what = "missing" if member.value is None else "no array"
-        members.refuse(f"{member.name} is {what}{members.whose}: {words}")
+        members.reject(f"{member.name} is {what}{members.whose}: {words}")
     if len(member.value) != count:
-        members.refuse(f"{member.name} has {len(member.value)} numbers: {words}")
+        members.reject(f"{member.name} has {len(member.value)} numbers: {words}")
     for i, value in enumerate(member.value):
         if value is None:
-            members.refuse(f"{member.name}[{i}] is null: {accepted} is needed")
+            members.reject(f"{member.name}[{i}] is null: {accepted} is needed")
     return [members.check_value(Member(value, f"{member.name}[{i}]"), accepted) for i, value in enumerate(member.value)]

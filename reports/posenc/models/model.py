@@ -11,7 +11,7 @@ from .config import Reading, read_config
 from .diffusers import is_diffusers, read_diffusers
 from .gguf import read_gguf
 from .llama_cpp import read_llama_cpp
-from .members import Refused
+from .members import Rejected
 from .params import is_params, read_params
 from .places import NEEDED, name_of
 
@@ -71,7 +71,7 @@ def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise Refused(f"the member {twice} is there twice: {JSON_NEEDED}")
+        raise Rejected(f"the member {twice} is there twice: {JSON_NEEDED}")
     return members
 
 
@@ -81,9 +81,9 @@ def read_json(text: str) -> Reading:
         root = json.loads(text, object_pairs_hook=_once, parse_int=_whole)
     except json.JSONDecodeError as error:
         what = "it holds a NUL character" if "\0" in text else error.msg
-        raise Refused(f"line {error.lineno}: {what}; {JSON_NEEDED}") from None
+        raise Rejected(f"line {error.lineno}: {what}; {JSON_NEEDED}") from None
     except RecursionError:
-        raise Refused(f"it is nested too deeply; {JSON_NEEDED}") from None
+        raise Rejected(f"it is nested too deeply; {JSON_NEEDED}") from None
     if is_diffusers(root):
         return read_diffusers(root)
     return read_params(root) if is_params(root) else read_config(root)
@@ -117,6 +117,6 @@ def read_model(path: Path) -> Model:
         with open(path, "rb") as file:
             return read_file(file, name_of(path))
     except OSError as error:
-        raise Refused(f"{path}: {error.strerror}: {NEEDED} is needed") from None
-    except Refused as why:
-        raise Refused(f"{path}: {why}") from None
+        raise Rejected(f"{path}: {error.strerror}: {NEEDED} is needed") from None
+    except Rejected as why:
+        raise Rejected(f"{path}: {why}") from None

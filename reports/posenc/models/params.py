@@ -42,7 +42,7 @@ def is_params(root: Any) -> bool:
 
 
 def _check_keys(members: Members, own: Sequence[str]) -> None:
-    """Refuses a key that is not known where its name says positions or heads; else it is noted."""
+    """Rejects a key that is not known where its name says positions or heads; else it is noted."""
     for key, value in members.file.items():
         if value is None:
             continue
@@ -50,7 +50,7 @@ def _check_keys(members: Members, own: Sequence[str]) -> None:
             members.note(f"{key} is not covered")
         elif key not in own and key not in BOTH and key not in HARMLESS:
             if any(word in key for word in TELLING):
-                members.refuse(f"'{key[:60]}' is a key that this reader does not know: it may change the numbers")
+                members.reject(f"'{key[:60]}' is a key that this reader does not know: it may change the numbers")
             members.note(f"{key[:60]} is not read")
 
 
@@ -78,7 +78,7 @@ def _meta(members: Members, part: Part) -> None:
     if members.find_value("max_seq_len") is None:
         members.note("max_seq_len is missing: 2048 positions are taken, the default of Meta's code")
     if scaled is not None and not isinstance(scaled, bool):
-        members.refuse("use_scaled_rope is neither true nor false: one of them is needed")
+        members.reject("use_scaled_rope is neither true nor false: one of them is needed")
     if not scaled:
         return
     part.scaling = "llama3"
@@ -97,14 +97,14 @@ def _yarn(members: Members, part: Part) -> None:
     if yarn is None:
         return
     if not isinstance(yarn, dict):
-        members.refuse('yarn is no object: one such as {"factor": 16, "original_max_position_embeddings": 16384}, or '
+        members.reject('yarn is no object: one such as {"factor": 16, "original_max_position_embeddings": 16384}, or '
                        "null, is needed")  # fmt: skip
     for key in yarn:
         if key not in ("alpha", "beta", "factor", "original_max_position_embeddings", "apply_scale"):
-            members.refuse(f"yarn has '{key[:60]}', which this reader does not know: it may change the numbers")
+            members.reject(f"yarn has '{key[:60]}', which this reader does not know: it may change the numbers")
     scales = yarn.get("apply_scale", True)
     if not isinstance(scales, bool):
-        members.refuse("yarn.apply_scale is neither true nor false: one of them is needed")
+        members.reject("yarn.apply_scale is neither true nor false: one of them is needed")
     part.scaling = "yarn"
     members.read_number(part, "factor", "yarn.factor", 1, 1e6)
     original = "original_max_position_embeddings"
@@ -120,7 +120,7 @@ def _mistral(members: Members, part: Part) -> None:
     kind = members.find_value("model_type")
     if kind is not None and kind != "transformer":
         word = kind if isinstance(kind, str) else "(no text)"
-        members.refuse(f"model_type is '{word[:60]}': only 'transformer' has positions in attention")
+        members.reject(f"model_type is '{word[:60]}': only 'transformer' has positions in attention")
     _sizes(members, part)
     members.read_even(part, "head_dim", "head_dim", 2, MOST)
     members.read_whole(part, "length", "max_position_embeddings max_seq_len", otherwise=128000)
@@ -144,10 +144,10 @@ def read_params(root: Dict[str, Any]) -> Reading:
     said = [key for key, value in root.items() if value is not None]
     meta, mistral = (next((key for key in said if key in own), None) for own in (META, MISTRAL))
     if meta and mistral:
-        members.refuse(f"it has {meta}, as Meta's params.json has, and {mistral}, as Mistral's has: one of them is "
+        members.reject(f"it has {meta}, as Meta's params.json has, and {mistral}, as Mistral's has: one of them is "
                        "needed")  # fmt: skip
     if not meta and not mistral:
-        members.refuse(f"it is like a params.json, but has none of the keys by which Meta's ({' '.join(META)}) and "
+        members.reject(f"it is like a params.json, but has none of the keys by which Meta's ({' '.join(META)}) and "
                        f"Mistral's ({' '.join(MISTRAL)}) are told apart")  # fmt: skip
     part = Part(encoding="rope_interleaved")
     part.say("encoding", meta or mistral or "", 0)

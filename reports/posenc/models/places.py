@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from .members import Refused
+from .members import Rejected
 
 NEEDED = "the path of a Hugging Face config.json, a params.json or a GGUF file"
 HUB_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*/[A-Za-z0-9._-]+")
@@ -27,13 +27,13 @@ def _in_folder(folder: Path) -> Path:
     try:
         files = sorted(folder.iterdir())
     except OSError as error:
-        raise Refused(f"{error.strerror}: a folder that can be read is needed") from None
+        raise Rejected(f"{error.strerror}: a folder that can be read is needed") from None
     found = [file for file in files if file.suffix == ".gguf" and not LATER_SHARD.search(file.name)]
     if not found:
-        raise Refused("it is a folder without a config.json, a params.json or a .gguf file: one of them is needed")
+        raise Rejected("it is a folder without a config.json, a params.json or a .gguf file: one of them is needed")
     if len(found) > 1:
         names = ", ".join(file.name for file in found)
-        raise Refused(f"it is a folder with {len(found)} .gguf files: the path of one is needed: {names}")
+        raise Rejected(f"it is a folder with {len(found)} .gguf files: the path of one is needed: {names}")
     return found[0]
 
 
@@ -51,7 +51,7 @@ def _cache() -> Optional[Path]:
 def _in_cache(model: str) -> Path:
     cache = _cache()
     if not cache:
-        raise Refused("there is no such file, and no HOME in which the hub's local cache would be")
+        raise Rejected("there is no such file, and no HOME in which the hub's local cache would be")
     folder = cache / f"models--{model.replace('/', '--')}"
     main = folder / "refs" / "main"
     try:
@@ -59,14 +59,14 @@ def _in_cache(model: str) -> Path:
     except OSError:
         commit = ""
     if not COMMIT.fullmatch(commit):
-        raise Refused(f"there is no such file, and in the hub's local cache no {main} (a commit), which names the "
-                      f"folder of its config.json, {folder}/snapshots/COMMIT; no network is used")  # fmt: skip
+        raise Rejected(f"there is no such file, and in the hub's local cache no {main} (a commit), which names the "
+                       f"folder of its config.json, {folder}/snapshots/COMMIT; no network is used")  # fmt: skip
     snapshot = folder / "snapshots" / commit
     try:
         return _in_folder(snapshot)
-    except Refused as why:
+    except Rejected as why:
         text = f"there is no such file, and in the hub's local cache {snapshot}: {why}; no network is used"
-        raise Refused(text) from None
+        raise Rejected(text) from None
 
 
 def find(text: str) -> Place:
@@ -79,8 +79,8 @@ def find(text: str) -> Place:
         return Place(path)
     if path.exists() and text or not HUB_ID.fullmatch(text):
         why = "Permission denied" if text and path.exists() else "No such file or directory"
-        raise Refused(f"{why}: expected {NEEDED} or a folder with one, or the org/name of a model in the hub's local "
-                      "cache")  # fmt: skip
+        raise Rejected(f"{why}: expected {NEEDED} or a folder with one, or the org/name of a model in the hub's local "
+                       "cache")  # fmt: skip
     found = _in_cache(text)
     return Place(found, f"read from {found}; no network is used")
 

@@ -5,7 +5,7 @@ import functools
 from pathlib import Path
 from typing import Dict
 
-from .members import Refused
+from .members import Rejected
 from .model import Model, model_of, read_json
 
 FILE = Path(__file__).parent / "presets.txt"
@@ -24,7 +24,7 @@ def preset(name: str) -> Model:
     if text is None:
         begun = [known for known in presets() if known.startswith(name)] if name else []
         near = begun or difflib.get_close_matches(name, list(presets()), n=1)
-        raise Refused(
+        raise Rejected(
             f"model '{name[:60]}' is unknown{f'; did you mean {near[0]}?' if near else '.'}  Known: "
             f"{', '.join(presets())}; or --config with the path of a model file"
         )

@@ -38,7 +38,7 @@ BY_TYPE = {known.type: known for known in TYPES}
 def _shared_blocks(members: Members, part: Part) -> None:
     """Reads Zamba2, whose heads share twice the width, and rotate where a member says so."""
     if members.find_value("use_mem_rope") is not True:
-        members.refuse("use_mem_rope is not true: none of its layers rotates, and positions come from its state spaces "
+        members.reject("use_mem_rope is not true: none of its layers rotates, and positions come from its state spaces "
                        "alone")  # fmt: skip
     part.set("width", 2 * part.width, "2 * width")
     made = ("kv_channels", "attention_head_dim", "head_dim")  # by the class, of others, whatever the file says
@@ -55,7 +55,7 @@ def _chatglm(members: Members, part: Part) -> None:
     """Reads ChatGLM: half of each head rotates, and heads share keys in groups."""
     ratio = members.find_value("rope_ratio")
     if ratio not in (None, 1):
-        members.refuse(f"rope_ratio is {ratio}: releases of its code differ in whether it multiplies the base or "
+        members.reject(f"rope_ratio is {ratio}: releases of its code differ in whether it multiplies the base or "
                        "divides positions; 1, or the file of the same model for the type glm, is needed")  # fmt: skip
     members.read_whole(part, "head_dim", "kv_channels")
     if members.find_value("multi_query_attention") is True:
@@ -96,7 +96,7 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
         members.read_divisor(part, "key_heads", KEY_HEADS.split()[0], "heads", Otherwise(part.heads, "heads"))
         said, twice = member_of(members.file, "swa_num_key_value_heads").value, 2 * part.key_heads
         if said not in (None, twice):
-            members.refuse(f"swa_num_key_value_heads is {said}, where its class takes twice num_key_value_heads, "
+            members.reject(f"swa_num_key_value_heads is {said}, where its class takes twice num_key_value_heads, "
                            f"{twice}: they must agree")  # fmt: skip
         part.set("key_heads", twice, "2 * key_heads")
     else:
@@ -128,7 +128,7 @@ def _heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
     if not own:
         return
     if any(count != own[0] for count in own):
-        members.refuse(f"{name} has other numbers for layers of one type: one for each type is needed")
+        members.reject(f"{name} has other numbers for layers of one type: one for each type is needed")
     part.heads = int(members.check_value(Member(own[0], name), Range(1, 65536)))
     part.origins["heads"] = part.origin_in(members.path(name), part.heads)
 
@@ -136,7 +136,7 @@ def _heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
 def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Part]) -> None:
     """Adds the rotation of all layers, or of those of a type."""
     if layers.name and isinstance(rope, dict) and rope.get("truncate") is False:
-        members.refuse("truncate stands in the object for one type of layers: releases of that library differ in "
+        members.reject("truncate stands in the object for one type of layers: releases of that library differ in "
                        "whether it counts there")  # fmt: skip
     whose = f" for layers of type {layers.type}" if layers.name else ""
     own = replace(members, rope=rope, whose=whose)
@@ -147,7 +147,7 @@ def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Pa
     head, still = own.find_value("head_dim"), own.find_value("qk_nope_head_dim")
     whole = part.latent + still if isinstance(still, int) else part.latent
     if part.latent and isinstance(head, int) and head not in (part.latent, whole):
-        members.refuse(f"head_dim is {head} and qk_rope_head_dim {part.latent}: they must agree (releases of that "
+        members.reject(f"head_dim is {head} and qk_rope_head_dim {part.latent}: they must agree (releases of that "
                        "library differ in which turns)")  # fmt: skip
     if part.latent:
         part.head_dim = part.latent
@@ -170,13 +170,13 @@ def find_rope(members: Members) -> Members:
         if value is None or value == {}:  # its class keeps its own
             continue
         if not isinstance(value, dict):
-            members.refuse(f'{name} is no object: one such as {{"rope_type": "linear", "factor": 2}}, or null, is '
+            members.reject(f'{name} is no object: one such as {{"rope_type": "linear", "factor": 2}}, or null, is '
                            "needed")  # fmt: skip
         if isinstance(members.defaults.get(name), str):
-            members.refuse(f"{name} is there, which the classes of this model_type do not read: {names[1 - i]} is "
+            members.reject(f"{name} is there, which the classes of this model_type do not read: {names[1 - i]} is "
                            "needed")  # fmt: skip
         if found.rope is not None and value != found.rope:
-            members.refuse("rope_scaling and rope_parameters differ: one of them, or the same twice, is needed")
+            members.reject("rope_scaling and rope_parameters differ: one of them, or the same twice, is needed")
         if found.rope is None:
             found.rope, found.rope_name = value, name
     if found.rope is None:
@@ -194,7 +194,7 @@ def _drop_beside(members: Members) -> None:
     for key, value in list(members.rope.items()):
         if key not in BY_TYPE and not isinstance(value, dict) and value is not None:
             if all(one.get(key) != value for one in objects.values()):
-                members.refuse(f"{key} of {members.rope_name} stands beside objects for types of layers, none of which "
+                members.reject(f"{key} of {members.rope_name} stands beside objects for types of layers, none of which "
                                "says the same: leave it out")  # fmt: skip
             members.note(f"{key} of {members.rope_name} does not count: those of types of layers do")
             members.rope = {name: said for name, said in members.rope.items() if name != key}
@@ -223,7 +223,7 @@ def _with_bases(members: Members) -> None:
 
 
 def _check_beside(members: Members) -> None:
-    """Refuses a member beside objects for types of layers that does not say what all of them do."""
+    """Rejects a member beside objects for types of layers that does not say what all of them do."""
     objects = members.rope if _by_layers(members.rope) else {}
     of_class = members.rope_name == OF_CLASS
     for name in ("rope_theta", "partial_rotary_factor"):
@@ -236,7 +236,7 @@ def _check_beside(members: Members) -> None:
             if own == (rope[name] if name in rope else 1.0):
                 continue
             has = ", which its class has," if of_class else ""
-            members.refuse(f"{name} is {own:.9g} beside an object for layers of type {layers[:40]}{has} that says "
+            members.reject(f"{name} is {own:.9g} beside an object for layers of type {layers[:40]}{has} that says "
                            f"otherwise or nothing: rope_parameters with one for each type of layers, with its {name}, "
                            "is needed")  # fmt: skip
 
@@ -247,21 +247,21 @@ def _has_types(members: Members) -> bool:
 
 
 def _check_form(members: Members, local: bool) -> None:
-    """Refuses forms of the object that the classes of a type do not take for what they say."""
+    """Rejects forms of the object that the classes of a type do not take for what they say."""
     old = members.rope_name == "rope_scaling"
     alone = "full_scaled" in members.flags or (members.surveyed and local)
     if members.rope is None or members.rope_name == OF_CLASS:
         return
     if _by_layers(members.rope):
         if members.surveyed and not local and not _has_types(members):
-            members.refuse(f"{members.rope_name} has an object for each type of layers, of which the classes of this "
+            members.reject(f"{members.rope_name} has an object for each type of layers, of which the classes of this "
                            "model_type know none: one for all is needed")  # fmt: skip
         if f"one_{members.rope_name}" in members.flags or (alone and old):
             needed = "rope_parameters, with the same," if old else "one for all"
-            members.refuse(f"{members.rope_name} has an object for each type of layers, which the classes of this "
+            members.reject(f"{members.rope_name} has an object for each type of layers, which the classes of this "
                            f"model_type do not take as they stand: {needed} is needed")  # fmt: skip
     elif "layered" in members.flags or (alone and not old):
-        members.refuse(
+        members.reject(
             f"{members.rope_name} is one object for all layers, which the classes of this model_type take "
             "for some of them or for none: rope_parameters, with one for each type of layers, is needed"
         )
@@ -274,13 +274,13 @@ def _check_lists(members: Members, count: int) -> None:
     """Rejects lists with a number for each layer that have fewer, or none."""
     other = members.file.get("attention_other_setting")
     if other is not None and not isinstance(other, dict):
-        members.refuse("attention_other_setting is no object: one with num_attention_heads, or null, is needed")
+        members.reject("attention_other_setting is no object: one with num_attention_heads, or null, is needed")
     for name in ("layer_types", "rope_theta", "partial_rotary_factors"):
         listed = members.file.get(name)
         if name == "layer_types" and isinstance(listed, list) and not all(isinstance(one, str) for one in listed):
-            members.refuse(f"{name} has an item that is no text: names of types of layers are needed")
+            members.reject(f"{name} has an item that is no text: names of types of layers are needed")
         if isinstance(listed, list) and len(listed) < count:
-            members.refuse(f"{name} has {len(listed)} items: one for each of {count} layers is needed")
+            members.reject(f"{name} has {len(listed)} items: one for each of {count} layers is needed")
 
 
 def _of_lists(members: Members) -> Members:
@@ -334,7 +334,7 @@ def _without_repeated(members: Members) -> Members:
 def _each_type(members: Members, like: Part, parts: List[Part]) -> None:
     for key in members.rope or {}:
         if key not in BY_TYPE:
-            members.refuse(f"{members.rope_name} has layers of type '{key[:40]}': known are full_attention, "
+            members.reject(f"{members.rope_name} has layers of type '{key[:40]}': known are full_attention, "
                            "sliding_attention, chunked_attention, hybrid and hybrid_sliding")  # fmt: skip
     members = _without_repeated(members)
     for known in TYPES:
@@ -349,15 +349,15 @@ def _full_alone(members: Members, like: Part, local: Member, parts: List[Part]) 
     """Adds the rotations of a type whose one object scales layers of full attention alone."""
     rope = members.rope
     if members.surveyed and rope and "type" in rope and "rope_type" not in rope:
-        members.refuse(f"type stands in {members.rope_name} without rope_type: releases of that library differ in "
+        members.reject(f"type stands in {members.rope_name} without rope_type: releases of that library differ in "
                        "whether it counts; rope_type is needed")  # fmt: skip
     is_local = local.value is not None
     if rope is not None and is_local and local.name == "local_rope_theta":
-        members.refuse(f"{members.rope_name} beside local_rope_theta: releases of that library differ in which layers "
+        members.reject(f"{members.rope_name} beside local_rope_theta: releases of that library differ in which layers "
                        "it scales; an object for each type of layers is needed")  # fmt: skip
     theta, usual = (member_of(where, "rope_theta").value for where in (members.file, members.defaults))
     if not is_local and is_number(theta) and is_number(usual) and theta != usual:
-        members.refuse(f"rope_theta is {theta:.9g}: releases of that library differ in whether layers of sliding "
+        members.reject(f"rope_theta is {theta:.9g}: releases of that library differ in whether layers of sliding "
                        f"attention have it, too; {usual:.9g}, or rope_parameters with an object for each type of "
                        "layers, is needed")  # fmt: skip
     _add(members, like, BY_NAME["full"], rope, parts)
@@ -419,7 +419,7 @@ def read_rotations(plain: Members, like: Part) -> List[Part]:
     local, stray = plain.find(LOCALS), member_of(plain.file, LOCALS)
     is_local = local.value is not None
     if stray.value is not None and not is_local:
-        plain.refuse(f"{stray.name} is there, which the classes of this model_type do not read: leave it out")
+        plain.reject(f"{stray.name} is there, which the classes of this model_type do not read: leave it out")
     members = find_rope(plain)
     _with_bases(members)
     _check_form(members, is_local)
@@ -442,5 +442,5 @@ def _projected(members: Members, part: Part) -> None:
     members.read_number(part, "rope_theta", "rope_theta", 1e4, 1e4)
     members.read_truth(part, "relative", "use_rotary_embedding", True)
     if not part.relative:
-        members.refuse("use_rotary_embedding is false: such a model has no positions in its attention or embeddings")
+        members.reject("use_rotary_embedding is false: such a model has no positions in its attention or embeddings")
     members.note("Its code turns values, too: what is checked and timed here turns queries and keys")

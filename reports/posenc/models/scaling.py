@@ -1,7 +1,7 @@
 """The rule by which frequencies are scaled, as rope_scaling or rope_parameters states it.
 
-A rule or a member that is not known is refused by name. A member that belongs to another rule counts for nothing, and a
-note says so. Source: huggingface/transformers, modeling_rope_utils.py.
+A rule or a member that is not known is rejected by name. A member that belongs to another rule counts for nothing, and
+a note says so. Source: huggingface/transformers, modeling_rope_utils.py.
 """
 
 import math
@@ -68,17 +68,17 @@ def _find_rule(members: Members) -> Rule:
         if name is None:
             continue
         if not isinstance(name, str):
-            members.refuse(f"{key} of {members.rope_name} is no text; known: {KNOWN}")
+            members.reject(f"{key} of {members.rope_name} is no text; known: {KNOWN}")
         renamed = name == "yarn" and "yarn_is_longrope" in members.flags
         if name not in NAMES:
-            members.refuse(f"{key} '{name[:60]}' of {members.rope_name} is unknown; known: {KNOWN}")
+            members.reject(f"{key} '{name[:60]}' of {members.rope_name} is unknown; known: {KNOWN}")
         rule = Rule(name, "longrope" if renamed else NAMES[name])
         if found and found.scaling != rule.scaling:
-            members.refuse(f"{members.rope_name} has rope_type '{found.name}' and type '{rule.name}': they must agree")
+            members.reject(f"{members.rope_name} has rope_type '{found.name}' and type '{rule.name}': they must agree")
         if not found or name == "mrope":
             found = rule
     if not found and any(rope.get(name) is not None for name in (*COUNTING_BY_RULE, *COUNTING_IN_NO_RULE)):
-        members.refuse(f"{members.rope_name} has no rope_type; known: {KNOWN}")
+        members.reject(f"{members.rope_name} has no rope_type; known: {KNOWN}")
     return found or Rule("default", "none")
 
 
@@ -88,7 +88,7 @@ def _check_members(members: Members, rule: Rule) -> None:
         if counts or value is None:
             continue
         if name not in COUNTING_BY_RULE and name not in COUNTING_IN_NO_RULE:
-            members.refuse(f"{members.rope_name} has '{name[:60]}', which this loader does not know: it may change the "
+            members.reject(f"{members.rope_name} has '{name[:60]}', which this loader does not know: it may change the "
                            f"numbers; the rule is {rule.name}")  # fmt: skip
         members.note(f"{name} of {members.rope_name} does not change a rotation of type {rule.name}")
 
@@ -97,13 +97,13 @@ def _check_members(members: Members, rule: Rule) -> None:
 
 
 def _check_latent(members: Members, part: Part) -> None:
-    """Refuses a share that is not that of the channels which turn of all of a head."""
+    """Rejects a share that is not that of the channels which turn of all of a head."""
     still = members.find_value("qk_nope_head_dim")
     every = (still if is_number(still) else 0) + part.latent
     for where in (members.rope, members.file):
         share = member_of(where, "partial_rotary_factor").value
         if share is not None and math.floor(every * (share if is_number(share) else 0)) != part.latent:
-            members.refuse(f"partial_rotary_factor is {share!r:.60}, where qk_rope_head_dim is {part.latent} of the "
+            members.reject(f"partial_rotary_factor is {share!r:.60}, where qk_rope_head_dim is {part.latent} of the "
                            f"{every} channels of a head: they must agree")  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
     """Reads how many channels turn: a share of those of a head, unless the rule makes use of the share."""
     flags = members.flags
     if part.name and "needs_share" in flags and member_of(members.rope, "partial_rotary_factor").value is None:
-        members.refuse(f"partial_rotary_factor is missing{members.whose}, of which the classes of this model_type take "
+        members.reject(f"partial_rotary_factor is missing{members.whose}, of which the classes of this model_type take "
                        "different ones: a number from 0 to 1 is needed")  # fmt: skip
     if "latent_share" in flags:
         _check_latent(members, part)
@@ -126,7 +126,7 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
         members.read_number(part, "partial_rotary_factor", names, 0, 1, KEPT)
     share = part.partial_rotary_factor
     if rule.scaling == "none" and "scaled_share" in flags and share < 1:
-        members.refuse(f"partial_rotary_factor is {share:.9g} with rope_type {rule.name}, with which the classes of "
+        members.reject(f"partial_rotary_factor is {share:.9g} with rope_type {rule.name}, with which the classes of "
                        "this model_type do not read it: leave it out")  # fmt: skip
     counted = rule.takes("partial_rotary_factor")
     part.rotary_dim = part.head_dim if counted else int(part.head_dim * share)
@@ -153,7 +153,7 @@ def _yarn(members: Members, part: Part) -> None:
     stated = part.factor > 0
     original = part.original_max_position_embeddings
     if not stated and original <= 0:
-        members.refuse(f"factor is missing{members.whose}: a number, or original_max_position_embeddings, to divide "
+        members.reject(f"factor is missing{members.whose}: a number, or original_max_position_embeddings, to divide "
                        "max_position_embeddings by, is needed")  # fmt: skip
     if not stated:
         part.factor = max(1.0, part.length / original)
@@ -171,15 +171,15 @@ def _longrope(members: Members, part: Part) -> None:
     part.factor = max(1.0, part.length / original)
     part.say("factor", "max_position_embeddings / original_max_position_embeddings")
     if given > 0 and abs(given - part.factor) > 1e-6 * part.factor:
-        members.refuse(
+        members.reject(
             f"factor is {given:.9g} where max_position_embeddings / original_max_position_embeddings is "
             f"{part.factor:.9g}: they must agree (releases of that library differ in which they take)"
         )
     short, long = (member_of(members.file, name).value for name in ("short_mscale", "long_mscale"))
     if short is not None and members.kind != "phimoe":
-        members.refuse(f"short_mscale is {short}, which the classes of this model_type do not read: leave it out")
+        members.reject(f"short_mscale is {short}, which the classes of this model_type do not read: leave it out")
     if short != long or not isinstance(short, (int, float, type(None))):
-        members.refuse(f"short_mscale is {short} and long_mscale {long}: one attention factor, for sequences of any "
+        members.reject(f"short_mscale is {short} and long_mscale {long}: one attention factor, for sequences of any "
                        "length, is needed")  # fmt: skip
     if short is not None:
         part.attention_factor = float(short)
@@ -199,14 +199,14 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
     turns = by_turns.value is not None and bool(members.check_value(by_turns, None))
     known = members.defaults.get("mrope_interleaved")
     if known is not None and bool(known) != turns:
-        members.refuse(f"mrope_interleaved is {str(turns).lower()}: the code of this model_type takes "
+        members.reject(f"mrope_interleaved is {str(turns).lower()}: the code of this model_type takes "
                        f"{'interleaved' if known else 'chunked'} sections, whatever it says")  # fmt: skip
     said = member_of(members.file, "mrope_interleaved").value is not None
     if sections.value is None and rule.name != "mrope" and not said:
         return
     pairs = read_numbers(members, sections, 3, " of pairs, such as [16, 24, 24],", Range(1, 1 << 24))
     if sum(pairs) != part.rotary_dim // 2:
-        members.refuse(f"mrope_section adds up to {sum(pairs):.10g} pairs: {part.rotary_dim // 2}, half of rotary_dim, "
+        members.reject(f"mrope_section adds up to {sum(pairs):.10g} pairs: {part.rotary_dim // 2}, half of rotary_dim, "
                        "are needed")  # fmt: skip
     part.mrope_section = tuple(int(n) for n in pairs)
     part.origins["mrope_section"] = Origin("file" if sections.path else "class", sections.path or sections.name)
@@ -236,7 +236,7 @@ def _parameters(members: Members, rule: Rule, part: Part) -> None:
 
 
 def check_frequencies(members: Members, part: Part) -> None:
-    """Refuses parameters of which no frequencies can be made."""
+    """Rejects parameters of which no frequencies can be made."""
     dim = part.dim or part.rotary_dim
     for name, value, least, most in (
         ("dim", dim, 1, 65536),
@@ -246,22 +246,22 @@ def check_frequencies(members: Members, part: Part) -> None:
         ("factor", part.factor, 1, 1e6),
     ):
         if not least <= value <= most:
-            members.refuse(f"its frequencies cannot be made: {name} is {value:.10g}, expected from {least:.10g} to "
+            members.reject(f"its frequencies cannot be made: {name} is {value:.10g}, expected from {least:.10g} to "
                            f"{most:.10g}")  # fmt: skip
 
 
 def _check_original(members: Members, rule: Rule, part: Part) -> None:
-    """Refuses an original length that counts in some releases of the classes alone: beside the object that has another.
+    """Rejects an original length that counts in some releases of the classes alone: beside the object that has another.
 
     Where the object of yarn has none, older releases take the length of the model.
     """
     name = "original_max_position_embeddings"
     inner, outer = (member_of(where, name).value for where in (members.rope, members.file))
     if inner is None and rule.takes("beta_fast") and is_number(outer) and outer != part.length:
-        members.refuse(f"{name} is {outer:.10g} beside a {members.rope_name} without it: releases of the library "
+        members.reject(f"{name} is {outer:.10g} beside a {members.rope_name} without it: releases of the library "
                        f"differ in whether it counts, so it belongs into {members.rope_name}")  # fmt: skip
     if rule.takes(name) and is_number(inner) and is_number(outer) and inner != outer:
-        members.refuse(f"{name} is {outer:.10g}, and {inner:.10g} in {members.rope_name}: releases of the library "
+        members.reject(f"{name} is {outer:.10g}, and {inner:.10g} in {members.rope_name}: releases of the library "
                        "differ in which one counts, so they must agree")  # fmt: skip
 
 

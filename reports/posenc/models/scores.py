@@ -40,9 +40,9 @@ def _read_terms(members: Members) -> List[str]:
     terms = [term if isinstance(term, str) else "(no text)" for term in terms if term != ""]
     for term in terms:
         if term not in ("c2p", "p2c"):
-            members.refuse(f"pos_att_type '{term}' is unknown; known: c2p, p2c")
+            members.reject(f"pos_att_type '{term}' is unknown; known: c2p, p2c")
     if not terms:
-        members.refuse("pos_att_type is missing or empty: c2p, p2c or both are needed")
+        members.reject("pos_att_type is missing or empty: c2p, p2c or both are needed")
     return terms
 
 
@@ -63,7 +63,7 @@ def read_deberta(members: Members, part: Part) -> None:
         part.origins["max_distance"] = part.origins["length"]
     buckets, most = part.num_buckets, part.max_distance
     if buckets and (buckets % 2 or not 4 <= buckets <= 4096 or buckets > most):
-        members.refuse(f"position_buckets is {buckets} with {most} relative positions: an even number from 4 to 4096 "
+        members.reject(f"position_buckets is {buckets} with {most} relative positions: an even number from 4 to 4096 "
                        "below them, or -1, is needed")  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def read_both_ways(members: Members, part: Part) -> None:
     members.read_whole(part, "head_dim", "d_head", otherwise=Otherwise(part.head_dim, "head_dim"))
     members.read_whole(part, "step", "clamp_len", -1, MOST, 0)
     if part.step > 0:
-        members.refuse(f"clamp_len is {part.step}: distances beyond it share a row, which is not read: -1 is needed")
+        members.reject(f"clamp_len is {part.step}: distances beyond it share a row, which is not read: -1 is needed")
     part.set("decodes", False)
     part.set("max_distance", max(part.length - 1, 1), "length - 1")
     members.note("Its table of distances, a sinusoid, and the products of queries, with a learned bias, and of what it "
@@ -176,7 +176,7 @@ def _add_terms(members: Members, like: Part, name: str, layers: int, window: int
     part.say("windows", f"({whole} patches a side / window, rounded up) squared")
     if not 2 <= part.window <= 256:
         bound = "two are needed" if part.window < 2 else "at most 256 are possible"
-        members.refuse(f"pictures, or windows, have {part.window} patches a side: {bound}")
+        members.reject(f"pictures, or windows, have {part.window} patches a side: {bound}")
     part.set("length", part.window * part.window, "window * window")
     parts.append(part)
 
@@ -186,7 +186,7 @@ def read_decomposed(members: Members, part: Part) -> List[Part]:
     _read_sizes(members, part, "num_attention_heads", "num_hidden_layers")
     members.read_truth(part, "relative", "use_rel_pos", True)
     if not part.relative:
-        members.refuse("use_rel_pos is false: its scores have no terms by rows and columns, and this loader reads no "
+        members.reject("use_rel_pos is false: its scores have no terms by rows and columns, and this loader reads no "
                        "such model")  # fmt: skip
     members.read_truth(part, "tabled", "use_abs_pos", True)
     members.read_whole(part, "window", "window_size", 0, 256)
@@ -196,13 +196,13 @@ def read_decomposed(members: Members, part: Part) -> List[Part]:
                  "to the query, so that columns are those of its table from the last to the first")  # fmt: skip
     whole = members.find_value("global_attn_indexes")
     if not isinstance(whole, list):
-        members.refuse("global_attn_indexes is no list: the layers whose attention is over all of a picture are needed")
+        members.reject("global_attn_indexes is no list: the layers whose attention is over all of a picture are needed")
     everywhere = sum(layer in whole for layer in range(part.layers))
     table = Part(encoding="learned", name="table", decodes=False)
     table.set("tabled", True)
     read_patches(members, table, ["patches"])
     if table.side != table.columns:
-        members.refuse("its pictures are not square: rows and columns are as many in those that this loader reads")
+        members.reject("its pictures are not square: rows and columns are as many in those that this loader reads")
     part.side, part.image, part.patch = table.side, table.image, table.patch
     for quantity in ("image", "patch"):
         part.origins[quantity] = table.origins[quantity]
@@ -220,13 +220,13 @@ def _read_picture(members: Members, part: Part) -> None:
     members.read_whole(part, "image", "image_size spec_size", 1, SIDE, 224)
     members.read_whole(part, "patch", "patch_stride.0 / patch_size", 1, SIDE)
     if part.image % part.patch:
-        members.refuse(f"image_size is {part.image}: a multiple of patch_size, {part.patch}, is needed")
+        members.reject(f"image_size is {part.image}: a multiple of patch_size, {part.patch}, is needed")
     part.set("side", part.image // part.patch, "image / patch")
 
 
 def _check_window(members: Members, part: Part) -> None:
     if part.window > 256:
-        members.refuse(f"a window of {part.window} x {part.window} patches: at most 256 x 256 is possible")
+        members.reject(f"a window of {part.window} x {part.window} patches: at most 256 x 256 is possible")
     part.set("length", part.window * part.window + part.window_class, "window * window")
 
 
@@ -236,9 +236,9 @@ def read_window(members: Members, part: Part) -> None:
     members.read_truth(part, "shared_bias", "use_shared_relative_position_bias")
     names = "use_relative_position_bias and use_shared_relative_position_bias are"
     if part.own_bias and part.shared_bias:
-        members.refuse(f"{names} both true: its code adds a bias of each layer and one of all, and one of them is read")
+        members.reject(f"{names} both true: its code adds a bias of each layer and one of all, and one of them is read")
     if not part.own_bias and not part.shared_bias:
-        members.refuse(f"{names} false: one of them true is needed")
+        members.reject(f"{names} false: one of them true is needed")
     _read_picture(members, part)
     part.set("window", part.side, "side")
     part.window_class = True
@@ -262,9 +262,9 @@ def _read_stage(members: Members, like: Part, heads: List[object], stage: int) -
         part.side = max(part.side >> stage, 1)
     value, accepted = heads[stage], Range(1, part.width, divides="width")
     if not isinstance(value, int) or isinstance(value, bool):
-        members.refuse(f"num_heads of stage {stage + 1} is no number: {accepted} is needed")
+        members.reject(f"num_heads of stage {stage + 1} is no number: {accepted} is needed")
     if not accepted.includes(value):
-        members.refuse(f"num_heads of stage {stage + 1} is {value}: {accepted} is needed")
+        members.reject(f"num_heads of stage {stage + 1} is {value}: {accepted} is needed")
     part.heads = value
     depths = members.find_value("depths")
     depth = depths[stage] if isinstance(depths, list) and stage < len(depths) else 0
@@ -275,7 +275,7 @@ def _read_stage(members: Members, like: Part, heads: List[object], stage: int) -
     if "clips" in flags:
         part.window = min(part.window, part.side)
     if "crops" in flags and part.window > part.side:
-        members.refuse(f"a window of {part.window} x {part.window} patches where a stage has {part.side} a side: its "
+        members.reject(f"a window of {part.window} x {part.window} patches where a stage has {part.side} a side: its "
                        "code takes no such picture")  # fmt: skip
     part.windows = ((part.side + part.window - 1) // part.window) ** 2
     part.say("windows", f"({part.side} patches a side / window, rounded up) squared")
@@ -293,17 +293,17 @@ def read_stages(members: Members, part: Part) -> List[Part]:
     members.note("The masks of its shifted windows are not covered")
     heads = members.find_value("num_heads num_attention_heads")
     if not isinstance(heads, list) or not heads:
-        members.refuse("num_heads is no list of numbers: the heads of each stage are needed")
+        members.reject("num_heads is no list of numbers: the heads of each stage are needed")
     parts: List[Part] = []
     for stage in range(len(heads)):
         if stage == PARTS and "flat" not in members.flags:
-            members.refuse(f"num_heads has {len(heads)} stages: at most {PARTS} are read")
+            members.reject(f"num_heads has {len(heads)} stages: at most {PARTS} are read")
         one = _read_stage(members, part, heads, stage)
         last = parts[-1] if parts else None
         if last and (last.heads, last.side, last.width) == (one.heads, one.side, one.width):
             last.layers += one.layers
         elif len(parts) == PARTS:
-            members.refuse(f"its stages differ in more than {PARTS} ways")
+            members.reject(f"its stages differ in more than {PARTS} ways")
         else:
             parts.append(one)
     if len(parts) == 1:

@@ -1,6 +1,6 @@
 """Keys of a file that are about positions and that nothing here reads: never passed over in silence.
 
-A value that changes nothing is noted, any other refuses the file. A key of the same value as the one that counts is
+A value that changes nothing is noted, any other rejects the file. A key of the same value as the one that counts is
 what the file says twice.
 """
 
@@ -85,7 +85,7 @@ def note_neutral(members: Members, key: str, value: Any) -> None:
 
 
 def check_silence(members: Members, kind: str) -> None:
-    """Notes or refuses keys about positions that were not read."""
+    """Notes or rejects keys about positions that were not read."""
     whole = type_of(members.root.get("model_type"))
     for key, value in _unread(members):
         if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
@@ -100,5 +100,5 @@ def check_silence(members: Members, kind: str) -> None:
         elif _changes_nothing(key, value):
             note_neutral(members, key, value)
         else:
-            members.refuse(f"{key} is {_shown(value)}: a key about positions that is not read for model_type '{kind}'. "
+            members.reject(f"{key} is {_shown(value)}: a key about positions that is not read for model_type '{kind}'. "
                            "Remove it if it changes nothing")  # fmt: skip

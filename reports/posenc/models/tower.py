@@ -17,9 +17,9 @@ def _check_rule(members: Members) -> None:
     for key, value in (members.rope or {}).items():
         if key in ("rope_type", "type") and value not in ("axial", "default"):
             said = value[:40] if isinstance(value, str) else "(no text)"
-            members.refuse(f"{key} in {members.rope_name} is '{said}': axial or default is needed for a tower")
+            members.reject(f"{key} in {members.rope_name} is '{said}': axial or default is needed for a tower")
         if key not in ("rope_type", "type", "rope_theta"):
-            members.refuse(f"{members.rope_name} has '{key[:40]}': rope_type and rope_theta are what is known of a "
+            members.reject(f"{members.rope_name} has '{key[:40]}': rope_type and rope_theta are what is known of a "
                            "tower")  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def _check_layers(members: Members) -> None:
     for layer, says in (layers or {}).items() if isinstance(layers, dict) else ():
         for key in says if isinstance(says, dict) else ():
             if key not in EXPERTS:
-                members.refuse(f"per_layer_config has '{key[:40]}' for layer {layer[:10]}: of a tower this is not "
+                members.reject(f"per_layer_config has '{key[:40]}' for layer {layer[:10]}: of a tower this is not "
                                "known")  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _heads(members: Members, part: Part) -> None:
     if "free_width" in flags:
         part.set("width", part.heads * part.head_dim, "heads * head_dim")
     if part.heads * part.head_dim != part.width:
-        members.refuse(f"{part.heads} heads of {part.head_dim} are not as wide as the tower, {part.width}: they must "
+        members.reject(f"{part.heads} heads of {part.head_dim} are not as wide as the tower, {part.width}: they must "
                        "be")  # fmt: skip
     members.read_whole(part, "layers", "depth num_hidden_layers", 0, 65536, 0)
     if "whole_head" in flags:
@@ -76,10 +76,10 @@ def _pairs(members: Members, part: Part) -> None:
         members.note("Each half of a head turns as a head of its own: two calls, each of which leaves the other half "
                      "as it is")  # fmt: skip
     if part.axes == 2 and part.head_dim % 4:
-        members.refuse(f"its heads are of {part.head_dim} channels: a multiple of 4 is needed, for as many pairs of "
+        members.reject(f"its heads are of {part.head_dim} channels: a multiple of 4 is needed, for as many pairs of "
                        "rows as of columns")  # fmt: skip
     if part.rotary_dim == 0:
-        members.refuse(f"its heads are of {part.head_dim} channels: {part.axes} pairs are needed")
+        members.reject(f"its heads are of {part.head_dim} channels: {part.axes} pairs are needed")
     if "column_first" in flags:
         part.column_first = True
         members.note("Its positions are the column of a patch and its row, in this order")
@@ -101,9 +101,9 @@ def _picture(members: Members, part: Part) -> None:
     part.set("side", part.image // part.patch, "image / patch")
     part.set("length", part.side if part.image else part.picture * part.merged, "image / patch" if part.image else "")
     if part.length == 0:
-        members.refuse(f"image_size is {part.image} where patch_size is {part.patch}: one patch is needed")
+        members.reject(f"image_size is {part.image} where patch_size is {part.patch}: one patch is needed")
     if part.fractions and part.length < 7:
-        members.refuse(f"its pictures have {part.length} patches a side: 7 are needed")
+        members.reject(f"its pictures have {part.length} patches a side: 7 are needed")
     part.picture = part.length
     if "from_one" in members.flags:
         part.origin = 1

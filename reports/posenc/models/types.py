@@ -24,7 +24,7 @@ class ModelType(NamedTuple):
     unread: Dict[str, Any] = {}  # what its class has and saves, and nobody reads: of this value it changes nothing
 
     @property
-    def refused(self) -> bool:
+    def rejected(self) -> bool:
         """Whether it encodes positions in a way that is not read."""
         return "unsupported" in self.flags
 
@@ -85,7 +85,7 @@ def near(name: str) -> List[str]:
 
 
 def unknown(name: Optional[str]) -> str:
-    """Returns why a type is refused that is not in the table."""
+    """Returns why a type is rejected that is not in the table."""
     close = near(name or "")
     return (
         f"model_type '{(name or '(none)')[:60]}' is unknown among {len(types())} types"
@@ -108,12 +108,12 @@ def find_text(members: Members) -> Optional[str]:
             members.fills = kind.fills
         if text is not None:
             if not isinstance(text, dict):
-                members.refuse(f"{key} is no object: one with the sizes of the text model, or null, is needed")
+                members.reject(f"{key} is no object: one with the sizes of the text model, or null, is needed")
             members.file = text
             name = _named(text) or inner or name
         elif inner:
             if kind and "own_defaults" in kind.flags:
-                members.refuse(f"{key} is not there, and the class of {kind.name} has other sizes for it than that of "
+                members.reject(f"{key} is not there, and the class of {kind.name} has other sizes for it than that of "
                                f"{inner}: it is needed")  # fmt: skip
             name = inner
             if kind and "flat" not in kind.flags:
@@ -145,7 +145,7 @@ def _fate(members: Members, key: str, name: Optional[str]) -> None:
         members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone")
     elif kind.encoding == "none" and not kind.note:
         members.note(f"{key}, {name}, has no positions of a kind that is known")
-    elif kind.refused:
+    elif kind.rejected:
         members.note(f"{key} is not covered: of {name} {kind.note}")
     else:
         members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone; a file of it alone, of "
