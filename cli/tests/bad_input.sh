@@ -153,7 +153,7 @@ rm -f work/*
 mkdir short changed empty
 cp -R "$GOLDEN/cases" "$GOLDEN/vectors" short
 cp -R "$GOLDEN/cases" "$GOLDEN/vectors" changed
-head -c 1000 short/vectors/alibi.safetensors >cut && cp cut short/vectors/alibi.safetensors
+head -c 1000 short/vectors/alibi.safetensors >piece && cp piece short/vectors/alibi.safetensors
 printf 'x' | dd of=changed/vectors/rope.safetensors bs=1 seek=5000 conv=notrunc 2>dd.log
 refuses 'truncated vectors' 'short/vectors/alibi.safetensors: altered: it has 1000 bytes' verify --vectors "$scratch/short" --out md:x.md
 refuses 'altered vectors' 'changed/vectors/rope.safetensors: altered.*[0-9a-f]{16}' verify --vectors "$scratch/changed" --out md:x.md
