@@ -140,6 +140,7 @@ test_interrupted() { # NAME SIGNAL STATUS LINES ARGUMENTS...
     name="$1: a valid file" signal=$2 expected=$3 lines=$4
     shift 4
     rm -rf work/*
+    : >stdout # which the run before wrote
     start "$@" --out jsonl:r.jsonl --out jsonl
     while kill -0 $pid 2>kill.log && [ "$(grep -m $lines -c '"t": *"\(check\|bench\)"' stdout)" -lt $lines ]; do :; done
     kill -$signal $pid
