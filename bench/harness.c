@@ -173,7 +173,9 @@ void case_time_rounds(struct case_run *run, bool fine)
 {
     run->rounds.samples =
         malloc(run->rounds.n * run->rounds.n_rounds * sizeof *run->rounds.samples);
-    if (!run->rounds.samples || !fine || !rounds_run(&run->rounds))
+    if (!run->rounds.samples)
+        case_reject_all(run, BENCH_REJECTED, "out of memory");
+    else if (!fine || !rounds_run(&run->rounds))
         case_reject_all(run, BENCH_REJECTED, "Google Benchmark could not time it");
 }
 

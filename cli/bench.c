@@ -154,6 +154,7 @@ static int time_cases(struct bench *bench)
                                          .total = bench->n_cases,
                                          .most_s = bench_budget(&options),
                                          .notes = "" };
+    goes_on(bench); /* shows the line before the first result */
     const int failed = timings_run(&timings, &crashed, error);
     if (crashed)
         bench->worst = BENCH_WRONG;

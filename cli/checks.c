@@ -192,7 +192,7 @@ static void take_record(void *user, json_t *record)
  * last record. */
 static const char *suite_at_hand(const struct kernel_checks *kernel, const char *doing)
 {
-    static const char *const suites[] = { "memory", "properties", "random" };
+    static const char *const suites[] = { "memory", "properties", "random", "side-effects" };
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
         char part[16];
         snprintf(part, sizeof part, "/%s/", suites[i]);

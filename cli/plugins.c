@@ -256,9 +256,13 @@ const struct posenc_backend *plugins_make_stand_in(const char *path, char error[
     struct plugin *plugin = there ? find_by_file(&file) : NULL;
     if (plugin)
         return &plugin->stand_in;
-    plugin = n_plugins < MOST_PLUGINS ? calloc(1, sizeof *plugin) : NULL;
+    if (n_plugins == MOST_PLUGINS) {
+        snprintf(error, PLUGIN_ERROR, "there are more than %d plug-ins", MOST_PLUGINS);
+        return NULL;
+    }
+    plugin = calloc(1, sizeof *plugin);
     if (!plugin) {
-        snprintf(error, PLUGIN_ERROR, "there are too many of them");
+        snprintf(error, PLUGIN_ERROR, "out of memory");
         return NULL;
     }
     plugin->file = file;
@@ -316,10 +320,10 @@ void plugins_load(const struct posenc_backend *backend)
 void plugins_load_family(const struct posenc_backend *backend)
 {
     const struct posenc_backend *other;
-    plugins_load(backend);
     for (size_t i = 0; (other = posenc_backend_at(i)) != NULL; i++)
-        if (strcmp(other->family, backend->family) == 0)
+        if (other != backend && strcmp(other->family, backend->family) == 0)
             plugins_load(other);
+    plugins_load(backend); /* last: lanes of stand-ins are those of the plug-in loaded last */
 }
 
 void plugins_load_all(void)

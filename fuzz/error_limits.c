@@ -16,9 +16,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
     if (!file)
         abort();
-    fwrite(data, 1, size, file);
-    fclose(file);
+    const bool written = fwrite(data, 1, size, file) == size;
+    if (fclose(file) != 0 || !written)
+        abort();
     error_limits_read(path, message);
     unlink(path);
+    if (error_limits_read(NULL, message) !=
+        0) /* restores the built-in limits for the next input */
+        abort();
     return 0;
 }

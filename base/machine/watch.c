@@ -8,6 +8,7 @@
 #include "env_parts.h"
 #include "sysfs.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -99,13 +100,14 @@ static void set_growth(json_t *noise, const char *name, struct watched start,
 json_t *noise_between(const struct noise_watch *start, const struct noise_watch *stop,
                       double load1)
 {
-    double ticks = (double)(stop->ticks - start->ticks), wall = stop->wall_s - start->wall_s,
-           per_cent = wall > 0.0 ? 100.0 / wall : 0.0;
+    /* Counters may go backwards when a machine migrates. */
+    const double ticks = (double)stop->ticks - (double)start->ticks,
+                 steal = (double)stop->steal - (double)start->steal;
+    double wall = stop->wall_s - start->wall_s, per_cent = wall > 0.0 ? 100.0 / wall : 0.0;
     double others = (stop->busy_s - start->busy_s) - (stop->own_s - start->own_s);
     json_t *noise = json_pack(
         "{s:f,s:f,s:I,s:f}", "wall_s", wall, "steal_pct",
-        ticks > 0.0 ? 100.0 * (double)(stop->steal - start->steal) / ticks : 0.0,
-        "involuntary_switches",
+        ticks > 0.0 ? 100.0 * fmax(steal, 0.0) / ticks : 0.0, "involuntary_switches",
         (json_int_t)(stop->involuntary_switches - start->involuntary_switches), "load1", load1);
     if (!noise)
         return NULL;

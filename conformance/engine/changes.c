@@ -65,7 +65,9 @@ static void judge_moved_rows(struct moved_outputs *m, int o)
     const int64_t width = out->width;
     double *want = malloc((size_t)(2 * width + 1) * sizeof *want);
     uint64_t moved = 0;
-    for (int64_t r = 0; want && r < out->rows; r++) {
+    if (!want)
+        abort(); /* rather than report no error */
+    for (int64_t r = 0; r < out->rows; r++) {
         const float *was = call_row(m->was, o, r), *is = call_row(m->is, o, r);
         int64_t i = next_moved(was, is, 0, width);
         if (i == width || moved++ % (m->rows / MOST_ROWS + 1) != 0)
@@ -86,8 +88,8 @@ static void judge_moved(struct change_search *search, struct moved_outputs *m)
     if (m->oracle) {
         compare_begin(&m->base, &t);
         compare_begin(&m->head, &t);
-        compare_next(&m->base, truth, search->base.backend, -1);
-        compare_next(&m->head, truth, search->head.backend, -1);
+        compare_next(&m->base, truth, search->base.backend, RANGE_FARTHEST);
+        compare_next(&m->head, truth, search->head.backend, RANGE_FARTHEST);
         c->head.metric = compare_metric(&m->head);
         c->base_max = c->head.max = -1.0;
     }

@@ -93,8 +93,7 @@ bool require_same_bits(struct tally *t, const float *got, const float *want, int
                        const char *what)
 {
     for (int64_t i = 0; i < n; i++)
-        if (float_to_bits(got[i]) != float_to_bits(want[i]) &&
-            !(isnan(got[i]) && isnan(want[i])))
+        if (value_bits(got[i]) != value_bits(want[i]))
             return require(t, false, "%s: element %lld is %.9g (%08x), not %.9g (%08x)", what,
                            (long long)i, (double)got[i], float_to_bits(got[i]), (double)want[i],
                            float_to_bits(want[i]));

@@ -119,6 +119,8 @@ def check(tensors: List[Tensor], root: Path) -> str:
     for case in read_cases(root, tensors=True):
         if case.hashes != made.pop(case.id, None):
             raise Disagreement(f"{case.id} is read with another tensor than its own")
+    if made:
+        raise Disagreement(f"{', '.join(sorted(made))}: not read by C")
     return f"{root}/vectors is what the generator makes: {len(tensors)} tensors"
 
 

@@ -94,12 +94,11 @@ const char *golden_lines(const char *path)
     size_t bytes;
     begin();
     const char *text = vectors_read_file(&list.arena, path, &bytes, error);
-    if (!text || !notation_read_file(text, path, &list, error))
-        return end_with_error(error);
-    for (size_t i = 0; i < list.n; i++)
+    const bool good = text && notation_read_file(text, path, &list, error);
+    for (size_t i = 0; good && i < list.n; i++)
         print_line(&list.lines[i].problem, list.lines[i].name);
     arena_free(&list.arena);
-    return end();
+    return good ? end() : end_with_error(error);
 }
 
 const char *golden_random(const char *kernel, uint64_t seed)
@@ -175,7 +174,9 @@ static void put_inputs(const struct call *call)
     for (int axis = 0; axis < problem_axes(p); axis++) {
         double *times = calloc((size_t)tokens + 1, sizeof *times);
         char name[16];
-        for (int64_t t = 0; times && t < tokens; t++)
+        if (!times)
+            abort();
+        for (int64_t t = 0; t < tokens; t++)
             times[t] = problem_time(p, t / p->tokens, t % p->tokens, axis);
         snprintf(name, sizeof name, "times%d", axis);
         put_array(name, times, (size_t)tokens * sizeof *times);
@@ -212,7 +213,9 @@ static void put_unfused(const struct call *call)
 {
     const struct output *output = &call->outputs[0];
     float *rows = calloc((size_t)(output->rows * output->width), sizeof *rows);
-    for (int64_t r = 0; rows && r < output->rows; r++)
+    if (!rows)
+        abort();
+    for (int64_t r = 0; r < output->rows; r++)
         oracle_row_unfused(call, r, rows + r * output->width);
     put_array("unfused", rows, (size_t)(output->rows * output->width) * sizeof *rows);
     free(rows);

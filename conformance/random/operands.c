@@ -413,8 +413,12 @@ void call_test_place(struct call_test *t, struct draws *d)
     facts_derive(f);
     fill_operands(t);
     for (int r = 0; r < MOST_TENSORS; r++)
-        if (t->buffer[r] && (t->saved[r] = malloc(t->bytes[r])))
+        if (t->buffer[r]) {
+            t->saved[r] = malloc(t->bytes[r]);
+            if (!t->saved[r])
+                abort(); /* rather than miss a change */
             memcpy(t->saved[r], t->buffer[r], t->bytes[r]);
+        }
     memory.seal(memory.user);
 }
 

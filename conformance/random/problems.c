@@ -391,8 +391,8 @@ static bool add_pair(struct problem_set *set, int a, int b, struct draws *d)
 }
 
 /* Adds every pair of classes, in a quick run as many as there is room for. Then it adds problems of
- * the classes that are still missing. */
-static void fill_set(struct problem_set *set)
+ * the classes that are still missing. Returns false if out of memory. */
+static bool fill_set(struct problem_set *set)
 {
     const int64_t n = set->factors.n_classes, all = n * n,
                   step = all % PAIR_STEP ? PAIR_STEP : 1;
@@ -402,15 +402,16 @@ static void fill_set(struct problem_set *set)
         const int a = (int)(at / n), b = (int)(at % n);
         if (a < b && factors_find(&set->factors, a) != factors_find(&set->factors, b) &&
             !add_pair(set, a, b, &d))
-            return;
+            return false;
     }
     for (int c = 0; c < n; c++)
         for (int i = 0; i < CLASS_TRIES && !*find_pair(set, c, c); i++) {
             struct choice choice = empty_choice();
             hold_class(&set->factors, &choice, 0, c, &d);
             if (!add_problem(set, &choice, c, &d))
-                return;
+                return false;
         }
+    return true;
 }
 
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
@@ -444,12 +445,11 @@ struct problem_set *problem_set_get(const struct problem_set_key *key)
     factors_init(&kept->factors, key->kernel, key->with_16_bits, key->full);
     const size_t n = (size_t)kept->factors.n_classes;
     kept->pairs = arena_get(&kept->arena, n * n);
-    if (!kept->pairs) {
+    if (!kept->pairs || !fill_set(kept)) {
+        arena_free(&kept->arena);
         free(kept);
         kept = NULL;
-        return NULL;
     }
-    fill_set(kept);
     return kept;
 }
 

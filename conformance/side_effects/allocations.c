@@ -9,6 +9,7 @@
 #include "side_effects.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/types.h>
 
@@ -62,6 +63,10 @@ void *aligned_alloc(size_t alignment, size_t bytes)
     counts.made++;
     return __libc_memalign(alignment, bytes);
 }
+
+void *memalign(size_t alignment, size_t bytes) { return aligned_alloc(alignment, bytes); }
+
+void *valloc(size_t bytes) { return aligned_alloc((size_t)sysconf(_SC_PAGESIZE), bytes); }
 
 int posix_memalign(void **block, size_t alignment, size_t bytes)
 {

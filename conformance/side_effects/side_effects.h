@@ -22,7 +22,7 @@ const char *allocations_unseen(void);
 /* ---- Static memory: statics.c ---- */
 
 /* Static variables of the program or the plug-in that a kernel belongs to. They are read-only while
- * they are watched. A write faults, is recorded, and goes on. */
+ * they are watched. The first write faults, is recorded, and then goes on. */
 struct statics {
     char *begin, *end;     /* whole pages; equal if they cannot be watched */
     const char *object;    /* path of the plug-in; empty for the program */
@@ -31,8 +31,9 @@ struct statics {
 };
 struct statics statics_find(void (*kernel)(void));
 const char *statics_unseen(void);
-/* Start and end the watch, for calls of this thread. */
-void statics_watch(struct statics *statics);
+/* Start and end the watch, for calls of this thread. statics_watch() returns false if the object of
+ * the kernel was not found, or its memory could not be made read-only. */
+bool statics_watch(struct statics *statics);
 void statics_leave(struct statics *statics);
 
 /* Returns a copy, of which the library remembers nothing when it is first called. */

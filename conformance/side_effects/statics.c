@@ -34,7 +34,12 @@ struct statics statics_find(void (*kernel)(void))
     (void)kernel;
     return (struct statics){ .begin = NULL };
 }
-void statics_watch(struct statics *statics) { (void)statics; }
+bool statics_watch(struct statics *statics)
+{
+    (void)statics;
+    return false;
+}
+
 void statics_leave(struct statics *statics) { (void)statics; }
 
 #else
@@ -80,7 +85,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *user)
             last = end;
         }
     }
-    if (has_kernel && last > 0)
+    if (has_kernel)
         search->found = (struct statics){
             .begin = (char *)((relro_end > first ? relro_end : first) & -page),
             .end = (char *)((last + page - 1) & -page),
@@ -99,10 +104,9 @@ struct statics statics_find(void (*kernel)(void))
     return search.found;
 }
 
-static void protect(const struct statics *s, int access)
+static bool protect(const struct statics *s, int access)
 {
-    if (s->begin < s->end)
-        mprotect(s->begin, (size_t)(s->end - s->begin), access);
+    return s->begin >= s->end || mprotect(s->begin, (size_t)(s->end - s->begin), access) == 0;
 }
 
 /* Records the first write, and makes its page writable; a guard_repair. */
@@ -120,10 +124,10 @@ static bool record_write(void *user, const char *address)
                     PROT_READ | PROT_WRITE) == 0;
 }
 
-void statics_watch(struct statics *s)
+bool statics_watch(struct statics *s)
 {
     guard_set_repair(record_write, s);
-    protect(s, PROT_READ);
+    return s->object && protect(s, PROT_READ);
 }
 
 void statics_leave(struct statics *s)

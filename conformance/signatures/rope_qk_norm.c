@@ -15,7 +15,8 @@ static bool fill_weight(struct call *call, void *to, int64_t n)
     struct problem plain = call->problem;
     float *weight = to;
     plain.special = false;
-    fill_inputs(weight, 0, n, &plain, STREAM_TABLE);
+    if (!fill_inputs(weight, 0, n, &plain, STREAM_TABLE))
+        return false;
     for (int64_t i = 0; call->problem.special && i < n; i++)
         weight[i] = fabsf(weight[i]) < 4.0f ? weight[i] : copysignf(0.0f, weight[i]);
     return true;

@@ -74,7 +74,7 @@ static bool watch_call(struct watch *w, struct call *call)
     struct statics statics = statics_find(backend_entry(&w->backend, w->kernel));
     const int error_before = errno;
     call_reset(call);
-    statics_watch(&statics);
+    const bool watched = statics_watch(&statics);
     const struct allocations before = allocations_now();
     errno = NO_ERROR;
     const struct guarded g = guarded_run(call, &w->backend, NULL);
@@ -88,6 +88,7 @@ static bool watch_call(struct watch *w, struct call *call)
     require(&t[ALLOCATIONS], !made && !freed,
             "%lu blocks or maps made and %lu freed in one call", made, freed);
     require(&t[LEAKS], made <= freed, "%lu blocks or maps were not given back", made - freed);
+    require(&t[STATICS], watched || statics_unseen(), "static memory could not be protected");
     require(&t[STATICS], !statics.first_write[0], "%s", statics.first_write);
     require(&t[ERRNO], error == NO_ERROR, "errno was set to %d", error);
     return true;

@@ -93,7 +93,8 @@ def config_classes():
                 continue
             try:
                 module = importlib.import_module(f"transformers.models.{folder}.{name[:-3]}")
-            except Exception:
+            except Exception as error:
+                print(f"survey: {folder}/{name}: {error}", file=sys.stderr)
                 continue
             for cls in vars(module).values():
                 if (inspect.isclass(cls) and issubclass(cls, PretrainedConfig) and cls.model_type
@@ -114,7 +115,8 @@ def model_classes(cls):
             continue
         try:
             module = importlib.import_module(f"{folder}.{name[:-3]}")
-        except Exception:
+        except Exception as error:
+            print(f"survey: {folder}.{name}: {error}", file=sys.stderr)
             continue
         for model in vars(module).values():
             if (inspect.isclass(model) and issubclass(model, PreTrainedModel) and model.__module__ == module.__name__
