@@ -11,7 +11,7 @@
 
 enum { TOKENS = 1000, DIM = 96 };
 
-static float together[TOKENS][DIM], alone[TOKENS][DIM];
+static _Alignas(64) float together[TOKENS][DIM], alone[TOKENS][DIM];
 
 static enum posenc_status run_together(const struct posenc_sinusoidal_args *whole)
 {

@@ -220,7 +220,7 @@ has_record() { # PATTERN: succeeds if compare wrote such a record
 gate_failures() { # prints what a gate fails on
     slower="a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed"
     grown='the largest error of a case grew'
-    if ! has_record '"verdict":"slower","reason":"at or over the threshold'; then
+    if ! has_record '"verdict":"slower","reason":"at or over the threshold[^"]*; confirmed"'; then
         echo "$grown"
     elif has_record '"t":"change".*"what":"error","worse":true'; then
         echo "$slower, and $grown"

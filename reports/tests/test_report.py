@@ -8,12 +8,13 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 import pytest
 from programs import Completed, make_fake, run, start
 
 from posenc.records import load
+from posenc.report.errors import ByRange, Worst
 from posenc.report.view import View
 
 
@@ -219,3 +220,13 @@ def test_records_that_were_cut(work: Path, program: Path) -> None:
     (work / "cut.jsonl").write_text('{"t":"header","schema":"posenc.results/2","mode":"quick"}\n{"t":"check","case":')
     done = report(work, program, "cut.jsonl")
     assert done.returncode == 2 and "no machine" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "ulp, said",
+    [({10: 0.5, 20: 0.5, 31: 0.5}, "everywhere"), ({10: 0.5, 20: 9.0, 31: 0.5}, "below 2^10"),
+     ({10: 0.5, 31: 0.5}, "below 2^10"), ({10: 2.0, 20: 0.5, 31: 0.5}, "nowhere"), ({}, "nowhere")],
+)  # fmt: skip
+def test_within_one_ulp_until_the_first_gap(ulp: Dict[int, float], said: str) -> None:
+    cells = {"mine": {end: [Worst("ulp", value, 1.0, {})] for end, value in ulp.items()}}
+    assert ByRange("rope_table", "exact", [10, 20, 31], cells).within_ulp_until("mine") == said

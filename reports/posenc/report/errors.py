@@ -9,6 +9,7 @@ from .. import units
 from ..runs import Machine, Record, grouped, member, number
 
 METRICS = ("ulp", "pair_ulp", "abs", "exact")
+WITHIN_1_ULP = {"ulp": 1.0, "exact": 0.0}  # largest errors by metric
 RANGE = re.compile(r"p2e(\d+)$")
 
 
@@ -97,7 +98,7 @@ class Errors:
         for backend in backends:
             scans = filter(bits, self._checks.get((kernel, "f32", numerics, backend), []))
             cells[backend] = {end: worst_of(found) for end, found in grouped(scans, bits).items()}
-        ends = list(dict.fromkeys(end for row in cells.values() for end in row))
+        ends = sorted({end for row in cells.values() for end in row})
         return ByRange(kernel, numerics, ends, {name: row for name, row in cells.items() if row}) if ends else None
 
 
@@ -110,12 +111,12 @@ class ByRange:
     ends: List[int]
     cells: Dict[str, Dict[int, List[Worst]]]
 
-    def exact_until(self, backend: str) -> str:
-        """Says up to which position a backend stays within 1 ulp."""
+    def within_ulp_until(self, backend: str) -> str:
+        """Returns below which position errors stay within 1 ulp. A range that was not measured ends the claim."""
         reached = 0
         for end in self.ends:
             found = self.cells[backend].get(end, [])
-            if not all(worst.largest <= {"ulp": 1, "exact": 0}.get(worst.metric, -1) for worst in found):
+            if not found or not all(worst.largest <= WITHIN_1_ULP.get(worst.metric, -1) for worst in found):
                 return f"below 2^{reached}" if reached else "nowhere"
-            reached = end if found else reached
+            reached = end
         return "everywhere"
