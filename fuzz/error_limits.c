@@ -1,5 +1,5 @@
 /*
- * Gives the reader of error limits a file of random bytes.
+ * Fuzzes error_limits_read() through a temporary file, because it takes a path.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/engine/error_limits.h"

@@ -1,6 +1,6 @@
 /*
- * What harnesses share.  Each reads one input as the program reads a file or a word, goes on with what was read as the
- * program does, and ends: it says nothing, keeps nothing, and asks for no more than a few MiB.
+ * Declarations that all harnesses share. A harness parses one input as the program parses a file or an argument, then
+ * uses the result as the program does. It prints nothing, frees everything, and allocates at most a few MiB.
  */
 #ifndef POSENC_FUZZ_H
 #define POSENC_FUZZ_H
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The input as a text, to be freed: it ends at a NUL. */
+/* Returns a copy of the input with a NUL appended, which the caller frees. Never returns NULL. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
 #endif

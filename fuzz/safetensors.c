@@ -1,6 +1,6 @@
 /*
- * A file of tensors.  An input that begins with { is a header without its length, which mutations would not find; the
- * data begin with the line end behind it.
+ * Fuzzes the reader of safetensors files. An input that begins with { lacks the length of the header, which mutations
+ * would rarely guess; the harness prepends it. The header ends before the first newline, the first byte of the data.
  */
 #include "conformance/readers/safetensors.h"
 #include "conformance/readers/vectors.h"
@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums up what was read, so that all of it is. */
-static double look_at(const struct array *arrays, size_t n)
+enum { LENGTH_BYTES = 8 }; /* of the header's length, little-endian */
+
+/* Reads every value, so that a sanitizer detects an array that reaches outside of the file. */
+static double sum_values(const struct array *arrays, size_t n)
 {
     double sum = 0.0;
     for (size_t i = 0; i < n; i++)
@@ -21,23 +23,23 @@ static double look_at(const struct array *arrays, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char error[VECTORS_ERROR], *file = malloc(size + 8);
+    char error[VECTORS_ERROR], *file = malloc(size + LENGTH_BYTES);
     struct arena arena = { .last = NULL };
     struct array *arrays;
-    size_t n, head = size > 0 && data[0] == '{' ? 8 : 0;
-    volatile double sum = 0.0;
+    size_t n, prefix = size > 0 && data[0] == '{' ? LENGTH_BYTES : 0;
+    volatile double sink = 0.0; /* keeps the compiler from dropping the reads */
     if (!file)
         abort();
-    if (head > 0) {
+    if (prefix > 0) {
         const uint8_t *end = memchr(data, '\n', size);
         const size_t length = end ? (size_t)(end - data) : size;
-        for (size_t i = 0; i < head; i++)
+        for (size_t i = 0; i < prefix; i++)
             file[i] = (char)(length >> (8 * i) & 255);
     }
     if (size > 0)
-        memcpy(file + head, data, size);
-    if (safetensors_read(&arena, file, size + head, &arrays, &n, error))
-        sum = sum + look_at(arrays, n);
+        memcpy(file + prefix, data, size);
+    if (safetensors_read(&arena, file, size + prefix, &arrays, &n, error))
+        sink = sink + sum_values(arrays, n);
     arena_free(&arena);
     free(file);
     return 0;

@@ -23,7 +23,7 @@ struct allocations allocations_now(void) { return counts; }
 #include <sys/syscall.h>
 #include <unistd.h>
 
-const char *allocations_unseen(void) { return NULL; }
+const char *allocations_unavailable_reason(void) { return NULL; }
 
 /* glibc's own functions, and parameters with other names than its headers have. */
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
@@ -109,7 +109,7 @@ int counted_munmap(void *at, size_t bytes)
 
 #else
 
-const char *allocations_unseen(void)
+const char *allocations_unavailable_reason(void)
 {
     return "only programs of glibc, linked dynamically and without a sanitizer, count "
            "allocations";

@@ -21,7 +21,7 @@ static void *pages_get(void *user, size_t bytes, int64_t offset_bytes, char role
     if (!begin)
         return NULL;
     pages->maps[pages->n++] =
-        (struct closable){ begin, n * page, (n + parts - 1) / parts * page, is_output };
+        (struct closable_map){ begin, n * page, (n + parts - 1) / parts * page, is_output };
     return begin + ((n - 1) * page + ON_LAST_PAGE - bytes) / 64 * 64;
 }
 
@@ -43,13 +43,14 @@ void pages_close(const struct pages *pages, bool with_inputs)
 char *pages_open(const struct pages *pages, const char *address)
 {
     for (int i = 0; i < pages->n; i++) {
-        const struct closable *map = &pages->maps[i];
+        const struct closable_map *map = &pages->maps[i];
         if (address < map->begin || address >= map->begin + map->bytes)
             continue;
-        const size_t at = (size_t)(address - map->begin) / map->part * map->part,
+        const size_t at = (size_t)(address - map->begin) / map->part_bytes * map->part_bytes,
                      left = map->bytes - at;
         char *part = map->begin + at;
-        return mprotect(part, left < map->part ? left : map->part, PROT_READ | PROT_WRITE) == 0
+        return mprotect(part, left < map->part_bytes ? left : map->part_bytes,
+                        PROT_READ | PROT_WRITE) == 0
                    ? part
                    : NULL;
     }

@@ -9,15 +9,16 @@
 
 /* ---- Allocations: allocations.c ---- */
 
-/* Blocks and maps of this thread since it began. With glibc the program defines malloc() and its
- * relatives, which count and call those of the library. So calls of a plug-in are counted, too. */
+/* Numbers of heap blocks and memory maps that this thread made and freed since it started. The
+ * program replaces glibc's malloc family by functions that count, so that calls by plug-ins count
+ * too. */
 struct allocations {
     unsigned long made, freed;
 };
 struct allocations allocations_now(void);
 
 /* Returns the reason for which allocations cannot be counted, or NULL if they can. */
-const char *allocations_unseen(void);
+const char *allocations_unavailable_reason(void);
 
 /* ---- Static memory: statics.c ---- */
 
@@ -30,23 +31,26 @@ struct statics {
     char first_write[128]; /* describes the first write; empty: none */
 };
 struct statics statics_find(void (*kernel)(void));
-const char *statics_unseen(void);
+/* Returns the reason for which writes cannot be noticed, or NULL if they can. */
+const char *statics_unavailable_reason(void);
 /* Start and end the watch, for calls of this thread. statics_watch() returns false if the object of
  * the kernel was not found, or its memory could not be made read-only. */
 bool statics_watch(struct statics *statics);
-void statics_leave(struct statics *statics);
+void statics_unwatch(struct statics *statics);
 
-/* Returns a copy, of which the library remembers nothing when it is first called. */
+/* Returns a copy at a new address. The library keeps facts by a backend's address, so that the copy's
+ * first call runs the code of a first call. */
 struct posenc_backend backend_copy(const struct posenc_backend *backend);
 
 /* ---- Pages that can be closed: pages.c ---- */
 
 /* Memory of a call that can be closed, so that the first touch of each part is noticed. A page ends
- * in the middle of a row of each tensor, and the last page holds little. */
+ * inside a row of each tensor, and the last page holds only a few bytes, so that the last vector of
+ * each loop touches a page of its own. */
 struct pages {
-    struct closable {
+    struct closable_map {
         char *begin;
-        size_t bytes, part; /* whole pages */
+        size_t bytes, part_bytes; /* whole pages */
         bool is_output;
     } maps[LAYOUTS];
     int n, parts; /* parts of each map; 0: a part is a page */
@@ -78,6 +82,6 @@ enum streaming { STREAMING_FENCED, STREAMING_UNFENCED, STREAMING_TOO_LONG };
 /* Makes the call and requires it to be clean. A call whose end has too many instructions shows
  * nothing. */
 enum streaming streaming_check(struct tally *t, const struct problem *problem);
-const char *streaming_unseen(void);
+const char *streaming_unavailable_reason(void);
 
 #endif

@@ -2,8 +2,9 @@
  * Finds writes to static variables by the faults that they cause; see side_effects.h.
  *
  * The writable segment of a program or plug-in begins with tables of addresses, which the dynamic
- * linker writes and seals. Addresses of functions are filled in at loading (conformance/meson.build,
- * engine/plugin.c). The rest of the segment belongs to the source.
+ * linker writes and seals. Lazy binding would write to them during a call, so that the program is
+ * linked with -z now (conformance/meson.build) and plug-ins are loaded with RTLD_NOW
+ * (engine/plugin.c). The rest of the segment holds the variables of the source code.
  */
 #define _GNU_SOURCE
 #include "side_effects.h"
@@ -20,7 +21,7 @@ struct posenc_backend backend_copy(const struct posenc_backend *backend)
 
 #if !defined(__linux__) || defined(POSENC_SANITIZED) || defined(POSENC_COUNTS_LINES)
 
-const char *statics_unseen(void)
+const char *statics_unavailable_reason(void)
 {
 #if defined(__linux__)
     return "the sanitizer or the counters of this build write to static memory";
@@ -40,7 +41,7 @@ bool statics_watch(struct statics *statics)
     return false;
 }
 
-void statics_leave(struct statics *statics) { (void)statics; }
+void statics_unwatch(struct statics *statics) { (void)statics; }
 
 #else
 
@@ -49,13 +50,13 @@ void statics_leave(struct statics *statics) { (void)statics; }
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A program that is linked statically has no dynamic linker, whose address AT_BASE is. */
-const char *statics_unseen(void)
+/* AT_BASE is the address of the dynamic linker, and 0 in a statically linked program. */
+const char *statics_unavailable_reason(void)
 {
-    return getauxval(AT_BASE)
-               ? NULL
-               : "the C library's variables are among those of a program that is "
-                 "linked statically";
+    return getauxval(AT_BASE) ? NULL
+                              : "in a statically linked program, the C library's variables "
+                                "cannot be told from "
+                                "its own";
 }
 
 struct search {
@@ -99,7 +100,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *user)
 struct statics statics_find(void (*kernel)(void))
 {
     struct search search = { .kernel = (uintptr_t)kernel };
-    if (!statics_unseen())
+    if (!statics_unavailable_reason())
         dl_iterate_phdr(find_object, &search);
     return search.found;
 }
@@ -130,7 +131,7 @@ bool statics_watch(struct statics *s)
     return s->object && protect(s, PROT_READ);
 }
 
-void statics_leave(struct statics *s)
+void statics_unwatch(struct statics *s)
 {
     protect(s, PROT_READ | PROT_WRITE);
     guard_set_repair(NULL, NULL);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-const char *streaming_unseen(void) { return NULL; }
+const char *streaming_unavailable_reason(void) { return NULL; }
 
 /* ---- Instructions ---- */
 
@@ -159,7 +159,7 @@ enum streaming streaming_check(struct tally *t, const struct problem *problem)
 
 #else
 
-const char *streaming_unseen(void)
+const char *streaming_unavailable_reason(void)
 {
 #if defined(POSENC_SANITIZED)
     return "a sanitizer's own instructions are among the kernel's";

@@ -41,8 +41,9 @@ static void watch_begin(struct watch *w)
 {
     static const char *const names[EFFECTS] = { "allocations", "leaks", "static-memory",
                                                 "errno" };
-    const char *const unseen[EFFECTS] = { allocations_unseen(), allocations_unseen(),
-                                          statics_unseen(), NULL };
+    const char *const unseen[EFFECTS] = { allocations_unavailable_reason(),
+                                          allocations_unavailable_reason(),
+                                          statics_unavailable_reason(), NULL };
     w->backend = backend_copy(w->run->backend);
     guard_install(); /* before calls are watched, as it allocates */
     for (int e = 0; e < EFFECTS; e++) {
@@ -81,14 +82,15 @@ static bool watch_call(struct watch *w, struct call *call)
     const int error = errno;
     const struct allocations after = allocations_now();
     errno = error_before;
-    statics_leave(&statics);
+    statics_unwatch(&statics);
     if (g.crashed || g.status != POSENC_OK)
         return false;
     const unsigned long made = after.made - before.made, freed = after.freed - before.freed;
     require(&t[ALLOCATIONS], !made && !freed,
             "%lu blocks or maps made and %lu freed in one call", made, freed);
     require(&t[LEAKS], made <= freed, "%lu blocks or maps were not given back", made - freed);
-    require(&t[STATICS], watched || statics_unseen(), "static memory could not be protected");
+    require(&t[STATICS], watched || statics_unavailable_reason(),
+            "static memory could not be protected");
     require(&t[STATICS], !statics.first_write[0], "%s", statics.first_write);
     require(&t[ERRNO], error == NO_ERROR, "errno was set to %d", error);
     return true;
@@ -155,8 +157,8 @@ static void check_streaming(const struct watch *w)
     int n = 0, too_long = 0;
     if (!tally_begin(&t, w->run, w->kernel, w->dtype, "side-effects", NULL, "streaming-stores"))
         return;
-    if (streaming_unseen())
-        tally_skip(&t, streaming_unseen());
+    if (streaming_unavailable_reason())
+        tally_skip(&t, streaming_unavailable_reason());
     for (size_t i = 0; i < sizeof calls / sizeof *calls && !t.skipped; i++) {
         const struct problem p = problem_realistic(w->kernel, calls[i].dtype, calls[i].bytes);
         if (calls[i].dtype != POSENC_F32 && !w->run->backend->f16_bf16)

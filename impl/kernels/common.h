@@ -1,7 +1,6 @@
 /*
- * What every backend needs to walk canonical arguments (see struct posenc_backend): the
- * positions of tokens. Rows are in storage.h. static inline only: each backend compiles its
- * own.
+ * Access to positions, and small helpers that all kernels share. Arguments are canonical (see struct
+ * posenc_backend). Each backend compiles its own static copy. Rows are in storage.h.
  */
 #ifndef POSENC_KERNELS_COMMON_H
 #define POSENC_KERNELS_COMMON_H
@@ -10,7 +9,7 @@
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Activations of more bytes than this are taken to come from DRAM. */
+/* Largest activations, in bytes, that are assumed to be in a cache. Larger ones are prefetched. */
 enum { IN_CACHE = 16 << 20 };
 
 /* Returns the index of a position in its array. An offset has no array, and its strides are not
@@ -21,7 +20,7 @@ static inline int64_t posenc_position_index(const struct posenc_positions *p, in
     return b * p->stride_batch + t * p->stride_token;
 }
 
-/* Returns a position; a time without its fraction. */
+/* Returns a position, truncated towards 0 if it has a fraction (POSENC_POSITIONS_F32). */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     switch (p->kind) {
@@ -37,7 +36,7 @@ static inline int64_t posenc_position(const struct posenc_positions *p, int64_t 
     return p->offset + t;
 }
 
-/* Any position, exact; -0 is 0. */
+/* Returns a position with its fraction. Adding 0.0 turns -0 into +0. */
 static inline double posenc_time(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     if (p->kind == POSENC_POSITIONS_F32)

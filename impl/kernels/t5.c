@@ -8,23 +8,25 @@
 #include "heads.h"
 #include "scores.h"
 
-/* The longest line, and the queries of a tile where all that differs does not fit into one. */
+/* Most distances in a line; queries of a tile if the varying distances do not fit into one line;
+ * distance in floats between the lines of two heads, which keeps four of them off one cache set. */
 enum { T5_LINE = 1024, T5_QUERIES = 32, T5_PITCH = T5_LINE + 16 };
 
-/* By key - query: before `from` all biases of a head are alike, and so they are from `to` on.
- * The line has n, of `first` and what follows it. */
+/* Key - query distances. A head's bias is constant below `from`, and constant from `to` on. The line
+ * holds the n distances from `first` on. */
 struct t5_span {
     int64_t from, to, first, n;
 };
 
-/* Rows of the table, 0 past the last one, and four heads' biases. */
+/* Table row of each distance of a line (0 past the last one), and the biases of four heads. */
 struct t5_line {
     struct t5_span span;
     _Alignas(64) int32_t rows[T5_LINE + POSENC_PLAN_PAD];
     _Alignas(64) float bias[HEADS_AT_ONCE * T5_PITCH];
 };
 
-/* Up to 15 more are written behind `to`. */
+/* Sets rows[from] to before rows[to] to one row. Rounds the count up to 16: the next call overwrites
+ * the excess. */
 static void fill(int32_t *rows, int64_t from, int64_t to, int64_t row)
 {
     enum { STEP = 16 };
@@ -34,18 +36,19 @@ static void fill(int32_t *rows, int64_t from, int64_t to, int64_t row)
             rows[k + m] = (int32_t)row;
 }
 
-static int64_t between(int64_t k, int64_t least, int64_t most)
+static int64_t clamp(int64_t k, int64_t low, int64_t high)
 {
-    return k < least ? least : k > most ? most : k;
+    return k < low ? low : k > high ? high : k;
 }
 
-/* The least distance of a bucket: it holds those below that of the next. */
-static int64_t t5_nearest(const struct posenc_t5_args *args, int64_t bucket, int64_t buckets)
+/* Returns the least distance in a bucket; past the last bucket one that no call reaches. */
+static int64_t t5_least_distance(const struct posenc_t5_args *args, int64_t bucket,
+                                 int64_t buckets)
 {
     return bucket < buckets ? args->thresholds[bucket] : INT64_C(1) << 40;
 }
 
-/* A bucket for each distance from `row` on, in one direction or the other. */
+/* Sets consecutive rows: row, row + step, row + 2 step, ... Rounds the count up as fill() does. */
 static void fill_ramp(int32_t *rows, int64_t from, int64_t to, int64_t row, int64_t step)
 {
     enum { STEP = 16 };
@@ -55,7 +58,8 @@ static void fill_ramp(int32_t *rows, int64_t from, int64_t to, int64_t row, int6
             rows[k + m] = (int32_t)(row + (k - from + m) * step);
 }
 
-/* The buckets from 0 on that hold one distance each, as the nearer half of T5's do; or none. */
+/* Returns how many buckets from 0 on hold a single distance, as the nearer half of T5's do; 0 if the
+ * thresholds have another form. */
 static int64_t t5_single(const int32_t *thresholds, int64_t buckets)
 {
     const int64_t half = buckets / 2;
@@ -66,8 +70,8 @@ static int64_t t5_single(const int32_t *thresholds, int64_t buckets)
     return other ? 0 : half;
 }
 
-/* Bucket by bucket, in the order of the line: each writes over what the one before wrote too much. Those of
- * single distances are one ramp. */
+/* Sets the table row of each distance of the line, bucket by bucket. Buckets of a single distance are
+ * written as one ramp. Without bidirectional, later keys use bucket 0. */
 static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
 {
     const int64_t buckets = args->bidirectional ? args->num_buckets / 2 : args->num_buckets;
@@ -76,20 +80,20 @@ static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
     int64_t from = 0, to;
 
     for (int64_t bucket = buckets; bucket-- > single; from = to) {
-        to = between(1 - t5_nearest(args, bucket, buckets) - first, from, n);
+        to = clamp(1 - t5_least_distance(args, bucket, buckets) - first, from, n);
         fill(line->rows, from, to, bucket);
     }
-    to = between(1 - first, from, n);
+    to = clamp(1 - first, from, n);
     fill_ramp(line->rows, from, to, -first - from, -1);
     from = to;
     if (args->bidirectional) { /* distance 0 is not a later key */
-        to = between(single - first, from, n);
+        to = clamp(single - first, from, n);
         fill_ramp(line->rows, from, to, from + first + buckets, 1);
         from = to;
     }
     for (int64_t bucket = single; bucket < buckets && args->bidirectional;
          bucket++, from = to) {
-        to = between(t5_nearest(args, bucket + 1, buckets) - first, from, n);
+        to = clamp(t5_least_distance(args, bucket + 1, buckets) - first, from, n);
         fill(line->rows, from, to, bucket + buckets);
     }
     fill(line->rows, from, n, 0);
@@ -103,8 +107,8 @@ static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t 
 {
     struct t5_span *span = &line->span;
 
-    span->first = between(span->from - POSENC_PLAN_PAD, nearest, farthest);
-    span->n = between(span->to + POSENC_PLAN_PAD, span->first + 1, farthest + 1) - span->first;
+    span->first = clamp(span->from - POSENC_PLAN_PAD, nearest, farthest);
+    span->n = clamp(span->to + POSENC_PLAN_PAD, span->first + 1, farthest + 1) - span->first;
     t5_rows(args, line);
 }
 
@@ -124,8 +128,7 @@ struct t5_cut {
 /* ahead: the key from which on biases differ, if there is one; width: how many do. */
 static inline struct t5_cut t5_cut(int64_t ahead, int64_t width, int64_t n)
 {
-    const int64_t w = vf_lanes(), from = between(ahead, 0, n),
-                  to = between(ahead + width, 0, n);
+    const int64_t w = vf_lanes(), from = clamp(ahead, 0, n), to = clamp(ahead + width, 0, n);
 
     return (struct t5_cut){ from < n ? from - from % w : n, least((to + w - 1) / w * w, n) };
 }
@@ -185,8 +188,9 @@ SIMD_INLINE void t5_head(enum posenc_dtype type, enum how how, bool in_column,
     }
 }
 
-/* Rows of four heads, each of so many bytes at most: longer ones are quicker one after the other. */
-enum { FOUR_ROWS = 4096 };
+/* Largest row in bytes for which four heads are computed together; longer rows are faster one at a
+ * time. */
+enum { MOST_BYTES_BESIDE = 4096 };
 struct four_rows {
     const char *x[HEADS_AT_ONCE];
     char *out[HEADS_AT_ONCE];
@@ -195,7 +199,7 @@ struct four_rows {
 SIMD_INLINE bool may_be_beside(enum posenc_dtype type, enum how how, int64_t keys)
 {
     return (how == STORED || how == ADDED || how == SUMMED) &&
-           keys * (int64_t)posenc_dtype_size(type) <= FOUR_ROWS;
+           keys * (int64_t)posenc_dtype_size(type) <= MOST_BYTES_BESIDE;
 }
 
 /* Returns the rows of query i from head h on. */
@@ -267,8 +271,8 @@ SIMD_INLINE void t5_fetched(enum posenc_dtype type, enum how how, const float *t
     }
 }
 
-/* Keys j0 to before j1 of query i, of four heads from h on. One row after the other, each took 60 cycles
- * beside its vectors (Zen 5). */
+/* Computes keys j0 to before j1 of query i for four heads from h on. Four rows at once hide the fixed
+ * cost of each. */
 SIMD_INLINE void t5_four(enum posenc_dtype type, enum how how,
                          const struct posenc_t5_args *args, const struct t5_line *line,
                          const struct heads *heads, int64_t b, int64_t h, int64_t i, int64_t j0,
@@ -299,7 +303,8 @@ SIMD_INLINE void t5_four(enum posenc_dtype type, enum how how,
               j1 - j0 - cut.to);
 }
 
-/* The same of all heads. */
+/* Computes queries i0 to before i1 and keys j0 to before j1 of all heads. Copies the arguments, which
+ * stores to `out` might alias. */
 SIMD_INLINE void t5_tile(enum posenc_dtype type, enum how how,
                          const struct posenc_t5_args *given, struct t5_line *line, int64_t i0,
                          int64_t i1, int64_t j0, int64_t j1)
