@@ -257,9 +257,9 @@ static json_t *footprint_member(const struct bench_result *r)
 static json_t *tuning_members(const struct bench_result *r)
 {
     const struct problem *p = &r->bench_case->problem;
-    json_t *samples = r->reason ? NULL : json_array();
     if (!r->bench_case->most)
         return json_object();
+    json_t *samples = r->reason ? NULL : json_array();
     for (int i = 0; samples && i < r->rounds; i++)
         json_array_append_new(samples, record_number(r->sample_ns[i]));
     const struct posenc_selection chosen =

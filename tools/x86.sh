@@ -300,11 +300,11 @@ baseline_refused() { # BACKEND
 }
 
 # Disassembles the objects. Only backends with AVX, their primitives' tests and plug-ins that are compiled for this CPU may
-# have instructions that the first x86-64 lacks. A backend exports its table and nothing else. Rooflines of bench choose
-# their functions by the sets that the CPU has, and are left out.
+# have instructions that the first x86-64 lacks. A backend exports its table and nothing else. Rooflines of bench and
+# the 512-bit loop of the probe ask the CPU first, and are left out.
 baseline_objects() {
     right=0 wrong=0
-    find build/impl build/conformance build/reports build/cli build/posenc.p -name '*.o' ! -name 'explore-*' 2>/dev/null |
+    find build/impl build/conformance build/reports build/cli build/posenc.p -name '*.o' ! -name 'explore-*' ! -name 'cli_probe_core*' 2>/dev/null |
         grep -v '/\(lib\(backend\|primitives\)_\(avx\|autovec_v\)\|plugins/sleef_avx\|libplugin_\(contracts\|undeclared\)[.]\)' >build/objects
     leaked=$(xargs objdump -d --no-show-raw-insn <build/objects | newer_instructions)
     if [ -s build/objects ] && [ -z "$leaked" ]; then
