@@ -1,7 +1,7 @@
 /* Tests that records are written unchanged, except that control characters are escaped. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/records.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <stdlib.h>

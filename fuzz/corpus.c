@@ -12,7 +12,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "fuzz.h"
 
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/machine/env.h"
 #include "base/machine/watch.h"
 #include "base/records.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <string.h>
 

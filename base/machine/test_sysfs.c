@@ -9,7 +9,7 @@
 #include "base/machine/sysfs.h"
 #include "base/machine/watch.h"
 #include "base/records.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <ftw.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Tests the statistics on cases that can be computed by hand. */
 #include "base/statistics/floor.h"
 #include "base/statistics/stats.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "text.h"
 
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <stdlib.h>
 #include <string.h>

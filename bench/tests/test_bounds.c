@@ -4,7 +4,7 @@
  */
 #include "bench/rooflines.h"
 #include "conformance/problem/storage.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <string.h>

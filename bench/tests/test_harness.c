@@ -6,7 +6,7 @@
 #include "bench/bench.h"
 #include "bench/machine.h"
 #include "bench/rooflines.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define POSENC_EXPERIMENTAL
 #define _GNU_SOURCE
 #include "bench/instructions.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <signal.h>
 #include <stdlib.h>

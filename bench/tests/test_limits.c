@@ -7,7 +7,7 @@
 #include "bench/harness.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <stdlib.h>

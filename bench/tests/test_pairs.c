@@ -5,7 +5,7 @@
 #include "bench/pairs.h"
 #include "bench/machine.h"
 #include "base/statistics/stats.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "conformance/faults/faulty.h"
 #include "conformance/problem/storage.h"
 #include "conformance/readers/vectors.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <string.h>

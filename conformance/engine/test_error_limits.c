@@ -3,7 +3,7 @@
  * case; they are never raised; invalid rows change neither the file nor the table.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 #include "error_limits.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "library.h"
 #include "conformance/problem/problem.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

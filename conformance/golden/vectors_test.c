@@ -5,7 +5,7 @@
 #define _XOPEN_SOURCE 700
 #include "conformance/readers/vectors.h"
 #include "conformance/readers/safetensors.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <fnmatch.h>
 #include <ftw.h>

@@ -6,7 +6,7 @@
  * the middle itself to the neighbour whose last bit is 0.
  */
 #include <posenc.h>
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Tests errors as sentences: with a range, one value or no range, in buffers of every size. */
 #include <posenc.h>
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <float.h>
 #include <stdio.h>

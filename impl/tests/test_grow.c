@@ -6,7 +6,7 @@
  * structs are the old ones (posenc_grow() with a struct that has a further member).
  */
 #include "impl/grow.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <stdio.h>
 #include <string.h>

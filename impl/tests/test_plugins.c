@@ -3,7 +3,7 @@
  * names it, or if it is selected by name after it was added to the list.
  */
 #include <posenc.h>
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <dlfcn.h>
 #include <math.h>

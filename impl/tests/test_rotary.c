@@ -3,7 +3,7 @@
  * made for one call, by offset and by positions, by one thread and by several.
  */
 #include <posenc.h>
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

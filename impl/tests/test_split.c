@@ -5,7 +5,7 @@
  */
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * members become small, huge, negative or those of another tensor.
  */
 #include "impl/checks.h"
-#include "conformance/tap/tap.h"
+#include "base/tap/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
