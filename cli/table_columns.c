@@ -192,6 +192,9 @@ int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *p
                           kind == TABLE_ERRORS ? "" : " or sinusoidal");
     if (kind == TABLE_DRIFT && problem->tokens < 1)
         return problem_refuse_empty(cli, problem);
+    if (kind == TABLE_ERRORS && problem->freqs.dim % 2 != 0)
+        return cli_refuse(cli, "--problem", NULL, "rotary_dim: %lld: expected an even number",
+                          (long long)problem->freqs.dim);
     if (kind == TABLE_ERRORS)
         return table_write_errors(cli, &problem->freqs, outputs);
     if (kind == TABLE_DRIFT)

@@ -51,6 +51,7 @@ refuses 'unknown key in a config' 'twisted' table rope_table --config "$scratch/
 plan='rope_table rotary_dim=8'
 refuses 'no table' 'TABLE: expected frequencies, drift, errors' table
 refuses 'unknown table' 'TABLE: sinusodial: did you mean sinusoidal' table sinusodial
+refuses 'errors of an odd dimension' 'rotary_dim: 3: expected an even number' table errors --problem 'rope_table rotary_dim=3'
 refuses 'two tables' 'unexpected argument: drift' table errors drift
 refuses 'a kernel alone' "TABLE: sinusoidal: needs a whole problem, --problem 'sinusoidal ...'" table sinusoidal
 refuses 'a kernel and a problem' 'TABLE: rope_table: has no effect beside --problem' table rope_table --problem "$plan"

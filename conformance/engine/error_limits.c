@@ -77,9 +77,10 @@ static bool read_line(FILE *file, struct limit_line *line)
     return true;
 }
 
+/* Returns false for an empty line and a comment. A line that was not read whole is a wrong row. */
 static bool is_row(const struct limit_line *line)
 {
-    return *line->word[KERNEL] && line->text[0] != '#';
+    return !line->is_whole || (*line->word[KERNEL] && line->text[0] != '#');
 }
 
 static void print_row(char row[ERROR_LIMIT_ROW], const char *kernel, const char *family,

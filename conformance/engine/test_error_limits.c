@@ -75,6 +75,17 @@ static void check_lowering(void)
             "nor is it lowered to zero");
 }
 
+/* Requires an error for a comment that does not fit into the reader's line. */
+static void check_overlong_line(void)
+{
+    char text[1400], error[512];
+    memset(text, '#', 1100);
+    snprintf(text + 1100, sizeof text - 1100, "\n%s", KEPT);
+    write_file(text);
+    require(!error_limits_read(path, error) && strstr(error, ":1:"),
+            "a line that is too long is rejected, also as a comment");
+}
+
 static void check_refusals(void)
 {
     static const struct {
@@ -120,6 +131,7 @@ int main(void)
         abort();
     close(descriptor);
     check_lowering();
+    check_overlong_line();
     check_refusals();
     unlink(path);
     return tap_end();
