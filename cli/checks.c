@@ -232,8 +232,8 @@ static bool hand_on_and_show(void *user)
     return outputs_interrupted() == 0;
 }
 
-/* Lists kernels in their order, and jobs as they begin: kernels with sines take longest and
- * come first, so that all CPUs are done at about the same time. */
+/* Lists kernels in their order, and jobs as they begin. Kernels with sines take longest, and later kernels
+ * take longer than earlier ones: these come first, so that all CPUs are done at about the same time. */
 static void list_kernels(struct check_queue *queue)
 {
     size_t n_jobs = 0;
@@ -243,7 +243,7 @@ static void list_kernels(struct check_queue *queue)
                 .queue = queue, .kernel = (enum posenc_kernel)k, .kept = json_array()
             };
     for (int sines = 1; sines >= 0; sines--)
-        for (size_t i = 0; i < queue->n; i++) {
+        for (size_t i = queue->n; i-- > 0;) {
             struct kernel_checks *kernel = &queue->kernels[i];
             if ((kernel_has_freqs(kernel->kernel) || kernel_rotates(kernel->kernel)) !=
                 (sines == 1))

@@ -131,13 +131,17 @@ static bool is_failure(const json_t *check)
     return has_status(check, "fail") || has_status(check, "crash");
 }
 
-static void add_name(struct names *names, const char *name)
+/* Returns the index of a name, which it adds if it is new; the last index once there are NAMES. */
+static size_t add_name(struct names *names, const char *name)
 {
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->name[i], name) == 0)
-            return;
-    if (names->n < NAMES)
+    size_t i = 0;
+    while (i < names->n && strcmp(names->name[i], name) != 0)
+        i++;
+    if (i == NAMES)
+        return NAMES - 1;
+    if (i == names->n)
         names->name[names->n++] = name;
+    return i;
 }
 
 /* Returns the length of the longest name, or `least` if that is more. */
@@ -187,32 +191,48 @@ static size_t print_failures(const json_t *records, FILE *out)
     return found;
 }
 
-static void print_cell(const json_t *records, const char *kernel, const char *backend,
-                       int width, FILE *out)
+/* Checks of each kernel (row) and backend (column): how many ran, and how many of them failed. */
+struct checks_table {
+    struct names kernels, backends;
+    size_t ran[NAMES][NAMES], failed[NAMES][NAMES];
+};
+
+static void count_check(struct checks_table *table, const json_t *check)
 {
-    size_t i, ran = 0, bad = 0;
-    char text[2 * TIME_BYTES] = "-";
-    json_t *record;
-    json_array_foreach(records, i, record)
-    {
-        if (!is_kind(record, "check") || strcmp(record_text(record, "kernel"), kernel) != 0 ||
-            strcmp(record_text(record, "backend"), backend) != 0)
-            continue;
-        ran += is_failure(record) || has_status(record, "pass") ||
-               has_status(record, "inconclusive");
-        bad += is_failure(record);
-    }
-    if (bad > 0)
-        snprintf(text, sizeof text, "%zu of %zu failed", bad, ran);
-    else if (ran > 0)
-        snprintf(text, sizeof text, "%zu", ran);
-    text_print(out, "  %*s", width, text);
+    const size_t k = add_name(&table->kernels, record_text(check, "kernel"));
+    if (has_status(check, "unsupported"))
+        return;
+    const size_t b = add_name(&table->backends, record_text(check, "backend"));
+    table->ran[k][b] += !has_status(check, "skipped");
+    table->failed[k][b] += is_failure(check);
 }
 
-/* Prints checks by kernel and backend, the failures before, and the sum. */
+static void print_table(const struct checks_table *table, FILE *out)
+{
+    const int width = width_of(&table->kernels, strlen("checks"));
+    text_print(out, "%-*s", width, "checks");
+    for (size_t b = 0; b < table->backends.n; b++)
+        text_print(out, "  %s", table->backends.name[b]);
+    fputc('\n', out);
+    for (size_t k = 0; k < table->kernels.n && table->backends.n > 0; k++) {
+        text_print(out, "%-*s", width, table->kernels.name[k]);
+        for (size_t b = 0; b < table->backends.n; b++) {
+            const size_t ran = table->ran[k][b], failed = table->failed[k][b];
+            char cell[2 * TIME_BYTES] = "-";
+            if (failed > 0)
+                snprintf(cell, sizeof cell, "%zu of %zu failed", failed, ran);
+            else if (ran > 0)
+                snprintf(cell, sizeof cell, "%zu", ran);
+            text_print(out, "  %*s", (int)strlen(table->backends.name[b]), cell);
+        }
+        fputc('\n', out);
+    }
+}
+
+/* Prints the failures, a table of the checks that ran, and the sums. */
 static void print_checks(const json_t *records, FILE *out)
 {
-    struct names kernels = { 0 }, backends = { 0 };
+    struct checks_table table = { 0 };
     size_t i, passed = 0, skipped = 0, inconclusive = 0;
     json_t *record;
     json_array_foreach(records, i, record)
@@ -222,26 +242,13 @@ static void print_checks(const json_t *records, FILE *out)
         passed += has_status(record, "pass");
         inconclusive += has_status(record, "inconclusive");
         skipped += has_status(record, "skipped") || has_status(record, "unsupported");
-        add_name(&kernels, record_text(record, "kernel"));
-        if (!has_status(record, "unsupported"))
-            add_name(&backends, record_text(record, "backend"));
+        count_check(&table, record);
     }
-    if (kernels.n == 0)
+    if (table.kernels.n == 0)
         return;
-    const size_t bad = print_failures(records, out);
-    const int width = width_of(&kernels, strlen("checks"));
-    text_print(out, "%-*s", width, "checks");
-    for (size_t b = 0; b < backends.n; b++)
-        text_print(out, "  %s", backends.name[b]);
-    fputc('\n', out);
-    for (size_t k = 0; k < kernels.n && backends.n > 0; k++) {
-        text_print(out, "%-*s", width, kernels.name[k]);
-        for (size_t b = 0; b < backends.n; b++)
-            print_cell(records, kernels.name[k], backends.name[b],
-                       (int)strlen(backends.name[b]), out);
-        fputc('\n', out);
-    }
-    text_print(out, "%zu failed, %zu passed, %zu skipped", bad, passed, skipped);
+    const size_t failed = print_failures(records, out);
+    print_table(&table, out);
+    text_print(out, "%zu failed, %zu passed, %zu skipped", failed, passed, skipped);
     if (inconclusive > 0)
         text_print(out, ", %zu inconclusive", inconclusive);
     fputc('\n', out);
