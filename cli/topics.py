@@ -1,4 +1,4 @@
-"""Prints what the pages of docs/encodings begin with, as rows of C: {"kind", "name", "what it is, or whom it serves"},."""
+"""Prints the first lines of the pages of docs/encodings as rows of C: {"kind", "name", "summary"},."""
 
 import json
 import re

@@ -22,7 +22,8 @@ DOG_AT = (0, 2)
 
 def _table(problem: str, *words: str) -> Matrix:
     """Returns the rows that a kernel makes of a problem, without the names and the positions."""
-    done = subprocess.run([POSENC, "table", "--problem", problem, *words], stdout=subprocess.PIPE, encoding="utf-8", check=True)
+    command = [POSENC, "table", "--problem", problem, *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     return [[float(value) for value in row[1:]] for row in list(csv.reader(done.stdout.splitlines()))[1:]]
 
 

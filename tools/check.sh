@@ -2,7 +2,7 @@
 # ./run check [PART...]: checks the source without running it. Sourced by run. Logs and builds: build-check.
 #
 #     format       clang-format 14 has nothing to change
-#     rooms        no file includes one of a folder that its own may not know (tools/check/rooms.txt)
+#     includes     each include is allowed by the list of dependencies (tools/check/includes.txt)
 #     signatures   no switch over the signature outside the table of signatures
 #     lengths      no file and no function is longer than tools/check/lengths.awk says
 #     lines        no folder has more lines or files than tools/check/lines.csv allows
@@ -13,7 +13,7 @@
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
 # Each part prints its findings and then one line. tools/check/test.sh tests that each part fails for a mistake.
-all_parts='format rooms signatures lengths lines spelling shell python gcc clang tidy'
+all_parts='format includes signatures lengths lines spelling shell python gcc clang tidy'
 check_parts=$all_parts
 
 check() {
@@ -106,8 +106,8 @@ check_format() {
     echo "$(wc -l <build-check/format.list) files"
 }
 
-check_rooms() {
-    python3 tools/check/rooms.py
+check_includes() {
+    python3 tools/check/includes.py
 }
 
 check_signatures() {

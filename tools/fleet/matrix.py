@@ -46,7 +46,8 @@ def fill(text, matrix):
 
 # ---- What GitHub asks of it ----
 
-verdict(set(workflow) == {"name", True, "permissions", "env", "jobs"}, "it has a name, triggers, permissions, jobs", list(workflow))
+members = {"name", True, "permissions", "env", "jobs"}  # YAML reads the key "on" as true
+verdict(set(workflow) == members, "it has a name, triggers, permissions, jobs", list(workflow))
 verdict(workflow["permissions"] == {"contents": "read"}, "it may read, and no more")
 jobs = workflow["jobs"]
 for name, job in jobs.items():
@@ -59,8 +60,9 @@ for name, job in jobs.items():
         verdict("uses" not in step or re.fullmatch(r"[a-z-]+/[a-z-]+@v[0-9]+", step["uses"]),
                 f"{name}: an action has a version", step)
         for expression in re.findall(r"\$\{\{(.*?)\}\}", str(step)):
+            matrix = job.get("strategy", {}).get("matrix", {})
             verdict(re.fullmatch(r" *(matrix\.(\w+)|!cancelled\(\)) *", expression) and
-                    all(m in job.get("strategy", {}).get("matrix", {}) for m in re.findall(r"matrix\.(\w+)", expression)),
+                    all(m in matrix for m in re.findall(r"matrix\.(\w+)", expression)),
                     f"{name}: {expression.strip()} has a value", step)
 shards = jobs["verify"]["strategy"]["matrix"]["shard"]
 verdict(shards == list(range(workflow["env"]["SHARDS"])), "SHARDS is their number, and they count from 0", shards)
@@ -107,8 +109,8 @@ def shell(step, matrix, folder):
     # One kernel, of one backend where there is nothing to compare.
     script = script.replace("verify --full", "verify --quick --kernel alibi")
     script = script.replace("bench --quick", "bench --quick --kernel alibi --backend scalar")
-    done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=folder, env=environment,
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=folder,
+                          env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     # The second machine is this one, too: its records get another CPU.
     if matrix.get("machine", "").endswith("-arm"):
         for file in glob.glob(os.path.join(folder, "*.jsonl")):

@@ -55,10 +55,10 @@ def choose(options, mutants):
     """Returns the mutants that the options name, and true if they are a sample."""
     if options.one:
         found = [mutant for mutant in mutants if mutant.id == options.one]
-        return found or refuse(f'there is no mutant {options.one}; ./run mutate --list all shows them'), False
+        return found or reject(f'there is no mutant {options.one}; ./run mutate --list all shows them'), False
     for name in options.files:
         if not any(mutant.path.endswith(name) for mutant in mutants):
-            refuse(f'{name} has no mutants; files: {" ".join(sorted({mutant.path for mutant in mutants}))}')
+            reject(f'{name} has no mutants; files: {" ".join(sorted({mutant.path for mutant in mutants}))}')
     chosen = [m for m in mutants if not options.files or any(m.path.endswith(name) for name in options.files)]
     if options.n == 'all' or int(options.n) >= len(chosen):
         return chosen, False
@@ -79,7 +79,7 @@ def parse(arguments):
     options.n = words.pop(0) if words and (words[0] == 'all' or words[0].isdigit()) else '200'
     options.files = words
     if options.n == '0' or options.jobs < 1:
-        refuse('expected at least one mutant, and one at a time')
+        reject('expected at least one mutant, and one at a time')
     return options
 
 
