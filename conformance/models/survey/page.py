@@ -86,7 +86,7 @@ def composites(types):
 def said(answer):
     """What a class's defaults give, in few words."""
     if isinstance(answer, str):
-        return "refused by it"
+        return "rejected by it"
     if not isinstance(answer, dict):
         return "something else"
     answer = answer.get("turns", answer)
