@@ -155,8 +155,8 @@ def _line_and_model(text: str) -> Tuple[str, List[str]]:
 def frequencies(args: argparse.Namespace) -> Picture:
     """wavelengths of the pairs before and after a scaling: of each family, or of one
 
-    One family each: the dashed line is the wavelength of each pair before, the blue one after. Where both
-    lie on each other a pair is kept; where they are a constant distance apart it is divided by the factor.
+    One family each: the dashed line is the wavelength of each pair before, the blue one after. A pair
+    is kept if both lie on each other, and divided by the factor if they are a constant distance apart.
     """
     if args.forwarded:
         line, options = problem_of(args.forwarded, DEFAULT)
