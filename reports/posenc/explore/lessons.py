@@ -5,7 +5,7 @@
     ## HEADING                2 to 4 sections; one of them has a picture, followed by "**How to read this.**"
     ## The same in code       a block of NumPy and one of PyTorch, each followed by the table that it equals
     ## Questions              five, each with 3 or 4 options and an explained answer
-    ## What you can do now    3 or 4 items; the last line links to the next lesson
+    ## After this lesson you can    3 or 4 items; the last line links to the next lesson
     [^1]: ...                 footnotes, if there are any
 
 A lesson in any other form raises ValueError, which names the file, the line and the text that is expected there.
@@ -22,7 +22,7 @@ from ..command import CommandError
 HERE = Path(__file__).parent
 FOLDERS = (HERE, HERE.parents[2] / "docs")  # with course, *.svg and encodings.md: installed, and in the source tree
 
-CODE, QUESTIONS, ABILITIES = "The same in code", "Questions", "What you can do now"
+CODE, QUESTIONS, ABILITIES = "The same in code", "Questions", "After this lesson you can"
 LIBRARIES = {"import numpy as np": "numpy", "import torch": "torch"}
 DETAILS = "<details><summary>Answer</summary>"
 READING = "**How to read this.**"

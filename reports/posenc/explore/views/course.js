@@ -28,7 +28,7 @@ function lessonHtml(lesson, following) {
     <h4>Questions</h4><p>The lesson answers the first three. The other two are harder.</p>
     ${lesson.questions.map((question, at) => questionOf(lesson, question, at)).join("")}
     <p class="total"></p>
-    <h4>What you can do now</h4><ul>${lesson.abilities.map((item) => `<li>${item}</li>`).join("")}</ul>
+    <h4>After this lesson you can</h4><ul>${lesson.abilities.map((item) => `<li>${item}</li>`).join("")}</ul>
     <p class="onward">${onward}</p>${notesOf(lesson)}`;
 }
 // Tables, pictures and code may be wider than a phone: they scroll by themselves, by keyboard too.
