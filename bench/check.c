@@ -25,7 +25,7 @@ static void choose_rows(struct check *check, int o, uint64_t seed)
     const int64_t total = check->call->outputs[o].rows;
     check->n_rows[o] = total < ORACLE_ROWS ? (int)total : ORACLE_ROWS;
     for (int i = 0; i < check->n_rows[o]; i++) {
-        const uint64_t any = mix64(seed + (uint64_t)o, (uint64_t)i) % (uint64_t)total;
+        const uint64_t any = rng_u64(seed + (uint64_t)o, (uint64_t)i) % (uint64_t)total;
         check->rows[o][i] = total <= ORACLE_ROWS ? i : (int64_t)any;
     }
     if (total > ORACLE_ROWS) {
@@ -45,8 +45,8 @@ static bool fill_rows(struct check *check, struct oracle *oracle, int o, uint64_
     if (!check->want[o] || !check->mass[o])
         return false;
     for (size_t i = 0; i < (size_t)check->n_rows[o]; i++)
-        oracle_row(oracle, o, check->rows[o][i], check->want[o] + i * width,
-                   check->mass[o] + i * width);
+        oracle_compute_row(oracle, o, check->rows[o][i], check->want[o] + i * width,
+                           check->mass[o] + i * width);
     return true;
 }
 

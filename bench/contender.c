@@ -215,7 +215,7 @@ static void make_weights_one(struct posenc_rope_qk_norm_args *args)
     args->weight_offset = 0.0f;
     for (int64_t h = 0; h < args->weight.shape[0]; h++)
         for (int64_t k = 0; k < args->weight.shape[1]; k++)
-            ((float *)storage_row(input_as_writable(&args->weight), h))[k] = 1.0f;
+            ((float *)storage_row(storage_as_writable(&args->weight), h))[k] = 1.0f;
 }
 
 void call_make_repeatable(struct call *call)

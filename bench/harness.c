@@ -312,7 +312,7 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
                             .rounds = { .varies_stack = true,
                                         .contenders = calloc(most, sizeof(struct contender)),
                                         .least_sample = session->least_sample,
-                                        .seed = mix64(session->options->seed, bytes),
+                                        .seed = rng_u64(session->options->seed, bytes),
                                         .stop = session->options->stop,
                                         .user = session->user } };
     if (!run.rounds.contenders)

@@ -106,7 +106,7 @@ static enum roofline_kind kind_of_work(const struct problem *p)
     case WORK_SUMS:
         return kind_of_sums(p);
     case WORK_NONE:
-    case WORK_UNSAID:
+    case WORK_UNSET:
         break;
     }
     return ROOFLINE_KIND_COUNT;
@@ -118,7 +118,7 @@ static bool goes_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
     const bool alike = call->outputs[0].tensor.dtype == POSENC_F32 || s->work == WORK_ROTATION;
-    return alike && !s->worked && s->work != WORK_NORM;
+    return alike && !s->count_work && s->work != WORK_NORM;
 }
 
 /* Rows of tables are written eight side by side, if they are whole pairs of vectors.  Each row of biases
@@ -152,8 +152,8 @@ struct loop_work loop_work_of_kernel(const struct call *call)
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
             work.floats += tensor_moved(p, row);
-    if (s->worked)
-        work.floats = s->worked(call);
+    if (s->count_work)
+        work.floats = s->count_work(call);
     if (work.stored)
         work.floats = work.floats * (int64_t)storage_size(p->dtype) / (int64_t)sizeof(float);
     if (work.floats == 0)

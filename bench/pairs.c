@@ -267,7 +267,7 @@ static void time_pair(struct pairs_run *run, struct timed_pair *pair, double sha
     const double begin = clock_now();
     struct rounds rounds = { .contenders = contenders,
                              .least_sample = run->least_sample,
-                             .seed = mix64(run->options->seed, (uint64_t)(pair - run->pairs)),
+                             .seed = rng_u64(run->options->seed, (uint64_t)(pair - run->pairs)),
                              .stop = run->options->stop,
                              .user = run->options->user };
     for (int s = 0; s < PAIR_SIDES; s++) {

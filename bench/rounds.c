@@ -113,7 +113,7 @@ static size_t draw_round(struct rounds *rounds, size_t r, uint64_t *draws,
             samples[m++] = sample_for(c);
     }
     for (size_t i = m; i > 1; i--) {
-        const size_t j = (size_t)(mix64(rounds->seed, (*draws)++) % i);
+        const size_t j = (size_t)(rng_u64(rounds->seed, (*draws)++) % i);
         const struct gbench_sample other = samples[j];
         samples[j] = samples[i - 1];
         samples[i - 1] = other;
@@ -129,7 +129,7 @@ bool rounds_run(struct rounds *rounds)
     for (size_t r = 0; fine && r < rounds->n_rounds && !stopped(rounds); r++) {
         const size_t m = draw_round(rounds, r, &draws, samples);
         const int deeper =
-            rounds->varies_stack ? (int)(mix64(rounds->seed, draws++) % DEEPEST) : 0;
+            rounds->varies_stack ? (int)(rng_u64(rounds->seed, draws++) % DEEPEST) : 0;
         fine = time_deeper(samples, m, rounds->least_sample, deeper) == 0;
         for (size_t i = 0; fine && i < m; i++) {
             const struct contender *c = samples[i].user;

@@ -32,8 +32,8 @@ static void print_run_id(char id[33])
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     uint64_t when = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    snprintf(id, 33, "%016llx%016llx", (unsigned long long)mix64(when, (uint64_t)getpid()),
-             (unsigned long long)mix64((uint64_t)getpid(), when));
+    snprintf(id, 33, "%016llx%016llx", (unsigned long long)rng_u64(when, (uint64_t)getpid()),
+             (unsigned long long)rng_u64((uint64_t)getpid(), when));
 }
 
 /* Names the golden vectors of a run, and says whether they are the program's own. */

@@ -30,13 +30,13 @@ struct shown_calls {
 static double stored_ulps(const struct output *output, float got, double want)
 {
     const enum posenc_dtype dtype = output->tensor.dtype;
-    return dtype == POSENC_F32 ? ulp_error(got, want)
-                               : stored_error(dtype, got, want, 0.0).error;
+    return dtype == POSENC_F32 ? exact_ulp_error(got, want)
+                               : exact_stored_error(dtype, got, want, 0.0).error;
 }
 
 /* Returns the index of the value with the largest error, in [rows, width] of an output.  Rotations are compared by
  * difference: ulps of a result near zero show its cancellation, not the kernel. */
-static int64_t find_worst(const struct call *call, const struct answer *answer, int o)
+static int64_t find_worst(const struct call *call, const struct oracle_answer *answer, int o)
 {
     const struct output *output = &call->outputs[o];
     const bool rotates = kernel_rotates(call->problem.kernel);
@@ -56,7 +56,7 @@ static int64_t find_worst(const struct call *call, const struct answer *answer, 
 }
 
 /* Prints some values of a row, from the column of `index` on. */
-static void print_row(const struct call *call, const struct answer *answer, int o,
+static void print_row(const struct call *call, const struct oracle_answer *answer, int o,
                       int64_t index)
 {
     const struct output *output = &call->outputs[o];
@@ -70,7 +70,7 @@ static void print_row(const struct call *call, const struct answer *answer, int 
     }
 }
 
-static void print_outputs(const struct call *call, const struct answer *answer)
+static void print_outputs(const struct call *call, const struct oracle_answer *answer)
 {
     for (int o = 0; o < call->n_outputs; o++) {
         const int64_t worst = find_worst(call, answer, o), before = SHOWN_COLUMNS / 2;
@@ -99,13 +99,13 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
 {
     struct call *call = &shown->calls[shown->n];
     char text[256];
-    enum posenc_status status = call_create(call, problem, &memory_plain);
+    enum posenc_status status = call_create(call, problem, &memory_default);
     if (status == POSENC_OK) {
         worker_enter_kernel(posenc_kernel_name(problem->kernel));
         status = call_run(call, backend);
         worker_leave_kernel();
     }
-    struct answer *answer = status == POSENC_OK ? answer_take(call) : NULL;
+    struct oracle_answer *answer = status == POSENC_OK ? oracle_get_answer(call) : NULL;
     size_t same = 0;
     while (answer && same < shown->n && !has_same_bits(&shown->calls[same], call))
         same++;
@@ -120,7 +120,7 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
         call_destroy(call);
     }
     if (answer)
-        answer_give_back(answer);
+        oracle_release_answer(answer);
 }
 
 /* Prints a problem as --problem reads it, then the values that each backend returns. */

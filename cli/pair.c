@@ -416,7 +416,7 @@ int command_pair(struct cli *cli)
     if (!run)
         return cli_refuse(cli, "memory", NULL, "none left");
     run->work.cli = cli;
-    run->seed = mix64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
+    run->seed = rng_u64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
     const int status = pair_builds(run);
     work_give_up(&run->work);
     free(run->rows);

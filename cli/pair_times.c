@@ -152,7 +152,7 @@ static int time_group(struct row_group *group, double share_s)
         pairs[i] = (struct bench_pair){ { backend->base, backend->head, backend->again } };
     }
     const struct pair_options options = {
-        .seed = mix64(run->seed, (uint64_t)(bench_case - run->cases)),
+        .seed = rng_u64(run->seed, (uint64_t)(bench_case - run->cases)),
         .scalar = { library_implementation(run->base, "scalar"),
                     library_implementation(run->head, "scalar") },
         .rows_alone = run->work.cli->rows_alone,
@@ -198,7 +198,7 @@ static int time_displaced(struct pair_run *run, unsigned bytes)
 {
     volatile char *displaced = __builtin_alloca(bytes + 1);
     displaced[bytes] = 0;
-    char *heap = malloc((size_t)mix64(run->seed, bytes) % 65536 + 1);
+    char *heap = malloc((size_t)rng_u64(run->seed, bytes) % 65536 + 1);
     const int status = time_all(run);
     free(heap);
     return status;
@@ -206,7 +206,7 @@ static int time_displaced(struct pair_run *run, unsigned bytes)
 
 int pair_times(struct pair_run *run)
 {
-    return time_displaced(run, (unsigned)(mix64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
+    return time_displaced(run, (unsigned)(rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
 }
 
 /* ---- Instructions: they have no noise and explain the times ---- */

@@ -92,7 +92,7 @@ static void time_round(struct probe *probe, const struct rotation *r, struct rou
     enum { ITSELF, COPY, AGAIN, COPIES, ORDERS = 6 };
     static const int orders[ORDERS][COPIES] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
                                                 { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
-    const int *order = orders[mix64(1, probe->draws++) % ORDERS];
+    const int *order = orders[rng_u64(1, probe->draws++) % ORDERS];
     double seconds[COPIES];
     for (int i = 0; i < COPIES; i++)
         seconds[order[i]] = rotation_sample(r);

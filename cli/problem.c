@@ -40,7 +40,7 @@ int problem_take(const struct cli *cli, struct problem_line *line, struct arena 
     if (problem_check_cost(cli, &line->problem, strcmp(cli->command, "bench") != 0) !=
         EXIT_FINE)
         return EXIT_USAGE;
-    enum posenc_status status = call_create(&call, &line->problem, &memory_plain);
+    enum posenc_status status = call_create(&call, &line->problem, &memory_default);
     if (status != POSENC_OK)
         return cli_refuse_status(cli, "--problem", status, &call.error);
     bool empty = call.outputs[0].rows < 1 || call.outputs[0].width < 1;

@@ -82,8 +82,8 @@ static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
         if (strcmp(name, of_any[i]) == 0)
             return false;
     for (int i = 0; scaling_names[i]; i++)
-        taken |= scaling_takes((enum posenc_scaling)i, name, length);
-    return taken && !scaling_takes(scaling, name, length);
+        taken |= scaling_has_parameter((enum posenc_scaling)i, name, length);
+    return taken && !scaling_has_parameter(scaling, name, length);
 }
 
 /* Rejects options and fields of --problem that would have no effect. */
@@ -221,7 +221,7 @@ static int compute_values(struct cli *cli, struct model_problem *taken,
         table_settle_length(cli, largest_position(problem, table), &problem->freqs);
     if (problem_check_cost(cli, problem, false) != EXIT_FINE)
         return EXIT_USAGE;
-    enum posenc_status status = call_create(&call, problem, &memory_plain);
+    enum posenc_status status = call_create(&call, problem, &memory_default);
     if (status != POSENC_OK)
         return cli_refuse_status(cli, "--problem", status, &call.error);
     if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
@@ -286,10 +286,10 @@ static void write_csv(const struct number_table *table, FILE *out)
 static bool write_table(const struct number_table *table, const char *format, FILE *out)
 {
     static const char *const types[] = { "F32", "F16", "BF16" }; /* enum posenc_dtype */
-    struct array arrays[2];
+    struct stored_array arrays[2];
     for (int a = 0; a < table->n_arrays; a++)
-        arrays[a] = (struct array){ table->name[a], types[table->dtype], table->rows,
-                                    table->width, table->array[a] };
+        arrays[a] = (struct stored_array){ table->name[a], types[table->dtype], table->rows,
+                                           table->width, table->array[a] };
     if (strcmp(format, "safetensors") == 0)
         return safetensors_write(arrays, (size_t)table->n_arrays, out);
     if (strcmp(format, "npy") == 0)

@@ -36,7 +36,7 @@ static void choose_positions(struct reference *r)
                       end = (int64_t)first_position(bin + 1);
         const uint64_t width = end > from ? (uint64_t)(end - from) : 1;
         for (int s = 0; s < SAMPLES; s++) {
-            const int64_t at = from + (int64_t)(mix64((uint64_t)bin, (uint64_t)s) % width);
+            const int64_t at = from + (int64_t)(rng_u64((uint64_t)bin, (uint64_t)s) % width);
             const float rounded = storage_round(POSENC_BF16, (float)at);
             r->positions[bin * SAMPLES + s] = at;
             r->rounded[bin * SAMPLES + s] =

@@ -170,7 +170,7 @@ _Noreturn static void run_worker(const struct worker_job *job, size_t first,
     own_note->step = first;
     own_pipe = pipe_end;
     worker_note_work(false, "before its first case");
-    guard_note_to(&note->call);
+    guard_note_set(&note->call);
 #ifdef __GLIBC__
     on_exit(handle_early_exit, NULL);
 #endif

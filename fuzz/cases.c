@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct problem_limits limits = { .bytes = 1 << 26,
-                                                  .whom = "enough" /* only in the message */ };
+                                                  .basis = "enough" /* only in the message */ };
     char error[NOTATION_ERROR] = "", *text = fuzz_text(data, size);
     struct problem_list list = { .n = 0 };
     if (notation_read_file(text, "cases.txt", &list, error)) {

@@ -12,7 +12,7 @@
 
 static const struct problem_limits limits = { .bytes = 1 << 20,
                                               .values = 1 << 16,
-                                              .whom = "enough" };
+                                              .basis = "enough" };
 
 /* What is printed of a problem is read as the same. */
 static void read_again(const struct problem *problem)
@@ -33,7 +33,7 @@ static void read_again(const struct problem *problem)
 static void run(const struct problem *problem)
 {
     struct call call;
-    if (call_create(&call, problem, &memory_plain) != POSENC_OK)
+    if (call_create(&call, problem, &memory_default) != POSENC_OK)
         return;
     call_run(&call, posenc_backend_find("libm"));
     call_destroy(&call);

@@ -12,7 +12,7 @@
 enum { LENGTH_BYTES = 8 }; /* of the header's length, little-endian */
 
 /* Reads every value, so that a sanitizer detects an array that reaches outside of the file. */
-static double sum_values(const struct array *arrays, size_t n)
+static double sum_values(const struct stored_array *arrays, size_t n)
 {
     double sum = 0.0;
     for (size_t i = 0; i < n; i++)
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char error[VECTORS_ERROR], *file = malloc(size + LENGTH_BYTES);
     struct arena arena = { .last = NULL };
-    struct array *arrays;
+    struct stored_array *arrays;
     size_t n, prefix = size > 0 && data[0] == '{' ? LENGTH_BYTES : 0;
     volatile double sink = 0.0; /* keeps the compiler from dropping the reads */
     if (!file)

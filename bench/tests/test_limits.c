@@ -20,7 +20,7 @@ static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(
 static enum roofline_kind loop_of(const struct problem *problem)
 {
     struct call call;
-    if (call_create(&call, problem, &memory_plain) != POSENC_OK)
+    if (call_create(&call, problem, &memory_default) != POSENC_OK)
         return ROOFLINE_KIND_COUNT;
     const struct loop_work work = loop_work_of_kernel(&call);
     call_destroy(&call);
@@ -39,7 +39,7 @@ static void loops_of_rotations(void)
             struct problem problem = problem_default(pairs ? POSENC_KERNEL_rope_interleaved
                                                            : POSENC_KERNEL_rope_half);
             problem.dtype = dtypes[d];
-            problem_settle(&problem);
+            problem_derive(&problem);
             require(loop_of(&problem) == kinds[pairs][d],
                     "a rotation has the loop of its pairs and of its dtype");
         }
@@ -77,7 +77,7 @@ struct opened {
 static void open_call(struct opened *o, const struct problem *problem, int threads)
 {
     *o = (struct opened){ .team = team_create(threads) };
-    if (!o->team || call_create(&o->call, problem, &memory_plain) != POSENC_OK ||
+    if (!o->team || call_create(&o->call, problem, &memory_default) != POSENC_OK ||
         !timed_call_open(&o->timed, &o->call, o->team, threads))
         return;
     o->before = malloc((size_t)o->timed.n[0] * sizeof(float) + 1);
@@ -114,7 +114,7 @@ static bool goes_over_scores(int threads)
     problem.queries = 64;
     problem.keys = 91;
     problem.in_place = true;
-    problem_settle(&problem);
+    problem_derive(&problem);
     struct opened o;
     open_call(&o, &problem, threads);
     bool right = o.before;
@@ -193,7 +193,7 @@ static bool goes_in_rows(void)
     problem.tokens = TOKENS;
     problem.freqs.dim = WIDTH;
     problem.layout = POSENC_SIN_COS;
-    problem_settle(&problem);
+    problem_derive(&problem);
     struct opened o;
     open_call(&o, &problem, 1);
     bool right = o.before && o.timed.n[0] == TOKENS * WIDTH;
@@ -432,7 +432,7 @@ static void slow_kernel(void)
     problem.heads = 1;
     problem.queries = 16;
     problem.keys = 300;
-    problem_settle(&problem);
+    problem_derive(&problem);
     const struct bench_result r = timed(&problem, &slow, 1);
     require(r.limit_ratio > 0.0 && r.limit_ratio < 1.0 / FAR,
             "a kernel that is slow in each row is not its own limit");

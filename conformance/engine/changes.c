@@ -72,7 +72,7 @@ static void judge_moved_rows(struct moved_outputs *m, int o)
         int64_t i = next_moved(was, is, 0, width);
         if (i == width || moved++ % (m->rows / MOST_ROWS + 1) != 0)
             continue;
-        oracle_row(m->oracle, o, r, want, want + width);
+        oracle_compute_row(m->oracle, o, r, want, want + width);
         for (; i < width; i = next_moved(was, is, i + 1, width))
             judge_moved_value(m, o, r, i, want[i], want[width + i]);
     }

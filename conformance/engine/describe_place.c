@@ -23,7 +23,7 @@ static struct pair_place find_pair(const struct problem *p, int64_t column)
                                 in_section >= half };
 }
 
-static void describe_angle(const struct problem *p, const struct tensor_row *row, int64_t b,
+static void describe_angle(const struct problem *p, const struct tensor_spec *row, int64_t b,
                            int64_t t, int64_t column, char *text, size_t size)
 {
     const bool is_rope_table = row->dims[tensor_dims(row) - 1] == DIM_PAIR;
@@ -48,7 +48,7 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
         [DIM_DISTANCE] = "distance"
     };
     const struct problem *p = &call->problem;
-    const struct tensor_row *row = signature_output(signature_of(p->kernel), o);
+    const struct tensor_spec *row = signature_output(signature_of(p->kernel), o);
     int64_t at[MOST_DIMS] = { 0 };
     size_t used = 0;
     const int n = tensor_dims(row);

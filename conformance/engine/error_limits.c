@@ -213,7 +213,7 @@ static bool read_file(FILE *file, const char *name, char message[ERROR_LIMITS_ME
 bool error_limits_read(const char *path, char message[ERROR_LIMITS_MESSAGE])
 {
     const char *name = path ? path : "built-in error limits";
-    char *text = path ? NULL : join_lines(built_in);
+    char *text = path ? NULL : cases_join_lines(built_in);
     FILE *file = NULL;
     bool right = false;
     if (path)

@@ -122,7 +122,7 @@ void compare_next(struct comparison *c, const struct call *call,
     c->least_unit = rounds_angle(limit->family) ? ANGLE_ERROR : 0.0;
 }
 
-static double ulp_of_f32(double value) { return ulp_of(POSENC_F32, fabs(value)); }
+static double ulp_of_f32(double value) { return exact_ulp(POSENC_F32, fabs(value)); }
 
 /* Returns infinity for different classes, 0 for equal special values, -1 if magnitudes decide. */
 static double class_error(const struct comparison *c, float got, double want, double mass)
@@ -205,7 +205,7 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
     *right = isnan(want) ? isnan(got) && float_to_bits(got) != CALL_CANARY
-                         : float_to_bits(got) == float_to_bits(odd_to_type(c->stored, want));
+                         : float_to_bits(got) == float_to_bits(exact_round(c->stored, want));
     if (is_copied(c, column)) {
         *right = float_to_bits(got) ==
                  float_to_bits(c->call->x[r * c->call->outputs[0].width + column]);
@@ -214,8 +214,8 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
         e.error = 0.0;
     } else if (c->stored != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
         struct measure f32 = measure_of(c, r, column, want, mass);
-        e = stored_error(c->stored, got, want,
-                         c->how == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
+        e = exact_stored_error(c->stored, got, want,
+                               c->how == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
     } else if (e.error < 0.0) {
         struct measure f32 = measure_of(c, r, column, want, mass);
         e = (struct stored_error){ fabs((double)got - want) / f32.unit, f32.limit };
@@ -289,7 +289,7 @@ static struct stored_error measure_distance(const struct comparison *c,
                    its = measure_of(peer, r, column, want, mass);
     double most = 2.0 * (own.limit * own.unit + its.limit * its.unit), unit = own.unit;
     if (c->stored != POSENC_F32) {
-        unit = ulp_of(c->stored, fmax(fabs(want), fabs((double)got)));
+        unit = exact_ulp(c->stored, fmax(fabs(want), fabs((double)got)));
         most += unit;
     }
     return (struct stored_error){ fabs((double)got - want) / unit, most / unit };
@@ -315,24 +315,26 @@ void compare_peer_row(struct comparison *c, const struct comparison *peer, int o
     }
 }
 
-static void compare_answer(struct comparison *c, const struct answer *answer, int o, int64_t r)
+static void compare_answer(struct comparison *c, const struct oracle_answer *answer, int o,
+                           int64_t r)
 {
     const int64_t width = c->call->outputs[o].width;
     compare_values(c, o, r, 0, width, answer->want[o] + r * width,
-                   answer->mass[o] ? answer->mass[o] + r * width : NULL);
+                   answer->magnitudes[o] ? answer->magnitudes[o] + r * width : NULL);
 }
 
 void compare_call(struct comparison *c, const double *const *given)
 {
     const struct call *call = c->call;
     const bool answered = !given || kernel_rotates(call->problem.kernel);
-    struct answer *answer = answered ? answer_take(call) : NULL;
+    struct oracle_answer *answer = answered ? oracle_get_answer(call) : NULL;
     const bool ready = require(c->tally, answer || !answered, "out of memory");
     for (int o = 0; ready && o < call->n_outputs; o++)
         for (int64_t r = 0, width = call->outputs[o].width; r < call->outputs[o].rows; r++)
             compare_values(c, o, r, 0, width, (given ? given[o] : answer->want[o]) + r * width,
-                           answer && answer->mass[o] ? answer->mass[o] + r * width : NULL);
-    answer_give_back(answer);
+                           answer && answer->magnitudes[o] ? answer->magnitudes[o] + r * width
+                                                           : NULL);
+    oracle_release_answer(answer);
 }
 
 void require_right(struct tally *t, const struct call *call,
@@ -342,7 +344,7 @@ void require_right(struct tally *t, const struct call *call,
     struct tally own = { .run = t->run,
                          .result = { .kernel = call->problem.kernel,
                                      .profile = profile_name(&call->problem) } };
-    struct answer *answer = answer_take(call);
+    struct oracle_answer *answer = oracle_get_answer(call);
     compare_begin(&c, &own);
     compare_next(&c, call, backend, RANGE_FARTHEST);
     if (!require(t, answer, "out of memory"))
@@ -358,12 +360,12 @@ void require_right(struct tally *t, const struct call *call,
     t->result.checked += c.checked;
     if (own.result.status != CONF_PASS)
         require(t, false, "%s: %s", call->outputs[c.output].name, own.result.reason);
-    answer_give_back(answer);
+    oracle_release_answer(answer);
 }
 
 bool compare_rounded(const struct call *call, uint64_t *checked)
 {
-    struct answer *answer = answer_take(call);
+    struct oracle_answer *answer = oracle_get_answer(call);
     bool rounded = answer != NULL;
     *checked = 0;
     for (int o = 0; o < call->n_outputs; o++)
@@ -372,7 +374,7 @@ bool compare_rounded(const struct call *call, uint64_t *checked)
                                         (size_t)width * sizeof(float)) == 0;
             *checked += (uint64_t)width;
         }
-    answer_give_back(answer);
+    oracle_release_answer(answer);
     return rounded;
 }
 

@@ -151,7 +151,7 @@ struct call *tally_call(struct tally *t, const struct implementation *implementa
         return NULL;
     kept->before = t->kept;
     t->kept = kept;
-    enum posenc_status made = call_create_by(implementation, &kept->call, p, &memory_plain);
+    enum posenc_status made = call_create_by(implementation, &kept->call, p, &memory_default);
     t->problem = &kept->call.problem;
     kept->made = made == POSENC_OK;
     return require_status(t, "the call was not made", made, &kept->call.error) ? &kept->call

@@ -1,13 +1,13 @@
 /*
- * Arithmetic on floating-point numbers of 256 bits (see fixed.h), as far as frequencies need it.
+ * Arithmetic on floating-point numbers of 256 bits (see fixed.h), with logarithm and exponential:
  *
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
  *
- * (Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4.) Rounding to odd (Boldo and
- * Melquiond, "Emulation of FMA and correctly rounded sums", 2008) truncates, then sets the last bit
- * if anything was lost. Rounding the result to 51 bits or fewer is the same as rounding the exact
- * number.
+ * Rounding to odd truncates, then sets the last bit if the truncated bits were not all 0.
+ *
+ * References: Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4; Boldo and Melquiond, "Emulation of FMA
+ * and correctly rounded sums", 2008 (rounding to odd).
  */
 #include "fixed.h"
 
@@ -15,15 +15,16 @@
 #include <math.h>
 #include <string.h>
 
-const struct big two_pi = { .exponent = 3,
-                            .m = { 0xc90fdaa22168c234, 0xc4c6628b80dc1cd1, 0x29024e088a67cc74,
-                                   0x020bbea63b139b22 } };
+const struct big big_two_pi = { .exponent = 3,
+                                .m = { 0xc90fdaa22168c234, 0xc4c6628b80dc1cd1,
+                                       0x29024e088a67cc74, 0x020bbea63b139b22 } };
 static const struct big log_2 = { .exponent = 0,
                                   .m = { 0xb17217f7d1cf79ab, 0xc9e3b39803f2f6af,
                                          0x40f343267298b62d, 0x8a0d175b8baafa2b } };
 
-/* ---- Words ---- */
+/* ---- Words of 64 bits, most significant first ---- */
 
+/* Negates an integer modulo 2^(64 n). */
 static void words_negate(uint64_t *words, int n)
 {
     bool carry = true;
@@ -33,8 +34,8 @@ static void words_negate(uint64_t *words, int n)
     }
 }
 
-/* Shift by n >= 0 bits; bits shifted out are lost. Whole words move first, so that no index depends
- * on n: the oracle spends much of its time here. */
+/* Shift by n >= 0 bits; bits shifted out are lost. Whole words move first, so that no index depends on n. That is
+ * faster, and the oracle spends much of its time here. */
 static void shift_right(uint64_t m[4], int64_t n)
 {
     for (int words = 0; n >= 64 && words < 4; n -= 64, words++) {
@@ -187,7 +188,7 @@ static struct big divide_small(struct big a, uint64_t n)
     return big_normalized(a);
 }
 
-/* Newton's method: q = q (2 - b q) from an f64 seed, then one correction with the remainder. */
+/* Computes 1/b by Newton's method, q = q (2 - b q) from an f64 on, and corrects a q by its remainder. */
 struct big big_divide(struct big a, struct big b)
 {
     const int64_t exponent = a.exponent - b.exponent;
@@ -245,7 +246,8 @@ struct big big_exp(struct big a)
 
 /* ---- Rounding ---- */
 
-/* Rounds to nearest even, or to odd, with `precision` bits, or fewer if the result is subnormal. */
+/* Rounds to nearest even, or to odd, with `precision` bits, or fewer if the result is subnormal. `least_exponent` is
+ * that of the least normal number. */
 static double round_big(struct big a, int precision, int64_t least_exponent, bool odd)
 {
     const int64_t lost = least_exponent - (a.exponent - 1),
@@ -260,8 +262,8 @@ static double round_big(struct big a, int precision, int64_t least_exponent, boo
     const int64_t last = a.exponent - bits; /* exponent of the last bit that is kept */
     double magnitude = odd ? DBL_MAX : (double)INFINITY;
     if (a.exponent <= 1024)
-        magnitude =
-            last >= -1022 ? (double)kept * two_to((int)last) : ldexp((double)kept, (int)last);
+        magnitude = last >= -1022 ? (double)kept * exact_pow2((int)last)
+                                  : ldexp((double)kept, (int)last);
     return a.negative ? -magnitude : magnitude;
 }
 
@@ -277,7 +279,7 @@ double big_times(struct big a, double factor)
     return round_big(factor == 1 ? a : big_multiply(a, big_double(factor)), 53, -1022, true);
 }
 
-double add_to_odd(double a, double b)
+double exact_add_to_odd(double a, double b)
 {
     const double sum = a + b;
     if (!isfinite(sum))

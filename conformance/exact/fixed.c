@@ -1,5 +1,5 @@
 /*
- * Sines by Taylor series in fixed point.
+ * Sines and cosines by Taylor series in fixed-point integers.
  *
  *     sin x = x (1 - x^2/3! + x^4/5! - ...),    0 <= x <= pi/4
  *     cos x = 1 - x^2/2! + x^4/4! - ...
@@ -45,9 +45,9 @@ static struct big make_inexact(u128 mantissa, int64_t exponent)
                       .m = { (uint64_t)(mantissa >> 64), (uint64_t)mantissa } });
 }
 
-/* Returns the alternating series 1/first! - y/(first + 2)! + ... in units of 2^-127. y is in units
- * of 2^-128 and below 2^exponent; terms that cannot contribute are skipped. The result stays below
- * one, because truncation must not round an inexact value up to one. */
+/* Returns the alternating series 1/first! - y/(first + 2)! + ... in units of 2^-127. y is in units of 2^-128 and
+ * below 2^exponent. Terms that are 0 in these units are skipped. The result stays below 1, so that an inexact value
+ * does not become 1. */
 static u128 sum_series(int first, u128 y, int64_t exponent)
 {
     int n = first + 2 * (TERMS - 1);
@@ -55,7 +55,7 @@ static u128 sum_series(int first, u128 y, int64_t exponent)
            (exponent * (n / 2) <= -128 || inverse_factorial[n] >> -exponent * (n / 2) == 0))
         n -= 2;
     uint64_t tail = 0;
-    for (; n > 20; n -= 2) /* 64 bits suffice */
+    for (; n > 20; n -= 2) /* terms so small that 64 bits suffice */
         tail =
             (uint64_t)inverse_factorial[n] - (uint64_t)((u128)tail * (uint64_t)(y >> 64) >> 64);
     u128 sum = tail;
@@ -77,9 +77,9 @@ static void sincos_small(struct big x, struct big *sine, struct big *cosine)
     *cosine = make_inexact(sum_series(0, y, -shift) << 1, 0);
 }
 
-/* Returns true if the distance to an angle with a rational sine is mere truncation error. At 2^31
- * positions, a frequency truncated to 192 bits is off by less than 2^-160, and no other frequency
- * in use comes so near. */
+/* Returns true if a distance, in quarter turns, to an angle with a rational sine is mere truncation error. At 2^31
+ * positions, a frequency truncated to 192 bits is off by less than 2^-160. No other frequency in use comes so
+ * near. */
 static bool is_negligible(struct big a) { return a.m[0] == 0 || a.exponent < -150; }
 
 /* Returns the integer nearest to a, 0 <= a < 2^62, halves up. */
@@ -90,9 +90,9 @@ static int64_t nearest_integer(struct big a)
     return (int64_t)(((a.m[0] >> (63 - a.exponent)) + 1) >> 1);
 }
 
-/* Among rational fractions of a turn, only twelfths have a rational sine or cosine (Niven). If a
- * wavelength is an integer, a position can be at one: a quarter turn, or a third of a quarter
- * beside it. Their sines and cosines must come out exact. */
+/* Among rational fractions of a turn, only twelfths have a rational sine or cosine (Niven's theorem). If a wavelength
+ * is an integer, a position can be at one of them: at a quarter turn, or a third of a quarter beside it. Their sines
+ * and cosines must be exact. */
 void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine)
 {
     static const struct big third = { .exponent = -1,
@@ -108,7 +108,7 @@ void fixed_sincos_time(struct big turns, double time, struct big *sine, struct b
         s = big_integer(0);
         c = big_integer(1);
     } else {
-        struct big angle = big_multiply(rest, two_pi);
+        struct big angle = big_multiply(rest, big_two_pi);
         angle.exponent -= 2;
         sincos_small(angle, &s, &c);
         if (rest.m[0] - third.m[0] + 1 <= 2 && is_negligible(big_subtract(rest, third)))

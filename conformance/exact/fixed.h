@@ -1,7 +1,5 @@
-/*
- * Arithmetic of the oracle: floating-point numbers of 256 bits, and sines to 128 bits. It uses
- * integers only, so that neither libm nor the rounding mode matters.
- */
+/* Arithmetic of the oracle: floating-point numbers of 256 bits, and sines to 128 bits. It uses integers only, so that
+ * neither libm nor the rounding mode matters. */
 #ifndef POSENC_FIXED_H
 #define POSENC_FIXED_H
 
@@ -11,20 +9,20 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* The number (-1)^negative 0.m[0]m[1]m[2]m[3] 2^exponent. m[0] is most significant and has its top
- * bit set; zero has all m zero. Operations truncate, with an error of 2^-240 of the result (sums:
- * of the larger operand). `inexact`: the true value goes on after the last nonzero bit, and is no
- * f64. */
+/* The number (-1)^negative 0.m[0]m[1]m[2]m[3] 2^exponent, of 256 bits. m[0] is most significant and has its top bit
+ * set; zero has all m zero. Operations truncate, with an error of 2^-240 of the result (sums: of the larger operand).
+ * `inexact` says that the true value has further bits and is not an f64. */
 struct big {
     bool negative, inexact;
     int64_t exponent;
     uint64_t m[4];
 };
 
-extern const struct big two_pi;
+extern const struct big big_two_pi;
 struct big big_integer(int64_t value);
-struct big big_double(double value);     /* finite */
-struct big big_normalized(struct big a); /* accepts any mantissa */
+struct big big_double(double value); /* finite */
+struct big
+big_normalized(struct big a); /* returns a with the top bit of m[0] set, unless it is 0 */
 struct big big_negate(struct big a);
 struct big big_add(struct big a, struct big b);
 struct big big_subtract(struct big a, struct big b);
@@ -33,7 +31,7 @@ struct big big_divide(struct big a, struct big b); /* b not zero */
 struct big big_log(struct big a);                  /* a positive */
 struct big big_exp(struct big a);                  /* |a| below 2^40 */
 int big_compare(struct big a, struct big b);       /* < 0, 0, > 0 */
-/* Return the nearest f32 or f64, ties to even, with gradual underflow and overflow. */
+/* Return the nearest f32 or f64, ties to even; may be subnormal or infinite. */
 float big_to_float(struct big a);
 double big_to_double(struct big a);
 /* Returns a x factor as f64 rounded to odd. A zero has the sign of the product. */
@@ -42,13 +40,13 @@ int64_t big_floor(struct big a); /* |a| below 2^62 */
 /* Computes a mod 1 as a binary fraction of 192 bits, fraction[0] most significant. */
 void big_fraction(struct big a, uint64_t fraction[3]);
 
-/* Compute sin and cos with a relative error of 2^-122: of `turns` turns in one unit of time, at a
- * time that may have a fraction; of an angle in radians, |angle| < 2^60. */
+/* Compute sin and cos with a relative error of 2^-122: of the angle 2 pi turns time, where |time| may have a
+ * fraction; of an angle in radians, |angle| < 2^60. */
 void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine);
 void fixed_sincos(double angle, struct big *sine, struct big *cosine);
 
 /* Returns 2^n, n from -1022 to 1023. */
-static inline double two_to(int n)
+static inline double exact_pow2(int n)
 {
     const uint64_t bits = (uint64_t)(n + 1023) << 52;
     double power;
@@ -57,6 +55,6 @@ static inline double two_to(int n)
 }
 
 /* Returns a + b as f64 rounded to odd; NaN and infinities as in IEEE arithmetic. */
-double add_to_odd(double a, double b);
+double exact_add_to_odd(double a, double b);
 
 #endif

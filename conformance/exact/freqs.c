@@ -1,18 +1,17 @@
 /*
- * Frequencies, computed for the oracle without the library: before scaling here, the scaling itself
- * in scalings.c. The numerics modes are
+ * Frequencies for the oracle. The steps of each scaling family are in scalings.c. The numerics modes are
  *
  *   exact          real mathematics in 256 bits
- *   hf_f32         Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU. Each
- *                  operation on f32 tensors rounds once. A Python number is rounded to f32 when it
- *                  meets a tensor. number / tensor is number times (1 / tensor)
- *   torch_exp_f32  torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)), likewise
+ *   hf_f32         Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: each operation
+ *                  on f32 tensors rounds once, a Python number is rounded to f32 before it is combined
+ *                  with a tensor, and number / tensor is computed as number times (1 / tensor)
+ *   torch_exp_f32  torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)) in PyTorch
  *   ggml_f32       ggml_rope_ext on a CPU, in the order of its source (ggml.c and ops.cpp:
  *                  ggml_rope_cache_init). Frequency factors are those of llama.cpp's converter:
  *                  the ratio of the unscaled to the scaled frequency, or longrope's own
  *
- * References: Su et al. 2104.09864; Vaswani et al. 1706.03762 section 3.5; tensor2tensor
- * get_timing_signal_1d (endpoint).
+ * References: Su et al. 2104.09864; Vaswani et al. 1706.03762 section 3.5; tensor2tensor get_timing_signal_1d
+ * (endpoint).
  */
 #include "scalings.h"
 
@@ -28,44 +27,45 @@ struct exact_section exact_section(const struct posenc_freqs_spec *spec, int64_t
     return section;
 }
 
-/* A pair in the layouts that deal pairs to the axes in rotation until each axis has its section:
- * its number among all pairs, and its number (round) on its axis. */
+/* Pair of a layout that assigns one pair after the other to the axes in turn. An axis is skipped once its section is
+ * full. Pair 0 is { 0, 0, 0 }. */
 struct dealt_pair {
-    int64_t when, round;
+    int64_t index, on_axis; /* among all pairs; among those of its axis */
     int axis;
 };
-/* Returns pair until->when if until->axis is negative, else pair until->round of that axis. */
-static struct dealt_pair find_dealt_pair(const struct posenc_freqs_spec *spec,
-                                         const struct dealt_pair *until)
+
+static void next_dealt_pair(const struct posenc_freqs_spec *spec, struct dealt_pair *pair)
 {
-    struct dealt_pair card = { 0, 0, 0 };
-    for (;; card.round++) {
-        for (card.axis = 0; card.axis < 3; card.axis++) {
-            if (spec->mrope_section[card.axis] <= card.round)
-                continue;
-            if (until->axis < 0 ? card.when == until->when
-                                : card.axis == until->axis && card.round == until->round)
-                return card;
-            card.when++;
-        }
-    }
+    do {
+        pair->axis = (pair->axis + 1) % 3;
+        pair->on_axis += pair->axis == 0;
+    } while (spec->mrope_section[pair->axis] <= pair->on_axis);
+    pair->index++;
 }
 
-/* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections. modeling_qwen3_vl.py assigns
- * all to the first axis, then pairs axis, axis + 3, ... below 3 section to each other axis.
- * modeling_kimi_k25.py puts the axes of a frequency side by side. */
+static struct dealt_pair find_dealt_pair(const struct posenc_freqs_spec *spec, int64_t index)
+{
+    struct dealt_pair pair = { 0, 0, 0 };
+    while (pair.index < index)
+        next_dealt_pair(spec, &pair);
+    return pair;
+}
+
+/* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections. modeling_qwen3_vl.py assigns all pairs to the
+ * first axis, then pairs axis, axis + 3, ... below 3 section to each other axis. modeling_kimi_k25.py puts the axes
+ * of a frequency side by side. */
 int exact_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    const int64_t turn = i % 3;
+    const int axis = (int)(i % 3);
     if (spec->mrope_layout == POSENC_MROPE_ALTERNATING && spec->mrope_section[0] != 0)
-        return find_dealt_pair(spec, &(struct dealt_pair){ i, 0, -1 }).axis;
+        return find_dealt_pair(spec, i).axis;
     if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
         return exact_section(spec, i).axis;
-    return i < 3 * spec->mrope_section[turn] ? (int)turn : 0;
+    return i < 3 * spec->mrope_section[axis] ? axis : 0;
 }
 
-/* Computes the exponent of 1/theta in the frequency of pair i, as a fraction. It is 0 for the only
- * pair of the endpoint convention, where i / (pairs - 1) would be 0 / 0. */
+/* Computes the exponent of 1/theta in the frequency of pair i, as a fraction. With endpoint spacing, the exponent of
+ * a single pair is 0, as i / (pairs - 1) would be 0 / 0. */
 static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
                              int64_t *numerator, int64_t *denominator)
 {
@@ -83,23 +83,25 @@ static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
     }
     if (spec->mrope_section[0] == 0)
         return;
-    if (spec->mrope_layout == POSENC_MROPE_DEALT) /* modeling_pixtral.py */
-        *numerator = 2 * find_dealt_pair(
-                             spec, &(struct dealt_pair){ 0, i - section.start, section.axis })
-                             .when;
+    struct dealt_pair pair = { 0, 0, 0 };
+    if (spec->mrope_layout == POSENC_MROPE_DEALT) { /* modeling_pixtral.py */
+        while (pair.axis != section.axis || pair.on_axis != i - section.start)
+            next_dealt_pair(spec, &pair);
+        *numerator = 2 * pair.index;
+    }
     if (spec->mrope_layout == POSENC_MROPE_ALTERNATING) {
-        const struct dealt_pair card = find_dealt_pair(spec, &(struct dealt_pair){ i, 0, -1 });
-        *numerator = 2 * card.round;
-        *denominator = 2 * spec->mrope_section[card.axis];
+        pair = find_dealt_pair(spec, i);
+        *numerator = 2 * pair.on_axis;
+        *denominator = 2 * spec->mrope_section[pair.axis];
     }
 }
 
 /* ---- Numerics exact ---- */
 
-struct family family_create(const struct posenc_freqs_spec *spec)
+struct scaling_family scaling_family_create(const struct posenc_freqs_spec *spec)
 {
-    const struct scaling_rule *rule = scaling_rule(spec);
-    struct family family = { .spec = spec };
+    const struct scaling_rule *rule = scaling_find_rule(spec);
+    struct scaling_family family = { .spec = spec };
     if (spec->values)
         return family;
     family.log_theta = big_log(big_double(spec->rope_theta));
@@ -113,7 +115,7 @@ struct family family_create(const struct posenc_freqs_spec *spec)
     return family;
 }
 
-struct big unscaled_omega(const struct family *family, int64_t i)
+struct big scaling_unscaled_omega(const struct scaling_family *family, int64_t i)
 {
     int64_t numerator, denominator;
     compute_exponent(family->spec, i, &numerator, &denominator);
@@ -121,38 +123,39 @@ struct big unscaled_omega(const struct family *family, int64_t i)
     return big_exp(big_multiply(exponent, family->log_theta));
 }
 
-/* Returns radians per position. */
-static struct big omega_exact(const struct family *family, int64_t i)
+/* Returns the scaled frequency of pair i in radians per position. */
+static struct big omega_exact(const struct scaling_family *family, int64_t i)
 {
     const struct posenc_freqs_spec *spec = family->spec;
-    const struct scaling_rule *rule = scaling_rule(spec);
+    const struct scaling_rule *rule = scaling_find_rule(spec);
     if (spec->values)
         return big_double(spec->values[i]);
     if (rule->is_unrotated && rule->is_unrotated(spec, i))
         return big_integer(0);
-    struct big omega = unscaled_omega(family, i);
+    struct big omega = scaling_unscaled_omega(family, i);
     if (rule->omega)
         omega = rule->omega(family, i, omega);
     if (rule->rounds_wavelength) {
         const struct big half = big_divide(big_integer(1), big_integer(2));
-        omega = big_divide(two_pi,
-                           big_integer(big_floor(big_add(big_divide(two_pi, omega), half))));
+        omega = big_divide(
+            big_two_pi, big_integer(big_floor(big_add(big_divide(big_two_pi, omega), half))));
     }
     return omega;
 }
 
 /* ---- Numerics hf_f32 and torch_exp_f32 ---- */
 
+/* Returns x^y. */
 static struct big compute_power(double x, double y)
 {
     return big_exp(big_multiply(big_double(y), big_log(big_double(x))));
 }
 
-/* Returns the base of the f32 modes: rope_theta, which some families scale in Python floats. hf_f32
- * may scale it in f32 tensors instead. The exponent is a Python float in both. */
+/* Returns theta of the f32 modes. Some families scale it, in Python floats or in f32 tensors of PyTorch. The exponent
+ * is a Python float in both. */
 static float theta_f32(const struct posenc_freqs_spec *spec)
 {
-    const struct scaling_rule *rule = scaling_rule(spec);
+    const struct scaling_rule *rule = scaling_find_rule(spec);
     const double power = (double)spec->dim / ((double)spec->dim - 2.0);
     if (!rule->python_base)
         return (float)spec->rope_theta;
@@ -164,17 +167,18 @@ static float theta_f32(const struct posenc_freqs_spec *spec)
                    big_to_double(compute_power(rule->python_base(spec), power)));
 }
 
-static float torch_exp_f32(const struct family *family, int64_t numerator, int64_t denominator)
+static float torch_exp_f32(const struct scaling_family *family, int64_t numerator,
+                           int64_t denominator)
 {
     const double step = -big_to_double(family->log_theta) / (double)denominator;
     const float exponent = (float)numerator * (float)step;
     return big_to_float(big_exp(big_double((double)exponent)));
 }
 
-static float inv_freq_of_pair(const struct family *family, int64_t i)
+static float inv_freq_of_pair(const struct scaling_family *family, int64_t i)
 {
     const struct posenc_freqs_spec *spec = family->spec;
-    const struct scaling_rule *rule = scaling_rule(spec);
+    const struct scaling_rule *rule = scaling_find_rule(spec);
     if (spec->values)
         return (float)spec->values[i];
     int64_t numerator, denominator;
@@ -193,13 +197,13 @@ static float inv_freq_of_pair(const struct family *family, int64_t i)
 
 void exact_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
-    const struct scaling_rule *rule = scaling_rule(spec);
+    const struct scaling_rule *rule = scaling_find_rule(spec);
     const float base = theta_f32(spec), exponent = -2.0f / (float)spec->dim;
     ggml->theta_scale = big_to_float(compute_power((double)base, (double)exponent));
     ggml->freq_scale = 1.0f;
     for (int64_t i = 0; i < ggml->n; i++) {
         ggml->divisor[i] = 1.0f;
-        ggml->kept[i] = 0.0f;
+        ggml->ramp_mix[i] = 0.0f;
     }
     if (rule->ggml)
         rule->ggml(spec, ggml);
@@ -209,7 +213,7 @@ void exact_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 
 static double attention_factor_of(const struct posenc_freqs_spec *spec)
 {
-    const struct scaling_rule *rule = scaling_rule(spec);
+    const struct scaling_rule *rule = scaling_find_rule(spec);
     if (spec->attention_factor != 0)
         return spec->attention_factor;
     return rule->attention && !spec->values ? rule->attention(spec) : 1.0;
@@ -217,21 +221,21 @@ static double attention_factor_of(const struct posenc_freqs_spec *spec)
 
 void exact_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
 {
-    const struct family family = family_create(spec);
+    const struct scaling_family family = scaling_family_create(spec);
     for (int64_t i = 0; i < n; i++)
-        turns[i] = big_divide(omega_exact(&family, i), two_pi);
+        turns[i] = big_divide(omega_exact(&family, i), big_two_pi);
 }
 
 int64_t exact_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
                     float *inv_freq_f32, double *attention_factor)
 {
-    struct family family = family_create(spec);
+    struct scaling_family family = scaling_family_create(spec);
     const int64_t pairs = (spec->dim + 1) / 2;
     if (inv_freq_f32 && !spec->values)
         family.log_theta_f32 = big_log(big_double((double)theta_f32(spec)));
     for (int64_t i = 0; i < pairs && i < n; i++) {
         if (turn)
-            big_fraction(big_divide(omega_exact(&family, i), two_pi), turn[i]);
+            big_fraction(big_divide(omega_exact(&family, i), big_two_pi), turn[i]);
         if (inv_freq_f32)
             inv_freq_f32[i] = inv_freq_of_pair(&family, i);
     }

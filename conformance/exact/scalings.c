@@ -1,10 +1,10 @@
 /*
- * Scaling families for the oracle, with the steps of each numerics mode: exact in 256 bits; hf_f32
- * and ggml_f32 with one rounding for each operation (freqs.c).
+ * Scaling families for the oracle. The functions of mode exact compute in 256 bits. Those of hf_f32 and ggml_f32
+ * follow the source of Hugging Face or ggml operation by operation, so that each rounds the same.
  *
  * References: Peng et al. 2309.00071 (YaRN) section 3.2 and appendix A; Hugging Face transformers,
- * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al.
- * 2402.13753; Wang et al. 2403.00071 (Resonance RoPE) section 4.
+ * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al. 2402.13753; Wang et al.
+ * 2403.00071 (Resonance RoPE) section 4.
  */
 #include "scalings.h"
 
@@ -12,13 +12,14 @@
 
 /* ---- linear ---- */
 
-static struct big divide_by_factor(const struct family *family, int64_t i, struct big omega)
+static struct big divide_by_factor(const struct scaling_family *family, int64_t i,
+                                   struct big omega)
 {
     (void)i;
     return big_divide(omega, big_double(family->spec->factor));
 }
 
-static float divide_by_factor_f32(const struct family *family, int64_t i, float power)
+static float divide_by_factor_f32(const struct scaling_family *family, int64_t i, float power)
 {
     const float inv_freq = 1.0f / power;
     (void)i;
@@ -32,7 +33,7 @@ static void divide_by_factor_ggml(const struct posenc_freqs_spec *spec, struct e
 
 /* ---- llama3 ---- */
 
-static struct big llama3_exact(const struct family *family, int64_t i, struct big omega)
+static struct big llama3_exact(const struct scaling_family *family, int64_t i, struct big omega)
 {
     const struct posenc_freqs_spec *spec = family->spec;
     (void)i;
@@ -40,7 +41,7 @@ static struct big llama3_exact(const struct family *family, int64_t i, struct bi
     const struct big low = big_double(spec->low_freq_factor);
     const struct big high = big_double(spec->high_freq_factor);
     /* Number of wavelengths in the original context, L / lambda. */
-    const struct big turns = big_multiply(context, big_divide(omega, two_pi));
+    const struct big turns = big_multiply(context, big_divide(omega, big_two_pi));
     const struct big scaled = big_divide(omega, big_double(spec->factor));
     if (big_compare(turns, low) < 0)
         return scaled;
@@ -51,7 +52,7 @@ static struct big llama3_exact(const struct family *family, int64_t i, struct bi
                    big_multiply(smooth, omega));
 }
 
-static float llama3_f32(const struct family *family, int64_t i, float power)
+static float llama3_f32(const struct scaling_family *family, int64_t i, float power)
 {
     const struct posenc_freqs_spec *spec = family->spec;
     const float inv_freq = 1.0f / power;
@@ -79,27 +80,28 @@ static float llama3_f32(const struct family *family, int64_t i, float power)
 /* Sets the divisors to the ratio of the unscaled to the scaled frequency. */
 static void llama3_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
-    const struct family family = family_create(spec);
+    const struct scaling_family family = scaling_family_create(spec);
     for (int64_t i = 0; i < ggml->n; i++) {
-        const struct big omega = unscaled_omega(&family, i);
+        const struct big omega = scaling_unscaled_omega(&family, i);
         ggml->divisor[i] = big_to_float(big_divide(omega, llama3_exact(&family, i, omega)));
     }
 }
 
 /* ---- yarn ---- */
 
-/* Returns the pair whose wavelength fits `rotations` times into the original context. */
-static struct big yarn_pair(const struct family *family, double rotations)
+/* Returns the index, with a fraction, of the pair that rotates so many times in the original context. */
+static struct big yarn_pair(const struct scaling_family *family, double rotations)
 {
     const struct posenc_freqs_spec *spec = family->spec;
-    const struct big span = big_multiply(two_pi, big_double(rotations));
+    const struct big span = big_multiply(big_two_pi, big_double(rotations));
     const struct big context = big_double(spec->original_max_position_embeddings);
     const struct big numerator =
         big_multiply(big_integer(spec->dim), big_log(big_divide(context, span)));
     return big_divide(numerator, big_multiply(big_integer(2), family->log_theta));
 }
 
-static void yarn_range(struct family *family)
+/* Sets the range of pairs in which YaRN goes over from unscaled to scaled frequencies. */
+static void yarn_range(struct scaling_family *family)
 {
     const struct posenc_freqs_spec *spec = family->spec;
     struct big low = yarn_pair(family, spec->beta_fast);
@@ -121,7 +123,7 @@ static void yarn_range(struct family *family)
     family->yarn_high = high;
 }
 
-static struct big yarn_exact(const struct family *family, int64_t i, struct big omega)
+static struct big yarn_exact(const struct scaling_family *family, int64_t i, struct big omega)
 {
     const struct big zero = big_integer(0), one = big_integer(1);
     struct big ramp = big_divide(big_subtract(big_integer(i), family->yarn_low),
@@ -131,7 +133,7 @@ static struct big yarn_exact(const struct family *family, int64_t i, struct big 
     return big_add(big_multiply(scaled, ramp), big_multiply(omega, big_subtract(one, ramp)));
 }
 
-static float yarn_f32(const struct family *family, int64_t i, float power)
+static float yarn_f32(const struct scaling_family *family, int64_t i, float power)
 {
     const float extrapolation = 1.0f / power;
     const float scaled_power = (float)family->spec->factor * power;
@@ -172,7 +174,7 @@ static void yarn_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *g
         float y = ((float)i - start) / range;
         y = y > 0.0f ? y : 0.0f;
         y = y < 1.0f ? y : 1.0f;
-        ggml->kept[i] = 1.0f - y;
+        ggml->ramp_mix[i] = 1.0f - y;
     }
 }
 
@@ -204,7 +206,7 @@ static double yarn_attention(const struct posenc_freqs_spec *spec)
                                     yarn_magnitude(spec->factor, spec->mscale_all_dim)));
 }
 
-/* ---- ntk and dynamic: a power of the base is a factor of theta ---- */
+/* ---- ntk and dynamic: theta is multiplied by base^(dim/(dim-2)) ---- */
 
 static struct big ntk_base(const struct posenc_freqs_spec *spec)
 {
@@ -213,15 +215,16 @@ static struct big ntk_base(const struct posenc_freqs_spec *spec)
 
 static double ntk_python(const struct posenc_freqs_spec *spec) { return spec->factor; }
 
-/* Returns factor s/M - (factor - 1), where s is at least the model's own length M. */
+/* Returns factor s/M - (factor - 1), where s is the sequence length or the model's length M if that is more. */
 static struct big dynamic_base(const struct posenc_freqs_spec *spec)
 {
     const struct big factor = big_double(spec->factor), one = big_integer(1);
-    const struct big own = big_double(spec->max_position_embeddings);
-    const struct big now = big_integer(spec->seq_len);
-    if (big_compare(now, own) <= 0)
+    const struct big model = big_double(spec->max_position_embeddings);
+    const struct big length = big_integer(spec->seq_len);
+    if (big_compare(length, model) <= 0)
         return one;
-    return big_subtract(big_multiply(factor, big_divide(now, own)), big_subtract(factor, one));
+    const struct big scaled = big_multiply(factor, big_divide(length, model));
+    return big_subtract(scaled, big_subtract(factor, one));
 }
 
 static double dynamic_python(const struct posenc_freqs_spec *spec)
@@ -233,8 +236,8 @@ static double dynamic_python(const struct posenc_freqs_spec *spec)
     return times - (spec->factor - 1.0);
 }
 
-/* Hugging Face calls _compute_dynamic_ntk_parameters with torch.max(position_ids) + 1, a tensor,
- * once that exceeds M, and with None until then. */
+/* Hugging Face calls _compute_dynamic_ntk_parameters with the length as a tensor if that exceeds M, and without a
+ * length otherwise. */
 static bool dynamic_is_tensor(const struct posenc_freqs_spec *spec)
 {
     return (double)spec->seq_len > spec->max_position_embeddings;
@@ -249,7 +252,7 @@ static float dynamic_tensor(const struct posenc_freqs_spec *spec)
 
 /* ---- longrope ---- */
 
-/* Returns the factor of a pair: a long one once the sequence exceeds the original context. */
+/* Returns the factor of a pair, which is long_factor[i] for sequences longer than the original context. */
 static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
 {
     return (double)spec->seq_len <= spec->original_max_position_embeddings
@@ -257,12 +260,13 @@ static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
                : spec->long_factor[i];
 }
 
-static struct big longrope_exact(const struct family *family, int64_t i, struct big omega)
+static struct big longrope_exact(const struct scaling_family *family, int64_t i,
+                                 struct big omega)
 {
     return big_divide(omega, big_double(longrope_factor(family->spec, i)));
 }
 
-static float longrope_f32(const struct family *family, int64_t i, float power)
+static float longrope_f32(const struct scaling_family *family, int64_t i, float power)
 {
     const float longer = (float)longrope_factor(family->spec, i) * power;
     return 1.0f / longer;
@@ -274,7 +278,7 @@ static void longrope_ggml(const struct posenc_freqs_spec *spec, struct exact_ggm
         ggml->divisor[i] = (float)longrope_factor(spec, i);
 }
 
-/* Returns sqrt(1 + ln f / ln L). The root is computed as half the logarithm. */
+/* Returns sqrt(1 + ln f / ln L), where L is the original context. The root is half a logarithm. */
 static double longrope_attention(const struct posenc_freqs_spec *spec)
 {
     const struct big ratio =
@@ -286,7 +290,7 @@ static double longrope_attention(const struct posenc_freqs_spec *spec)
 
 /* ---- proportional ---- */
 
-/* Only int(share * dim // 2) pairs are rotated. */
+/* Hugging Face rotates int(partial_rotary_factor * dim // 2) pairs. */
 static bool is_beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 {
     return (double)(i + 1) > floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
@@ -294,7 +298,7 @@ static bool is_beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 
 /* ---- All families ---- */
 
-const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
+const struct scaling_rule *scaling_find_rule(const struct posenc_freqs_spec *spec)
 {
     static const struct scaling_rule rules[] = {
         [POSENC_SCALING_NONE] = { .omega = NULL },

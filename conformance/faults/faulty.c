@@ -97,7 +97,7 @@ static const void *find_input(const struct signature *s, const union arguments *
 {
     const void *other = NULL;
     for (EACH_TENSOR(row, s)) {
-        const void *data = row_data(args, row);
+        const void *data = arguments_data(args, row);
         if (row->role == ROLE_INPUT && row->form != FORM_POSITIONS && data)
             return data;
         if (row->role == ROLE_X || (row->form == FORM_POSITIONS && !other))
@@ -112,7 +112,7 @@ static void find_arguments(struct kernel_call *c)
     const size_t x_scale = signature_argument(s, MEMBER(x_scale));
     c->input = find_input(s, &c->args);
     for (EACH_TENSOR(row, s)) {
-        void *at = row_argument(&c->args, row);
+        void *at = arguments_get(&c->args, row);
         if (row->role == ROLE_X)
             c->x = at;
         else if (row->role == ROLE_OUTPUT && c->out)

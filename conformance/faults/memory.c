@@ -116,12 +116,12 @@ static void leak_lane(struct kernel_call *c)
 /* ---- Offsets ---- */
 
 /* Cuts the strides of all tensors of a role to 32 bits. */
-static void run_with_narrow_strides(struct kernel_call *c, enum role role)
+static void run_with_narrow_strides(struct kernel_call *c, enum tensor_role role)
 {
     for (EACH_TENSOR(row, signature_of(c->kernel))) {
         if (row->form != FORM_TENSOR || row->role != role)
             continue;
-        struct posenc_tensor *t = row_argument(&c->args, row);
+        struct posenc_tensor *t = arguments_get(&c->args, row);
         for (int d = 0; d < t->rank; d++)
             t->stride[d] = (int32_t)t->stride[d];
     }

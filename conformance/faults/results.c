@@ -138,7 +138,7 @@ static void give_sin_stride_of_cos(struct kernel_call *c)
     struct posenc_tensor *cos = NULL;
     for (EACH_TENSOR(row, signature_of(c->kernel)))
         if (row->type == TYPE_TABLE) {
-            struct posenc_tensor *table = row_argument(&c->args, row);
+            struct posenc_tensor *table = arguments_get(&c->args, row);
             cos = cos ? cos : table;
             table->stride[0] = cos->stride[0];
         }
@@ -281,7 +281,7 @@ static bool has_batches(enum posenc_kernel kernel)
 /* Returns true if a dimension of the first output counts this. */
 static bool output_counts(enum posenc_kernel kernel, enum dim dim)
 {
-    const struct tensor_row *out = signature_output(signature_of(kernel), 0);
+    const struct tensor_spec *out = signature_output(signature_of(kernel), 0);
     bool counts = false;
     for (int d = 0; d < tensor_dims(out); d++)
         counts = counts || out->dims[d] == dim;

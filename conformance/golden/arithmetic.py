@@ -33,12 +33,12 @@ RESULTS = {
     "big_log": Big,
     "big_exp": Big,
     "big_times": c_double,
-    "odd_to_f32": c_float,
-    "odd_to_type": c_float,
+    "exact_round_f32": c_float,
+    "exact_round": c_float,
     "storage_widen": c_float,
     "storage_narrow": c_uint16,
-    "ulp_error": c_double,
-    "pair_ulp_error": c_double,
+    "exact_ulp_error": c_double,
+    "exact_pair_ulp_error": c_double,
 }
 
 
@@ -144,9 +144,9 @@ def metrics() -> Iterator[str]:
     for k in range(50000):
         value = any_value(k)
         odd, nearest = round_to_odd(value), nearest_f32(value)
-        got = call("odd_to_f32", c_double(odd))
+        got = call("exact_round_f32", c_double(odd))
         after = next_f32(got, math.inf)
-        error, off = (call("ulp_error", c_float(f), c_double(odd)) for f in (got, after))
+        error, off = (call("exact_ulp_error", c_float(f), c_double(odd)) for f in (got, after))
         if not same(got, nearest):
             yield f"{odd.hex()} to f32: {got.hex()}, MPFR {nearest.hex()}"
         if not (error <= 0.5 or (abs(odd) < 2.0**-149 and error <= 1)):
@@ -180,7 +180,7 @@ def narrowed(dtype: str, value: float) -> Iterator[str]:
     """An f32 rounded to a type, for storage and by the oracle."""
     want, code = rounded(dtype, value), DTYPES.index(dtype)
     stored = call("storage_widen", code, c_uint16(call("storage_narrow", code, c_float(value))))
-    odd = call("odd_to_type", code, c_double(value))
+    odd = call("exact_round", code, c_double(value))
     if not same(stored, want) or not same(odd, want):
         yield f"{dtype} of {value.hex()}: stored as {stored.hex()}, {odd.hex()} by the oracle, MPFR {want.hex()}"
 

@@ -165,8 +165,8 @@ static void put_inputs(const struct call *call)
     const struct problem *p = &call->problem;
     for (EACH_TENSOR(row, signature_of(p->kernel))) {
         const float *data = NULL;
-        if (row->pristine)
-            memcpy(&data, (const char *)call + row->pristine, sizeof data);
+        if (row->dense_copy)
+            memcpy(&data, (const char *)call + row->dense_copy, sizeof data);
         if (data)
             put_array(row->name, data, (size_t)tensor_elements(p, row) * sizeof *data);
     }
@@ -194,7 +194,7 @@ static void put_output(const struct call *call, int o, const struct oracle *orac
     if (!want || !got)
         abort();
     for (int64_t r = 0; r < rows; r++) {
-        oracle_row(oracle, o, r, want + r * width, NULL);
+        oracle_compute_row(oracle, o, r, want + r * width, NULL);
         if (library)
             memcpy(got + r * width, call_row(call, o, r), (size_t)width * sizeof *got);
     }
@@ -216,7 +216,7 @@ static void put_unfused(const struct call *call)
     if (!rows)
         abort();
     for (int64_t r = 0; r < output->rows; r++)
-        oracle_row_unfused(call, r, rows + r * output->width);
+        oracle_compute_row_unfused(call, r, rows + r * output->width);
     put_array("unfused", rows, (size_t)(output->rows * output->width) * sizeof *rows);
     free(rows);
 }
@@ -231,7 +231,7 @@ const char *golden_answer(const char *line, bool library)
     struct oracle *oracle = NULL;
     begin();
     bool good = notation_read(line, &read, &arena, error);
-    if (good && call_create(&call, &read.problem, &memory_plain) != POSENC_OK) {
+    if (good && call_create(&call, &read.problem, &memory_default) != POSENC_OK) {
         posenc_error_text(&call.error, error, sizeof error);
         good = false;
     } else if (good) {

@@ -128,11 +128,11 @@ class PublishedProblem:
 
     def ulp(self) -> float:
         """Returns the suites' error of an f32 in ulp."""
-        return float(call("ulp_error", c_float(self.at[0]), c_double(self.at[1])))
+        return float(call("exact_ulp_error", c_float(self.at[0]), c_double(self.at[1])))
 
     def pair_ulp(self) -> float:
         """Returns the suites' error of an f32 in ulp of a magnitude."""
-        return float(call("pair_ulp_error", c_float(self.at[0]), c_double(self.at[1]), c_double(self.at[2])))
+        return float(call("exact_pair_ulp_error", c_float(self.at[0]), c_double(self.at[1]), c_double(self.at[2])))
 
 
 # ---- The table ----

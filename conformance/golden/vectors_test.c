@@ -137,12 +137,13 @@ static void require_hashes(void)
 static void require_arrays(void)
 {
     const double one[6] = { 1, -2, 3.5, 0, 5, 6 }, two[2] = { 0.1, -7 };
-    const struct array in[2] = { { "cos", "F64", 2, 3, one }, { "a.b", "F64", 1, 2, two } };
+    const struct stored_array in[2] = { { "cos", "F64", 2, 3, one },
+                                        { "a.b", "F64", 1, 2, two } };
     const char *descr = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
     struct arena memory = { NULL };
     char *file = NULL, error[VECTORS_ERROR] = "";
     size_t bytes, n = 0;
-    struct array *out = NULL;
+    struct stored_array *out = NULL;
     FILE *stream = open_memstream(&file, &bytes);
     bool same = safetensors_write(in, 2, stream) && fclose(stream) == 0 &&
                 safetensors_read(&memory, file, bytes, &out, &n, error) && n == 2;

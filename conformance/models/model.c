@@ -58,7 +58,7 @@ static int take_problem(const json_t *text, struct model *m, struct problem *p,
     if (json_is_string(text) && notation_read(json_string_value(text), &line, &m->arena, why)) {
         *p = line.problem;
         p->seed = problem_default(p->kernel).seed;
-        problem_settle(p);
+        problem_derive(p);
         return 0;
     }
     snprintf(error, MODEL_ERROR, "problem: %.500s",
@@ -150,7 +150,7 @@ static int check_memory(const struct model *m, char error[MODEL_ERROR])
         snprintf(error, MODEL_ERROR, "%s (%s) takes %.0f bytes: at most %.0f, %s, is possible",
                  timed ? m->cases[i].id : posenc_kernel_name(p->kernel),
                  timed ? m->cases[i].label : "a shape that is checked", bytes, limits.bytes,
-                 limits.whom);
+                 limits.basis);
         return -1;
     }
     return 0;

@@ -1,10 +1,9 @@
 /*
- * Computes the expected rows of an output. Each signature has a function for this in its file
- * (conformance/signatures), that of tables in tables.c. For kernels that add to x, the sum is
- * formed here from exact products and rounded to odd.
+ * Computes expected rows by the functions of each signature (conformance/signatures, and tables.c for sines and
+ * cosines). For kernels that add to x, forms the sum of x and the term.
  *
- * All rows of a call are an answer. It follows from the problem alone, so it is kept for the next
- * backend with the same problem. Answers of one kernel are kept, up to a memory limit.
+ * An answer has all rows of a call. It follows from the problem alone, so it is cached for the next backend with the
+ * same problem. The cache holds answers of one kernel, up to a memory limit.
  */
 #define _GNU_SOURCE
 #include "conformance/problem/notation.h"
@@ -15,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-float add_f32(float a, float b) { return (float)((double)a + (double)b); }
+float oracle_add_f32(float a, float b) { return (float)((double)a + (double)b); }
 
-int64_t token_position(const struct problem *problem, int64_t r, int64_t per_token)
+int64_t oracle_row_position(const struct problem *problem, int64_t r, int64_t per_token)
 {
     const int64_t token = r / per_token;
     return problem_position(problem, token / problem->tokens, token % problem->tokens);
@@ -25,36 +24,38 @@ int64_t token_position(const struct problem *problem, int64_t r, int64_t per_tok
 
 /* ---- Rows by signature ---- */
 
-/* Kernels *_add: one fma of the input and the value that the table kernel would have stored. */
+/* Adds x x_scale to the term of a kernel *_add: one fma, with the term rounded to f32 first, as the kernel without x
+ * would return it. */
 static void add_input(const struct call *call, int64_t r, int64_t width, double *want)
 {
     const float *x = call->x + r * width;
     const double x_scale = (double)call->problem.x_scale;
     for (int64_t k = 0; k < width; k++)
-        want[k] = add_to_odd((double)x[k] * x_scale, (double)odd_to_f32(want[k]));
+        want[k] = exact_add_to_odd((double)x[k] * x_scale, (double)exact_round_f32(want[k]));
 }
 
-static const struct oracle_rows *const rows_of_signatures[] = {
+static const struct oracle_functions *const functions_of_signatures[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &oracle_##name,
 #include <posenc_signatures.def>
 };
 
-bool oracle_has_masses(enum posenc_kernel kernel)
+bool oracle_has_magnitudes(enum posenc_kernel kernel)
 {
-    return rows_of_signatures[kernel_signature(kernel)]->mass != NULL;
+    return functions_of_signatures[kernel_signature(kernel)]->magnitudes != NULL;
 }
 
-void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass)
+void oracle_compute_row(const struct oracle *oracle, int o, int64_t r, double *want,
+                        double *magnitudes)
 {
     const struct call *call = oracle->call;
     const int64_t width = call->outputs[o].width;
-    oracle->rows->row(oracle, o, r, want);
+    oracle->functions->row(oracle, o, r, want);
     if (kernel_adds_onto_x(call->problem.kernel))
         add_input(call, r, width, want);
-    for (int64_t k = 0; mass && k < width; k++)
-        mass[k] = fabs(want[k]);
-    if (mass && oracle->rows->mass)
-        oracle->rows->mass(call, r, mass);
+    for (int64_t k = 0; magnitudes && k < width; k++)
+        magnitudes[k] = fabs(want[k]);
+    if (magnitudes && oracle->functions->magnitudes)
+        oracle->functions->magnitudes(call, r, magnitudes);
 }
 
 /* ---- Creation ---- */
@@ -67,8 +68,8 @@ struct oracle *oracle_create(const struct call *call)
         return NULL;
     oracle->arena = arena;
     oracle->call = call;
-    oracle->rows = rows_of_signatures[kernel_signature(call->problem.kernel)];
-    if (!oracle->rows->create || oracle->rows->create(oracle))
+    oracle->functions = functions_of_signatures[kernel_signature(call->problem.kernel)];
+    if (!oracle->functions->create || oracle->functions->create(oracle))
         return oracle;
     oracle_destroy(oracle);
     return NULL;
@@ -85,16 +86,17 @@ void oracle_destroy(struct oracle *oracle)
 /* ---- Answers ---- */
 
 enum { LONGEST_KEY = 8192 };
-/* 768 MiB, or 1280 MiB if masses are separate. */
-static const int64_t most_values = INT64_C(1) << 26;
+/* Limit of the cache: 768 MiB, or 1280 MiB if answers have magnitudes. */
+static const int64_t most_cached_values = INT64_C(1) << 26;
 
-static void *cache; /* the tree of tsearch() */
+static void *cache; /* tree of answers by key, for tsearch() */
 static enum posenc_kernel cached_kernel;
 static int64_t cached_values;
 
 static int compare_keys(const void *a, const void *b)
 {
-    return strcmp(((const struct answer *)a)->key, ((const struct answer *)b)->key);
+    return strcmp(((const struct oracle_answer *)a)->key,
+                  ((const struct oracle_answer *)b)->key);
 }
 
 static int64_t count_values(const struct call *call)
@@ -105,7 +107,7 @@ static int64_t count_values(const struct call *call)
     return n;
 }
 
-static void answer_destroy(struct answer *answer)
+static void answer_destroy(struct oracle_answer *answer)
 {
     if (answer) {
         free(answer->key);
@@ -115,16 +117,16 @@ static void answer_destroy(struct answer *answer)
     }
 }
 
-/* Allocates an answer: one array of f64 values for all outputs, and one of f32 stored values. */
-static struct answer *answer_allocate(const struct call *call, const char *key)
+/* Allocates an answer: one array of f64 for all outputs, and one of f32. */
+static struct oracle_answer *answer_allocate(const struct call *call, const char *key)
 {
-    const bool masses = oracle_has_masses(call->problem.kernel);
+    const bool has_magnitudes = oracle_has_magnitudes(call->problem.kernel);
     const size_t n = (size_t)count_values(call);
-    struct answer *answer = calloc(1, sizeof *answer);
+    struct oracle_answer *answer = calloc(1, sizeof *answer);
     if (!answer)
         return NULL;
     answer->key = strdup(key);
-    answer->values = malloc(((masses ? 2 : 1) * n + 1) * sizeof *answer->values);
+    answer->values = malloc(((has_magnitudes ? 2 : 1) * n + 1) * sizeof *answer->values);
     answer->floats = malloc((n + 1) * sizeof *answer->floats);
     if (!answer->key || !answer->values || !answer->floats) {
         answer_destroy(answer);
@@ -132,7 +134,7 @@ static struct answer *answer_allocate(const struct call *call, const char *key)
     }
     for (int64_t o = 0, at = 0; o < call->n_outputs; o++) {
         answer->want[o] = answer->values + at;
-        answer->mass[o] = masses ? answer->values + n + at : NULL;
+        answer->magnitudes[o] = has_magnitudes ? answer->values + n + at : NULL;
         answer->stored[o] = answer->floats + at;
         at += call->outputs[o].rows * call->outputs[o].width;
     }
@@ -140,20 +142,21 @@ static struct answer *answer_allocate(const struct call *call, const char *key)
 }
 
 static void fill_row(const struct oracle *oracle, const struct call *call,
-                     struct answer *answer, int o, int64_t r)
+                     struct oracle_answer *answer, int o, int64_t r)
 {
     const int64_t width = call->outputs[o].width, at = r * width;
     double *want = answer->want[o] + at;
-    oracle_row(oracle, o, r, want, answer->mass[o] ? answer->mass[o] + at : NULL);
+    oracle_compute_row(oracle, o, r, want,
+                       answer->magnitudes[o] ? answer->magnitudes[o] + at : NULL);
     for (int64_t k = 0; k < width; k++)
         answer->stored[o][at + k] =
-            storage_round(call->outputs[o].tensor.dtype, odd_to_f32(want[k]));
+            storage_round(call->outputs[o].tensor.dtype, exact_round_f32(want[k]));
 }
 
-/* Computes all outputs row by row, because the rows of cos and sin follow from the same angles. */
-static struct answer *answer_compute(const struct call *call, const char *key)
+/* Computes row r of all outputs before row r + 1, as rows of cos and sin share their angles. */
+static struct oracle_answer *answer_compute(const struct call *call, const char *key)
 {
-    struct answer *answer = answer_allocate(call, key);
+    struct oracle_answer *answer = answer_allocate(call, key);
     struct oracle *oracle = answer ? oracle_create(call) : NULL;
     if (!oracle) {
         answer_destroy(answer);
@@ -173,8 +176,7 @@ static struct answer *answer_compute(const struct call *call, const char *key)
 
 static void destroy_node(void *answer) { answer_destroy(answer); }
 
-/* Returns true if the library's own functions made the inputs. Inputs made by other functions need
- * not follow from the problem. */
+/* Returns true if the library's own functions made the inputs. Only then do they follow from the problem. */
 static bool has_library_inputs(const struct call *call)
 {
     struct implementation implementation = *call->implementation;
@@ -182,14 +184,14 @@ static bool has_library_inputs(const struct call *call)
     return memcmp(&implementation, &implementation_library, sizeof implementation) == 0;
 }
 
-/* Returns true if an answer may be kept. Large ones leave a quarter of the memory to small ones. */
-static bool may_keep(int64_t values)
+/* Returns true if an answer may be cached. Large ones leave a quarter of the memory to small ones. */
+static bool may_cache(int64_t values)
 {
-    const bool large = values > most_values / 64;
-    return cached_values + values <= (large ? most_values / 4 * 3 : most_values);
+    const bool large = values > most_cached_values / 64;
+    return cached_values + values <= (large ? most_cached_values / 4 * 3 : most_cached_values);
 }
 
-struct answer *answer_take(const struct call *call)
+struct oracle_answer *oracle_get_answer(const struct call *call)
 {
     char key[LONGEST_KEY];
     const enum posenc_kernel kernel = call->problem.kernel;
@@ -202,19 +204,20 @@ struct answer *answer_take(const struct call *call)
         cached_values = 0;
         cached_kernel = kernel;
     }
-    struct answer *const *found = tfind(&(struct answer){ .key = key }, &cache, compare_keys);
+    struct oracle_answer *const *found =
+        tfind(&(struct oracle_answer){ .key = key }, &cache, compare_keys);
     if (found)
         return *found;
-    struct answer *answer = answer_compute(call, key);
-    if (answer && may_keep(count_values(call)) && tsearch(answer, &cache, compare_keys)) {
-        answer->kept = true;
+    struct oracle_answer *answer = answer_compute(call, key);
+    if (answer && may_cache(count_values(call)) && tsearch(answer, &cache, compare_keys)) {
+        answer->is_cached = true;
         cached_values += count_values(call);
     }
     return answer;
 }
 
-void answer_give_back(struct answer *answer)
+void oracle_release_answer(struct oracle_answer *answer)
 {
-    if (answer && !answer->kept)
+    if (answer && !answer->is_cached)
         answer_destroy(answer);
 }

@@ -1,8 +1,8 @@
 /*
  * Rows of tables of sines and cosines, in each numerics mode and with xPos.
  *
- * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et al.
- * 2212.10554 section 3.2 with torchscale, xpos_relative_position.py.
+ * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et al. 2212.10554 section
+ * 3.2 with torchscale, xpos_relative_position.py.
  */
 #include "rows.h"
 
@@ -20,15 +20,14 @@ static float ggml_angle(const struct oracle *oracle, int64_t pair, double positi
         phi = phi * ggml->theta_scale;
     const float extrapolated = phi / ggml->divisor[pair];
     const float interpolated = ggml->freq_scale * extrapolated;
-    const float kept = ggml->kept[pair];
-    const float left = interpolated * (1.0f - kept), right = extrapolated * kept;
+    const float mix = ggml->ramp_mix[pair];
+    const float left = interpolated * (1.0f - mix), right = extrapolated * mix;
     return left + right;
 }
 
 /* ---- xPos ---- */
 
-/* Returns zeta_i^((position - centre) / scale_base) or its inverse, where
- * zeta_i = (2i + 0.4 dim) / (1.4 dim). */
+/* Returns zeta_i^((position - centre) / scale_base) or its inverse, where zeta_i = (2i + 0.4 dim) / (1.4 dim). */
 static struct big zeta_power(const struct oracle *oracle, int64_t pair, double position)
 {
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
@@ -38,10 +37,9 @@ static struct big zeta_power(const struct oracle *oracle, int64_t pair, double p
     return big_exp(spec->xpos_inverse ? big_negate(exponent) : exponent);
 }
 
-/* Multiplies a sine or cosine by a power of a zeta. At position 0 the cosine is 1, and an integer
- * power of a zeta such as 3/8 can be an f64, which must not count as inexact. The product is
- * accurate to 2^-200. If, with that much added, the 128 bits after the first 64 are 0, it ends
- * there. */
+/* Multiplies a sine or cosine by a power of zeta. A product that is an f64 must not count as inexact: the cosine at
+ * position 0 is 1, and an integer power of a zeta such as 3/8 can be an f64. The product has an error below 2^-200 of
+ * itself. With that much added, an f64 has 128 zero bits after its first 64. */
 static struct big scale_value(struct big value, struct big factor)
 {
     struct big product = big_multiply(value, factor);
@@ -58,11 +56,10 @@ static struct big scale_value(struct big value, struct big factor)
 
 /* ---- Angles ---- */
 
-/* Computes m times the sine and cosine of a pair in row r. f32 modes round the sine to f32 before
- * they multiply by (float)m, and an f64 holds that product exactly. With m = 1 there is no product,
- * and the sine itself is the expected value. */
-static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, double m,
-                        double *sine, double *cosine)
+/* Computes `factor` times the sine and cosine of a pair in row r. The f32 modes round a sine to f32 before they
+ * multiply it by (float)factor, and an f64 holds that product exactly. With a factor of 1 they do not multiply. */
+static void compute_pair(const struct oracle *oracle, int64_t pair, int64_t r, double factor,
+                         double *sine, double *cosine)
 {
     const struct problem *p = &oracle->call->problem;
     const double position =
@@ -75,17 +72,17 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, do
             s = scale_value(s, scale);
             c = scale_value(c, scale);
         }
-        *sine = big_times(s, m);
-        *cosine = big_times(c, m);
+        *sine = big_times(s, factor);
+        *cosine = big_times(c, factor);
         return;
     }
     const float angle = p->freqs.profile == POSENC_GGML_F32
                             ? ggml_angle(oracle, pair, position)
                             : (float)position * oracle->inv_freq[pair];
     exact_sincos((double)angle, sine, cosine);
-    if (m != 1.0) {
-        *sine = (double)odd_to_f32(*sine) * (double)(float)m;
-        *cosine = (double)odd_to_f32(*cosine) * (double)(float)m;
+    if (factor != 1.0) {
+        *sine = (double)exact_round_f32(*sine) * (double)(float)factor;
+        *cosine = (double)exact_round_f32(*cosine) * (double)(float)factor;
     }
 }
 
@@ -99,31 +96,32 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
         want[width - 1] = 0.0;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
-        pair_values(oracle, i, r, problem->scale, &sine, &cosine);
+        compute_pair(oracle, i, r, problem->scale, &sine, &cosine);
         const struct exact_section section = exact_section(&problem->freqs, i);
-        const int64_t own = i - section.start;
+        const int64_t in_section = i - section.start;
         if (problem->layout == POSENC_INTERLEAVED) {
             want[2 * i] = sine;
             if (2 * i + 1 < width)
                 want[2 * i + 1] = cosine;
-        } else if (own < section.pairs) {
+        } else if (in_section < section.pairs) {
             const bool sine_first = problem->layout == POSENC_SIN_COS;
-            double *at = want + 2 * section.start + own;
+            double *at = want + 2 * section.start + in_section;
             at[0] = sine_first ? sine : cosine;
             at[section.pairs] = sine_first ? cosine : sine;
         }
     }
 }
 
-/* Computes cosines and sines of a row together, and keeps them for the other output. */
+/* Computes the cosines and sines of a row together, and keeps them for the other output. */
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
-    struct oracle_angles *last = oracle->last;
+    struct oracle_angles *angles = oracle->angles;
     const int64_t n = oracle->n_pairs;
-    for (int64_t i = 0; last->row != r && i < n; i++)
-        pair_values(oracle, i, r, oracle->attention_factor, &last->sines[i], &last->cosines[i]);
-    last->row = r;
-    memcpy(want, o == 0 ? last->cosines : last->sines, (size_t)n * sizeof *want);
+    double *sines = angles->sines, *cosines = angles->cosines;
+    for (int64_t i = 0; angles->row != r && i < n; i++)
+        compute_pair(oracle, i, r, oracle->attention_factor, &sines[i], &cosines[i]);
+    angles->row = r;
+    memcpy(want, o == 0 ? cosines : sines, (size_t)n * sizeof *want);
 }
 
 /* ---- Creation ---- */
@@ -132,19 +130,18 @@ static bool create_freqs(struct oracle *oracle)
 {
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
     const size_t n = ((size_t)spec->dim + 1) / 2;
-    struct big *numbers = arena_get(&oracle->arena, 2 * n * sizeof *numbers);
-    float *values = arena_get(&oracle->arena, 3 * n * sizeof *values);
-    struct oracle_angles *last = arena_get(&oracle->arena, sizeof *last);
-    double *turned = arena_get(&oracle->arena, 2 * n * sizeof *turned);
-    if (!numbers || !values || !last || !turned)
+    struct big *bigs = arena_get(&oracle->arena, 2 * n * sizeof *bigs);
+    float *floats = arena_get(&oracle->arena, 3 * n * sizeof *floats);
+    struct oracle_angles *angles = arena_get(&oracle->arena, sizeof *angles);
+    double *values = arena_get(&oracle->arena, 2 * n * sizeof *values);
+    if (!bigs || !floats || !angles || !values)
         return false;
-    *last = (struct oracle_angles){ .row = -1, .sines = turned, .cosines = turned + n };
-    oracle->last = last;
+    *angles = (struct oracle_angles){ .row = -1, .sines = values, .cosines = values + n };
+    oracle->angles = angles;
     oracle->n_pairs = (int64_t)n;
-    oracle->turns = numbers;
-    oracle->inv_freq = values;
-    oracle->ggml =
-        (struct exact_ggml){ .n = (int64_t)n, .divisor = values + n, .kept = values + 2 * n };
+    oracle->turns = bigs;
+    oracle->inv_freq = floats;
+    oracle->ggml = (struct exact_ggml){ (int64_t)n, floats + n, floats + 2 * n, 0.0f, 0.0f };
     if (spec->profile == POSENC_EXACT)
         exact_turns(spec, oracle->n_pairs, oracle->turns);
     else
@@ -153,12 +150,14 @@ static bool create_freqs(struct oracle *oracle)
     if (spec->profile == POSENC_GGML_F32)
         exact_ggml(spec, &oracle->ggml);
     if (spec->xpos_scale_base != 0)
-        oracle->log_zeta = numbers + n;
+        oracle->log_zeta = bigs + n;
     for (int64_t i = 0; oracle->log_zeta && i < oracle->n_pairs; i++)
         oracle->log_zeta[i] = big_log(
             big_divide(big_integer(10 * i + 2 * spec->dim), big_integer(7 * spec->dim)));
     return true;
 }
 
-const struct oracle_rows oracle_sinusoidal = { .row = row_sinusoidal, .create = create_freqs };
-const struct oracle_rows oracle_rope_table = { .row = row_rope_table, .create = create_freqs };
+const struct oracle_functions oracle_sinusoidal = { .row = row_sinusoidal,
+                                                    .create = create_freqs };
+const struct oracle_functions oracle_rope_table = { .row = row_rope_table,
+                                                    .create = create_freqs };

@@ -1,9 +1,8 @@
 /*
- * Makes a call from a problem in the caller's kind of memory; runs, resets, reads, cuts and
- * destroys it.
+ * Makes a call from a problem, in memory of the caller's allocator; runs, resets, reads, cuts and destroys it.
  *
- * The value of a row depends only on its own position and parameters. A part of the tensors along
- * one dimension, with its positions, slopes or columns, is therefore a valid call.
+ * The value of a row depends only on its own position and parameters. A part of the tensors along one dimension, with
+ * its positions, slopes or columns, is therefore a valid call.
  */
 #include "arena.h"
 #include "signature.h"
@@ -13,14 +12,14 @@
 
 enum { BOUNDARY = 64 };
 
-/* ---- Plain memory ---- */
+/* ---- Default memory ---- */
 
 /* Header at the start of an allocation. */
-struct plain_header {
+struct block_header {
     size_t reserved; /* bytes; 0: allocated */
 };
 
-static void *plain_get(void *user, size_t bytes, int64_t offset_bytes, char role)
+static void *default_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     (void)user, (void)role;
     const size_t offset = (size_t)offset_bytes % BOUNDARY, size = BOUNDARY + offset + bytes;
@@ -28,18 +27,18 @@ static void *plain_get(void *user, size_t bytes, int64_t offset_bytes, char role
         return NULL;
     const size_t all = (size + BOUNDARY - 1) / BOUNDARY * BOUNDARY,
                  large = all < RESERVE_FROM ? 0 : all;
-    struct plain_header *base = large ? pages_reserve(all) : aligned_alloc(BOUNDARY, all);
+    struct block_header *base = large ? pages_reserve(all) : aligned_alloc(BOUNDARY, all);
     if (!base)
         return NULL;
     base->reserved = large;
     return (char *)base + BOUNDARY + offset;
 }
 
-/* The header lies one boundary below the boundary at or below the data. */
-static void plain_free(void *user, void *data)
+/* The data begin less than 64 bytes after a boundary. The header is at the boundary before that one. */
+static void default_free(void *user, void *data)
 {
     (void)user;
-    struct plain_header *base =
+    struct block_header *base =
         data ? (void *)((char *)data - (uintptr_t)data % BOUNDARY - BOUNDARY) : NULL;
     if (base && base->reserved)
         pages_release(base, base->reserved);
@@ -47,7 +46,7 @@ static void plain_free(void *user, void *data)
         free(base);
 }
 
-const struct memory memory_plain = { .get = plain_get, .free = plain_free };
+const struct memory memory_default = { .get = default_get, .free = default_free };
 
 /* ---- Implementations under test ---- */
 
@@ -106,16 +105,16 @@ bool call_check(struct call *call, enum posenc_status status, const char *what, 
     return status == POSENC_OK;
 }
 
-bool call_within(struct call *call, enum posenc_status otherwise, const char *what,
-                 int64_t value, int64_t least, int64_t most)
+bool call_check_range(struct call *call, enum posenc_status otherwise, const char *what,
+                      int64_t value, int64_t least, int64_t most)
 {
     const bool within = least <= value && value <= most;
     return call_check(call, within ? POSENC_OK : otherwise, what, value, least, most);
 }
 
-void *call_keep(struct call *call, int64_t n, size_t item)
+void *call_allocate(struct call *call, int64_t n, size_t item)
 {
-    void *kept = arena_get(&call->kept, (size_t)n * item);
+    void *kept = arena_get(&call->arena, (size_t)n * item);
     call_check(call, kept ? POSENC_OK : POSENC_ERR_MEMORY, "memory of a call", n, 1, 0);
     return kept;
 }
@@ -129,11 +128,11 @@ static bool check_problem(struct call *call)
     const int64_t item = p->dtype != POSENC_F32 || p->table_dtype != POSENC_F32 ? 2 : 4;
     bool good = true;
     for (int i = 0; i < 3 && good; i++)
-        good = call_within(call, POSENC_ERR_DTYPE, "a type", (int64_t)types[i], POSENC_F32,
-                           POSENC_BF16);
+        good = call_check_range(call, POSENC_ERR_DTYPE, "a type", (int64_t)types[i], POSENC_F32,
+                                POSENC_BF16);
     for (int i = 0; i < LAYOUTS && good; i++)
-        good = call_within(call, POSENC_ERR_ARGUMENT, "offset_bytes of a tensor",
-                           p->layouts[i].offset_bytes, 0, INT64_MAX);
+        good = call_check_range(call, POSENC_ERR_ARGUMENT, "offset_bytes of a tensor",
+                                p->layouts[i].offset_bytes, 0, INT64_MAX);
     const bool whole = p->offset_bytes >= 0 && p->offset_bytes % item == 0;
     return good && call_check(call, whole ? POSENC_OK : POSENC_ERR_ARGUMENT, "offset_bytes",
                               p->offset_bytes, 0, INT64_MAX);
@@ -146,8 +145,8 @@ enum posenc_status call_create_by(const struct implementation *implementation,
     *call = (struct call){ .problem = *problem,
                            .implementation =
                                implementation ? implementation : &implementation_library,
-                           .memory = memory ? *memory : memory_plain };
-    if (!check_problem(call) || !make_arguments(call)) {
+                           .memory = memory ? *memory : memory_default };
+    if (!check_problem(call) || !call_make_arguments(call)) {
         const struct posenc_error error = call->error;
         call_destroy(call);
         call->error = error;
@@ -166,12 +165,12 @@ enum posenc_status call_share(const struct call *call,
     *copy = *call;
     copy->implementation = implementation;
     copy->freqs = NULL;
-    return !s->freqs || make_freqs(copy, s) ? POSENC_OK : copy->error.status;
+    return !s->freqs || call_make_freqs(copy, s) ? POSENC_OK : copy->error.status;
 }
 
 void call_unshare(struct call *copy)
 {
-    destroy_freqs(copy);
+    call_destroy_freqs(copy);
     *copy = (struct call){ 0 };
 }
 
@@ -204,7 +203,7 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
     return status;
 }
 
-/* Row by row, with memmove(): rows may overlap here, as only the library rejects that, later. */
+/* Rows may overlap here, hence memmove(): overlapping outputs are rejected by the library, later. */
 static void fill_canary(const struct output *output)
 {
     const enum posenc_dtype dtype = output->tensor.dtype;
@@ -233,8 +232,8 @@ void call_destroy(struct call *call)
 {
     for (int i = 0; i < call->n_owned; i++)
         call->memory.free(call->memory.user, call->owned[i]);
-    arena_free(&call->kept);
-    destroy_freqs(call);
+    arena_free(&call->arena);
+    call_destroy_freqs(call);
     *call = (struct call){ 0 };
 }
 
@@ -260,7 +259,7 @@ static bool make_factors(struct call *call)
         spec->dim < 1 || spec->dim > 1 << 16)
         return true;
     const int64_t n = (spec->dim + 1) / 2;
-    double *factors = call_keep(call, 2 * n, sizeof *factors);
+    double *factors = call_allocate(call, 2 * n, sizeof *factors);
     for (int64_t i = 0; factors && i < n; i++) {
         const double way = n > 1 ? (double)i / (double)(n - 1) : 0.0;
         factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * way;
@@ -271,50 +270,50 @@ static bool make_factors(struct call *call)
     return factors;
 }
 
-/* Frequencies kept for reuse until the program ends: the first 512 of the library that depend on no
- * arrays. Suites make the same call many times in other memory or for another backend, and
- * computing frequencies is most of the cost. Calls are made by one thread at a time. */
-enum { MOST_KEPT_FREQS = 512 };
-static struct kept_freqs {
+/* Cache of frequencies, until the program ends: the first 512 of the library whose spec has no arrays. Suites make
+ * the same call many times, in other memory or for another backend, and computing frequencies is most of the cost.
+ * Calls are made by one thread at a time. */
+enum { MOST_CACHED_FREQS = 512 };
+static struct cached_freqs {
     struct posenc_freqs_spec spec;
     struct posenc_freqs *freqs;
-} kept_freqs[MOST_KEPT_FREQS];
-static int n_kept_freqs;
+} cached_freqs[MOST_CACHED_FREQS];
+static int n_cached_freqs;
 
-static enum posenc_status reuse_or_create_freqs(struct call *call)
+static enum posenc_status get_freqs(struct call *call)
 {
     const struct implementation *implementation = call->implementation;
     const struct posenc_freqs_spec *spec = &call->problem.freqs;
     const bool shared = implementation->freqs_create == posenc_freqs_create &&
                         !spec->short_factor && !spec->long_factor && !spec->values;
-    for (int i = 0; shared && i < n_kept_freqs; i++)
-        if (memcmp(&kept_freqs[i].spec, spec, sizeof *spec) == 0) {
-            call->freqs = kept_freqs[i].freqs;
+    for (int i = 0; shared && i < n_cached_freqs; i++)
+        if (memcmp(&cached_freqs[i].spec, spec, sizeof *spec) == 0) {
+            call->freqs = cached_freqs[i].freqs;
             return POSENC_OK;
         }
     const enum posenc_status status =
         implementation->freqs_create(spec, &call->freqs, &call->error);
-    if (shared && status == POSENC_OK && n_kept_freqs < MOST_KEPT_FREQS) {
-        memcpy(&kept_freqs[n_kept_freqs].spec, spec, sizeof *spec);
-        kept_freqs[n_kept_freqs++].freqs = call->freqs;
+    if (shared && status == POSENC_OK && n_cached_freqs < MOST_CACHED_FREQS) {
+        memcpy(&cached_freqs[n_cached_freqs].spec, spec, sizeof *spec);
+        cached_freqs[n_cached_freqs++].freqs = call->freqs;
     }
     return status;
 }
 
-void destroy_freqs(struct call *call)
+void call_destroy_freqs(struct call *call)
 {
-    for (int i = 0; i < n_kept_freqs; i++)
-        if (kept_freqs[i].freqs == call->freqs)
+    for (int i = 0; i < n_cached_freqs; i++)
+        if (cached_freqs[i].freqs == call->freqs)
             return;
     if (call->freqs)
         call->implementation->freqs_destroy(call->freqs);
 }
 
-bool make_freqs(struct call *call, const struct signature *s)
+bool call_make_freqs(struct call *call, const struct signature *s)
 {
     if (!make_factors(call))
         return false;
-    call->error.status = reuse_or_create_freqs(call);
+    call->error.status = get_freqs(call);
     memcpy((char *)&call->args + s->freqs, &call->freqs, sizeof call->freqs);
     return call->error.status == POSENC_OK;
 }
@@ -336,20 +335,20 @@ static void copy_parameter(struct call *call, const struct parameter *parameter)
     memcpy(to, &narrow, sizeof narrow);
 }
 
-bool make_arguments(struct call *call)
+bool call_make_arguments(struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
     s->blank(&call->args);
     if (!kernel_has_batch(call->problem.kernel) &&
-        !call_within(call, POSENC_ERR_SHAPE, "batch of a bias", call->problem.batch, 1, 1))
+        !call_check_range(call, POSENC_ERR_SHAPE, "batch of a bias", call->problem.batch, 1, 1))
         return false;
     if (s->check && !s->check(call))
         return false;
-    problem_settle(&call->problem);
-    if (s->freqs && !make_freqs(call, s))
+    problem_derive(&call->problem);
+    if (s->freqs && !call_make_freqs(call, s))
         return false;
-    for (EACH_TENSOR(row, s))
-        if (tensor_present(&call->problem, row) && !make_tensor(call, row))
+    for (EACH_TENSOR(spec, s))
+        if (tensor_present(&call->problem, spec) && !call_make_tensor(call, spec))
             return false;
     for (EACH_PARAMETER(parameter, s))
         copy_parameter(call, parameter);
@@ -365,20 +364,20 @@ struct range {
     int64_t from, count;
 };
 
-static void cut_tensor(struct call *c, const struct tensor_row *row, const struct range *part)
+static void cut_tensor(struct call *c, const struct tensor_spec *spec, const struct range *part)
 {
-    struct posenc_tensor *t = call_argument(c, row);
-    const int d = call_dim(c, row, part->dim);
+    struct posenc_tensor *t = call_argument(c, spec);
+    const int d = call_dim(c, spec, part->dim);
     if (d < 0 || !t->data)
         return;
     t->data = (char *)t->data + part->from * t->stride[d] * (int64_t)storage_size(t->dtype);
     t->shape[d] = part->count;
 }
 
-static void cut_positions(struct call *c, const struct tensor_row *row,
+static void cut_positions(struct call *c, const struct tensor_spec *spec,
                           const struct range *part)
 {
-    struct posenc_positions *p = call_argument(c, row);
+    struct posenc_positions *p = call_argument(c, spec);
     const int64_t item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
     int64_t stride = 0;
     if (part->dim == DIM_TOKEN)
@@ -391,36 +390,37 @@ static void cut_positions(struct call *c, const struct tensor_row *row,
         p->offset += part->from;
 }
 
-/* Returns the elements of the whole before the first one of the part. An index by query - key +
- * keys - 1 begins later for later queries and for earlier keys. */
-static int64_t elements_before(const struct call *c, const struct tensor_row *row,
+/* Returns the number of elements of the whole before the first of the part. An index by query - key + keys - 1 begins
+ * later for later queries and for earlier keys. */
+static int64_t elements_before(const struct call *c, const struct tensor_spec *spec,
                                const struct range *part)
 {
     const struct problem *p = &c->problem;
     int64_t stride = 1;
-    if (row->dims[0] == DIM_DISTANCE && part->dim == DIM_KEY)
+    if (spec->dims[0] == DIM_DISTANCE && part->dim == DIM_KEY)
         return p->keys - part->from - part->count;
-    if (row->dims[0] == DIM_DISTANCE)
+    if (spec->dims[0] == DIM_DISTANCE)
         return part->dim == DIM_QUERY ? part->from : 0;
-    if (part->dim == DIM_BATCH && row->stride_batch)
-        memcpy(&stride, (const char *)&c->args + row->stride_batch, sizeof stride);
-    for (int i = tensor_dims(row); i-- > 0;) {
-        if (row->dims[i] == part->dim)
+    if (part->dim == DIM_BATCH && spec->stride_batch)
+        memcpy(&stride, (const char *)&c->args + spec->stride_batch, sizeof stride);
+    for (int i = tensor_dims(spec); i-- > 0;) {
+        if (spec->dims[i] == part->dim)
             return part->from * stride;
         if (part->dim != DIM_BATCH)
-            stride *= problem_extent(p, row->dims[i]);
+            stride *= problem_extent(p, spec->dims[i]);
     }
     return 0;
 }
 
-static void cut_pointer(struct call *c, const struct tensor_row *row, const struct range *part)
+static void cut_pointer(struct call *c, const struct tensor_spec *spec,
+                        const struct range *part)
 {
-    const char *data = call_data(c, row);
-    data += 4 * elements_before(c, row, part); /* f32 and int32 have the same size */
-    memcpy(call_argument(c, row), &data, sizeof data);
+    const char *data = call_data(c, spec);
+    data += 4 * elements_before(c, spec, part); /* f32 and int32 have the same size */
+    memcpy(call_argument(c, spec), &data, sizeof data);
 }
 
-/* Moves query_offset, the position of query 0 minus that of key 0, to the part. */
+/* Sets query_offset, the position of query 0 minus that of key 0, for the part. */
 static void cut_offset(struct call *c, const struct range *part)
 {
     const size_t at = signature_argument(signature_of(c->problem.kernel), MEMBER(query_offset));
@@ -436,18 +436,18 @@ struct call call_cut(const struct call *whole, enum dim dim, int64_t from, int64
 {
     const struct range part = { dim, from, count };
     struct call c = *whole;
-    for (EACH_TENSOR(row, signature_of(c.problem.kernel)))
-        if (row->form == FORM_TENSOR)
-            cut_tensor(&c, row, &part);
-        else if (row->form == FORM_POSITIONS)
-            cut_positions(&c, row, &part);
+    for (EACH_TENSOR(spec, signature_of(c.problem.kernel)))
+        if (spec->form == FORM_TENSOR)
+            cut_tensor(&c, spec, &part);
+        else if (spec->form == FORM_POSITIONS)
+            cut_positions(&c, spec, &part);
         else
-            cut_pointer(&c, row, &part);
+            cut_pointer(&c, spec, &part);
     cut_offset(&c, &part);
     return c;
 }
 
-int call_from_last(const struct call *call, enum dim dim)
+int call_dim_from_last(const struct call *call, enum dim dim)
 {
     const struct posenc_tensor *out = call_out((struct call *)(uintptr_t)call);
     const int d = call_dim(call, signature_output(signature_of(call->problem.kernel), 0), dim);
@@ -457,6 +457,6 @@ int call_from_last(const struct call *call, enum dim dim)
 int64_t call_extent(const struct call *call, enum dim dim)
 {
     const struct posenc_tensor *out = call_out((struct call *)(uintptr_t)call);
-    const int last = call_from_last(call, dim);
+    const int last = call_dim_from_last(call, dim);
     return last < 0 ? 1 : out->shape[out->rank - 1 - last];
 }

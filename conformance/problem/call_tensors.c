@@ -1,11 +1,11 @@
-/* Makes the tensors and positions of a call from its signature's rows and its problem. */
+/* Makes the tensors and positions of a call, as its signature describes them, from its problem. */
 #include "signature.h"
 #include "arena.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* More elements than any memory holds, and far below where sums overflow. */
+/* Limit of elements of a tensor: more than any memory holds, and so small that sums cannot overflow. */
 #define MOST_ELEMENTS (INT64_C(1) << 40)
 
 /* ---- Shapes ---- */
@@ -17,20 +17,20 @@ static bool lacks_batch(const struct problem *p)
            !p->slopes_by_batch;
 }
 
-/* Sets the strides of dense rows with `pad` unused elements between them. token_major swaps the
- * first two of three or more dimensions in memory. */
+/* Sets the strides of dense rows with `pad` unused elements between them. token_major swaps the first two of three or
+ * more dimensions in memory. */
 static bool stride_dense(struct call *call, struct posenc_tensor *t, int64_t pad)
 {
     const int last = t->rank - 1;
     int64_t stride = t->shape[last] + pad;
-    if (!call_within(call, POSENC_ERR_STRIDE, "pad", pad, 0, MOST_ELEMENTS))
+    if (!call_check_range(call, POSENC_ERR_STRIDE, "pad", pad, 0, MOST_ELEMENTS))
         return false;
     t->stride[last] = 1;
     for (int i = last - 1; i >= 0; i--) {
         const int64_t n = t->shape[i] ? t->shape[i] : 1;
         t->stride[i] = stride;
-        if (!call_within(call, POSENC_ERR_OVERFLOW, "a dimension, given those after it", n, 0,
-                         MOST_ELEMENTS / (stride ? stride : 1)))
+        if (!call_check_range(call, POSENC_ERR_OVERFLOW, "a dimension, given those after it", n,
+                              0, MOST_ELEMENTS / (stride ? stride : 1)))
             return false;
         stride *= n;
     }
@@ -42,22 +42,23 @@ static bool stride_dense(struct call *call, struct posenc_tensor *t, int64_t pad
 }
 
 /* Sets everything but the data pointer. */
-static bool shape_tensor(struct call *call, const struct tensor_row *row,
+static bool shape_tensor(struct call *call, const struct tensor_spec *spec,
                          struct posenc_tensor *t)
 {
     const struct problem *p = &call->problem;
-    const struct tensor_layout *layout = tensor_layout(p, row);
-    const int n = tensor_dims(row), strides = (int)layout->n_strides;
-    const int first = n == MOST_DIMS && row->dims[0] == DIM_BATCH && lacks_batch(p);
-    *t = (struct posenc_tensor){ .dtype = tensor_dtype(p, row), .rank = n - first };
+    const struct tensor_layout *layout = tensor_layout(p, spec);
+    const int n = tensor_dims(spec), strides = (int)layout->n_strides;
+    const int first = n == MOST_DIMS && spec->dims[0] == DIM_BATCH && lacks_batch(p);
+    *t = (struct posenc_tensor){ .dtype = tensor_dtype(p, spec), .rank = n - first };
     for (int i = 0; i < t->rank; i++) {
-        t->shape[i] = problem_extent(p, row->dims[first + i]);
-        if (!call_within(call, POSENC_ERR_SHAPE, "a dimension", t->shape[i], 0, MOST_ELEMENTS))
+        t->shape[i] = problem_extent(p, spec->dims[first + i]);
+        if (!call_check_range(call, POSENC_ERR_SHAPE, "a dimension", t->shape[i], 0,
+                              MOST_ELEMENTS))
             return false;
     }
     if (!stride_dense(call, t, p->pad + layout->pad) ||
-        (strides &&
-         !call_within(call, POSENC_ERR_STRIDE, "strides of a tensor", strides, n - 1, n - 1)))
+        (strides && !call_check_range(call, POSENC_ERR_STRIDE, "strides of a tensor", strides,
+                                      n - 1, n - 1)))
         return false;
     for (int i = first; i < strides; i++)
         t->stride[i - first] = layout->stride[i];
@@ -66,56 +67,56 @@ static bool shape_tensor(struct call *call, const struct tensor_row *row,
 
 /* ---- Tensors that share a block ---- */
 
-/* Returns the stride at which the second woven tensor begins. Strides of at least this size
- * double. */
-static int64_t woven_from(const struct problem *p, const struct posenc_tensor *t)
+/* Returns the distance of the second woven tensor from the first, in elements: the extent of the tensor for
+ * WOVEN_TENSORS, otherwise the smallest stride (WOVEN_BLOCKS: the second smallest). */
+static int64_t woven_distance(const struct problem *p, const struct posenc_tensor *t)
 {
-    int64_t least = 0, extent = 1;
+    int64_t stride = 0, extent = 1;
     for (int i = 0; i < t->rank; i++)
         extent += t->shape[i] ? (t->shape[i] - 1) * llabs(t->stride[i]) : 0;
-    for (int turn = 0; turn < (p->woven == WOVEN_BLOCKS ? 2 : 1); turn++) {
-        int64_t next = extent;
+    for (int n = 0; n < (p->woven == WOVEN_BLOCKS ? 2 : 1); n++) {
+        int64_t larger = extent;
         for (int i = 0; i < t->rank - 1; i++)
-            if (t->shape[i] > 1 && llabs(t->stride[i]) > least && llabs(t->stride[i]) < next)
-                next = llabs(t->stride[i]);
-        least = next;
+            if (t->shape[i] > 1 && llabs(t->stride[i]) > stride && llabs(t->stride[i]) < larger)
+                larger = llabs(t->stride[i]);
+        stride = larger;
     }
-    return p->woven == WOVEN_TENSORS ? extent : least;
+    return p->woven == WOVEN_TENSORS ? extent : stride;
 }
 
-/* Doubles strides for a second tensor; returns its distance from the first, in elements. */
+/* Doubles the strides that reach past the second tensor's begin; returns its distance from the first. */
 static int64_t weave_tensors(const struct problem *p, struct posenc_tensor *t)
 {
-    const int64_t from = woven_from(p, t);
+    const int64_t distance = woven_distance(p, t);
     for (int i = 0; i < t->rank - 1; i++)
-        t->stride[i] *= llabs(t->stride[i]) >= from ? 2 : 1;
-    return p->woven == WOVEN_ROWS_SWAPPED ? -from : from;
+        t->stride[i] *= llabs(t->stride[i]) >= distance ? 2 : 1;
+    return p->woven == WOVEN_ROWS_SWAPPED ? -distance : distance;
 }
 
 /* ---- Rows in use ---- */
 
-/* Rows of a tensor that its call uses: all of them, or those of a large table at the call's
- * positions, possibly with repeats. */
+/* Rows of a tensor that its call uses: all of them, or of a large table those at the call's positions, some of which
+ * may be equal. */
 struct rows {
-    const struct problem *problem; /* NULL: all */
+    const struct problem *problem; /* with the positions; NULL: all rows */
     int64_t n, all;
 };
 
-enum { MANY_ELEMENTS = 1 << 24 };
+enum { LARGE_TABLE = 1 << 24 }; /* elements */
 
-static struct rows rows_used(const struct call *call, const struct tensor_row *row,
+static struct rows rows_used(const struct call *call, const struct tensor_spec *spec,
                              const struct posenc_tensor *t)
 {
     const struct problem *p = &call->problem;
     const int64_t all = storage_rows(t), width = t->shape[t->rank - 1];
-    const bool table = row->role == ROLE_INPUT && row->dims[0] == DIM_ROW && !row->fill;
+    const bool table = spec->role == ROLE_INPUT && spec->dims[0] == DIM_ROW && !spec->fill;
     if (!table || kernel_on_scores(p->kernel) || p->recipe != RECIPE_MIX || width == 0 ||
-        all < MANY_ELEMENTS / width)
+        all < LARGE_TABLE / width)
         return (struct rows){ NULL, all, all };
     return (struct rows){ p, p->batch * p->tokens, all };
 }
 
-/* Returns 0 for a position that is no row, so that the front-end can reject it. */
+/* Returns the row of index i. A position past the table counts as 0 here; the library rejects it later. */
 static int64_t row_used(const struct rows *rows, int64_t i)
 {
     const struct problem *p = rows->problem;
@@ -125,9 +126,9 @@ static int64_t row_used(const struct rows *rows, int64_t i)
 
 /* ---- Memory ---- */
 
-/* Description of memory to allocate: dimensions, the last being that of a row, and rows in use. */
+/* Memory to allocate. The last dimension counts the elements of a row. */
 struct block {
-    int n;
+    int n; /* dimensions */
     const int64_t *shape, *stride;
     size_t item; /* bytes of an element */
     char role;
@@ -135,7 +136,7 @@ struct block {
     struct rows rows;
 };
 
-/* Distance of the first and of the last element from the lowest one, in elements. */
+/* Extent of a block, in elements. With negative strides, some elements lie below the first one. */
 struct extent {
     int64_t below, all;
     bool empty;
@@ -170,7 +171,7 @@ static int64_t row_offset(const struct block *block, int64_t r)
     return at;
 }
 
-/* Returns true for a large block with less than 1/16 of its bytes in use. */
+/* Returns true for a large block of which less than 1/16 of the bytes are in use. */
 static bool is_mostly_gaps(const struct block *block, size_t bytes)
 {
     const size_t used =
@@ -199,19 +200,19 @@ static char *get_block(struct call *call, const struct block *block,
     return data;
 }
 
-/* Allocates a block; returns its first element, or NULL. Lower addresses may be in use too, as
- * strides may be negative. The offset is rounded down to a multiple of an element. */
-static void *make_memory(struct call *call, const struct tensor_row *row,
+/* Allocates a block; returns the address of its first element, or NULL. The offset from a 64-byte boundary is rounded
+ * down to a multiple of the element size. */
+static void *make_memory(struct call *call, const struct tensor_spec *spec,
                          const struct block *block)
 {
     const struct problem *p = &call->problem;
-    const int64_t own = tensor_layout(p, row)->offset_bytes, size = (int64_t)block->item;
+    const int64_t own = tensor_layout(p, spec)->offset_bytes, size = (int64_t)block->item;
     const int64_t offset = own ? own : p->offset_bytes;
     struct extent extent;
     if (!measure_extent(call, block, &extent))
         return NULL;
     char *data = get_block(call, block, &extent, offset / size * size);
-    if (!call_check(call, data ? POSENC_OK : POSENC_ERR_MEMORY, row->name, extent.all, 1, 0))
+    if (!call_check(call, data ? POSENC_OK : POSENC_ERR_MEMORY, spec->name, extent.all, 1, 0))
         return NULL;
     call->owned[call->n_owned++] = data;
     return extent.empty ? data : data + extent.below * size;
@@ -232,7 +233,7 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense)
         put_row(tensor, r, dense + r * width);
 }
 
-/* Reads a tensor back: elements that share memory have overwritten each other. */
+/* Reads a tensor back to its dense copy, because elements that share memory have overwritten each other. */
 static void tensor_gather(const struct posenc_tensor *tensor, const struct rows *rows,
                           float *dense)
 {
@@ -246,59 +247,59 @@ static void tensor_gather(const struct posenc_tensor *tensor, const struct rows 
 }
 
 /* Allocates the dense copy of an input in the call. */
-static float *keep_dense(struct call *call, const struct tensor_row *row, int64_t n)
+static float *keep_dense(struct call *call, const struct tensor_spec *spec, int64_t n)
 {
-    float *dense = call_keep(call, n, sizeof *dense);
+    float *dense = call_allocate(call, n, sizeof *dense);
     if (dense)
-        memcpy((char *)call + row->pristine, &dense, sizeof dense);
+        memcpy((char *)call + spec->dense_copy, &dense, sizeof dense);
     return dense;
 }
 
-/* Fills n elements from `first` on, by the row's function or its stream of inputs. */
-static bool fill_dense(struct call *call, const struct tensor_row *row, float *dense,
+/* Fills n elements of a dense copy from `first` on. */
+static bool fill_dense(struct call *call, const struct tensor_spec *spec, float *dense,
                        int64_t first, int64_t n)
 {
-    if (row->fill)
-        return row->fill(call, dense, n);
-    const bool filled = fill_inputs(dense + first, first, n, &call->problem, row->stream);
-    return call_check(call, filled ? POSENC_OK : POSENC_ERR_MEMORY, row->name, n, 1, 0);
+    if (spec->fill)
+        return spec->fill(call, dense, n);
+    const bool filled = inputs_fill(dense + first, first, n, &call->problem, spec->stream);
+    return call_check(call, filled ? POSENC_OK : POSENC_ERR_MEMORY, spec->name, n, 1, 0);
 }
 
-static bool fill_tensor(struct call *call, const struct tensor_row *row,
+static bool fill_tensor(struct call *call, const struct tensor_spec *spec,
                         const struct posenc_tensor *t, const struct rows *rows)
 {
     const int64_t width = t->shape[t->rank - 1];
-    float *dense = keep_dense(call, row, rows->all * width);
-    if (!dense || (!rows->problem && !fill_dense(call, row, dense, 0, rows->all * width)))
+    float *dense = keep_dense(call, spec, rows->all * width);
+    if (!dense || (!rows->problem && !fill_dense(call, spec, dense, 0, rows->all * width)))
         return false;
     for (int64_t i = 0; i < rows->n && width; i++) {
         const int64_t r = row_used(rows, i);
-        if (rows->problem && !fill_dense(call, row, dense, r * width, width))
+        if (rows->problem && !fill_dense(call, spec, dense, r * width, width))
             return false;
         put_row(t, r, dense + r * width);
     }
-    if (tensor_layout(&call->problem, row)->n_strides)
+    if (tensor_layout(&call->problem, spec)->n_strides)
         tensor_gather(t, rows, dense);
     return true;
 }
 
 /* Adds the next member of call->outputs. */
-static bool add_output(struct call *call, const struct tensor_row *row,
+static bool add_output(struct call *call, const struct tensor_spec *spec,
                        const struct posenc_tensor *t)
 {
     const int64_t rows = storage_rows(t), width = t->shape[t->rank - 1];
     const int o = call->n_outputs++;
-    call->outputs[o] = (struct output){ row->name, *t, rows, width };
+    call->outputs[o] = (struct output){ spec->name, *t, rows, width };
     return t->dtype == POSENC_F32 ||
-           (call->wide[o] = call_keep(call, rows * width, sizeof(float)));
+           (call->wide[o] = call_allocate(call, rows * width, sizeof(float)));
 }
 
-/* Allocates a tensor, with the one woven into it `apart` elements farther on unless 0. */
-static void *make_block(struct call *call, const struct tensor_row *row,
+/* Allocates a tensor, and a second one that is woven into it at a distance of `apart` elements unless 0. */
+static void *make_block(struct call *call, const struct tensor_spec *spec,
                         const struct posenc_tensor *t, int64_t apart)
 {
     const struct problem *p = &call->problem;
-    const struct tensor_row *other = kernel_woven_row(p->kernel);
+    const struct tensor_spec *other = kernel_woven_row(p->kernel);
     int64_t shape[MOST_DIMS + 1] = { 2 }, stride[MOST_DIMS + 1] = { apart };
     const bool both = p->in_place || problem_accumulates(p) || (apart && other->role == ROLE_X);
     const char output_role = both ? 'b' : 'o';
@@ -309,53 +310,53 @@ static void *make_block(struct call *call, const struct tensor_row *row,
         .shape = apart ? shape : shape + 1,
         .stride = apart ? stride : stride + 1,
         .item = storage_size(t->dtype),
-        .role = row->role == ROLE_OUTPUT ? output_role : 'i',
+        .role = spec->role == ROLE_OUTPUT ? output_role : 'i',
         .woven = apart,
-        .rows = rows_used(call, row, t),
+        .rows = rows_used(call, spec, t),
     };
-    return make_memory(call, row, &block);
+    return make_memory(call, spec, &block);
 }
 
-static bool make_strided(struct call *call, const struct tensor_row *row)
+static bool make_strided(struct call *call, const struct tensor_spec *spec)
 {
     const struct problem *p = &call->problem;
-    const bool output = row->role == ROLE_OUTPUT, follows = tensor_shares_output(p, row),
-               first = row == signature_output(signature_of(p->kernel), 0);
-    struct posenc_tensor *t = call_argument(call, row);
-    if (!shape_tensor(call, row, t))
+    const bool output = spec->role == ROLE_OUTPUT, follows = tensor_shares_output(p, spec),
+               first = spec == signature_output(signature_of(p->kernel), 0);
+    struct posenc_tensor *t = call_argument(call, spec);
+    if (!shape_tensor(call, spec, t))
         return false;
     const int64_t apart = p->woven && (first || follows) ? weave_tensors(p, t) : 0;
     t->data =
         follows ? (char *)call->outputs[0].tensor.data + apart * (int64_t)storage_size(t->dtype)
-                : make_block(call, row, t, apart);
-    if (!t->data || (output && !add_output(call, row, t)))
+                : make_block(call, spec, t, apart);
+    if (!t->data || (output && !add_output(call, spec, t)))
         return false;
-    const struct rows rows = rows_used(call, row, t);
-    return (output && !problem_accumulates(p)) || fill_tensor(call, row, t, &rows);
+    const struct rows rows = rows_used(call, spec, t);
+    return (output && !problem_accumulates(p)) || fill_tensor(call, spec, t, &rows);
 }
 
-/* Makes an f32 or int32 array. Batches lie side by side or share one. */
-static bool make_pointer(struct call *call, const struct tensor_row *row)
+/* Makes an array of f32 or int32. Batches have rows of their own or share one. */
+static bool make_pointer(struct call *call, const struct tensor_spec *spec)
 {
     const struct problem *p = &call->problem;
-    const int64_t n = tensor_elements(p, row), stride = 1;
+    const int64_t n = tensor_elements(p, spec), stride = 1;
     const struct block block = { 1, &n, &stride, sizeof(float), 'i', false, { NULL, 1, 1 } };
-    float *data = make_memory(call, row, &block), *dense = NULL;
+    float *data = make_memory(call, spec, &block), *dense = NULL;
     if (!data)
         return false;
-    if (row->form == FORM_INTEGERS) {
-        if (!row->fill(call, data, n))
+    if (spec->form == FORM_INTEGERS) {
+        if (!spec->fill(call, data, n))
             return false;
     } else {
-        dense = keep_dense(call, row, n);
-        if (!dense || !fill_dense(call, row, dense, 0, n))
+        dense = keep_dense(call, spec, n);
+        if (!dense || !fill_dense(call, spec, dense, 0, n))
             return false;
         memcpy(data, dense, (size_t)n * sizeof *dense);
     }
-    memcpy(call_argument(call, row), &data, sizeof data);
-    if (row->stride_batch) {
-        const int64_t own = row->shared(p) ? 0 : problem_extent(p, row->dims[1]);
-        memcpy((char *)&call->args + row->stride_batch, &own, sizeof own);
+    memcpy(call_argument(call, spec), &data, sizeof data);
+    if (spec->stride_batch) {
+        const int64_t own = spec->shared(p) ? 0 : problem_extent(p, spec->dims[1]);
+        memcpy((char *)&call->args + spec->stride_batch, &own, sizeof own);
     }
     return true;
 }
@@ -377,7 +378,7 @@ static bool store_position(enum posenc_position_kind kind, int64_t position, dou
     return kind != POSENC_POSITIONS_I32 || narrow == position;
 }
 
-/* Fills [batch, tokens, axes]. Positions that share memory must be equal. */
+/* Fills positions [batch, tokens, axes]; then reads them again, as those that share memory must be equal. */
 static bool fill_positions(struct call *call, char *data, const int64_t shape[3],
                            const int64_t stride[3], int64_t item)
 {
@@ -401,17 +402,17 @@ static bool fill_positions(struct call *call, char *data, const int64_t shape[3]
     return true;
 }
 
-/* Makes the array of positions. Batches have rows of their own if they differ, and so have axes. */
-static bool make_positions(struct call *call, const struct tensor_row *row)
+/* Makes the array of positions. Batches have rows of their own if their positions differ. */
+static bool make_positions(struct call *call, const struct tensor_spec *spec)
 {
     const struct problem *p = &call->problem;
-    const struct tensor_layout *layout = tensor_layout(p, row);
+    const struct tensor_layout *layout = tensor_layout(p, spec);
     const size_t item = p->position_kind == POSENC_POSITIONS_I64 ? 8 : 4;
     const bool own = p->batch_shift || problem_draws_positions(p);
     const int64_t shape[3] = { p->batch, p->tokens, problem_axes(p) };
     int64_t stride[3] = { own ? p->tokens : 0, 1,
                           shape[2] > 1 ? (own ? p->batch : 1) * p->tokens : 0 };
-    struct posenc_positions *positions = call_argument(call, row);
+    struct posenc_positions *positions = call_argument(call, spec);
     *positions = (struct posenc_positions){ .kind = p->position_kind, .offset = p->first };
     if (p->position_kind == POSENC_OFFSET)
         return true;
@@ -424,14 +425,14 @@ static bool make_positions(struct call *call, const struct tensor_row *row)
     const int64_t each[4] = { shape[0], shape[1], shape[2], 1 },
                   step[4] = { stride[0], stride[1], stride[2], 1 };
     const struct block block = { 4, each, step, item, 'i', false, { NULL, n, n } };
-    char *data = make_memory(call, row, &block);
+    char *data = make_memory(call, spec, &block);
     positions->data = data;
     return data && fill_positions(call, data, shape, stride, (int64_t)item);
 }
 
-bool make_tensor(struct call *call, const struct tensor_row *row)
+bool call_make_tensor(struct call *call, const struct tensor_spec *spec)
 {
-    if (row->form == FORM_TENSOR)
-        return make_strided(call, row);
-    return row->form == FORM_POSITIONS ? make_positions(call, row) : make_pointer(call, row);
+    if (spec->form == FORM_TENSOR)
+        return make_strided(call, spec);
+    return spec->form == FORM_POSITIONS ? make_positions(call, spec) : make_pointer(call, spec);
 }

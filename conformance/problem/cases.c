@@ -1,4 +1,4 @@
-/* Reads the compiled-in problems and derives others from them; see cases.h. */
+/* Reads compiled-in problems, and makes problems of given sizes from them (see cases.h). */
 #include "cases.h"
 #include "signature.h"
 
@@ -14,7 +14,7 @@ static const struct {
 #include "cases.inc"
 };
 
-char *join_lines(const char *const *lines)
+char *cases_join_lines(const char *const *lines)
 {
     size_t bytes = 1, used = 0;
     for (const char *const *line = lines; *line; line++)
@@ -25,11 +25,11 @@ char *join_lines(const char *const *lines)
     return text;
 }
 
-/* Aborts on an error in a file, as the file is part of this program. */
+/* Reads a file. Aborts on an error, as the file is part of this program. */
 static void read_lines(struct problem_list *list, enum cases_file file)
 {
     char error[NOTATION_ERROR] = "no memory";
-    char *text = join_lines(files[file].lines);
+    char *text = cases_join_lines(files[file].lines);
     if (!text || !notation_read_file(text, files[file].name, list, error)) {
         fprintf(stderr, "%s\n", error);
         abort();
@@ -87,13 +87,13 @@ struct problem problem_default(enum posenc_kernel kernel)
 {
     const struct problem_line *line = find_line(kernel, "default", 0);
     struct problem p = line ? line->problem : problem_blank(kernel);
-    problem_settle(&p);
+    problem_derive(&p);
     return p;
 }
 
 /* ---- Problems that grow ---- */
 
-#define LARGEST_STEP (INT64_C(1) << 30) /* by which a field grows */
+#define LARGEST_STEP (INT64_C(1) << 30) /* units by which a field grows at once */
 
 /* Adds k to a number, or to the first number of a list. */
 static void add_to_field(struct problem *p, const char *name, double k)
@@ -107,7 +107,7 @@ static void add_to_field(struct problem *p, const char *name, double k)
                                     : bits + (uint64_t)(int64_t)k);
 }
 
-/* Returns a problem with n more of each field of a word such as "2rotary_dim+2head_dim". */
+/* Returns a problem whose fields in a word such as "2rotary_dim+2head_dim" are n units larger. */
 static struct problem lengthen(struct problem p, const char *word, int64_t n)
 {
     while (*word && !strchr(" :", *word)) {
@@ -124,7 +124,7 @@ static struct problem lengthen(struct problem p, const char *word, int64_t n)
     return p;
 }
 
-/* Returns the number after the colon of a word; without a colon, `otherwise`. */
+/* Returns the limit after the colon of a word; without a colon, `otherwise`. */
 static int64_t read_limit(const char *word, int64_t otherwise)
 {
     const char *colon = word + strcspn(word, ": ");
@@ -139,13 +139,13 @@ static int64_t read_limit(const char *word, int64_t otherwise)
 /* Returns the bytes of the tensor of that name, or of all that is read or written. */
 static size_t count_bytes(const struct problem *p, const char *tensor)
 {
-    for (EACH_TENSOR(row, signature_of(p->kernel)))
-        if (strcmp(row->name, tensor) == 0)
-            return (size_t)tensor_elements(p, row) * storage_size(tensor_dtype(p, row));
+    for (EACH_TENSOR(spec, signature_of(p->kernel)))
+        if (strcmp(spec->name, tensor) == 0)
+            return (size_t)tensor_elements(p, spec) * storage_size(tensor_dtype(p, spec));
     return problem_working_set(p);
 }
 
-/* Returns a problem whose fields of a word have grown as far as the tensor fits into the bytes. */
+/* Returns a problem whose fields in a word are as large as the bytes allow: doubles steps, then halves. */
 static struct problem grow(struct problem p, const char *word, const char *tensor, size_t bytes)
 {
     int64_t step = 1;
@@ -177,14 +177,14 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
         p = grow(p, word, line->note, bytes);
     if (kernel_on_scores(kernel))
         p.query_offset = p.keys > p.queries ? p.keys - p.queries : 0;
-    problem_settle(&p);
+    problem_derive(&p);
     return p;
 }
 
 /* ---- Problems of every length ---- */
 
-/* Divides the pairs of an image evenly among its axes; the first gets the remainder. With fewer
- * pairs than axes the problem has no image. */
+/* Divides the pairs of an image evenly among its axes; the first gets the remainder. With fewer pairs than axes, the
+ * problem has text positions instead. */
 static void divide_pairs(struct problem *p)
 {
     const int64_t axes = problem_axes(p), pairs = p->freqs.dim / 2;
@@ -209,7 +209,7 @@ struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int varia
         p = lengthen(p, word, n < read_limit(word, n) ? n : read_limit(word, n));
     divide_pairs(&p);
     p.batch = kernel_has_batch(kernel) ? p.batch : 1;
-    problem_settle(&p);
+    problem_derive(&p);
     return p;
 }
 
@@ -222,6 +222,7 @@ int64_t backend_vector_lanes(const struct posenc_backend *backend)
 
 /* ---- Random problems ---- */
 
+/* Sequence of random numbers. */
 struct draws {
     uint64_t seed, next;
 };
@@ -229,24 +230,24 @@ struct draws {
 /* Returns a number from least to most, both included. */
 static int64_t draw(struct draws *d, int64_t least, int64_t most)
 {
-    return least + (int64_t)(mix64(d->seed, d->next++) % (uint64_t)(most - least + 1));
+    return least + (int64_t)(rng_u64(d->seed, d->next++) % (uint64_t)(most - least + 1));
 }
 
 struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
                               int64_t positions[MOST_RANDOM_TOKENS])
 {
     struct draws d = { .seed = seed };
-    const struct problem_line *line = find_line(kernel, "random", mix64(seed, d.next++));
+    const struct problem_line *line = find_line(kernel, "random", rng_u64(seed, d.next++));
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
         p = lengthen(p, word, draw(&d, 0, read_limit(word, 0)));
-    const int64_t reach = (int64_t)(40 * p.freqs.xpos_scale_base);
-    const bool rows = p.position_kind != POSENC_OFFSET && !kernel_has_freqs(kernel);
-    for (int64_t t = 0; t < p.tokens && rows; t++)
+    const int64_t farthest = (int64_t)(40 * p.freqs.xpos_scale_base); /* 0 without xPos */
+    const bool select_rows = p.position_kind != POSENC_OFFSET && !kernel_has_freqs(kernel);
+    for (int64_t t = 0; t < p.tokens && select_rows; t++)
         positions[t] = draw(&d, 0, p.rows - 1);
-    for (int64_t t = 0; t < p.tokens && !rows && reach > 0; t++)
-        positions[t] = t > 0 ? draw(&d, -reach, reach) : 0;
-    p.positions = rows || reach > 0 ? positions : NULL;
+    for (int64_t t = 0; t < p.tokens && !select_rows && farthest > 0; t++)
+        positions[t] = t > 0 ? draw(&d, -farthest, farthest) : 0;
+    p.positions = select_rows || farthest > 0 ? positions : NULL;
     p.seed = seed;
     p.dtype = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
     p.values = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);

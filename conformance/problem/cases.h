@@ -1,19 +1,18 @@
 /*
- * Compiled-in problems of conformance/cases, and problems of a kernel that are derived from named
- * ones. The named ones stand among the golden cases of the kernel (conformance/cases/golden):
+ * Problems that are compiled in (conformance/cases), and problems of given sizes that grow from them. Golden cases
+ * with these names are the start of growth (conformance/cases/golden):
  *
  *     default    fields
- *     realistic  fields | words that grow | tensor whose size counts | model
+ *     realistic  fields | growth | tensor whose size counts | model
  *     length0 ... length3
- *                fields of length 0 | words that grow
- *     random     the least fields | words that are drawn
+ *                fields of length 0 | growth
+ *     random     the smallest fields | growth
  *
- * A word such as 2rotary_dim+2head_dim names fields that grow together, at different rates; of
- * mrope_section only the first member grows. A number after a colon limits the growth.
+ * A word of the column `growth`, such as 2rotary_dim+2head_dim, names fields that grow together, at different rates;
+ * of mrope_section only the first member grows. A number after a colon limits the growth.
  *
- * Of several realistic lines, the last one that fits into the bytes is taken. Each of its words
- * grows as far as it can before the next. If no tensor is named, all that the call reads or writes
- * counts. Queries end at the last key.
+ * Of several realistic lines, the last one that fits into the bytes is used. Each of its words grows as far as
+ * possible before the next. If no tensor is named, everything that the call reads or writes counts.
  */
 #ifndef POSENC_CASES_H
 #define POSENC_CASES_H
@@ -22,21 +21,19 @@
 
 /* ---- Compiled-in problems ---- */
 
-/* Files of compiled-in problems: a small and a realistic problem of each kernel; problems with a
- * digest; problems for property tests; model sizes and large strides; problems that must be
- * rejected; frequencies to scan. */
+/* Files of compiled-in problems. */
 enum cases_file {
-    CASES_SHAPES,
-    CASES_VARIANTS,
-    CASES_PROPERTIES,
-    CASES_SIZES,
-    CASES_REFUSED,
-    CASES_SCANS,
+    CASES_SHAPES,     /* default, realistic, length and random problems of each kernel */
+    CASES_VARIANTS,   /* problems with a digest */
+    CASES_PROPERTIES, /* for property tests */
+    CASES_SIZES,      /* sizes of models, and large strides */
+    CASES_REFUSED,    /* problems that must be rejected */
+    CASES_SCANS,      /* frequencies to scan */
     CASES_FILES
 };
 
-/* Returns the lines of a file up to NULL as one text, to be freed; NULL if out of memory. */
-char *join_lines(const char *const *lines);
+/* Returns lines, up to a NULL, as one text, which the caller frees; NULL if out of memory. */
+char *cases_join_lines(const char *const *lines);
 
 /* Returns the problems of a file, which is read at the first call. */
 const struct problem_list *cases_read(enum cases_file file);
@@ -46,21 +43,22 @@ const struct problem_list *cases_read(enum cases_file file);
     line < cases_read(file)->lines + cases_read(file)->n;                                      \
     line++
 
-/* Returns true if a line among golden cases is a shape, not a case. */
+/* Returns true if a line has one of the names above, and so is no golden case. */
 bool case_is_shape(const struct problem_line *line);
 
-/* ---- Problems by name ---- */
+/* ---- Problems that grow ---- */
 
-/* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys),
- * to reach every loop tail. If a variant has several lines, n modulo their number selects one. */
+/* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys), to reach every
+ * tail of a loop. Variants 0 to 3 are the lines length0 to length3. If a variant has several lines, n modulo their
+ * number selects one. */
 enum { LENGTH_VARIANTS = 4 };
 struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant);
 
-/* Returns W such that the lengths 0 to 4W + 1 cover all tails. */
+/* Returns the vector width W of a backend in lanes. The lengths 0 to 4W + 1 cover all tails. */
 int64_t backend_vector_lanes(const struct posenc_backend *backend);
 
-/* Returns a valid problem that is a function of the seed alone. If positions select rows or are
- * spread for xPos, they are drawn into `positions`. */
+/* Returns a random valid problem, a function of the seed. If its positions select rows of a table, or are spread out
+ * for xPos, `positions` holds them and must outlive the problem. */
 enum { MOST_RANDOM_TOKENS = 24 };
 struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
                               int64_t positions[MOST_RANDOM_TOKENS]);

@@ -1,9 +1,5 @@
-/*
- * Fields of problems: the table of fields.csv, the fields of each kernel, their values as bits and as
- * text, and the scaling families of scalings.csv; see fields.h.
- *
- * The build makes ROW(...) of each row of these tables, without the one that names the columns.
- */
+/* Fields of problems (see fields.h): the tables fields.csv and scalings.csv, the fields of each kernel, and values as
+ * bits and as text. The build turns each row of a table into ROW(...). */
 #include "fields.h"
 #include "signature.h"
 #include "base/text/text.h"
@@ -34,7 +30,7 @@ static const struct field shared_fields[] = {
 };
 enum { N_SHARED = sizeof shared_fields / sizeof *shared_fields };
 
-/* Two pairs of fields share the names dim and rotary_dim. Returns true for those in freqs. */
+/* Returns true for fields in problem.freqs. Two of them share the names dim and rotary_dim with others. */
 static bool is_in_freqs(const struct field *field)
 {
     return field->offset >= MEMBER(freqs) &&
@@ -81,7 +77,7 @@ void field_name(const struct field *field, char name[FIELD_TEXT])
 
 enum { MOST_FIELDS = N_SHARED + MOST_PARAMETERS + MOST_TENSORS * N_LAYOUT };
 
-/* Computed once, because each check of the suites prints its problem. */
+/* Fields of each kernel, computed once, because each check of the suites prints its problem. */
 static struct kernel_fields {
     int n;
     struct field fields[MOST_FIELDS];
@@ -96,13 +92,13 @@ static void list_fields(struct kernel_fields *list, enum posenc_kernel kernel)
     for (EACH_PARAMETER(own, s))
         if (own->name)
             list->fields[list->n++] = parameter_field(own);
-    for (EACH_TENSOR(row, s))
+    for (EACH_TENSOR(spec, s))
         for (int k = 0; k < N_LAYOUT; k++) {
             struct field field = layout_fields[k];
-            field.tensor = row->name;
+            field.tensor = spec->name;
             field.offset +=
-                MEMBER(layouts) + (size_t)(row - s->tensors) * sizeof(struct tensor_layout);
-            if (row->form == FORM_TENSOR || row->form == FORM_POSITIONS)
+                MEMBER(layouts) + (size_t)(spec - s->tensors) * sizeof(struct tensor_layout);
+            if (spec->form == FORM_TENSOR || spec->form == FORM_POSITIONS)
                 list->fields[list->n++] = field;
         }
 }
@@ -200,7 +196,7 @@ static const char *elements_of(const struct field *field, const struct problem *
     return field->list == LIST_STRIDES ? at + sizeof(int64_t) : at;
 }
 
-/* Returns the length of a list that is present. */
+/* Returns the length that a list should have by other fields, or has inside the struct. */
 static int64_t expected_length(const struct field *field, const struct problem *problem)
 {
     int64_t n = N_SECTIONS;
@@ -267,8 +263,8 @@ bool field_is_blank(const struct field *field, const struct problem *problem)
 
 /* ---- Values as text ---- */
 
-/* Prints the shortest decimal that reads back as the same f64, or f32 if `narrow`. Whole numbers
- * below a million are printed in full. */
+/* Prints the shortest decimal that reads back as the same f64, or f32 if `narrow`. Whole numbers below a million are
+ * printed in full. */
 static void print_real(double value, bool narrow, char text[FIELD_TEXT])
 {
     if (value == floor(value) && fabs(value) < 1e6) {
@@ -327,7 +323,7 @@ static bool read_value(const struct field *field, const char *text, const char *
     char *stop = (char *)text;
     const char *const *names = value_names(field);
     errno = 0;
-    if (strchr(" \t\n\v\f\r+", text[0])) /* "" and what strtod() would skip */
+    if (strchr(" \t\n\v\f\r+", text[0])) /* also if text is "": strchr() finds the NUL */
         return false;
     if (names) {
         const size_t n = strcspn(text, ",");
@@ -383,10 +379,10 @@ static bool write_rejection(const struct field *field, const char *text,
     char what[192], name[FIELD_TEXT];
     describe_expected(field, what, sizeof what);
     field_name(field, name);
-    return write_error(error, "%s=%.100s: expected %s", name, text, what);
+    return notation_fail(error, "%s=%.100s: expected %s", name, text, what);
 }
 
-/* Sets a list in an array of its own. Its length must agree with other fields. */
+/* Sets a list outside the problem. Its length must agree with other fields. */
 static bool set_list(const struct field *field, struct problem *problem, const uint64_t *list,
                      int64_t n, char error[NOTATION_ERROR])
 {
@@ -395,11 +391,12 @@ static bool set_list(const struct field *field, struct problem *problem, const u
         problem->tokens = n;
     memcpy((char *)problem + field->offset, &list, sizeof list);
     const int64_t length = expected_length(field, problem);
-    return n == length || write_error(error,
-                                      "%s has %" PRId64 " elements; expected %" PRId64
-                                      ", as %s=%" PRId64 " says",
-                                      field->name, n, length, positions ? "tokens" : "its dim",
-                                      positions ? problem->tokens : problem->freqs.dim);
+    return n == length ||
+           notation_fail(error,
+                         "%s has %" PRId64 " elements; expected %" PRId64 ", as %s=%" PRId64
+                         " says",
+                         field->name, n, length, positions ? "tokens" : "its dim",
+                         positions ? problem->tokens : problem->freqs.dim);
 }
 
 bool field_read(const struct field *field, struct problem *problem, const char *text,
@@ -414,7 +411,7 @@ bool field_read(const struct field *field, struct problem *problem, const char *
     else if (n > (field->list == LIST_NONE ? 1 : N_SECTIONS))
         return write_rejection(field, text, error);
     if (!list)
-        return write_error(error, "%s: no memory for %" PRId64 " elements", field->name, n);
+        return notation_fail(error, "%s: no memory for %" PRId64 " elements", field->name, n);
     const char *at = text;
     for (int64_t i = 0; i < n; i++, at++)
         if (!read_value(field, at, &at, &list[i]))
@@ -432,7 +429,7 @@ bool field_read(const struct field *field, struct problem *problem, const char *
 
 /* ---- Messages ---- */
 
-bool write_error(char error[NOTATION_ERROR], const char *format, ...)
+bool notation_fail(char error[NOTATION_ERROR], const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -453,8 +450,8 @@ size_t text_append(char *text, size_t room, size_t at, const char *format, ...)
 
 /* ---- Scaling families ---- */
 
-/* Numerics modes beside exact that support a family, and members of struct posenc_freqs_spec that it
- * uses, each separated by spaces. In the order of enum posenc_scaling. */
+/* Numerics modes beside exact that support a family, and members of struct posenc_freqs_spec that it uses, each
+ * separated by spaces. In the order of enum posenc_scaling. */
 static const struct scaling_row {
     const char *numerics, *parameters;
 } scaling_rows[] = {
@@ -470,12 +467,12 @@ const char *const scaling_names[] = {
     NULL
 };
 
-bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
+bool scaling_has_parameter(enum posenc_scaling scaling, const char *parameter, size_t length)
 {
     return has_word(scaling_rows[scaling].parameters, ' ', parameter, length);
 }
 
-bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile)
+bool scaling_supports(enum posenc_scaling scaling, enum posenc_profile profile)
 {
     const char *name = profile_names[profile];
     return profile == POSENC_EXACT ||

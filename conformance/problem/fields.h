@@ -1,10 +1,10 @@
 /*
- * Fields of a problem by name: place, kind, and values as text. fields.csv lists the fields that
- * several signatures share. The signature of a kernel says which of them it has, and adds its own
- * parameters (signature.h). Names are those of model configurations where these have one.
+ * Fields: the members of a problem, by name and as text. fields.csv lists the fields that several signatures share.
+ * The signature of a kernel says which of them it has, and adds its own parameters (signature.h). Names are those of
+ * model configurations if these have one.
  *
- * A row of fields.csv has the name, the member of struct problem, its kind and kind of list without
- * FIELD_ and LIST_, and the array with the names of an enum.
+ * A row of fields.csv has the name, the member of struct problem, its FIELD_ kind and LIST_ kind, and the array with
+ * the names of an enum.
  */
 #ifndef POSENC_FIELDS_H
 #define POSENC_FIELDS_H
@@ -26,6 +26,7 @@ enum field_list {
     LIST_FACTORS    /* the same for an even dim, dim / 2 of them */
 };
 
+/* A field of a problem. */
 struct field {
     const char *name;
     enum field_kind kind;
@@ -37,55 +38,56 @@ struct field {
 
 enum { N_SECTIONS = 3, FIELD_TEXT = 64, NOTATION_ERROR = 1024 };
 
-/* Gets field i of a kernel; returns false past the last. Shared fields come first, then the
- * signature's own parameters, then pad, offset_bytes and stride of each tensor. */
+/* Gets field i of a kernel; returns false past the last. Shared fields come first, then the signature's own
+ * parameters, then pad, offset_bytes and stride of each tensor. */
 bool kernel_field(enum posenc_kernel kernel, int i, struct field *field);
-/* Find a field by name, such as "heads" or "x.stride", and write the name of a field. */
+/* Finds a field by name, such as "heads" or "x.stride"; returns false if the kernel has none. */
 bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field);
+/* Writes the name of a field. */
 void field_name(const struct field *field, char name[FIELD_TEXT]);
 
-/* Return the default problem of a kernel, and true if a field has its default. */
+/* Return the problem of a kernel in which all fields have their defaults, and true if a field has its own. */
 struct problem problem_blank(enum posenc_kernel kernel);
 bool field_is_blank(const struct field *field, const struct problem *problem);
 
-/* Return the length of a list (1 for a single value, 0 if absent) and element i as 64 bits. Reals
- * are returned as the bits of an f64. */
+/* Return the length of a list (1 for a single value, 0 if absent), and element i as 64 bits: an integer, or the bits
+ * of an f64 if the field is real. */
 int64_t field_length(const struct field *field, const struct problem *problem);
 uint64_t field_get(const struct field *field, const struct problem *problem, int64_t i);
-/* Sets a field that is no list. */
+/* Sets a field that is no list, from 64 bits of the same form. */
 void field_set(const struct field *field, struct problem *problem, uint64_t bits);
 bool field_is_real(const struct field *field);
-/* Returns true for a list in memory of its own, to which the problem has a pointer. */
+/* Returns true for a list outside the problem, which has a pointer to it. */
 bool field_is_array(const struct field *field);
 double bits_to_double(uint64_t bits);
 uint64_t double_to_bits(double value);
 
-/* Appends a value as text that field_read() converts back to the same bits: an integer, the
- * shortest decimal, a name, true or false. Commas separate elements. */
+/* Appends a value as text that field_read() converts back to the same bits: an integer, the shortest decimal, a name,
+ * true or false. Commas separate elements. */
 size_t field_print(const struct field *field, const struct problem *problem, char *text,
                    size_t room, size_t at);
 
-/* Sets a field from text; positions also set tokens if these are 0. Elements are kept in the arena.
- * Returns false and a message with the expected values. */
+/* Sets a field from text. Positions also set `tokens`, if that is 0. The arena holds the elements of lists. On an
+ * error, returns false and a message with the expected values. */
 bool field_read(const struct field *field, struct problem *problem, const char *text,
                 struct arena *arena, char error[NOTATION_ERROR]);
 
-/* Writes at offset `at` of a text of `room` bytes, and truncates. Returns the untruncated
- * length. */
+/* Writes formatted text at offset `at` of a buffer of `room` bytes, and truncates it. Returns the offset of the end
+ * of the untruncated text. */
 __attribute__((format(printf, 4, 5))) size_t text_append(char *text, size_t room, size_t at,
                                                          const char *format, ...);
 
 /* Writes a message and returns false. */
-__attribute__((format(printf, 2, 3))) bool write_error(char error[NOTATION_ERROR],
-                                                       const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool notation_fail(char error[NOTATION_ERROR],
+                                                         const char *format, ...);
 
 /* ---- Scaling families ---- */
 
 extern const char *const scaling_names[]; /* by id; NULL at the end */
 
-/* Return true if a family uses a parameter, whose name has `length` characters, and if a numerics
- * mode supports the family. */
-bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length);
-bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile);
+/* Return true if a family has a parameter, whose name has `length` characters, and if a numerics mode supports the
+ * family. */
+bool scaling_has_parameter(enum posenc_scaling scaling, const char *parameter, size_t length);
+bool scaling_supports(enum posenc_scaling scaling, enum posenc_profile profile);
 
 #endif

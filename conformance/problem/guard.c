@@ -1,4 +1,4 @@
-/* Calls that are watched: faults, floating-point control, notes for another process; see guard.h. */
+/* Runs calls, and reports their faults and changes of floating-point state (see guard.h). */
 #define _GNU_SOURCE
 #include "guard.h"
 
@@ -32,7 +32,7 @@ static struct {
 };
 enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
 
-static _Thread_local sigjmp_buf *landing; /* in the current guarded call; or NULL */
+static _Thread_local sigjmp_buf *landing; /* where a fault of the current call goes, or NULL */
 static _Thread_local const char *volatile fault_text;
 static _Thread_local const char *volatile fault_address;
 static _Thread_local guard_repair *repair;
@@ -68,7 +68,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     }
 }
 
-/* Runs at the first guarded call, and so after a sanitizer has installed its own handlers. */
+/* The first guarded call runs this, and thus after a sanitizer has installed its handlers. */
 void guard_install(void)
 {
     static atomic_bool done;
@@ -94,7 +94,7 @@ void guard_set_repair(guard_repair *by, void *user)
     repair_user = user;
 }
 
-/* Returns false if the call faulted. */
+/* Runs a call; returns false if it faulted. */
 static bool trap_run(struct call *call, const struct posenc_backend *backend,
                      enum posenc_status *status)
 {
@@ -112,9 +112,9 @@ static bool trap_run(struct call *call, const struct posenc_backend *backend,
 
 /* ---- Floating-point state ---- */
 
-/* Control: rounding mode, flush-to-zero, denormals-are-zero and exception masks. Flags: the sticky
- * exception flags that kernels can see. On x86 both are those of SSE, and fegetround() reads the
- * separate control word of the x87 unit, which is kept in the upper half. */
+/* Floating-point state of a thread. Control: rounding mode, flush-to-zero, denormals-are-zero and exception masks.
+ * Flags: the sticky exception flags. On x86 both are those of SSE; the upper half of `control` has the rounding mode
+ * of the separate x87 unit. */
 struct fp_state {
     uint64_t control;
     unsigned flags;
@@ -162,8 +162,7 @@ static void fp_state_set(struct fp_state state)
 }
 #endif
 
-/* Returns the state of a caller that rounds up, flushes to zero, traps division by zero and has
- * raised all flags. */
+/* Returns the state of a caller that rounds up, flushes to zero, traps division by zero and has raised all flags. */
 static struct fp_state unusual_state(struct fp_state own)
 {
     uint64_t control = own.control;
@@ -177,8 +176,8 @@ static struct fp_state unusual_state(struct fp_state own)
     return (struct fp_state){ control, ALL_FLAGS };
 }
 
-/* Clears the direction flag and frees the registers that MMX shares with x87. Code here would fail
- * if a kernel left them set. */
+/* Clears the direction flag and frees the registers that MMX shares with x87. Code here would fail if a kernel left
+ * them set. */
 static void restore_registers(void)
 {
 #if defined(__x86_64__)
@@ -190,7 +189,7 @@ static void restore_registers(void)
 
 static _Thread_local struct guard_note *noted;
 
-void guard_note_to(struct guard_note *note) { noted = note; }
+void guard_note_set(struct guard_note *note) { noted = note; }
 
 static void note_inside(bool inside)
 {
@@ -220,7 +219,7 @@ static void note_begin(const struct problem *p)
 void guard_note_pause(void) { note_inside(false); }
 void guard_note_resume(void) { note_inside(true); }
 
-void guard_note_threads(int threads)
+void guard_note_set_threads(int threads)
 {
     if (noted)
         noted->beside = threads;

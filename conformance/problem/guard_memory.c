@@ -1,4 +1,4 @@
-/* Memory between guard pages, and what a call did to it; see guard.h. */
+/* Allocates memory between guard pages, and finds changes by a call (see guard.h). */
 #define _GNU_SOURCE
 #include "guard.h"
 #include "arena.h"
@@ -11,18 +11,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Width in bytes of the pattern around a buffer. A write farther out than this faults on the guard
- * page when the buffer lies at the other end. */
+/* Slots, one for each tensor, and the bytes of the pattern on each side of a buffer. A write farther out faults on
+ * the guard page if the buffer lies at the other end. */
 enum { SLOTS = LAYOUTS, RED_ZONE = 1024 };
 
-/* Bytes that hold the pattern or an element, and a copy of them from before the call. */
+/* Accessible bytes, of elements or of the pattern, and a copy of them from before the call. */
 struct region {
     char *from, *to;
     char *copy;
 };
 
-/* A mapping [margin][capacity][margin] whose margins are inaccessible. A dense slot has one region
- * and is reused by later calls. In a sparse one only the regions are accessible. */
+/* A mapping [margin][capacity][margin] whose margins are inaccessible. A dense slot has one region, and later calls
+ * use it again. In a sparse slot only the regions are accessible. */
 struct slot {
     char *map;
     size_t capacity, margin;
@@ -33,7 +33,8 @@ struct slot {
     char *copies; /* of all regions */
     size_t copies_room;
     char role;
-    bool sealed, sparse;
+    bool sealed; /* read-only */
+    bool sparse;
 };
 
 struct guard {
@@ -60,11 +61,10 @@ struct guard *guard_create(void)
         return NULL;
     g->page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < RED_ZONE; i++)
-        g->pattern[i] = (unsigned char)mix64(0x6775617264, i);
+        g->pattern[i] = (unsigned char)rng_u64(0x6775617264, i);
     return g;
 }
 
-/* Returns the size of the mapping, margins included. */
 static size_t slot_size(const struct slot *s) { return s->capacity + 2 * s->margin; }
 static char *slot_start(const struct slot *s) { return s->map + s->margin; }
 
@@ -122,23 +122,24 @@ static bool add_region(struct slot *s, char *from, char *to)
 }
 
 /* Fills memory with the pattern. */
-static void paint(const struct guard *g, char *from, const char *to)
+static void fill_pattern(const struct guard *g, char *from, const char *to)
 {
     for (char *at = from; at < to; at += RED_ZONE)
         memcpy(at, g->pattern, smaller((size_t)(to - at), RED_ZONE));
 }
 
-/* Fills the buffer, its gaps between rows and the zone around it. */
-static bool slot_paint(const struct guard *g, struct slot *s)
+/* Fills the buffer and the zone around it with the pattern, and makes them the slot's region. */
+static bool slot_fill_pattern(const struct guard *g, struct slot *s)
 {
     char *start = slot_start(s), *end = start + s->capacity, *after = s->data + s->bytes;
     char *from = s->data - smaller((size_t)(s->data - start), RED_ZONE);
     char *to = after + smaller((size_t)(end - after), RED_ZONE);
-    paint(g, from, to);
+    fill_pattern(g, from, to);
     s->n = 0;
     return add_region(s, from, to);
 }
 
+/* Makes the regions of a slot read-only, or writable again. */
 static void slot_protect(struct slot *s, bool sealed)
 {
     const int access = sealed ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -180,21 +181,21 @@ static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role
     if (!s || (s->capacity < bytes + 64 && !slot_map_dense(g, s, bytes)))
         return NULL;
     slot_place(g, s, bytes, offset_bytes, role);
-    if (slot_paint(g, s))
+    if (slot_fill_pattern(g, s))
         return s->data;
     s->data = NULL;
     return NULL;
 }
 
-/* Range of a 32-bit index to elements of 4 bytes, in either direction. */
-static const uint64_t reach = UINT64_C(8) << 30;
+/* Bytes that a signed 32-bit index of 4-byte elements can reach, in either direction. */
+static const uint64_t index_reach = UINT64_C(8) << 30;
 
 static void *guard_reserve(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     struct guard *g = user;
     struct slot *s = slot_free(g);
-    if (!s || sizeof(size_t) < sizeof reach || bytes > SIZE_MAX / 4 ||
-        !slot_map(s, (bytes + 64 + g->page - 1) / g->page * g->page, (size_t)reach))
+    if (!s || sizeof(size_t) < sizeof index_reach || bytes > SIZE_MAX / 4 ||
+        !slot_map(s, (bytes + 64 + g->page - 1) / g->page * g->page, (size_t)index_reach))
         return NULL;
     s->sparse = true;
     slot_place(g, s, bytes, offset_bytes, role);
@@ -216,7 +217,7 @@ static bool add_page(const struct guard *g, struct slot *s, char *page)
     char *from = page, *to = page + g->page;
     if (mprotect(page, g->page, PROT_READ | PROT_WRITE) != 0)
         return false;
-    paint(g, page, to);
+    fill_pattern(g, page, to);
     for (struct region *r = s->regions; r < s->regions + s->n;)
         if (r->to == page || r->from == page + g->page) {
             from = r->to == page ? r->from : from;
@@ -271,9 +272,9 @@ struct memory guard_memory(struct guard *g, enum guard_mode mode)
                             .user = g };
 }
 
-/* ---- Addresses in words ---- */
+/* ---- Descriptions of addresses ---- */
 
-/* Returns true if a tensor lies in the slot. With negative strides, its first element is inside. */
+/* Returns true if a tensor lies in the slot. With negative strides, `data` is not the lowest address. */
 static bool slot_holds(const struct slot *s, const void *data)
 {
     const char *at = data;
@@ -282,9 +283,9 @@ static bool slot_holds(const struct slot *s, const void *data)
 
 static const char *slot_name(const struct slot *s, const struct call *c)
 {
-    for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
-        if (slot_holds(s, call_data(c, row)))
-            return row->name;
+    for (EACH_TENSOR(spec, signature_of(c->problem.kernel)))
+        if (slot_holds(s, call_data(c, spec)))
+            return spec->name;
     return "a buffer";
 }
 
@@ -344,9 +345,9 @@ static bool slot_save(struct slot *s)
     return true;
 }
 
-/* Returns the first byte of a region that changed, or NULL. Bytes of the buffer and behind it come
- * before those in front of it. */
-static const char *region_damage(const struct slot *s, const struct region *r)
+/* Returns the first byte of a region that changed, or NULL. Searches the buffer and the bytes behind it, then those
+ * in front of it. */
+static const char *find_region_damage(const struct slot *s, const struct region *r)
 {
     const size_t n = (size_t)(r->to - r->from);
     const size_t before = s->data > r->from ? (size_t)(s->data - r->from) : 0;
@@ -358,9 +359,9 @@ static const char *region_damage(const struct slot *s, const struct region *r)
     return r->from + i % n;
 }
 
-/* Returns a byte that changed outside the rows of outputs, or NULL. Only those rows may change, so
- * the copy takes them over first. */
-static const char *slot_damage(const struct slot *s, const struct call *call)
+/* Returns a byte that changed outside the rows of outputs, or NULL. Copies these rows to the saved bytes first, as
+ * they may change. */
+static const char *find_slot_damage(const struct slot *s, const struct call *call)
 {
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
@@ -373,7 +374,7 @@ static const char *slot_damage(const struct slot *s, const struct call *call)
     }
     const char *at = NULL;
     for (EACH_REGION(r, s))
-        at = at ? at : region_damage(s, r);
+        at = at ? at : find_region_damage(s, r);
     return at;
 }
 
@@ -388,7 +389,7 @@ bool guard_save(struct guard *g)
 void guard_find_damage(struct guard *g, const struct call *call, struct guarded *result)
 {
     for (EACH_SLOT(s, g)) {
-        const char *at = s->data ? slot_damage(s, call) : NULL;
+        const char *at = s->data ? find_slot_damage(s, call) : NULL;
         result->overwritten = result->overwritten || at;
         if (at && !result->reason[0])
             describe_address(result, s, call, "wrote outside the rows of", at);

@@ -1,36 +1,33 @@
 /*
- * Inputs of calls, computed from numbers. Golden vectors depend on these recipes, so they are
- * fixed:
+ * Values of inputs. Golden vectors depend on these recipes, so they must never change. The default recipe "mix" draws
+ * 64 bits for each element:
  *
- *     z = mix64(mix64(seed, stream), index)
+ *     z = rng_u64(rng_u64(seed, stream), index)
  *     stream = 0 for x, 1 for a table that is always f32, 2 and 3 for the terms c2p and p2c
  *     sign = bit 63;  exponent = bits 60..62 - 4;  mantissa = bits 0..22
  *
- * The value is (-1)^sign 2^exponent (1 + mantissa / 2^23). It has either sign, a magnitude in
- * [2^-4, 2^4), and is never 0. `index` counts elements in row order.
+ * The value is (-1)^sign 2^exponent (1 + mantissa / 2^23), with a magnitude in [2^-4, 2^4). `index` counts elements
+ * in row order.
  *
- * With `special`, one element in eight (bits 32..34 are 0) is one of these instead, by bits 35..37:
- * NaN, +inf, -inf, +0, -0, a subnormal of either sign with the same mantissa and its lowest bit
- * set, the least subnormal.
+ * With `special`, one element in eight (bits 32..34 are 0) is one of these instead, by bits 35..37: NaN, +inf, -inf,
+ * +0, -0, a subnormal of either sign with the same mantissa and its lowest bit set, the least subnormal.
  *
- * x and terms are then rounded to problem.values and to problem.dtype. If one of these is f16 or
- * bf16 (problem.values has precedence), subnormals are of that type, with the lowest bits of the
- * mantissa. If bit 38 is also set, the infinities and zeros become the least value that rounds to
- * +inf, the negative largest finite value, and the largest values of either sign that round to 0.
+ * x and terms are then rounded to problem.values and to problem.dtype. If one of these is f16 or bf16 (problem.values
+ * has precedence), subnormals are of that type, with the lowest bits of the mantissa. If bit 38 is also set, the
+ * infinities and zeros become the least value that rounds to +inf, the negative largest finite value, and the largest
+ * values of either sign that round to 0.
  *
- * cos and sin of a rope call are the correctly rounded cos and sin of (row mod 4096) 10000^(-2i/r),
- * rounded again to f16 or bf16 if the call stores them so.
+ * cos and sin of a rope call are the correctly rounded cos and sin of (row mod 4096) 10000^(-2i/r), rounded again if
+ * the call stores 16 bits, where r is rotary_dim.
  *
- * The recipe "any" draws cos and sin from streams 4 and 5, never special, divided by 16. No product
- * is then larger than its x.
+ * "any" draws cos and sin from streams 4 and 5, never special, divided by 16. No product is then larger than its x.
  *
- * The recipe "edges" draws cos and sin from the same streams with either sign. Bits 35..37 choose:
- * a subnormal or one of the least normal numbers of the type, 0, 1, a number from 1 to 2 (1 with
- * `special`, as products would overflow), any magnitude below 1 (twice), a number as with "any". x
- * is as in the default recipe. If bits 58..59 are 0, its exponent is from -100 to 27, or from -14
- * to 13 for f16.
+ * "edges" draws cos and sin from the same streams with either sign. Bits 35..37 choose: a subnormal or one of the
+ * least normal numbers of the type, 0, 1, a number from 1 to 2 (1 with `special`, as products would overflow), any
+ * magnitude below 1 (twice), a number as with "any". x is as with "mix". If bits 58..59 are 0, its exponent is from
+ * -100 to 27, or from -14 to 13 for f16.
  *
- * The recipe "index" sets each element of streams 1 to 3 to its index modulo 2^24.
+ * "index" sets each element of streams 1 to 3 to its index modulo 2^24.
  *
  * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
  *
@@ -38,8 +35,8 @@
  *     positions   trunc(rows u), [batch, tokens], if there are position ids
  *     sin, cos    (f32) u, [rows, r/2] each, unrelated to any angle
  *
- * u = (a 2^26 + b) / 2^53, where a and b are the upper 27 and 26 bits of the next two words of
- * MT19937 (Matsumoto and Nishimura 1998, init_genrand and genrand_res53 of their 2002 version).
+ * u = (a 2^26 + b) / 2^53, where a and b are the upper 27 and 26 bits of the next two words of MT19937 (Matsumoto and
+ * Nishimura 1998, init_genrand and genrand_res53 of their 2002 version).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "signature.h"
@@ -53,7 +50,7 @@
 
 enum { TABLE_ROWS = 4096 };
 
-uint64_t mix64(uint64_t seed, uint64_t index)
+uint64_t rng_u64(uint64_t seed, uint64_t index)
 {
     uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -61,7 +58,7 @@ uint64_t mix64(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* Returns the kind of value that a draw chooses, one of eight. */
+/* Returns one of eight kinds of values, as the bits of a draw choose it. */
 static int kind_of(uint64_t z) { return (int)(z >> 35 & 7); }
 
 /* Returns the special value of a draw, before it is rounded to the type. */
@@ -77,7 +74,7 @@ static float special_value(uint64_t z, enum posenc_dtype type)
     };
     const float subnormal = (float)(((uint32_t)z & ends[type].mantissa) | 1) * ends[type].least;
     float under = 0.0f, over = INFINITY, largest = INFINITY;
-    if (z >> 38 & 1) { /* values that round to these */
+    if (z >> 38 & 1) { /* values that the type rounds to these */
         under = ends[type].under;
         over = ends[type].over;
         largest = ends[type].largest;
@@ -95,7 +92,7 @@ static float input_value(uint64_t z, bool specials, enum posenc_dtype type)
                : bits_to_float(sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa);
 }
 
-/* ---- The recipe of edges ---- */
+/* ---- The recipe "edges" ---- */
 
 /* Bits of the fraction, and the exponent of the least normal number. */
 static const struct {
@@ -104,7 +101,7 @@ static const struct {
     [POSENC_F32] = { 23, -126 }, [POSENC_F16] = { 10, -14 }, [POSENC_BF16] = { 7, -126 }
 };
 
-float input_edge(uint64_t z, enum posenc_dtype type, float most, bool above)
+float inputs_draw_edge(uint64_t z, enum posenc_dtype type, float most, bool above)
 {
     const int fraction = formats[type].fraction, least = formats[type].least;
     const double part = ldexp((double)(z & ((UINT64_C(1) << fraction) - 1)), -fraction);
@@ -143,7 +140,7 @@ static bool is_onnx(enum recipe recipe)
     return recipe >= RECIPE_ONNX && recipe <= RECIPE_ONNX_NO_POSITION_IDS;
 }
 
-enum { TWISTER_WORDS = 624, TWISTER_MIDDLE = 397 };
+enum { TWISTER_WORDS = 624, TWISTER_MIDDLE = 397 }; /* n and m of MT19937 */
 
 struct twister {
     uint32_t word[TWISTER_WORDS];
@@ -208,7 +205,7 @@ static void draw_x(float *to, const struct problem *p)
     }
 }
 
-int64_t problem_drawn_position(const struct problem *problem, int64_t b, int64_t t)
+int64_t problem_draw_position(const struct problem *problem, int64_t b, int64_t t)
 {
     struct twister twister;
     twister_begin(&twister, problem, count_draws_of_x(problem) + b * problem->tokens + t);
@@ -227,7 +224,7 @@ static void draw_rotation(const struct problem *p, bool sines, float *to, int64_
 
 /* ---- cos and sin of base 10000 ---- */
 
-/* Rows of cos and sin computed so far for one rotary_dim. */
+/* The first rows of cos and sin for one rotary_dim, as far as they have been computed. */
 struct rotation_table {
     struct rotation_table *next;
     int64_t half, rows;
@@ -238,48 +235,48 @@ struct rotation_table {
 static struct rotation_table *rotation_table_create(int64_t half)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    const size_t n = (size_t)half, table = TABLE_ROWS * n;
-    struct rotation_table *k =
-        calloc(1, sizeof *k + n * sizeof *k->turn + 2 * table * sizeof(float));
+    const size_t n = (size_t)half, elements = TABLE_ROWS * n;
+    struct rotation_table *table =
+        calloc(1, sizeof *table + n * sizeof *table->turn + 2 * elements * sizeof(float));
     double factor;
-    if (!k)
+    if (!table)
         return NULL;
     spec.dim = 2 * half;
-    k->half = half;
-    k->values[0] = (float *)(k->turn + n);
-    k->values[1] = k->values[0] + table;
-    exact_freqs(&spec, half, k->turn, NULL, &factor);
-    return k;
+    table->half = half;
+    table->values[0] = (float *)(table->turn + n);
+    table->values[1] = table->values[0] + elements;
+    exact_freqs(&spec, half, table->turn, NULL, &factor);
+    return table;
 }
 
-/* Copies rows of the table of a rotary_dim. Tables persist and grow to the last row requested, as
- * suites and benchmarks request the same rows repeatedly. */
-static bool copy_rotation(int64_t half, int64_t first, int64_t rows, bool sines, float *to)
+/* Copies rows of the table of a rotary_dim. Tables persist and grow to the last row requested, as suites and
+ * benchmarks request the same rows repeatedly. */
+static bool copy_rotations(int64_t half, int64_t first, int64_t rows, bool sines, float *to)
 {
     const int64_t from = first % TABLE_ROWS,
                   end = rows < TABLE_ROWS - from ? from + rows : TABLE_ROWS;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct rotation_table *all;
+    static struct rotation_table *tables;
     pthread_mutex_lock(&lock);
-    struct rotation_table *k = all;
-    while (k && k->half != half)
-        k = k->next;
-    if (!k && (k = rotation_table_create(half))) {
-        k->next = all;
-        all = k;
+    struct rotation_table *table = tables;
+    while (table && table->half != half)
+        table = table->next;
+    if (!table && (table = rotation_table_create(half))) {
+        table->next = tables;
+        tables = table;
     }
-    for (; k && k->rows < end; k->rows++)
+    for (; table && table->rows < end; table->rows++)
         for (int64_t i = 0; i < half; i++) {
             double s, c;
-            exact_sincos_turn(k->turn[i], k->rows, &s, &c);
-            k->values[0][k->rows * half + i] = odd_to_f32(c);
-            k->values[1][k->rows * half + i] = odd_to_f32(s);
+            exact_sincos_turn(table->turn[i], table->rows, &s, &c);
+            table->values[0][table->rows * half + i] = exact_round_f32(c);
+            table->values[1][table->rows * half + i] = exact_round_f32(s);
         }
-    for (int64_t r = 0; k && r < rows; r++)
-        memcpy(to + r * half, k->values[sines] + (first + r) % TABLE_ROWS * half,
+    for (int64_t r = 0; table && r < rows; r++)
+        memcpy(to + r * half, table->values[sines] + (first + r) % TABLE_ROWS * half,
                (size_t)half * sizeof *to);
     pthread_mutex_unlock(&lock);
-    return k != NULL;
+    return table != NULL;
 }
 
 /* Fills whole rows of [rows, rotary_dim / 2]; the ONNX recipes always fill from the first row. */
@@ -287,39 +284,39 @@ static bool fill_rotation(float *to, int64_t first, int64_t n, const struct prob
                           bool sines)
 {
     const int64_t half = p->rotary_dim / 2;
-    const uint64_t key = mix64(p->seed, sines ? STREAM_SIN : STREAM_COS);
+    const uint64_t key = rng_u64(p->seed, sines ? STREAM_SIN : STREAM_COS);
     if (is_onnx(p->recipe))
         draw_rotation(p, sines, to, n);
     for (int64_t i = 0; i < n && p->recipe == RECIPE_EDGES; i++)
-        to[i] =
-            input_edge(mix64(key, (uint64_t)(first + i)), p->table_dtype, 1.0f, !p->special);
+        to[i] = inputs_draw_edge(rng_u64(key, (uint64_t)(first + i)), p->table_dtype, 1.0f,
+                                 !p->special);
     for (int64_t i = 0; i < n && p->recipe == RECIPE_ANY; i++)
-        to[i] = 0x1p-4f * input_value(mix64(key, (uint64_t)(first + i)), false, POSENC_F32);
-    if (p->recipe == RECIPE_MIX && !copy_rotation(half, first / half, n / half, sines, to))
+        to[i] = 0x1p-4f * input_value(rng_u64(key, (uint64_t)(first + i)), false, POSENC_F32);
+    if (p->recipe == RECIPE_MIX && !copy_rotations(half, first / half, n / half, sines, to))
         return false;
     storage_round_row(p->table_dtype, to, n);
     return true;
 }
 
-bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
+bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *p,
                  enum stream_id stream)
 {
     if (stream == STREAM_COS || stream == STREAM_SIN)
         return fill_rotation(to, first, n, p, stream == STREAM_SIN);
     const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
                             type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
-    const uint64_t key = mix64(p->seed, stream);
-    const bool drawn = is_onnx(p->recipe) && stream == STREAM_X,
+    const uint64_t key = rng_u64(p->seed, stream);
+    const bool onnx = is_onnx(p->recipe) && stream == STREAM_X,
                edges = p->recipe == RECIPE_EDGES && stream == STREAM_X,
-               counted = p->recipe == RECIPE_INDEX && stream != STREAM_X;
-    if (drawn)
+               indices = p->recipe == RECIPE_INDEX && stream != STREAM_X;
+    if (onnx)
         draw_x(to, p);
-    for (int64_t i = 0; i < n && !drawn; i++) {
-        const uint64_t z = mix64(key, (uint64_t)(first + i));
+    for (int64_t i = 0; i < n && !onnx; i++) {
+        const uint64_t z = rng_u64(key, (uint64_t)(first + i));
         to[i] = input_value(z, p->special, type);
         if (edges)
             to[i] = edge_x(z, to[i], type);
-        if (counted)
+        if (indices)
             to[i] = (float)((first + i) & 0xffffff);
     }
     if (type != POSENC_F32) {

@@ -1,7 +1,5 @@
-/*
- * Limits of problems: memory of this machine, sizes of a problem, messages; see notation.h. Sizes are
- * floating-point numbers, whose products cannot overflow.
- */
+/* Rejects problems that are too large for this machine (see notation.h). Sizes are floating-point numbers, whose
+ * products cannot overflow. */
 #define _POSIX_C_SOURCE 200809L
 #include "notation.h"
 #include "signature.h"
@@ -17,15 +15,15 @@
 
 enum { MEMORY_SHARE = 16 };
 
-/* Limits of counts (elements, rows, heads): a product of two fits 64 bits. Other numbers, such as
- * positions and strides, are added to such products, and to batch_shift times a batch. */
+/* Limits of counts (elements, rows, heads), of batch_shift, and of other numbers such as positions and strides.
+ * Products of two counts, or of a count and batch_shift, fit into 64 bits, also with another number added. */
 #define MOST_COUNT (INT64_C(1) << 30)
 #define MOST_SHIFT (INT64_C(1) << 32)
 #define MOST_OTHER (INT64_C(1) << 60)
 
 /* ---- Memory ---- */
 
-/* Returns the memory limit of a Linux container. */
+/* Return the memory limits of a Linux container and of the process; HUGE_VAL if there is none. */
 static double container_bytes(void)
 {
     double bytes = HUGE_VAL;
@@ -52,13 +50,14 @@ struct problem_limits problem_limits_here(void)
     const double other = fmin(container_bytes(), process_bytes());
     return (struct problem_limits){
         .bytes = fmin(machine, other) / MEMORY_SHARE,
-        .whom = other < machine ? "a sixteenth of the memory that this process may have"
-                                : "a sixteenth of this machine's memory",
+        .basis = other < machine ? "a sixteenth of the memory that this process may have"
+                                 : "a sixteenth of this machine's memory",
     };
 }
 
 /* ---- Sizes ---- */
 
+/* Returns true if a field counts elements of some kind. */
 static bool is_count(const struct field *field)
 {
     static const char counts[] =
@@ -90,49 +89,49 @@ static bool find_excess(const struct problem *problem, struct field *field, int6
     return false;
 }
 
-static double count_elements(const struct problem *p, const struct tensor_row *row)
+static double count_elements(const struct problem *p, const struct tensor_spec *spec)
 {
     double n = 1.0;
-    if (row->form == FORM_POSITIONS)
+    if (spec->form == FORM_POSITIONS)
         return p->position_kind == POSENC_OFFSET
                    ? 0.0
                    : (double)p->batch * (double)p->tokens * (double)problem_axes(p);
-    if (row->size)
-        return fmax((double)row->size(p), 0.0);
-    for (int i = 0; i < tensor_dims(row); i++)
-        n *= fmax((double)problem_extent(p, row->dims[i]), 0.0);
+    if (spec->size)
+        return fmax((double)spec->size(p), 0.0);
+    for (int i = 0; i < tensor_dims(spec); i++)
+        n *= fmax((double)problem_extent(p, spec->dims[i]), 0.0);
     return n;
 }
 
-/* Returns the elements that call_create() would allocate for a tensor: of a large table only the
- * rows at the call's positions, plus the gaps between rows unless they are mere address space. */
-static double count_allocated(const struct problem *p, const struct tensor_row *row)
+/* Returns the elements that call_create() would allocate for a tensor: of a large table only the rows at the call's
+ * positions, and the gaps between rows unless they are only reserved (call_tensors.c). */
+static double count_allocated(const struct problem *p, const struct tensor_spec *spec)
 {
-    const double large = 1 << 24, gaps = 16.0, all = count_elements(p, row);
-    const struct tensor_layout *layout = tensor_layout(p, row);
-    const int n = tensor_dims(row);
-    if (row->form != FORM_TENSOR || all <= 0.0)
+    const double large = 1 << 24, gaps = 16.0, all = count_elements(p, spec);
+    const struct tensor_layout *layout = tensor_layout(p, spec);
+    const int n = tensor_dims(spec);
+    if (spec->form != FORM_TENSOR || all <= 0.0)
         return all;
-    const double width = (double)problem_extent(p, row->dims[n - 1]);
-    const bool looked_up = row->role == ROLE_INPUT && row->dims[0] == DIM_ROW && !row->fill &&
-                           !kernel_on_scores(p->kernel);
+    const double width = (double)problem_extent(p, spec->dims[n - 1]);
+    const bool looked_up = spec->role == ROLE_INPUT && spec->dims[0] == DIM_ROW &&
+                           !spec->fill && !kernel_on_scores(p->kernel);
     const double used = looked_up && all >= large
                             ? fmin(all, (double)p->batch * (double)p->tokens * width)
                             : all;
     double span = all / width * (width + (double)p->pad + (double)layout->pad);
     for (int i = 0; i < n && i < layout->n_strides; i++) {
         const double step = fabs((double)layout->stride[i]);
-        span = (i == 0 ? width : span) + (double)(problem_extent(p, row->dims[i]) - 1) * step;
+        span = (i == 0 ? width : span) + (double)(problem_extent(p, spec->dims[i]) - 1) * step;
     }
     return fmin(fmax(span, used), gaps * used);
 }
 
 /* Returns the bytes of an element. Positions may have 8. */
-static double element_bytes(const struct problem *p, const struct tensor_row *row)
+static double element_bytes(const struct problem *p, const struct tensor_spec *spec)
 {
-    if (row->form == FORM_POSITIONS)
+    if (spec->form == FORM_POSITIONS)
         return 8.0;
-    return row->form == FORM_TENSOR ? (double)storage_size(tensor_dtype(p, row)) : 4.0;
+    return spec->form == FORM_TENSOR ? (double)storage_size(tensor_dtype(p, spec)) : 4.0;
 }
 
 /* Bytes of all tensors, and values of all outputs. */
@@ -144,14 +143,14 @@ static struct sizes measure(const struct problem *problem)
 {
     struct problem p = *problem;
     struct sizes sizes = { 0.0, 0.0 };
-    problem_settle(&p);
-    for (EACH_TENSOR(row, signature_of(p.kernel))) {
-        if (!tensor_present(&p, row))
+    problem_derive(&p);
+    for (EACH_TENSOR(spec, signature_of(p.kernel))) {
+        if (!tensor_present(&p, spec))
             continue;
-        if (row->role == ROLE_OUTPUT)
-            sizes.values += count_elements(&p, row);
-        if (row->role != ROLE_X || !p.in_place)
-            sizes.bytes += count_allocated(&p, row) * element_bytes(&p, row);
+        if (spec->role == ROLE_OUTPUT)
+            sizes.values += count_elements(&p, spec);
+        if (spec->role != ROLE_X || !p.in_place)
+            sizes.bytes += count_allocated(&p, spec) * element_bytes(&p, spec);
     }
     return sizes;
 }
@@ -163,7 +162,7 @@ double problem_memory_estimate(const struct problem *problem)
     return find_excess(problem, &field, &value) ? HUGE_VAL : measure(problem).bytes;
 }
 
-/* ---- Rejections ---- */
+/* ---- Messages ---- */
 
 static bool sizes_within(const struct problem *problem, const struct problem_limits *limits)
 {
@@ -172,7 +171,7 @@ static bool sizes_within(const struct problem *problem, const struct problem_lim
            (limits->values <= 0.0 || sizes.values <= limits->values);
 }
 
-/* Finds the largest count, as a typing error most likely made it too large. */
+/* Finds the largest count, as that one is most likely mistyped. */
 static bool find_largest_count(const struct problem *problem, struct field *largest)
 {
     struct field field;
@@ -218,11 +217,11 @@ static bool reject_sizes(const struct problem *problem, const struct problem_lim
     if (most > 0)
         snprintf(accepted, sizeof accepted, ": expected %s of at most %" PRId64, count.name,
                  most);
-    return write_error(
+    return notation_fail(
         error, "%s=%" PRId64 ": the call has %.4g %s; at most %.4g, %s, are possible%s",
         count.name, value, memory ? sizes.bytes : sizes.values, memory ? "bytes" : "values",
         memory ? limits->bytes : limits->values,
-        memory ? limits->whom : "as each is held against the reference", accepted);
+        memory ? limits->basis : "as each is held against the reference", accepted);
 }
 
 bool problem_within(const struct problem *problem, const struct problem_limits *limits,
@@ -233,9 +232,9 @@ bool problem_within(const struct problem *problem, const struct problem_limits *
     if (find_excess(problem, &field, &value)) {
         char name[FIELD_TEXT];
         field_name(&field, name);
-        return write_error(error,
-                           "%s=%" PRId64 ": expected at most %" PRId64 " on either side of 0",
-                           name, value, most_of(&field));
+        return notation_fail(error,
+                             "%s=%" PRId64 ": expected at most %" PRId64 " on either side of 0",
+                             name, value, most_of(&field));
     }
     return sizes_within(problem, limits) || reject_sizes(problem, limits, error);
 }

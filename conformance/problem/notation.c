@@ -1,4 +1,4 @@
-/* Parser and printer of problems; see notation.h. */
+/* Parser and printer of problems (see notation.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "notation.h"
 #include "base/text/text.h"
@@ -65,17 +65,17 @@ static bool add_setting(struct statement *s, const struct setting *setting,
     const int before = find_setting(s, field);
     complaint->at = setting->at;
     if (before >= 0)
-        return write_error(complaint->message,
-                           "%.60s=%.100s: %.60s was given before, as %.100s", field, value,
-                           field, s->settings[before].value);
+        return notation_fail(complaint->message,
+                             "%.60s=%.100s: %.60s was given before, as %.100s", field, value,
+                             field, s->settings[before].value);
     if (s->n == MOST_SETTINGS)
-        return write_error(complaint->message, "%.60s=%.100s: a line has at most %d fields",
-                           field, value, MOST_SETTINGS - 1);
+        return notation_fail(complaint->message, "%.60s=%.100s: a line has at most %d fields",
+                             field, value, MOST_SETTINGS - 1);
     s->settings[s->n++] = *setting;
     return true;
 }
 
-/* Splits a line into columns, and its words into kernel, name and settings. A `with` has no name;
+/* Splits a line into columns, and the words of the first into kernel, name and settings. A `with` has no name, and
  * its lines may have no kernel. */
 static bool split_line(struct statement *s, char *text, bool has_kernel, bool has_name,
                        struct complaint *complaint)
@@ -85,12 +85,12 @@ static bool split_line(struct statement *s, char *text, bool has_kernel, bool ha
     for (int i = 0; text; i++) {
         if (i == N_COLUMNS) {
             complaint->at = text;
-            return write_error(complaint->message,
-                               "|%.100s: expected at most | flags | note | source", text);
+            return notation_fail(complaint->message,
+                                 "|%.100s: expected at most | flags | note | source", text);
         }
         s->columns[i] = text_cut(&text, '|');
     }
-    bool bare = true; /* no field=value so far */
+    bool bare = true; /* no word had a '=' so far */
     for (char *word = words ? strtok_r(words, blanks, &rest) : NULL; word;
          word = strtok_r(NULL, blanks, &rest)) {
         char *value = strchr(word, '=');
@@ -105,8 +105,8 @@ static bool split_line(struct statement *s, char *text, bool has_kernel, bool ha
             s->name = word;
         else {
             complaint->at = word;
-            return write_error(complaint->message,
-                               "%.100s: expected field=value, such as tokens=3", word);
+            return notation_fail(complaint->message,
+                                 "%.100s: expected field=value, such as tokens=3", word);
         }
     }
     return true;
@@ -137,10 +137,10 @@ static bool reject_name(char *error, const char *what, const char *word,
     char all[MOST_NAMES] = "";
     size_t length = 0;
     if (meant)
-        return write_error(error, "%.100s: no %s; did you mean %s?", word, what, meant);
+        return notation_fail(error, "%.100s: no %s; did you mean %s?", word, what, meant);
     for (int i = 0; i < n; i++)
         length = text_append(all, sizeof all, length, " %s", names[i]);
-    return write_error(error, "%.60s: no %s; expected one of%s", word, what, all);
+    return notation_fail(error, "%.60s: no %s; expected one of%s", word, what, all);
 }
 
 static bool reject_kernel(const char *word, char *error)
@@ -169,7 +169,7 @@ static bool reject_field(enum posenc_kernel kernel, const struct setting *s, cha
     return reject_name(error, what, s->field, names, n);
 }
 
-/* Returns false if a list taken over from `base` has another length than the fields now say. */
+/* Returns false if a list of `base` does not have the length that the fields now require. */
 static bool check_lists(const struct problem *base, const struct problem *problem, char *error)
 {
     struct field field;
@@ -178,13 +178,13 @@ static bool check_lists(const struct problem *base, const struct problem *proble
             memcmp((const char *)base + field.offset, (const char *)problem + field.offset,
                    sizeof(void *)) == 0 &&
             field_length(&field, base) != field_length(&field, problem))
-            return write_error(error, "%s: not given: expected %" PRId64 " elements",
-                               field.name, field_length(&field, problem));
+            return notation_fail(error, "%s: not given: expected %" PRId64 " elements",
+                                 field.name, field_length(&field, problem));
     return true;
 }
 
-/* Reads fields over those of `base`, or of a blank problem if that is NULL or of another kernel.
- * Lists are read last, as other fields determine their length. */
+/* Sets fields in a copy of `base`, or of a blank problem if that is NULL or of another kernel. Reads lists last, as
+ * other fields determine their length. */
 static bool make_problem(const struct statement *s, const struct problem *base,
                          struct problem *problem, struct arena *arena,
                          struct complaint *complaint)
@@ -210,7 +210,7 @@ static bool make_problem(const struct statement *s, const struct problem *base,
     return !base || base->kernel != k || check_lists(base, problem, complaint->message);
 }
 
-/* Returns the first string that is not NULL. */
+/* Returns the first text that is not NULL; "" if both are. */
 static const char *first_text(const char *a, const char *b) { return a ? a : b ? b : ""; }
 
 /* Makes a problem line from a line and its `with`. */
@@ -226,9 +226,9 @@ static bool make_line(const struct statement *line, const struct statement *with
     return make_problem(line, base, &to->problem, arena, complaint);
 }
 
-/* ---- Messages with a place ---- */
+/* ---- Messages with line and column ---- */
 
-/* Finds the line and column of a place in the text, both counted from 1. */
+/* Finds the line and column of an offset in the text, both counted from 1. */
 static void find_place(const char *text, size_t at, int *line, int *column)
 {
     *line = *column = 1;
@@ -238,13 +238,13 @@ static void find_place(const char *text, size_t at, int *line, int *column)
     }
 }
 
-/* Writes a complaint about a copy of the text after its line and column. */
+/* Writes a complaint, preceded by its line and column. Complaints refer to a copy of the text. */
 static bool write_complaint(const struct complaint *complaint, const char *text,
                             const char *copy, char error[NOTATION_ERROR])
 {
     int line, column;
     find_place(text, (size_t)(complaint->at - copy), &line, &column);
-    return write_error(error, "%d:%d: %.850s", line, column, complaint->message);
+    return notation_fail(error, "%d:%d: %.850s", line, column, complaint->message);
 }
 
 /* ---- One line ---- */
@@ -264,14 +264,14 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
     char *copy = arena_text(arena, text, strlen(text));
     struct complaint complaint = { .message = message, .at = copy };
     if (!copy)
-        return write_error(error, "no memory for a line of %zu characters", strlen(text));
+        return notation_fail(error, "no memory for a line of %zu characters", strlen(text));
     if (!split_line(&s, copy, true, true, &complaint))
         return write_complaint(&complaint, text, copy, error);
     if (find_setting(&s, kernel_field_name) < 0) {
-        write_error(message,
-                    "\"%.100s\" begins with no kernel; expected one, a name if you like, and "
-                    "field=value ...",
-                    text);
+        notation_fail(message,
+                      "\"%.100s\" begins with no kernel; expected one, a name if you like, and "
+                      "field=value ...",
+                      text);
         return write_complaint(&complaint, text, copy, error);
     }
     return make_line(&s, &no_with, base, line, arena, &complaint) ||
@@ -280,7 +280,7 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
 
 /* ---- Files ---- */
 
-/* State of reading a file. */
+/* State of the parser of a file. */
 struct reader {
     struct problem_list *list;
     struct statement with, *lines;             /* the current `with`, and the lines after it */
@@ -290,7 +290,7 @@ struct reader {
     struct complaint complaint;
 };
 
-/* Calls add() for each combination of alternatives from setting i on; the first varies slowest. */
+/* Calls add() for each combination of the alternatives of settings i, i + 1, ...; the first varies slowest. */
 static bool for_each_alternative(struct reader *r, struct statement *s, int i,
                                  bool add(struct reader *r))
 {
@@ -299,11 +299,11 @@ static bool for_each_alternative(struct reader *r, struct statement *s, int i,
     if (i == s->n)
         return ++r->n_combinations <= MOST_COMBINATIONS
                    ? add(r)
-                   : write_error(r->complaint.message, "alternatives of more than %d problems",
-                                 MOST_COMBINATIONS);
+                   : notation_fail(r->complaint.message,
+                                   "alternatives of more than %d problems", MOST_COMBINATIONS);
     const char *all = s->settings[i].value;
     char *rest = arena_text(&r->list->arena, all, strlen(all));
-    bool good = rest || write_error(r->complaint.message, "no memory for alternatives");
+    bool good = rest || notation_fail(r->complaint.message, "no memory for alternatives");
     while (good && rest) {
         s->settings[i].value = first_text(text_cut(&rest, '/'), NULL);
         good = for_each_alternative(r, s, i + 1, add);
@@ -312,8 +312,8 @@ static bool for_each_alternative(struct reader *r, struct statement *s, int i,
     return good;
 }
 
-/* Returns true if a line overrides a field of its `with`. tokens overrides positions, which has an
- * element for each token, and the reverse. */
+/* Returns true if a line overrides a field of its `with`. tokens overrides positions, which has an element for each
+ * token, and the reverse. */
 static bool overrides(const struct statement *line, const char *field)
 {
     return find_setting(line, field) >= 0 ||
@@ -333,15 +333,15 @@ static bool add_problem(struct reader *r)
     list->lines =
         arena_grow(&list->arena, list->lines, list->n, &list->room, sizeof *list->lines);
     if (!list->lines)
-        return write_error(r->complaint.message, "no memory for %zu problems", list->n);
+        return notation_fail(r->complaint.message, "no memory for %zu problems", list->n);
     if (!make_line(&all, with, NULL, &list->lines[list->n], &list->arena, &r->complaint))
         return false;
     list->n++;
     return true;
 }
 
-/* Adds the problems of a line for the current alternatives of its `with`. It adds none if the line
- * names such a field without this alternative. */
+/* Adds the problems of a line for the current alternatives of its `with`; none if the line has the same field without
+ * the current alternative. */
 static bool add_line(struct reader *r, struct statement *line)
 {
     r->chosen_line = *line;
@@ -378,8 +378,8 @@ static bool add_with(struct reader *r)
         const struct statement *line = &r->lines[r->n_lines - 1];
         r->complaint.at = line->at;
         if (!line->is_used)
-            return write_error(r->complaint.message,
-                               "this line has no alternative in common with its `with`");
+            return notation_fail(r->complaint.message,
+                                 "this line has no alternative in common with its `with`");
     }
     return true;
 }
@@ -396,11 +396,12 @@ static bool read_statement(struct reader *r, char *text, int number)
         return false;
     r->complaint.at = s.at;
     if (!s.name)
-        return write_error(r->complaint.message, "no name; expected %sname and field=value ...",
-                           has_kernel ? "" : "kernel, ");
+        return notation_fail(r->complaint.message,
+                             "no name; expected %sname and field=value ...",
+                             has_kernel ? "" : "kernel, ");
     r->lines = arena_grow(&r->list->arena, r->lines, r->n_lines, &r->room, sizeof *r->lines);
     if (!r->lines)
-        return write_error(r->complaint.message, "no memory for this line");
+        return notation_fail(r->complaint.message, "no memory for this line");
     r->lines[r->n_lines++] = s;
     return true;
 }
@@ -429,11 +430,11 @@ bool notation_read_file(const char *text, const char *path, struct problem_list 
     char *copy = arena_text(&list->arena, text, strlen(text));
     struct reader r = { .list = list, .complaint = { message, copy }, .with.at = copy };
     if (!copy)
-        return write_error(error, "%.120s: no memory for this file", path);
+        return notation_fail(error, "%.120s: no memory for this file", path);
     if (read_lines(&r, copy))
         return true;
     write_complaint(&r.complaint, text, copy, place);
-    return write_error(error, "%.120s:%.890s", path, place);
+    return notation_fail(error, "%.120s:%.890s", path, place);
 }
 
 /* ---- Printing ---- */

@@ -1,4 +1,4 @@
-/* Problems: properties of each kernel from kernels.def, positions, sizes. */
+/* Problems: properties of each kernel from posenc_kernels.def, positions, sizes (see problem.h). */
 #include "signature.h"
 
 const char *const profile_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32", NULL };
@@ -17,7 +17,7 @@ enum rows { TOKENS, QUERIES };
 enum angles { PLANNED, GIVEN };
 enum pairs { ALONE, HALVES, ADJACENT };
 
-/* Columns of kernels.def. */
+/* Columns of posenc_kernels.def. */
 static const struct kernel_facts {
     enum signature_id signature;
     enum stage stage;
@@ -87,7 +87,7 @@ int64_t problem_position(const struct problem *problem, int64_t b, int64_t t)
     if (problem->position_kind == POSENC_OFFSET)
         return problem->first + t;
     if (problem_draws_positions(problem))
-        return problem_drawn_position(problem, b, t);
+        return problem_draw_position(problem, b, t);
     int64_t base = problem->positions ? problem->positions[t] : problem->first + t;
     return base + b * problem->batch_shift;
 }
@@ -124,22 +124,22 @@ double problem_time(const struct problem *problem, int64_t b, int64_t t, int axi
 
 /* ---- Sizes ---- */
 
-int64_t problem_window(const struct problem *problem)
+int64_t problem_window_size(const struct problem *problem)
 {
     return problem->window_height * problem->window_width + problem->window_class;
 }
 
-int64_t problem_scattered(const struct problem *problem, int64_t i, int64_t n)
+int64_t problem_scattered_index(const struct problem *problem, int64_t i, int64_t n)
 {
     enum { RUN = 61 };
-    const uint64_t bits = mix64(problem->seed, (uint64_t)(i / RUN)),
+    const uint64_t bits = rng_u64(problem->seed, (uint64_t)(i / RUN)),
                    steps = (uint64_t)(i % RUN);
     const uint64_t all = n > 0 ? (uint64_t)n : 1, begin = (bits >> 2) % all;
     const uint64_t slopes[] = { 0, all - 1, 1, 1 }; /* stays, falls, rises, rises */
     return (int64_t)((begin + slopes[bits % 4] * steps) % all);
 }
 
-int64_t problem_distances(int64_t queries, int64_t keys)
+int64_t problem_count_distances(int64_t queries, int64_t keys)
 {
     return queries > 0 && keys > 0 ? queries + keys - 1 : 0;
 }

@@ -1,4 +1,4 @@
-/* Functions of all signatures: finding one, walking its rows, counting elements and bytes. */
+/* Looks up signatures and their tensors, and counts elements and bytes (see signature.h). */
 #include "signature.h"
 
 #include "storage.h"
@@ -60,7 +60,7 @@ int64_t problem_extent(const struct problem *p, enum dim dim)
     case DIM_COLUMN:
         return s->columns ? s->columns(p) : 0;
     case DIM_DISTANCE:
-        return problem_distances(p->queries, p->keys);
+        return problem_count_distances(p->queries, p->keys);
     case DIM_NONE:
         return 1;
     default:
@@ -68,142 +68,143 @@ int64_t problem_extent(const struct problem *p, enum dim dim)
     }
 }
 
-int tensor_dims(const struct tensor_row *row)
+int tensor_dims(const struct tensor_spec *spec)
 {
     int n = 0;
-    while (n < MOST_DIMS && row->dims[n])
+    while (n < MOST_DIMS && spec->dims[n])
         n++;
     return n;
 }
 
-int64_t tensor_elements(const struct problem *problem, const struct tensor_row *row)
+int64_t tensor_elements(const struct problem *problem, const struct tensor_spec *spec)
 {
     int64_t n = 1;
-    if (row->size)
-        return row->size(problem);
-    for (int i = 0; i < tensor_dims(row); i++)
-        if (row->dims[i] != DIM_BATCH || !row->shared || !row->shared(problem))
-            n *= problem_extent(problem, row->dims[i]);
+    if (spec->size)
+        return spec->size(problem);
+    for (int i = 0; i < tensor_dims(spec); i++)
+        if (spec->dims[i] != DIM_BATCH || !spec->shared || !spec->shared(problem))
+            n *= problem_extent(problem, spec->dims[i]);
     return n;
 }
 
-const struct tensor_layout *tensor_layout(const struct problem *p, const struct tensor_row *row)
+const struct tensor_layout *tensor_layout(const struct problem *p,
+                                          const struct tensor_spec *spec)
 {
     const struct signature *s = signature_of(p->kernel);
-    return &p->layouts[(tensor_shares_output(p, row) ? signature_output(s, 0) : row) -
+    return &p->layouts[(tensor_shares_output(p, spec) ? signature_output(s, 0) : spec) -
                        s->tensors];
 }
 
-const struct tensor_row *kernel_woven_row(enum posenc_kernel kernel)
+const struct tensor_spec *kernel_woven_row(enum posenc_kernel kernel)
 {
-    const struct tensor_row *first = signature_output(signature_of(kernel), 0);
-    for (EACH_TENSOR(row, signature_of(kernel)))
-        if (row != first && row->type == first->type &&
-            memcmp(row->dims, first->dims, sizeof row->dims) == 0 &&
-            (row->role == ROLE_OUTPUT || (row->role == ROLE_X && kernel_takes_x(kernel))))
-            return row;
+    const struct tensor_spec *first = signature_output(signature_of(kernel), 0);
+    for (EACH_TENSOR(spec, signature_of(kernel)))
+        if (spec != first && spec->type == first->type &&
+            memcmp(spec->dims, first->dims, sizeof spec->dims) == 0 &&
+            (spec->role == ROLE_OUTPUT || (spec->role == ROLE_X && kernel_takes_x(kernel))))
+            return spec;
     return NULL;
 }
 
-bool tensor_shares_output(const struct problem *p, const struct tensor_row *row)
+bool tensor_shares_output(const struct problem *p, const struct tensor_spec *spec)
 {
-    return (p->in_place && row->role == ROLE_X) ||
-           (p->woven && !p->in_place && row == kernel_woven_row(p->kernel));
+    return (p->in_place && spec->role == ROLE_X) ||
+           (p->woven && !p->in_place && spec == kernel_woven_row(p->kernel));
 }
 
-const struct tensor_row *signature_output(const struct signature *signature, int o)
+const struct tensor_spec *signature_output(const struct signature *signature, int o)
 {
-    for (EACH_TENSOR(row, signature))
-        if (row->role == ROLE_OUTPUT && o-- == 0)
-            return row;
+    for (EACH_TENSOR(spec, signature))
+        if (spec->role == ROLE_OUTPUT && o-- == 0)
+            return spec;
     return NULL;
 }
 
-bool tensor_present(const struct problem *problem, const struct tensor_row *row)
+bool tensor_present(const struct problem *problem, const struct tensor_spec *spec)
 {
-    if (row->present)
-        return row->present(problem);
-    return row->role != ROLE_X || kernel_takes_x(problem->kernel);
+    if (spec->present)
+        return spec->present(problem);
+    return spec->role != ROLE_X || kernel_takes_x(problem->kernel);
 }
 
-enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row)
+enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_spec *spec)
 {
     const enum posenc_dtype types[] = { [TYPE_CALL] = problem->dtype,
                                         [TYPE_TABLE] = problem->table_dtype,
                                         [TYPE_F32] = POSENC_F32 };
-    return types[row->type];
+    return types[spec->type];
 }
 
 bool problem_is_f32(const struct problem *problem)
 {
-    for (EACH_TENSOR(row, signature_of(problem->kernel)))
-        if (tensor_present(problem, row) && tensor_dtype(problem, row) != POSENC_F32)
+    for (EACH_TENSOR(spec, signature_of(problem->kernel)))
+        if (tensor_present(problem, spec) && tensor_dtype(problem, spec) != POSENC_F32)
             return false;
     return true;
 }
 
-static size_t count_bytes(const struct problem *p, const struct tensor_row *row,
+static size_t count_bytes(const struct problem *p, const struct tensor_spec *spec,
                           int64_t elements)
 {
     const size_t item =
-        row->form == FORM_INTEGERS ? sizeof(int32_t) : storage_size(tensor_dtype(p, row));
+        spec->form == FORM_INTEGERS ? sizeof(int32_t) : storage_size(tensor_dtype(p, spec));
     return (size_t)elements * item;
 }
 
 /* ---- Bytes ---- */
 
-void problem_settle(struct problem *p)
+void problem_derive(struct problem *p)
 {
     const struct signature *s = signature_of(p->kernel);
     p->in_place = p->in_place && kernel_in_place(p->kernel);
     p->woven = p->in_place || !kernel_woven_row(p->kernel) ? WOVEN_NONE : p->woven;
-    if (s->settle)
-        s->settle(p);
+    if (s->derive)
+        s->derive(p);
 }
 
-static struct problem settle_copy(struct problem p)
+static struct problem derive_copy(struct problem p)
 {
-    problem_settle(&p);
+    problem_derive(&p);
     return p;
 }
 
-int64_t tensor_moved(const struct problem *p, const struct tensor_row *row)
+int64_t tensor_moved(const struct problem *p, const struct tensor_spec *spec)
 {
-    if (row->cached || !tensor_present(p, row))
+    if (spec->cached || !tensor_present(p, spec))
         return 0;
-    return row->moved ? row->moved(p) : tensor_elements(p, row);
+    return spec->moved ? spec->moved(p) : tensor_elements(p, spec);
 }
 
 size_t problem_bytes(const struct problem *problem)
 {
-    const struct problem p = settle_copy(*problem);
+    const struct problem p = derive_copy(*problem);
     size_t bytes = 0;
-    for (EACH_TENSOR(row, signature_of(p.kernel)))
-        bytes += count_bytes(&p, row, tensor_moved(&p, row));
+    for (EACH_TENSOR(spec, signature_of(p.kernel)))
+        bytes += count_bytes(&p, spec, tensor_moved(&p, spec));
     return bytes;
 }
 
-/* Counts x in place and accumulating outputs once, as they are both read and written. */
+/* Counts x in place and accumulating outputs once: they are read and written in the same memory. */
 size_t problem_working_set(const struct problem *problem)
 {
-    const struct problem p = settle_copy(*problem);
+    const struct problem p = derive_copy(*problem);
     size_t bytes = 0;
-    for (EACH_TENSOR(row, signature_of(p.kernel))) {
-        const size_t moved = count_bytes(&p, row, tensor_moved(&p, row));
-        if (row->role != ROLE_X || !p.in_place)
-            bytes += row->role == ROLE_OUTPUT && problem_accumulates(&p) ? moved / 2 : moved;
+    for (EACH_TENSOR(spec, signature_of(p.kernel))) {
+        const size_t moved = count_bytes(&p, spec, tensor_moved(&p, spec));
+        if (spec->role != ROLE_X || !p.in_place)
+            bytes += spec->role == ROLE_OUTPUT && problem_accumulates(&p) ? moved / 2 : moved;
     }
     return bytes;
 }
 
 size_t problem_memory(const struct problem *problem)
 {
-    const struct problem p = settle_copy(*problem);
+    const struct problem p = derive_copy(*problem);
     size_t bytes = 0;
-    for (EACH_TENSOR(row, signature_of(p.kernel)))
-        if (tensor_present(&p, row) && row->form == FORM_TENSOR &&
-            (row->role != ROLE_X || !p.in_place))
-            bytes += count_bytes(&p, row, tensor_elements(&p, row));
+    for (EACH_TENSOR(spec, signature_of(p.kernel)))
+        if (tensor_present(&p, spec) && spec->form == FORM_TENSOR &&
+            (spec->role != ROLE_X || !p.in_place))
+            bytes += count_bytes(&p, spec, tensor_elements(&p, spec));
     return bytes;
 }
 
@@ -216,8 +217,8 @@ bool problem_accumulates(const struct problem *problem)
 bool kernel_has_batch(enum posenc_kernel kernel)
 {
     bool has = !kernel_on_scores(kernel) || kernel_takes_x(kernel);
-    for (EACH_TENSOR(row, signature_of(kernel)))
-        has = has || (row->role == ROLE_INPUT && row->dims[0] == DIM_BATCH);
+    for (EACH_TENSOR(spec, signature_of(kernel)))
+        has = has || (spec->role == ROLE_INPUT && spec->dims[0] == DIM_BATCH);
     return has;
 }
 
@@ -228,50 +229,50 @@ bool kernel_adds_onto_x(enum posenc_kernel kernel)
 
 /* ---- Tensors of a call ---- */
 
-void *row_argument(union arguments *args, const struct tensor_row *row)
+void *arguments_get(union arguments *args, const struct tensor_spec *spec)
 {
-    return (char *)args + row->offset;
+    return (char *)args + spec->offset;
 }
 
-const void *row_data(const union arguments *args, const struct tensor_row *row)
+const void *arguments_data(const union arguments *args, const struct tensor_spec *spec)
 {
-    const char *at = (const char *)args + row->offset;
-    if (row->form == FORM_TENSOR)
+    const char *at = (const char *)args + spec->offset;
+    if (spec->form == FORM_TENSOR)
         return ((const struct posenc_tensor *)(const void *)at)->data;
-    if (row->form == FORM_POSITIONS)
+    if (spec->form == FORM_POSITIONS)
         return ((const struct posenc_positions *)(const void *)at)->data;
     const void *data;
     memcpy(&data, at, sizeof data);
     return data;
 }
 
-void *call_argument(struct call *call, const struct tensor_row *row)
+void *call_argument(struct call *call, const struct tensor_spec *spec)
 {
-    return row_argument(&call->args, row);
+    return arguments_get(&call->args, spec);
 }
 
-const void *call_data(const struct call *call, const struct tensor_row *row)
+const void *call_data(const struct call *call, const struct tensor_spec *spec)
 {
-    return row_data(&call->args, row);
+    return arguments_data(&call->args, spec);
 }
 
-int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim)
+int call_dim(const struct call *call, const struct tensor_spec *spec, enum dim dim)
 {
-    const char *at = (const char *)&call->args + row->offset;
-    const int n = tensor_dims(row),
+    const char *at = (const char *)&call->args + spec->offset;
+    const int n = tensor_dims(spec),
               rank = ((const struct posenc_tensor *)(const void *)at)->rank;
     for (int i = 0; i < n; i++)
-        if (row->dims[i] == dim && rank - n + i >= 0)
+        if (spec->dims[i] == dim && rank - n + i >= 0)
             return rank - n + i;
     return -1;
 }
 
 /* Returns the first argument of a role and form. */
-static void *first_argument(struct call *call, enum role role, enum form form)
+static void *first_argument(struct call *call, enum tensor_role role, enum argument_form form)
 {
-    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
-        if (row->role == role && row->form == form)
-            return call_argument(call, row);
+    for (EACH_TENSOR(spec, signature_of(call->problem.kernel)))
+        if (spec->role == role && spec->form == form)
+            return call_argument(call, spec);
     return NULL;
 }
 

@@ -1,9 +1,9 @@
 /*
- * Conversions between f32 and the 16-bit types; see storage.h.
+ * Conversions between f32 and the 16-bit types, and rows of tensors (see storage.h).
  *
- * A finite value is n 2^q, where q is the exponent of its last place. Narrowing shifts n to the
- * last place of the narrow type and rounds by the bits shifted out. This one rule covers normal
- * numbers, subnormals and the step between them.
+ * A finite value is n 2^q, where q is the exponent of its last place. Narrowing shifts n to the last place of the
+ * narrow type and rounds by the bits shifted out. This one rule covers normal numbers, subnormals and the step
+ * between them.
  */
 #include "storage.h"
 
@@ -23,7 +23,7 @@ static struct format format_of(enum posenc_dtype dtype)
 
 size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_F32 ? 4 : 2; }
 
-/* Returns the narrow magnitude of a finite one, both as bits. */
+/* Rounds a finite magnitude to the narrow type; both are bits. */
 static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
 {
     int exponent = (int)(magnitude >> 23);

@@ -1,8 +1,6 @@
-/*
- * Conversions between f32 and IEEE 754 binary16 or bfloat16, the upper half of a binary32. They use
- * integer arithmetic and exact products, so that neither the rounding mode nor flush-to-zero can
- * change an expected value. They share no code with impl.
- */
+/* Elements in memory: conversions between f32 and IEEE 754 binary16 or bfloat16 (the upper half of a binary32), and
+ * rows of tensors. Conversions use integer arithmetic and exact products, so that neither the rounding mode nor
+ * flush-to-zero can change an expected value. They share no code with impl. */
 #ifndef POSENC_STORAGE_H
 #define POSENC_STORAGE_H
 
@@ -26,13 +24,13 @@ static inline float bits_to_float(uint32_t bits)
     return value;
 }
 
-/* Return the nearest value of the type, ties to even; infinity above the largest one; NaN for NaN.
- * POSENC_F32 changes nothing. The second rounds n values in place. */
+/* Return the nearest value of the type, ties to even; infinity above the largest one; NaN for NaN. POSENC_F32 changes
+ * nothing. The second rounds n values in place. */
 float storage_round(enum posenc_dtype dtype, float value);
 void storage_round_row(enum posenc_dtype dtype, float *values, int64_t n);
 
-/* Convert to and from the 16 bits of POSENC_F16 or POSENC_BF16. NaN becomes a quiet NaN with its
- * sign and upper payload. Widening is exact. */
+/* Convert to and from the 16 bits of POSENC_F16 or POSENC_BF16. NaN becomes a quiet NaN with its sign and upper
+ * payload. Widening is exact. */
 uint16_t storage_narrow(enum posenc_dtype dtype, float value);
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow);
 
@@ -41,15 +39,15 @@ float storage_get(enum posenc_dtype dtype, const void *row, int64_t i);
 void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value);
 void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float *values);
 
-/* Returns an input tensor as a writable one, for code that owns its memory. Both structs have the
- * same members. Files that include this are compiled without strict aliasing. */
-static inline struct posenc_tensor *input_as_writable(const struct posenc_const_tensor *input)
+/* Returns an input tensor as a writable one, for code that owns its memory. Both structs have the same members, and
+ * programs that use this are compiled without strict aliasing. */
+static inline struct posenc_tensor *storage_as_writable(const struct posenc_const_tensor *input)
 {
     return (struct posenc_tensor *)(uintptr_t)input;
 }
 
-/* Return row r of a tensor of any type or of f32, and the number of rows. Rows are counted over all
- * dimensions but the last. */
+/* Return row r of a tensor of any type or of f32, and the number of rows. Rows are counted over all dimensions but
+ * the last. */
 void *storage_row(const struct posenc_tensor *tensor, int64_t r);
 float *storage_row_f32(const struct posenc_tensor *tensor, int64_t r);
 int64_t storage_rows(const struct posenc_tensor *tensor);

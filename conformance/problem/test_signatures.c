@@ -1,8 +1,5 @@
-/*
- * Tests that each signature is complete: every argument is described, every tensor has dimensions
- * and a source of values, and small, realistic and random calls can be made. Reports missing
- * members.
- */
+/* Tests that each signature is complete: every argument is described, every tensor has dimensions and a source of
+ * values, and small, realistic and random calls can be made. Reports missing members. */
 #include "signature.h"
 #include "cases.h"
 
@@ -35,7 +32,7 @@ static void check_fields(void)
     }
 }
 
-/* Checks that each byte of the arguments, except padding, belongs to a row or parameter. */
+/* Checks that each byte of the arguments, except padding, belongs to a tensor or parameter. */
 static void check_arguments(void)
 {
     static const size_t sizes[] = { [FORM_TENSOR] = sizeof(struct posenc_tensor),
@@ -44,9 +41,9 @@ static void check_arguments(void)
                                     [FORM_INTEGERS] = sizeof(void *) };
     bool claimed[sizeof(union arguments)] = { false };
     size_t alone = 0, size;
-    for (EACH_TENSOR(row, signature)) {
-        memset(claimed + row->offset, true, sizes[row->form]);
-        memset(claimed + row->stride_batch, true, sizeof(int64_t));
+    for (EACH_TENSOR(spec, signature)) {
+        memset(claimed + spec->offset, true, sizes[spec->form]);
+        memset(claimed + spec->stride_batch, true, sizeof(int64_t));
     }
     for (EACH_PARAMETER(p, signature)) {
         memset(claimed + p->to, true, p->to_size);
@@ -70,36 +67,35 @@ static void check_arguments(void)
 static void check_tensors(void)
 {
     int outputs = 0;
-    for (EACH_TENSOR(row, signature)) {
-        const bool tensor = row->form == FORM_TENSOR, read = row->role != ROLE_OUTPUT,
-                   drawn = row->stream && row->form != FORM_INTEGERS;
-        for (int i = 0; i < tensor_dims(row); i++) {
-            const enum dim dim = row->dims[i];
-            expect(dim != DIM_CHANNEL || signature->channels, row->name,
+    for (EACH_TENSOR(spec, signature)) {
+        const bool tensor = spec->form == FORM_TENSOR, read = spec->role != ROLE_OUTPUT,
+                   drawn = spec->stream && spec->form != FORM_INTEGERS;
+        for (int i = 0; i < tensor_dims(spec); i++) {
+            const enum dim dim = spec->dims[i];
+            expect(dim != DIM_CHANNEL || signature->channels, spec->name,
                    "what do channels count?");
-            expect(dim != DIM_PAIR || signature->rotary, row->name, "what do pairs count?");
-            expect(dim != DIM_COLUMN || signature->columns, row->name,
+            expect(dim != DIM_PAIR || signature->rotary, spec->name, "what do pairs count?");
+            expect(dim != DIM_COLUMN || signature->columns, spec->name,
                    "what do columns count?");
         }
-        expect(!tensor || tensor_dims(row) >= 2, row->name, "no dimensions");
-        expect(tensor_dims(row) || row->size, row->name, "neither dimensions nor a size");
-        expect(!row->shared == !row->stride_batch, row->name,
+        expect(!tensor || tensor_dims(spec) >= 2, spec->name, "no dimensions");
+        expect(tensor_dims(spec) || spec->size, spec->name, "neither dimensions nor a size");
+        expect(!spec->shared == !spec->stride_batch, spec->name,
                "`shared` and `stride_batch` go together");
-        expect(!tensor || !read || row->pristine, row->name, "no dense copy is kept");
-        expect(row->role != ROLE_INPUT || row->form == FORM_POSITIONS || row->fill || drawn,
-               row->name, "nothing fills it");
-        expect(row->role != ROLE_X || outputs > 0, row->name, "x is made after out");
-        expect(read || !row->cached, row->name, "an output is moved");
-        outputs += row->role == ROLE_OUTPUT;
+        expect(!tensor || !read || spec->dense_copy, spec->name, "no dense copy is kept");
+        expect(spec->role != ROLE_INPUT || spec->form == FORM_POSITIONS || spec->fill || drawn,
+               spec->name, "nothing fills it");
+        expect(spec->role != ROLE_X || outputs > 0, spec->name, "x is made after out");
+        expect(read || !spec->cached, spec->name, "an output is moved");
+        outputs += spec->role == ROLE_OUTPUT;
     }
     expect(outputs > 0 && outputs <= 2, "", "one output or two");
 }
 
 static void check_work(void)
 {
-    expect(signature->work != WORK_UNSAID, "work",
-           "what does it do beside moving its tensors?");
-    expect(!signature->worked || signature->work != WORK_NONE, "worked", "of nothing");
+    expect(signature->work != WORK_UNSET, "work", "what does it do beside moving its tensors?");
+    expect(!signature->count_work || signature->work != WORK_NONE, "count_work", "of nothing");
 }
 
 static void check_cuts(void)
@@ -115,12 +111,12 @@ static void check_cuts(void)
 static void check_call(const struct problem *p, const char *what)
 {
     struct call call;
-    const bool made = call_create(&call, p, &memory_plain) == POSENC_OK;
+    const bool made = call_create(&call, p, &memory_default) == POSENC_OK;
     expect(made, what, made ? "" : call.error.what);
-    for (EACH_TENSOR(row, signature))
-        expect(!made || row->form != FORM_TENSOR || !tensor_present(p, row) ||
-                   call_data(&call, row),
-               what, row->name);
+    for (EACH_TENSOR(spec, signature))
+        expect(!made || spec->form != FORM_TENSOR || !tensor_present(p, spec) ||
+                   call_data(&call, spec),
+               what, spec->name);
     expect(problem_bytes(p) > 0 && problem_working_set(p) <= problem_bytes(p), what,
            "its bytes");
     if (made)

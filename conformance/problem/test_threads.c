@@ -1,8 +1,6 @@
-/*
- * Runs kernels on several threads while posenc_select() changes backends. All threads call each
- * kernel for the first time together. Each call must succeed, and the results must be equal on all
- * threads afterwards. ThreadSanitizer checks ordering (./run test-sanitizers).
- */
+/* Tests kernels on several threads while posenc_select() changes backends. All threads call each kernel for the first
+ * time together. Each call must succeed, and afterwards all threads must get equal results. ThreadSanitizer reports
+ * data races (./run test-sanitizers). */
 #define _POSIX_C_SOURCE 200809L
 #include "problem.h"
 
@@ -26,7 +24,7 @@ static void require(bool holds, const char *what, int kernel)
     failures++;
 }
 
-static void *call_all(void *own)
+static void *run_all_kernels(void *own)
 {
     struct call *mine = own;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
@@ -39,7 +37,7 @@ static void *call_all(void *own)
 }
 
 /* Changes the selection as often as possible while the threads run. */
-static void choose(void)
+static void change_selection(void)
 {
     static const char *const choices[] = { "scalar", "libm", "rope_half scalar\nalibi libm\n",
                                            NULL };
@@ -48,7 +46,7 @@ static void choose(void)
                 "a choice", 0);
 }
 
-static void same_results(int kernel)
+static void require_same_results(int kernel)
 {
     for (int t = 0; t < THREADS; t++) {
         call_reset(&calls[t][kernel]);
@@ -77,14 +75,14 @@ int main(void)
         return 1;
     running = THREADS;
     for (int t = 0; t < THREADS; t++)
-        if (pthread_create(&threads[t], NULL, call_all, calls[t]))
+        if (pthread_create(&threads[t], NULL, run_all_kernels, calls[t]))
             abort();
-    choose();
+    change_selection();
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
     require(posenc_select(NULL) == POSENC_OK, "the choice of before", 0);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        same_results(k);
+        require_same_results(k);
     for (int t = 0; t < THREADS; t++)
         for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
             call_destroy(&calls[t][k]);

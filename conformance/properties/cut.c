@@ -2,11 +2,11 @@
  * Properties of parts: a call gives the same bits as the calls of its parts.
  *
  *   slices      parts by batch, token or query, head, key and channel
- *   wide        parts of rows with more keys or columns than a tile has
- *   large       parts of a call that exceeds the caches, for which kernels may work differently
+ *   wide        parts of rows with more keys or columns than a kernel's tile
+ *   large       parts of a call that exceeds the caches, for which kernels may take another path
  *   threads     parts that four threads compute at once into one output
- *   split       parts by posenc_split(), in any number; each element must be written once, as a second
- *               time in place would rotate or add twice
+ *   split       any number of parts by posenc_split(); an element that is written twice in place would
+ *               be rotated twice
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -18,11 +18,11 @@
 
 /* ---- Slices ---- */
 
-/* Cuts a call into parts of 1 to `most` along one dimension, at least two of them. */
+/* Cuts a call along one dimension into at least two parts, of different sizes from 1 to `most`. */
 static void check_cut(struct tally *t, struct call *call, enum dim dim, int64_t most,
                       const struct call *want)
 {
-    const int last = call_from_last(call, dim);
+    const int last = call_dim_from_last(call, dim);
     const int64_t n = call_extent(call, dim);
     char what[64];
     call_reset(call);
@@ -39,7 +39,7 @@ static void check_cut(struct tally *t, struct call *call, enum dim dim, int64_t 
     require_same_outputs(t, call, want, what);
 }
 
-/* Cuts along one dimension after the other. */
+/* Cuts along one dimension after the other, into parts of at most `most`. */
 static void check_slices(struct tally *t, const struct problem *p, int64_t most)
 {
     const enum dim *cuts = signature_of(p->kernel)->cuts;
@@ -54,7 +54,7 @@ static void property_slices(struct tally *t, const struct problem *p) { check_sl
 
 static void property_large(struct tally *t, const struct problem *p)
 {
-    check_slices(t, p, has_output_dim(p->kernel, DIM_COLUMN) ? 13 : 1999);
+    check_slices(t, p, kernel_has_output_dim(p->kernel, DIM_COLUMN) ? 13 : 1999);
 }
 
 /* ---- Threads ---- */
@@ -75,7 +75,7 @@ static void *run_part(void *user)
     return NULL;
 }
 
-/* Runs four quarters of the tokens (queries) at once; returns false if one of them failed. */
+/* Runs the parts of all threads at once; returns false if one of them failed. */
 static bool run_threads(struct tally *t, const struct call *whole, enum dim dim, int64_t n)
 {
     struct worker workers[THREADS];
@@ -134,25 +134,27 @@ static void check_split(struct tally *t, const struct problem *p)
     }
 }
 
-/* Splits the problem, which cuts batches or heads, and one without these, which cuts tokens or
- * queries. */
+/* Checks posenc_split() on the problem, which it cuts by batches or heads, and on the same problem with one batch and
+ * head, which it cuts by tokens or queries. */
 static void property_split(struct tally *t, const struct problem *p)
 {
     struct problem single = *p;
     check_split(t, p);
     single.batch = 1;
-    if (has_output_dim(p->kernel, DIM_HEAD))
+    if (kernel_has_output_dim(p->kernel, DIM_HEAD))
         single.heads = 1;
     check_split(t, &single);
 }
 
 const struct property properties_cut[] = {
-    { "slices", .check = property_slices, .concerns = is_any_kernel, .problems = "parts",
-      .in_place = true },
-    { "wide", .check = property_large, .concerns = is_any_kernel, .field = "keys" },
-    { "large", .check = property_large, .full = true },
-    { "threads", .check = property_threads, .concerns = is_any_kernel, .problems = "parts" },
-    { "split", .check = property_split, .concerns = is_any_kernel, .problems = "parts",
-      .in_place = true },
+    { "slices", .check_problem = property_slices, .applies_to = kernel_is_any,
+      .problems = "parts", .in_place = true },
+    { "wide", .check_problem = property_large, .applies_to = kernel_is_any,
+      .needed_field = "keys" },
+    { "large", .check_problem = property_large, .full_only = true },
+    { "threads", .check_problem = property_threads, .applies_to = kernel_is_any,
+      .problems = "parts" },
+    { "split", .check_problem = property_split, .applies_to = kernel_is_any,
+      .problems = "parts", .in_place = true },
     { 0 },
 };

@@ -3,13 +3,13 @@
  *
  *   adjoint            learned_grad is the transpose of learned_add: <row of each token, g> over the
  *                      tokens is <table, gradient> over the rows. Each element of the gradient is a
- *                      sum of n terms in f32, within (n - 1) 2^-24 of the sum of magnitudes; the
+ *                      sum of n terms in f32, within (n - 1) 2^-24 of the sum of their magnitudes. The
  *                      bound is twice that, to cover terms of higher order
  *   batches, in-parts  gradients of one batch or token after the other, each added to those before,
  *                      give the bits of one call
  *   padding-positions  positions beside padding are those of fairseq, RoBERTa and OPT
  *
- * fairseq utils.make_positions; Hugging Face modeling_roberta.py, modeling_opt.py.
+ * References: fairseq utils.make_positions; Hugging Face modeling_roberta.py, modeling_opt.py.
  */
 #include "properties.h"
 #include "conformance/problem/signature.h"
@@ -23,27 +23,28 @@ static void compare_adjoint(struct tally *t, const struct call *gradient,
                             const struct call *rows)
 {
     const double tokens = (double)(rows->problem.batch * rows->problem.tokens);
-    double mass = 0.0, other = 0.0;
-    const double forward = inner_product(rows, gradient->x, &mass);
-    require_within(t, inner_product(gradient, rows->table, &other), forward,
-                   2.0 * tokens * 0x1p-24 * mass, "<table, gradient> and <rows, g>");
+    double magnitudes = 0.0, unused = 0.0;
+    const double forward = element_inner_product(rows, gradient->x, &magnitudes);
+    require_within(t, element_inner_product(gradient, rows->table, &unused), forward,
+                   2.0 * tokens * 0x1p-24 * magnitudes, "<table, gradient> and <rows, g>");
 }
 
-/* Adds rows to -0, which keeps them. */
+/* Makes learned_add return the rows themselves: adding -0 changes no value. */
 static void edit_zero_x(struct call *call, const void *user)
 {
     (void)user;
-    edit_x(call, &minus_zero);
+    edit_fill_x(call, &minus_zero);
 }
 
-/* Runs all parts but the last, each of which adds to the gradient of those before. */
+/* Runs all parts of one along a dimension but the last, each added to the gradient of those before. Leaves the last
+ * part in `call`, for the caller of the edit to run. */
 static void run_parts(struct call *call, enum dim dim, int64_t n)
 {
     const struct call whole = *call;
     for (int64_t i = 0; i < n; i++) {
         *call = call_cut(&whole, dim, i, 1);
         call->args.learned_grad.accumulate = i > 0;
-        if (i < n - 1) /* the caller of the edit runs the last part */
+        if (i < n - 1)
             guarded_run(call, call->implementation->backend, NULL);
     }
 }
@@ -62,17 +63,17 @@ static void edit_tokens(struct call *call, const void *user)
 
 static void compare_parts(struct tally *t, const struct call *whole, const struct call *parts)
 {
+    const float *first = call_row(whole, 0, 0);
     bool alike = true;
     for (EACH_ELEMENT(at, whole))
-        alike =
-            alike && float_to_bits(at.value) == float_to_bits(call_row(whole, 0, 0)[at.column]);
+        alike = alike && float_to_bits(at.value) == float_to_bits(first[at.column]);
     require(t, !alike, "rows with tokens are as those without");
     require_same_outputs(t, parts, whole, "one part after the other");
 }
 
 static bool sums_positions(enum posenc_kernel kernel)
 {
-    return has_positions(kernel) && !has_encoded_rows(kernel);
+    return kernel_has_positions(kernel) && !kernel_has_encoded_rows(kernel);
 }
 
 /* ---- Padding ---- */
@@ -85,7 +86,7 @@ static const uint8_t mask[BATCH * TOKENS] = {
     1, 0, 7, 0, 1, 0, /* within: any byte but 0 is a token */
 };
 
-/* Sets positions beside padding; all 0 if the library rejects padding_idx. */
+/* Sets the positions that the library computes from the mask; all 0 if it rejects padding_idx. */
 static void edit_padding(struct call *call, const void *padding_idx)
 {
     int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
@@ -94,7 +95,8 @@ static void edit_padding(struct call *call, const void *padding_idx)
         memset(positions, 0, BATCH * TOKENS * sizeof *positions);
 }
 
-/* Positions for padding_idx 1 of RoBERTa, and of OPT, whose table has an offset of 2, less 1. */
+/* padding_idx of RoBERTa, and the positions that its code computes for the mask. OPT reads the same rows, as its
+ * table adds an offset of 2. */
 static const int64_t published_idx = 1;
 static float published_row(const struct call *inputs, int64_t r, int64_t c)
 {
@@ -104,12 +106,12 @@ static float published_row(const struct call *inputs, int64_t r, int64_t c)
 }
 
 const struct property properties_learned[] = {
-    { "adjoint", .compares = compare_adjoint, .problems = "adjoint-of-add",
+    { "adjoint", .compare_outputs = compare_adjoint, .problems = "adjoint-of-add",
       .twin = "learned_add", .twin_edit = edit_zero_x },
-    { "batches", .compares = compare_parts, .twin = "", .twin_edit = edit_batches,
-      .concerns = sums_positions },
-    { "in-parts", .compares = compare_parts, .twin = "", .twin_edit = edit_tokens },
-    { "padding-positions", .by_hand = published_row, .edit = edit_padding,
+    { "batches", .compare_outputs = compare_parts, .twin = "", .twin_edit = edit_batches,
+      .applies_to = sums_positions },
+    { "in-parts", .compare_outputs = compare_parts, .twin = "", .twin_edit = edit_tokens },
+    { "padding-positions", .expected = published_row, .edit = edit_padding,
       .user = &published_idx },
     { 0 },
 };

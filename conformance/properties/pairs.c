@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-double complex pair_with(double real, double imaginary)
+double complex pair_make(double real, double imaginary)
 {
     const double parts[2] = { real, imaginary };
     double complex z;
@@ -15,9 +15,9 @@ double complex pair_with(double real, double imaginary)
     return z;
 }
 
-double complex pair_of_angle(double angle) { return pair_with(cos(angle), sin(angle)); }
+double complex pair_from_angle(double angle) { return pair_make(cos(angle), sin(angle)); }
 
-int64_t n_pairs(const struct problem *p)
+int64_t pair_count(const struct problem *p)
 {
     return (kernel_rotates(p->kernel) ? p->rotary_dim : p->freqs.dim) / 2;
 }
@@ -25,7 +25,7 @@ int64_t n_pairs(const struct problem *p)
 struct pair_columns pair_columns(const struct problem *p, int64_t i)
 {
     const bool rotates = kernel_rotates(p->kernel);
-    const int64_t from = p->rotary_offset, half = n_pairs(p);
+    const int64_t from = p->rotary_offset, half = pair_count(p);
     if (rotates && kernel_pairs_adjacent(p->kernel))
         return (struct pair_columns){ from + 2 * i, from + 2 * i + 1 };
     if (rotates)
@@ -35,36 +35,36 @@ struct pair_columns pair_columns(const struct problem *p, int64_t i)
                                            : (struct pair_columns){ i, half + i };
 }
 
-double complex pair_of(const struct call *call, int64_t r, int64_t i)
+double complex pair_from_output(const struct call *call, int64_t r, int64_t i)
 {
     const struct pair_columns at = pair_columns(&call->problem, i);
     const struct posenc_tensor *out = &call->outputs[0].tensor, *sin = &call->outputs[1].tensor;
     const void *row = storage_row(out, r);
     if (call->n_outputs == 2)
-        return pair_with((double)storage_get(out->dtype, row, i),
+        return pair_make((double)storage_get(out->dtype, row, i),
                          (double)storage_get(sin->dtype, storage_row(sin, r), i));
-    return pair_with((double)storage_get(out->dtype, row, at.real),
+    return pair_make((double)storage_get(out->dtype, row, at.real),
                      (double)storage_get(out->dtype, row, at.imaginary));
 }
 
-double complex x_pair_of(const struct call *call, int64_t r, int64_t i)
+double complex pair_from_x(const struct call *call, int64_t r, int64_t i)
 {
     const struct pair_columns at = pair_columns(&call->problem, i);
     const float *row = call->x + r * call->problem.dim;
-    return pair_with((double)row[at.real], (double)row[at.imaginary]);
+    return pair_make((double)row[at.real], (double)row[at.imaginary]);
 }
 
 struct pair pair_at(const struct call *call, int64_t row, int64_t i)
 {
-    const int64_t n = call ? n_pairs(&call->problem) : 0;
+    const int64_t n = call ? pair_count(&call->problem) : 0;
     if (n > 0 && i == n)
         return pair_at(call, row + 1, 0);
     return n == 0 || row == call->outputs[0].rows
                ? (struct pair){ .call = NULL }
-               : (struct pair){ call, row, i, pair_of(call, row, i) };
+               : (struct pair){ call, row, i, pair_from_output(call, row, i) };
 }
 
-void require_pair(struct tally *t, const struct pair *at, double complex want, double bound,
+void pair_require(struct tally *t, const struct pair *at, double complex want, double bound,
                   const char *what)
 {
     const double complex off = at->z - want;
@@ -74,11 +74,12 @@ void require_pair(struct tally *t, const struct pair *at, double complex want, d
             creal(want), cimag(want));
 }
 
-double table_error(const struct problem *p)
+double pair_table_error(const struct problem *p)
 {
-    double last = (double)(llabs(p->first) + p->tokens);
+    const double farthest = (double)(llabs(p->first) + p->tokens);
     if (p->freqs.profile == POSENC_EXACT)
         return TABLE_ERROR;
-    double iterated = p->freqs.profile == POSENC_GGML_F32 ? (double)p->freqs.dim / 50.0 : 0.0;
-    return TABLE_ERROR + last * (1.0 + iterated) * 0x1p-24;
+    const double powers =
+        p->freqs.profile == POSENC_GGML_F32 ? (double)p->freqs.dim / 50.0 : 0.0;
+    return TABLE_ERROR + farthest * (1.0 + powers) * 0x1p-24;
 }

@@ -1,12 +1,12 @@
 /*
- * Properties of the rotations. A rotation of a pair of norm |x| by given cos and sin has components
+ * Properties of the rotations. When a kernel rotates a pair of norm |x| by given cos and sin, both components are
  * within
  *
  *     2 ulp of the larger product (pair_ulp 2, the unfused bound)    <= 2 2^-23 |x|
  *     and, cos and sin being correctly rounded, 2^-25 (|x0| + |x1|)  <= 2^-24.5 |x|
  *
- * of the real rotation by the row's angle. Their sum is below D |x|, D = 2^-21.5, so the vector of two
- * components is within sqrt(2) D |x|. Every bound below starts from that.
+ * of the real rotation by the row's angle. The sum of these is below D |x|, D = 2^-21.5, so the vector of both
+ * components is within sqrt(2) D |x|. The bounds of the properties follow from D:
  *
  *   relative                q_m . k_n depends on m - n alone (Su et al. 2104.09864)
  *   compose                 a rotation by a, then by b, is one by a + b
@@ -14,7 +14,7 @@
  *   pairings-agree          rope_half and rope_interleaved rotate permuted channels alike
  *   partial-copies-tail     channels past rotary_dim are copies of the input's bits, NaN included
  *
- * Norms of heads, rope_qk_norm:
+ * Properties of rope_qk_norm, which normalises each head first:
  *
  *   scale        x times a power of two gives the same bits, if epsilon is negligible
  *   one-weight   a weight of rank 1 gives the bits of one with stride 0 between heads
@@ -30,13 +30,14 @@
 
 /* ---- q . k depends on m - n ---- */
 
-static double dot_pairs(const struct call *y, int64_t q, int64_t k, double *mass)
+/* Returns the inner product of two rows, and adds the products of the norms of their pairs. */
+static double dot_pairs(const struct call *y, int64_t q, int64_t k, double *magnitudes)
 {
     double sum = 0.0;
-    for (int64_t i = 0; i < n_pairs(&y->problem); i++) {
-        const double complex a = pair_of(y, q, i), b = pair_of(y, k, i);
+    for (int64_t i = 0; i < pair_count(&y->problem); i++) {
+        const double complex a = pair_from_output(y, q, i), b = pair_from_output(y, k, i);
         sum += creal(a * conj(b));
-        *mass += cabs(a) * cabs(b);
+        *magnitudes += cabs(a) * cabs(b);
     }
     return sum;
 }
@@ -45,23 +46,22 @@ static double dot_pairs(const struct call *y, int64_t q, int64_t k, double *mass
 static void edit_same_tokens(struct call *call, const void *user)
 {
     (void)user;
-    repeat_rows(call_x(call), call->problem.heads);
+    tensor_repeat_rows(call_x(call), call->problem.heads);
 }
 
-/* Head 0 is q, head 1 is k, the same at every token. Each product of pairs is within
- * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared:
- * 6 D sum |q_i| |k_i|. */
-static void holds_relative(struct tally *t, const struct call *y)
+/* Head 0 is q and head 1 is k, the same at every token. Each product of pairs is within 2 sqrt(2) D |q_i| |k_i| of
+ * the real one, plus a term in D^2. Two sums of products are compared, so the bound is 6 D sum |q_i| |k_i|. */
+static void check_relative(struct tally *t, const struct call *y)
 {
     enum { COMPARED = 24 };
     const int64_t heads = y->problem.heads;
     for (int64_t m = 0; m < COMPARED; m++)
         for (int64_t n = 0; n < COMPARED; n++) {
             const int64_t m0 = m > n ? m - n : 0, n0 = m > n ? 0 : n - m;
-            double mass = 0.0, mass0 = 0.0;
-            const double got = dot_pairs(y, heads * m, heads * n + 1, &mass),
-                         want = dot_pairs(y, heads * m0, heads * n0 + 1, &mass0);
-            require_within(t, got, want, 6 * ROTATION_ERROR * fmax(mass, mass0),
+            double norms = 0.0, norms0 = 0.0;
+            const double got = dot_pairs(y, heads * m, heads * n + 1, &norms),
+                         want = dot_pairs(y, heads * m0, heads * n0 + 1, &norms0);
+            require_within(t, got, want, 6 * ROTATION_ERROR * fmax(norms, norms0),
                            "q(m) . k(n) and q(m-n) . k(0)");
         }
 }
@@ -69,23 +69,23 @@ static void holds_relative(struct tally *t, const struct call *y)
 /* ---- Composition ---- */
 
 /* Makes the output of another call the input of this one. */
-static void edit_take(struct call *call, const void *from)
+static void edit_rotated_x(struct call *call, const void *from)
 {
     for (EACH_PLACE(at, call_x(call)))
         place_put(at, call_row(from, 0, at.row)[at.column]);
 }
 
-/* Token t at position a + t is rotated again by position b + t, against once by a + b + 2t, the
- * problem's. Two rotations are within D + sqrt(2) D of the real one per component, the single one
- * within D: 4 D. */
+/* Compares two rotations of token t, by positions a + t and b + t, with one by a + b + 2t, the position of the
+ * problem. A component of the two is within D + sqrt(2) D of the real rotation, that of the single one within D. The
+ * bound of their difference is 4 D. */
 static void compare_compose(struct tally *t, const struct call *once, const struct call *first)
 {
     struct problem second = first->problem;
     second.first = once->problem.positions[0] - second.first;
-    const struct call *twice = tally_run(t, &second, edit_take, first);
+    const struct call *twice = tally_run(t, &second, edit_rotated_x, first);
     for (EACH_PAIR(at, twice)) {
-        const double complex want = pair_of(once, at.row, at.i);
-        require_pair(t, &at, want, 4 * ROTATION_ERROR * cabs(want), "R(a) R(b) x");
+        const double complex want = pair_from_output(once, at.row, at.i);
+        pair_require(t, &at, want, 4 * ROTATION_ERROR * cabs(want), "R(a) R(b) x");
     }
 }
 
@@ -93,32 +93,32 @@ static void compare_compose(struct tally *t, const struct call *once, const stru
 
 static uint64_t random_at(struct place at)
 {
-    return mix64((uint64_t)at.row, (uint64_t)at.column);
+    return rng_u64((uint64_t)at.row, (uint64_t)at.column);
 }
 
 /* Draws cosines and sines that belong to no angle, so that the transpose is not the inverse. */
 static void edit_any_angles(struct call *call, const void *user)
 {
     (void)user;
-    for (EACH_PLACE(at, input_as_writable(&call->args.rope.cos)))
+    for (EACH_PLACE(at, storage_as_writable(&call->args.rope.cos)))
         place_put(at, 0.5f + (float)(random_at(at) >> 40) * 0x1p-24f);
-    for (EACH_PLACE(at, input_as_writable(&call->args.rope.sin)))
+    for (EACH_PLACE(at, storage_as_writable(&call->args.rope.sin)))
         place_put(at, (float)(random_at(at) & 0xffffff) * 0x1p-24f -
                           (float)(random_at(at) >> 32 & 1));
 }
 
-static double magnitude(double complex z) { return fabs(creal(z)) + fabs(cimag(z)); }
+static double norm_1(double complex z) { return fabs(creal(z)) + fabs(cimag(z)); }
 
-/* <R x, g> = <x, R^T g>: R is linear in x and the transpose its gradient. A component of
- * either side is within 2 ulp of the larger product, 2 2^-23 1.5 |x|, and is multiplied with two
- * components of g. */
+/* Compares <R x, g> with <x, R^T g>: R is linear in x, and its transpose is its gradient. A component of either
+ * output is within 2 ulp of the larger product, 2 2^-23 1.5 |x|, and is multiplied by two components of g. */
 static void compare_gradient(struct tally *t, const struct call *y, const struct call *dx)
 {
-    double mass = 0.0, products = 0.0;
+    double norms = 0.0, unused = 0.0;
     for (EACH_PAIR(at, y))
-        mass += magnitude(x_pair_of(y, at.row, at.i)) * magnitude(x_pair_of(dx, at.row, at.i));
-    require_within(t, inner_product(dx, y->x, &products), inner_product(y, dx->x, &products),
-                   6.0 * 0x1p-23 * mass, "<x, R^T g> and <R x, g>");
+        norms += norm_1(pair_from_x(y, at.row, at.i)) * norm_1(pair_from_x(dx, at.row, at.i));
+    require_within(t, element_inner_product(dx, y->x, &unused),
+                   element_inner_product(y, dx->x, &unused), 6.0 * 0x1p-23 * norms,
+                   "<x, R^T g> and <R x, g>");
 }
 
 /* ---- Half and interleaved ---- */
@@ -127,29 +127,29 @@ static void compare_gradient(struct tally *t, const struct call *y, const struct
 static void edit_pairing(struct call *call, const void *other)
 {
     for (EACH_PAIR(at, other)) {
-        const double complex x = x_pair_of(other, at.row, at.i);
+        const double complex x = pair_from_x(other, at.row, at.i);
         const struct pair_columns to = pair_columns(&call->problem, at.i);
         storage_row_f32(call_x(call), at.row)[to.real] = (float)creal(x);
         storage_row_f32(call_x(call), at.row)[to.imaginary] = (float)cimag(x);
     }
 }
 
-/* Native backends have one template for both pairings, so their bits agree. A compiler may contract
- * each loop differently, which gives a difference of up to 2 D. */
+/* Native backends have one template for both pairings, so their bits agree. In other backends, the compiler may
+ * contract each loop differently, which makes a difference of up to 2 D. */
 static void compare_pairings(struct tally *t, const struct call *inter, const struct call *half)
 {
     const char *family = t->run->backend->family;
     const bool is_native = family && strcmp(family, "native") == 0;
     for (EACH_PAIR(at, inter)) {
-        const double complex want = pair_of(half, at.row, at.i);
-        require_pair(t, &at, want, is_native ? 0.0 : 2 * ROTATION_ERROR * cabs(want),
+        const double complex want = pair_from_output(half, at.row, at.i);
+        pair_require(t, &at, want, is_native ? 0.0 : 2 * ROTATION_ERROR * cabs(want),
                      "interleaved, and by half");
     }
 }
 
 /* ---- Channels past rotary_dim ---- */
 
-/* Returns quiet and signalling NaN with payloads, subnormals or negative zero, which copies keep. */
+/* Returns bits that a copy keeps and arithmetic may change: NaN with payloads, -0, a subnormal. */
 static uint32_t tail_bits(int64_t r, int64_t c)
 {
     static const uint32_t kinds[] = { 0x7fc12345u, 0xffa00001u, 0x80000000u,
@@ -166,7 +166,7 @@ static void edit_tail(struct call *call, const void *user)
                    &(uint32_t){ tail_bits(at.row, at.column) }, sizeof(float));
 }
 
-static void holds_partial(struct tally *t, const struct call *y)
+static void check_partial(struct tally *t, const struct call *y)
 {
     for (EACH_ELEMENT(at, y))
         require(t,
@@ -178,8 +178,7 @@ static void holds_partial(struct tally *t, const struct call *y)
 
 /* ---- Scale ---- */
 
-/* The mean of x^2 is at least 2^-8, and 2^-28 with the smallest scale below. This epsilon is less than
- * half an ulp of either. */
+/* Less than half an ulp of the mean of x^2, which is at least 2^-8, and 2^-28 at the smallest scale. */
 static const float negligible_epsilon = 0x1p-64f;
 
 static void edit_scaled(struct call *call, const void *scale)
@@ -218,14 +217,15 @@ static void edit_rank(struct call *call, const void *user)
 /* ---- All of them ---- */
 
 const struct property properties_rope[] = {
-    { "relative", .holds = holds_relative, .problems = "rotations", .edit = edit_same_tokens },
-    { "compose", .compares = compare_compose, .twin = "position_kind=offset" },
-    { "transpose-is-gradient", .compares = compare_gradient, .problems = "gradients",
+    { "relative", .check_output = check_relative, .problems = "rotations",
+      .edit = edit_same_tokens },
+    { "compose", .compare_outputs = compare_compose, .twin = "position_kind=offset" },
+    { "transpose-is-gradient", .compare_outputs = compare_gradient, .problems = "gradients",
       .edit = edit_any_angles, .twin = "transpose=true seed=77" },
-    { "pairings-agree", .compares = compare_pairings, .twin = "rope_half",
+    { "pairings-agree", .compare_outputs = compare_pairings, .twin = "rope_half",
       .twin_edit = edit_pairing },
-    { "partial-copies-tail", .holds = holds_partial, .edit = edit_tail },
-    { "scale", .check = property_scale, .problems = "norms" },
+    { "partial-copies-tail", .check_output = check_partial, .edit = edit_tail },
+    { "scale", .check_problem = property_scale, .problems = "norms" },
     { "one-weight", .twin = "", .problems = "norms", .edit = edit_stride,
       .twin_edit = edit_rank },
     { 0 },

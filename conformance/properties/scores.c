@@ -1,31 +1,30 @@
 /*
- * Properties of kernels on attention scores. Biases have these, all to the bit: a bias is one product (ALiBi), one row of a table (T5, by
- * index in a window) or one value (by distance), so there is nothing to round twice.
+ * Properties of kernels on attention scores; i is the query and j the key. Biases have these, all to the bit, as a
+ * bias is a single product (ALiBi) or a value of a table:
  *
  *   distance         bias(i, j) depends on i + query_offset - j alone
- *   by-hand          T5: the row of a bucket, found from thresholds that are written here
+ *   by-hand          T5: the row of a bucket, found from the thresholds in this file
  *   by-batch         4 batches of 3 slopes give the bits of 12 heads
  *   slopes           slopes of 8 and 12 heads are those that Press et al. 2108.12409 print
  *   window-by-hand   the row of a window's table for each query and key, with the class token
  *
- * Liu et al. 2103.14030; Bao et al. 2106.08254 with Hugging Face modeling_beit.py.
- *
- * relative_bias and relative_sum have these. The first three compare a gather with the formula of
- * an encoding as its authors wrote it; i is the query and j the key:
+ * relative_bias and relative_sum have these. The first three compare the kernel with the formula of an encoding as
+ * its authors wrote it:
  *
  *   shaw             q_i (a_clip(j-i))^T, gathered for each query and key
- *   transformer-xl   pads a zero column, reads the rows one element longer, and drops the first row;
- *                    compared for keys up to the query
+ *   transformer-xl   a column of zeros is added in front, the memory is read as rows that are one element
+ *                    longer, and the first row is dropped; compared for keys up to the query
  *   deberta          c2p gathered by bucket(i - j); p2c gathered for keys by bucket(j - i), negated
  *                    and transposed
- *   broken-line      an index that rises, falls or stays, except at one place, is gathered and summed
- *                    element by element: kernels have fast paths for such runs
+ *   broken-line      an index that rises, falls or stays, except at one place, has the results of single
+ *                    elements: kernels have fast paths for such runs
  *   distance         if all queries and keys have equal terms, the bias depends on i - j alone
  *   adjoint          <relative_bias(A), W> = <A, relative_sum(W)>: a sum of at most n keys in f32 is
  *                    within n 2^-24 of the sum of magnitudes
  *
- * Shaw et al. 1803.02155; Dai et al. 1901.02860 with kimiyoung/transformer-xl,
- * mem_transformer.py; He et al. 2006.03654 with Hugging Face modeling_deberta_v2.py.
+ * References: Liu et al. 2103.14030; Bao et al. 2106.08254 with Hugging Face modeling_beit.py; Shaw et al.
+ * 1803.02155; Dai et al. 1901.02860 with kimiyoung/transformer-xl, mem_transformer.py; He et al. 2006.03654 with
+ * Hugging Face modeling_deberta_v2.py.
  */
 #include "properties.h"
 
@@ -34,16 +33,16 @@
 
 /* ---- By distance ---- */
 
-/* Requires the same bias one query and one key further on. */
-static void holds_by_distance(struct tally *t, const struct call *out)
+/* Requires that a bias equals that of the query and key before. */
+static void check_by_distance(struct tally *t, const struct call *out)
 {
     for (EACH_ELEMENT(at, out))
         if (at.row % out->problem.queries && at.column)
-            require_element(t, &at, call_row(out, 0, at.row - 1)[at.column - 1],
+            element_require(t, &at, call_row(out, 0, at.row - 1)[at.column - 1],
                             "one query and one key before");
 }
 
-/* ---- By hand ---- */
+/* ---- Buckets of T5 ---- */
 
 /* Returns the distance from the query of row r to key j. */
 static int64_t distance_to_key(const struct problem *p, int64_t r, int64_t j)
@@ -51,8 +50,8 @@ static int64_t distance_to_key(const struct problem *p, int64_t r, int64_t j)
     return j - (r % p->queries + p->query_offset);
 }
 
-/* First distance of each of 32 buckets up to 128: exact up to 8 (16 if unidirectional), then by powers
- * of 16^(1/8) (8^(1/16)). */
+/* First distance of each bucket, for 32 buckets up to distance 128. It rises by 1 up to 8 (unidirectional: 16), then
+ * by a factor of 16^(1/8) (unidirectional: 8^(1/16)). */
 static const int64_t thresholds_bi[16] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91
 };
@@ -60,7 +59,7 @@ static const int64_t thresholds_uni[32] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  
                                             11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31,
                                             35, 40, 46, 52, 59, 67, 77, 87, 99, 113 };
 
-static float t5_by_hand(const struct call *inputs, int64_t r, int64_t j)
+static float expected_t5(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t ahead = distance_to_key(p, r, j);
@@ -77,11 +76,11 @@ static float t5_by_hand(const struct call *inputs, int64_t r, int64_t j)
 
 /* ---- Slopes ---- */
 
-/* log2 of the slopes of 8 heads. 12 heads have the same, then every other one of 16 heads. */
+/* log2 of the slopes of 8 heads. 12 heads have these, then every other slope of 16 heads. */
 static const double slope_log2[12] = { -1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5 };
 
-/* One key behind the query, the bias is -slope, within 1 ulp of the power of two. */
-static void holds_slopes(struct tally *t, const struct call *out)
+/* One key before the query, the bias is -slope. The slope is within 1 ulp of the power of two. */
+static void check_slopes(struct tally *t, const struct call *out)
 {
     for (int64_t h = 0; h < out->problem.heads; h++) {
         const double want = -exp2(slope_log2[h]);
@@ -107,18 +106,16 @@ static int64_t window_row(const struct problem *p, int64_t query, int64_t key)
     return middle + down * across + right;
 }
 
-static float window_by_hand(const struct call *inputs, int64_t r, int64_t j)
+static float expected_window(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t row = window_row(p, r % p->queries, j);
     return inputs->table[row * p->heads + r / p->queries % p->heads];
 }
 
-/* An add has an x of 1 everywhere, so that the sum is a function of the bias. */
-
 /* ---- Encodings by their formulas ---- */
 
-/* Returns the sum of the terms of a query and of a key, each at its column. */
+/* Returns the sum of the term of query r at column c2p_at and the term of key j at column p2c_at. */
 static float gather_terms(const struct call *inputs, int64_t r, int64_t j, int64_t c2p_at,
                           int64_t p2c_at)
 {
@@ -134,30 +131,27 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-static float shaw_by_hand(const struct call *inputs, int64_t r, int64_t j)
+static float expected_shaw(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t i = r % p->queries + p->query_offset, most = p->max_distance;
     return gather_terms(inputs, r, j, clamp(j - i, -most, most) + most, 0);
 }
 
-/* The terms of a head, [queries, keys], belong to distances keys - 1 to 0. With a zero before each
- * row, they are read as [keys + 1, queries] without the first row: (i, j) is element queries + i keys
- * + j of the padded terms. Transformer-XL does not define keys after the query; the library's index
- * decides there. */
-static float shifted_by_hand(const struct call *inputs, int64_t r, int64_t j)
+/* The terms of a head, [queries, keys], belong to distances keys - 1 to 0. With a zero before each row, they are read
+ * as [keys + 1, queries] without the first row of `queries` elements: (i, j) is element queries + i keys + j of the
+ * padded terms. Transformer-XL leaves keys after the query undefined. For those, the library's index is followed. */
+static float expected_transformer_xl(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t head = r / p->queries, i = r % p->queries, wide = p->keys + 1;
     if (j > i + p->keys - p->queries)
         return inputs->c2p[r * p->keys + inputs->args.relative.index[i - j + p->keys - 1]];
-    const int64_t n =
-        p->queries + i * p->keys + j; /* past the first row of [keys + 1, queries] */
-    const int64_t row = n / wide, column = n % wide;
+    const int64_t n = p->queries + i * p->keys + j, row = n / wide, column = n % wide;
     return column == 0 ? 0.0f : inputs->c2p[(head * p->queries + row) * p->keys + column - 1];
 }
 
-/* Computes one element of make_log_bucket_position(). */
+/* Computes one element of Hugging Face's make_log_bucket_position(). */
 static int64_t log_bucket(int64_t relative, int64_t buckets, int64_t most)
 {
     const int64_t middle = buckets / 2, sign = (relative > 0) - (relative < 0);
@@ -177,9 +171,9 @@ static int64_t deberta_bucket(const struct problem *p, int64_t relative)
     return p->num_buckets ? log_bucket(relative, p->num_buckets, p->max_distance) : relative;
 }
 
-/* disentangled_attention_bias() gathers c2p at clamp(rel + span). It gathers p2c at clamp(-rel + span),
- * with rel of the keys as queries, and transposes it. */
-static float deberta_by_hand(const struct call *inputs, int64_t r, int64_t j)
+/* As disentangled_attention_bias() of Hugging Face: c2p is gathered at clamp(rel + span). p2c is gathered at
+ * clamp(-rel + span), with the keys as queries, and transposed. */
+static float expected_deberta(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t i = r % p->queries + p->query_offset;
@@ -204,13 +198,13 @@ static int64_t index_length(const struct call *call)
     return call->problem.queries + call->problem.keys - 1;
 }
 
-/* An index whose columns rise, fall or stay, except at one place. There, two neighbours of a rising or
- * falling line are exchanged, or one column comes twice. In a constant line, one column differs, or all
- * that follow do. */
+/* An index whose columns rise, fall or stay, except at one place. If `is_swap`, two neighbours are swapped there, or
+ * one column of a constant line differs. Otherwise one column comes twice, or all later columns of a constant line
+ * differ. */
 enum line { LINE_RISES, LINE_FALLS, LINE_STAYS };
 struct broken_line {
     enum line line;
-    bool is_exchanged; /* otherwise the line is shifted from `at` on */
+    bool is_swap;
     int64_t at;
 };
 
@@ -218,10 +212,9 @@ static int32_t broken_column(const struct broken_line *broken, int64_t place, in
                              int64_t columns)
 {
     const bool here = place == broken->at, next = place == broken->at + 1;
-    const int64_t from =
-        broken->is_exchanged ? place + here - next : place - (place > broken->at);
+    const int64_t from = broken->is_swap ? place + here - next : place - (place > broken->at);
     if (broken->line == LINE_STAYS)
-        return (int32_t)(columns / 2 + (broken->is_exchanged ? here : place > broken->at));
+        return (int32_t)(columns / 2 + (broken->is_swap ? here : place > broken->at));
     return (int32_t)(broken->line == LINE_RISES ? from : places - 1 - from);
 }
 
@@ -232,19 +225,20 @@ static void edit_broken_line(struct call *call, const void *user)
         index[i] = broken_column(user, i, index_length(call), call->columns);
 }
 
-static void holds_gathered(struct tally *t, const struct call *out)
+static void check_gathered(struct tally *t, const struct call *out)
 {
     const struct problem *p = &out->problem;
     for (EACH_ELEMENT(at, out)) {
         const int32_t column =
             out->args.relative.index[at.row % p->queries - at.column + p->keys - 1];
         const float term = gather_terms(out, at.row, at.column, column, column);
-        require_element(t, &at, out->x ? fmaf(x_of(&at), p->x_scale, term) : term, "by hand");
+        element_require(t, &at, out->x ? fmaf(element_x(&at), p->x_scale, term) : term,
+                        "by hand");
     }
 }
 
 /* Requires sums by one addition after the other, in the order of the keys. */
-static void holds_sums(struct tally *t, const struct call *out)
+static void check_sums(struct tally *t, const struct call *out)
 {
     enum { MOST_COLUMNS = 1024 };
     const struct problem *p = &out->problem;
@@ -260,7 +254,7 @@ static void holds_sums(struct tally *t, const struct call *out)
     }
 }
 
-/* Places to break a line at: more than kernels read at once. */
+/* Places at which lines break: more of them than any kernel reads elements at once. */
 enum { BROKEN_PLACES = 64, BROKEN_FROM = 20 };
 
 static void property_broken_line(struct tally *t, const struct problem *p)
@@ -271,10 +265,11 @@ static void property_broken_line(struct tally *t, const struct problem *p)
         for (enum line line = LINE_RISES; line <= LINE_STAYS && at + 1 < places; line++) {
             const struct broken_line broken = { line, i % 2 == 1, at };
             const struct property property = { .name = "broken-line",
-                                               .holds = sums ? holds_sums : holds_gathered,
+                                               .check_output =
+                                                   sums ? check_sums : check_gathered,
                                                .edit = edit_broken_line,
                                                .user = &broken };
-            if (sums == (line == LINE_STAYS))
+            if (sums == (line == LINE_STAYS)) /* the index of sums has few columns */
                 property_check(t, &property, p);
         }
     }
@@ -286,39 +281,41 @@ static void property_broken_line(struct tally *t, const struct problem *p)
 static void edit_no_content(struct call *call, const void *user)
 {
     (void)user;
-    repeat_rows(input_as_writable(&call->args.relative.c2p), 1);
-    repeat_rows(input_as_writable(&call->args.relative.p2c), 1);
-    edit_x(call, &plus_one);
+    tensor_repeat_rows(storage_as_writable(&call->args.relative.c2p), 1);
+    tensor_repeat_rows(storage_as_writable(&call->args.relative.p2c), 1);
+    edit_fill_x(call, &plus_one);
 }
 
 /* ---- Sums ---- */
 
 static void compare_adjoint(struct tally *t, const struct call *sums, const struct call *bias)
 {
-    double mass = 0.0, other = 0.0;
-    const double forward = inner_product(bias, sums->x, &mass);
-    require_within(t, inner_product(sums, bias->c2p, &other), forward,
-                   (double)sums->problem.keys * 0x1p-24 * mass,
+    double magnitudes = 0.0, unused = 0.0;
+    const double forward = element_inner_product(bias, sums->x, &magnitudes);
+    require_within(t, element_inner_product(sums, bias->c2p, &unused), forward,
+                   (double)sums->problem.keys * 0x1p-24 * magnitudes,
                    "<A, relative_sum(W)> and <relative_bias(A), W>");
 }
 
 /* ---- All of them ---- */
 
 const struct property properties_scores[] = {
-    { "distance", .holds = holds_by_distance, .problems = "biases", .edit = edit_x,
+    { "distance", .check_output = check_by_distance, .problems = "biases", .edit = edit_fill_x,
       .user = &plus_one },
-    { "by-hand", .by_hand = t5_by_hand, .problems = "biases", .field = "bidirectional" },
+    { "by-hand", .expected = expected_t5, .problems = "biases",
+      .needed_field = "bidirectional" },
     { "by-batch", .twin = "batch=1 heads=12 slopes_by_batch=false", .problems = "biases",
-      .field = "slopes_by_batch", .with = "batch=4 heads=3 slopes_by_batch=true",
-      .edit = edit_x, .user = &plus_one },
-    { "slopes", .holds = holds_slopes },
-    { "window-by-hand", .by_hand = window_by_hand, .problems = "windows" },
-    { "shaw", .by_hand = shaw_by_hand },
-    { "transformer-xl", .by_hand = shifted_by_hand },
-    { "deberta", .by_hand = deberta_by_hand },
-    { "broken-line", .check = property_broken_line },
-    { "distance", .holds = holds_by_distance, .problems = "relative-distance",
+      .needed_field = "slopes_by_batch", .fields = "batch=4 heads=3 slopes_by_batch=true",
+      .edit = edit_fill_x, .user = &plus_one },
+    { "slopes", .check_output = check_slopes },
+    { "window-by-hand", .expected = expected_window, .problems = "windows" },
+    { "shaw", .expected = expected_shaw },
+    { "transformer-xl", .expected = expected_transformer_xl },
+    { "deberta", .expected = expected_deberta },
+    { "broken-line", .check_problem = property_broken_line },
+    { "distance", .check_output = check_by_distance, .problems = "relative-distance",
       .edit = edit_no_content },
-    { "adjoint", .compares = compare_adjoint, .problems = "sums", .twin = "relative_bias" },
+    { "adjoint", .compare_outputs = compare_adjoint, .problems = "sums",
+      .twin = "relative_bias" },
     { 0 },
 };

@@ -1,4 +1,4 @@
-/* Checks a property on a problem, and has the loops and edits that properties share. */
+/* Checks a property on a problem. Implements the loops, edits and requirements of properties.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "properties.h"
 #include "conformance/engine/judge.h"
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Kernels that a property concerns ---- */
+/* ---- Kernels to which a property applies ---- */
 
-bool is_any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
-bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
+bool kernel_is_any(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
+bool kernel_has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
 
-bool has_output_dim(enum posenc_kernel kernel, enum dim dim)
+bool kernel_has_output_dim(enum posenc_kernel kernel, enum dim dim)
 {
     for (EACH_TENSOR(row, signature_of(kernel)))
         for (int d = 0; d < MOST_DIMS && row->role == ROLE_OUTPUT; d++)
@@ -25,12 +25,12 @@ bool has_output_dim(enum posenc_kernel kernel, enum dim dim)
     return false;
 }
 
-bool has_encoded_rows(enum posenc_kernel kernel)
+bool kernel_has_encoded_rows(enum posenc_kernel kernel)
 {
-    return kernel_on_scores(kernel) || has_output_dim(kernel, DIM_TOKEN);
+    return kernel_on_scores(kernel) || kernel_has_output_dim(kernel, DIM_TOKEN);
 }
 
-bool has_field(enum posenc_kernel kernel, const char *name)
+bool kernel_has_field(enum posenc_kernel kernel, const char *name)
 {
     struct field field;
     return kernel_field_find(kernel, name, &field);
@@ -50,8 +50,8 @@ bool property_needs(struct tally *t, enum posenc_kernel other)
 
 /* ---- One problem of a property ---- */
 
-/* Returns a problem with other fields, or of another kernel. Ends the program with a message if a
- * property names no such field. */
+/* Returns a problem with other fields, or of another kernel. Ends the program with a message if the text of the
+ * property is wrong. */
 static struct problem with_fields(const struct property *property, struct problem p,
                                   const char *fields)
 {
@@ -73,17 +73,17 @@ static struct problem with_fields(const struct property *property, struct proble
         fprintf(stderr, "property %s: %s: %s\n", property->name, word, error);
         abort();
     }
-    problem_settle(&p);
+    problem_derive(&p);
     return p;
 }
 
-static void require_by_hand(struct tally *t, by_hand *hand, const struct call *out)
+static void require_expected(struct tally *t, expected_value *expected, const struct call *out)
 {
     const struct call *inputs = tally_call(t, NULL, &out->problem);
     for (EACH_ELEMENT(at, inputs ? out : NULL)) {
-        const float term = hand(inputs, at.row, at.column);
-        const float want = inputs->x ? fmaf(x_of(&at), out->problem.x_scale, term) : term;
-        require_element(t, &at, storage_round(output_dtype(&out->problem), want), "by hand");
+        const float term = expected(inputs, at.row, at.column);
+        const float want = inputs->x ? fmaf(element_x(&at), out->problem.x_scale, term) : term;
+        element_require(t, &at, storage_round(output_dtype(&out->problem), want), "by hand");
     }
 }
 
@@ -99,53 +99,53 @@ static void check_calls(struct tally *t, const struct property *property,
                                    : tally_run(t, &other, property->edit, property->user);
     if (!out || !twin)
         return;
-    if (twin == out && !property->by_hand && !property->holds) {
+    if (twin == out && !property->expected && !property->check_output) {
         fprintf(stderr, "property %s compares a call with itself\n", property->name);
         abort();
     }
-    if (property->by_hand)
-        require_by_hand(t, property->by_hand, out);
-    else if (property->holds)
-        property->holds(t, out);
-    else if (property->compares)
-        property->compares(t, out, twin);
+    if (property->expected)
+        require_expected(t, property->expected, out);
+    else if (property->check_output)
+        property->check_output(t, out);
+    else if (property->compare_outputs)
+        property->compare_outputs(t, out, twin);
     else
         require_same_outputs(t, out, twin, property->name);
 }
 
-void property_check(struct tally *t, const struct property *property, const struct problem *of)
+void property_check(struct tally *t, const struct property *property, const struct problem *p)
 {
-    const struct problem p = with_fields(property, *of, property->with);
-    if (property->check)
-        property->check(t, &p);
+    const struct problem own = with_fields(property, *p, property->fields);
+    if (property->check_problem)
+        property->check_problem(t, &own);
     else
-        check_calls(t, property, &p);
+        check_calls(t, property, &own);
 }
 
 /* ---- Elements ---- */
 
-struct element row_from(const struct call *call, int output, int64_t row)
+struct element element_at(const struct call *call, int output, int64_t row)
 {
     if (!call || output == call->n_outputs)
         return (struct element){ .call = NULL };
     if (row == call->outputs[output].rows)
-        return row_from(call, output + 1, 0);
+        return element_at(call, output + 1, 0);
     const float *values = call_row(call, output, row);
     const int64_t width = call->outputs[output].width;
     return (struct element){ call, output, row, 0, width, values, *values };
 }
 
-float twin_of(const struct element *at, const struct call *twin)
+float element_of_twin(const struct element *at, const struct call *twin)
 {
     return call_row(twin, at->output, at->row)[at->column];
 }
 
-float x_of(const struct element *at)
+float element_x(const struct element *at)
 {
     return at->call->x[at->row * at->call->outputs[at->output].width + at->column];
 }
 
-struct place place_from(const struct posenc_tensor *in, int64_t row, int64_t column)
+struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column)
 {
     const bool next = in && in->data && column == in->shape[in->rank - 1];
     if (next && row + 1 < storage_rows(in))
@@ -167,13 +167,13 @@ float place_get(struct place at)
 
 const float plus_one = 1.0f, minus_zero = -0.0f;
 
-void repeat_rows(const struct posenc_tensor *in, int64_t n)
+void tensor_repeat_rows(const struct posenc_tensor *in, int64_t n)
 {
     for (EACH_PLACE(at, in))
         place_put(at, storage_row_f32(in, at.row % n)[at.column]);
 }
 
-void edit_x(struct call *call, const void *value)
+void edit_fill_x(struct call *call, const void *value)
 {
     for (EACH_PLACE(at, call_x(call)))
         place_put(at, *(const float *)value);
@@ -181,7 +181,7 @@ void edit_x(struct call *call, const void *value)
 
 /* ---- Requirements of several files ---- */
 
-void require_element(struct tally *t, const struct element *at, float want, const char *what)
+void element_require(struct tally *t, const struct element *at, float want, const char *what)
 {
     require(t, value_bits(at->value) == value_bits(want),
             "row %lld element %lld is %.9g (%08x), %s %.9g (%08x)", (long long)at->row,
@@ -189,14 +189,14 @@ void require_element(struct tally *t, const struct element *at, float want, cons
             (double)want, float_to_bits(want));
 }
 
-double inner_product(const struct call *out, const float *by, double *mass)
+double element_inner_product(const struct call *out, const float *by, double *magnitudes)
 {
     double sum = 0.0;
     for (EACH_ELEMENT(at, out)) {
         const double term =
             (double)at.value * (double)by[at.row * out->outputs[0].width + at.column];
         sum += term;
-        *mass += fabs(term);
+        *magnitudes += fabs(term);
     }
     return sum;
 }

@@ -1,12 +1,12 @@
 /*
- * Properties of 16-bit dtypes, to the bit (a NaN for a NaN), except for rotations of backends whose
- * compiler contracts:
+ * Properties of 16-bit dtypes, to the bit (a NaN for a NaN), except for rotations of backends whose compiler
+ * contracts:
  *
  *   rounds-f32-result   a call stores the result of the same backend's f32 call on the same values,
  *                       rounded once more to nearest even
- *   every-value         every value of the dtype passes through loads and stores, and every f32 half
- *                       way between two values, or next to that, is rounded to the right one (in
- *                       quick runs one in sixteen is stored)
+ *   every-value         loads and stores keep every value of the dtype; every f32 half way between two
+ *                       values, or next to half way, is rounded to the right one (quick runs store one
+ *                       in sixteen)
  */
 #include "conformance/engine/judge.h"
 #include "properties.h"
@@ -18,15 +18,15 @@
 
 /* ---- The f32 result, rounded ---- */
 
-/* Returns the largest difference of two calls whose compiler contracts either product of a rotation.
- * Each is within 2 pair ulp of the truth, so they differ by at most 4. The norm of a pair is at least
- * its larger product. */
+/* Returns the largest difference of two rotations if the compiler contracted them differently. Each is within 2 ulp
+ * of its larger product, so they differ by at most 4. The norm of the pair is at least as large as that product. */
 static double contraction_bound(const struct problem *p, const float *row, int64_t column)
 {
     const struct channel_rotation rotation = problem_rotation(p, column);
     if (!rotation.rotates)
         return 0.0;
-    return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[rotation.partner]));
+    return 4.0 *
+           exact_ulp(POSENC_F32, hypot((double)row[column], (double)row[rotation.partner]));
 }
 
 /* Returns true for equal bits and for two NaN, except the canary of unwritten values. */
@@ -36,7 +36,7 @@ static bool is_same_value(float got, float want)
            (float_to_bits(got) == float_to_bits(want) || (isnan(got) && isnan(want)));
 }
 
-/* Requires that a call stored what `f32` gave, rounded. */
+/* Requires that a call stored the results of the call `f32`, rounded. */
 static void require_rounded(struct tally *t, const struct call *got, const struct call *f32,
                             const char *what)
 {
@@ -47,7 +47,8 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
         if (is_same_value(at.value, rounded))
             continue;
         const double within = contraction_bound(&got->problem, row, at.column);
-        const struct stored_error e = stored_error(type, at.value, (double)result, within);
+        const struct stored_error e =
+            exact_stored_error(type, at.value, (double)result, within);
         const bool contracted = within > 0.0 && e.error <= e.limit;
         if (!require(t, contracted && t->run->backend->contracts,
                      "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g%s",
@@ -75,8 +76,8 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
     tally_forget(t);
 }
 
-/* Fills x with values at both ends of the dtype's range: products and sums of them overflow, become
- * subnormal or vanish. */
+/* Fills x with values at both ends of the dtype's range: products and sums of them overflow, become subnormal or
+ * vanish. */
 static void edit_extremes(struct call *call, const void *user)
 {
     static const float f16[] = { 65504.0f, 49152.0f,   0x1p-14f,    0x1.004p-14f,
@@ -85,7 +86,7 @@ static void edit_extremes(struct call *call, const void *user)
                                   0x1p-133f,   0x1.8p-131f, 0x1.fcp-127f };
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
     for (EACH_PLACE(at, call_x(call))) {
-        const uint64_t z = mix64((uint64_t)at.row, (uint64_t)at.column);
+        const uint64_t z = rng_u64((uint64_t)at.row, (uint64_t)at.column);
         const float value = (dtype == POSENC_F16 ? f16 : bf16)[z % 7];
         place_put(at, z >> 63 ? -value : value);
     }
@@ -97,15 +98,15 @@ static void property_rounds(struct tally *t, const struct problem *p)
     extremes.x_scale = 1.5f;
     if (!p->in_place)
         check_rounded(t, *p, p->dtype, NULL, "stored in 16 bits");
-    if (kernel_takes_x(p->kernel) && /* in quick runs once, in place where that can be */
+    if (kernel_takes_x(p->kernel) && /* quick runs do this once, in place if the kernel can */
         (p->in_place || !kernel_in_place(p->kernel) || t->run->options->full))
         check_rounded(t, extremes, p->dtype, edit_extremes, "stored in 16 bits, near the ends");
 }
 
 /* ---- Every value ---- */
 
-/* Returns the value of 16 bits by the definition of the formats: (-1)^s 2^(e - bias) 1.f, and for e = 0
- * (-1)^s 2^(1 - bias) 0.f. Infinities and NaN count as larger numbers. */
+/* Returns the value of 16 bits by the definition of the formats: (-1)^s 2^(e - bias) 1.f, and for e = 0 (-1)^s 2^(1 -
+ * bias) 0.f. Infinities and NaN give the numbers that the next larger exponent would. */
 static double grid_value(enum posenc_dtype dtype, unsigned bits)
 {
     const int fraction_bits = dtype == POSENC_F16 ? 10 : 7;
@@ -127,19 +128,19 @@ static double value_of(enum posenc_dtype dtype, unsigned bits)
     return magnitude == infinity ? copysign((double)INFINITY, grid) : grid;
 }
 
-/* Input i of INPUTS, and what should be stored of it: a value of the type, the f32 half way to
- * the next one, or the f32 nearer to 0 or farther than that; or a NaN. Any run of inputs is
- * spread over all of them. */
+/* An f32 to store, and the value expected in memory. */
 enum { INPUTS = 4 << 16 };
 struct input {
     float value, want;
 };
 
+/* Returns input i of INPUTS, four for each 16 bits: the value itself, the f32 half way to the next value, its two
+ * neighbours. The odd factor permutes them, so that few inputs are spread over all. */
 static struct input input_of(enum posenc_dtype dtype, int64_t i)
 {
     const unsigned at = (unsigned)(i * 40503 % INPUTS), bits = at >> 2;
     const float value = (float)value_of(dtype, bits), next = (float)value_of(dtype, bits + 1);
-    if (isnan(value)) { /* a payload that a carry, or a cut, would make something else of */
+    if (isnan(value)) { /* truncation or a carry would turn these payloads into another class */
         static const uint32_t nans[] = { 0x7f800001u, 0x7fffffffu, 0xff807fffu, 0xffffffffu };
         return (struct input){ bits_to_float(nans[at % 4]), NAN };
     }
@@ -153,21 +154,21 @@ static struct input input_of(enum posenc_dtype dtype, int64_t i)
     return (struct input){ nextafterf(half, copysignf(INFINITY, half)), next };
 }
 
-/* The f32 table that a kernel reads rows or columns of. */
+/* Returns the f32 table of which a kernel reads rows or columns. */
 static struct posenc_tensor *table_of(struct call *call)
 {
     for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
-        if (row->pristine == PRISTINE(table))
+        if (row->dense_copy == DENSE_COPY(table))
             return call_argument(call, row);
     return NULL;
 }
 
-/* Returns true if the problem checks loads, of every pattern in x. Others check stores of a table: a
- * learned one, or values by distance, those of the last key first. */
+/* Returns true if the problem checks loads: x holds all 2^16 patterns. Other problems check stores of a table: a
+ * learned one, or values by distance, where the last key has the first value. */
 static bool checks_loads(const struct problem *p) { return p->dim * p->tokens == 1 << 16; }
 
-/* Loads: x has every pattern, and is added to a table of -0, which changes none. Stores: the table has
- * the inputs, and x is -0. */
+/* For loads, x has every pattern and the table is -0, so that the sum is x. For stores, the table has the inputs and
+ * x is -0. */
 static void edit_every(struct call *call, const void *user)
 {
     const struct posenc_tensor *x = call_x(call), *table = table_of(call);
@@ -178,14 +179,14 @@ static void edit_every(struct call *call, const void *user)
         place_put(at, patterns ? minus_zero : input_of(call->problem.dtype, i).value);
     }
     if (!patterns)
-        edit_x(call, &minus_zero);
+        edit_fill_x(call, &minus_zero);
     for (EACH_PLACE(at, patterns ? x : NULL))
         ((uint16_t *)storage_row(x, at.row))[at.column] =
             (uint16_t)(at.row * x->shape[x->rank - 1] + at.column);
 }
 
-/* A value stays itself when added to -0. A gradient adds it to +0 in f32. */
-static void holds_every(struct tally *t, const struct call *got)
+/* Requires that each value was kept. A gradient adds it to +0, which turns -0 into +0. */
+static void check_every(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
     const int64_t width = got->outputs[0].width;
@@ -193,7 +194,8 @@ static void holds_every(struct tally *t, const struct call *got)
         const int64_t column = kernel_on_scores(p->kernel) ? width - 1 - at.column : at.column,
                       i = at.row * width + column;
         const double loaded = value_of(p->dtype, (unsigned)i);
-        const float plus = loaded == 0 && !has_encoded_rows(p->kernel) ? 0.0f : (float)loaded;
+        const float plus =
+            loaded == 0 && !kernel_has_encoded_rows(p->kernel) ? 0.0f : (float)loaded;
         const struct input input =
             checks_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
         const bool loaded_nan = checks_loads(p) && isnan(plus) && isnan(at.value);
@@ -207,8 +209,8 @@ static void holds_every(struct tally *t, const struct call *got)
     { __VA_ARGS__, .dtype = POSENC_F16 }, { __VA_ARGS__, .dtype = POSENC_BF16 }
 
 const struct property properties_storage[] = {
-    IN_16_BITS("rounds-f32-result", .check = property_rounds, .concerns = is_any_kernel,
-               .problems = "parts", .in_place = true),
-    IN_16_BITS("every-value", .holds = holds_every, .edit = edit_every),
+    IN_16_BITS("rounds-f32-result", .check_problem = property_rounds,
+               .applies_to = kernel_is_any, .problems = "parts", .in_place = true),
+    IN_16_BITS("every-value", .check_output = check_every, .edit = edit_every),
     { 0 },
 };

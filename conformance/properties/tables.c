@@ -1,38 +1,38 @@
 /*
- * Properties of the sinusoidal table, and of cos and sin of the rotary angles. E is TABLE_ERROR times
- * the scale. In a sum of products of two entries, such as
+ * Properties of the sinusoidal table, and of cos and sin of the rotary angles. E is the largest error of an entry
+ * (pairs.h). In a sum of products of two entries, such as
  *
  *     cos(k w) = s(p) s(p+k) + c(p) c(p+k),     |s|, |c| <= 1,  s^2 + c^2 = 1,
  *
- * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E. The bound is 3 E,
- * to cover E^2. For the f32 modes, pairs.h has E, and holds_frequency() the error of a frequency.
+ * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E. The bound is 3 E, to cover E^2.
+ * check_frequency() has the error of a frequency in the f32 modes.
  *
  *   linear-map                 PE(p+k) is a linear function of PE(p) for any fixed k (Vaswani et al.
  *                              1706.03762 section 3.5)
- *   frequency                  the angle of that map is k w
+ *   frequency                  that function rotates a pair of frequency w by the angle k w
  *   layouts-are-permutations   all layouts have the same values
- *   neutral-scaling            a scaling with neutral parameters has the bits of none
+ *   neutral-scaling            a scaling with neutral parameters has the bits of no scaling
  *   xpos-relative              products of queries and keys depend on m - n alone
  *
- * xPos (Sun et al. 2212.10554) scales queries by zeta^((m - centre)/base) and keys by one over
- * that, so that a pair contributes
+ * xPos (Sun et al. 2212.10554) scales queries by zeta^((m - centre)/base) and keys by the inverse, so that a pair
+ * contributes
  *
  *     c(m) c'(n) + s(m) s'(n) = zeta^((m - n)/base) cos((m - n) omega)
  *
- * to the product of a query at m and a key at n, within 3 E of what they are scaled by.
+ * to the product of a query at m and a key at n, within 3 E times the product of both scales.
  *
- * Properties of positions with several axes or with fractions, all to the bit: the values of a pair
- * are a function of its own position alone, and a time without a fraction is the integer.
+ * Properties of positions, all to the bit. Models of images have a position on each axis (time, height, width); a
+ * position with a fraction is a time.
  *
  *   offset-alone       with an offset, data and strides of an array are not read
  *   stride-unsaid      an array of positions whose token stride is 0 is dense
- *   axes-apart         each pair has the values of its own axis' position
- *   axes-restarted     sections that restart are encodings of their own
+ *   axes-apart         each pair has the values of the position on its own axis
+ *   axes-restarted     if frequencies restart in each section, a section is an encoding of its own
  *   sections           a sinusoidal encoding of several axes has those of its sections side by side
- *   whole-times        a time without a fraction is the integer; -0 is 0
+ *   whole-times        a time without a fraction gives the bits of the integer; -0 those of 0
  *   times-mirror       a negative time negates the sine and keeps the cosine
  *
- * Su et al. 2104.09864; Wang et al. 2409.12191 (axes).
+ * References: Su et al. 2104.09864; Wang et al. 2409.12191 (axes).
  */
 #include "pairs.h"
 
@@ -47,39 +47,39 @@
 static double complex rotation_between(const struct call *table, int64_t a, int64_t b,
                                        int64_t i)
 {
-    return pair_of(table, b, i) * conj(pair_of(table, a, i));
+    return pair_from_output(table, b, i) * conj(pair_from_output(table, a, i));
 }
 
-/* Compares two maps, each with an error of at most 3 E; k is the row. */
-static void holds_linear_map(struct tally *t, const struct call *table)
+/* Compares the rotations of k positions from 12 and from 5, each with an error of at most 3 E. */
+static void check_linear_map(struct tally *t, const struct call *table)
 {
     for (EACH_PAIR(at, table))
         if (at.row >= 1 && at.row <= 7) {
             at.z = rotation_between(table, 12, 12 + at.row, at.i);
-            require_pair(t, &at, rotation_between(table, 5, 5 + at.row, at.i),
-                         6 * table_error(&table->problem),
+            pair_require(t, &at, rotation_between(table, 5, 5 + at.row, at.i),
+                         6 * pair_table_error(&table->problem),
                          "the map from 12 to 12+k and from 5 to 5+k");
         }
 }
 
-/* Checks the angle of the rotation: from p to p+1 the pair rotates by w. */
-static void holds_frequency(struct tally *t, const struct call *table)
+/* Requires that a pair rotates by w from position 3 to 4, and has the angle 4 w at position 4. The f32 modes have w
+ * within 16 units of 2^-24 w. hf_f32 rounds the exponent, the power and its reciprocal: at most 9 units.
+ * torch_exp_f32 rounds the exponent twice, then its exponential: fewer. ggml_f32 applies theta^(-2/d) i times:
+ * i + (2i/d) ln theta units of 2^-24 w, which are at most d/50 + 1/e units of 2^-24. */
+static void check_frequency(struct tally *t, const struct call *table)
 {
     const struct posenc_freqs_spec *spec = &table->problem.freqs;
     const double n = (double)(spec->dim / 2);
-    /* hf_f32: exponent, power and reciprocal are rounded, at most 9 units of 2^-24 of w;
-     * torch_exp_f32: the exponent twice, then its exp, less than that.  ggml_f32: its exponent
-     * and power are, i times over: 2^-24 w (i + (2i/d) ln theta), at most d/50 + 1/e units. */
-    const double bound =
-        3 * table_error(&table->problem) + (spec->profile == POSENC_EXACT ? 0.0 : 16 * 0x1p-24);
+    const double bound = 3 * pair_table_error(&table->problem) +
+                         (spec->profile == POSENC_EXACT ? 0.0 : 16 * 0x1p-24);
     for (EACH_PAIR(at, table)) {
         const double steps = spec->convention == POSENC_ENDPOINT ? fmax(n - 1, 1) : n;
         const double omega = pow(spec->rope_theta, -(double)at.i / steps);
         if (at.row < 4)
             continue;
-        require_pair(t, &at, pair_of_angle(4 * omega), 4 * bound, "position 4");
+        pair_require(t, &at, pair_from_angle(4 * omega), 4 * bound, "position 4");
         at.z = rotation_between(table, 3, 4, at.i);
-        require_pair(t, &at, pair_of_angle(omega), bound, "the step from position 3 to 4");
+        pair_require(t, &at, pair_from_angle(omega), bound, "the step from position 3 to 4");
     }
 }
 
@@ -89,10 +89,11 @@ static void compare_layouts(struct tally *t, const struct call *halves,
                             const struct call *interleaved)
 {
     for (EACH_PAIR(at, halves))
-        require_pair(t, &at, pair_of(interleaved, at.row, at.i), 0.0, "in another layout");
+        pair_require(t, &at, pair_from_output(interleaved, at.row, at.i), 0.0,
+                     "in another layout");
 }
 
-/* ---- xPos: queries, and keys that are scaled the other way ---- */
+/* ---- xPos ---- */
 
 static void compare_relative(struct tally *t, const struct call *queries,
                              const struct call *keys)
@@ -105,28 +106,28 @@ static void compare_relative(struct tally *t, const struct call *queries,
                          omega = pow(10000.0, -2.0 * (double)query.i / dim),
                          d = (double)(query.row - n),
                          scale = pow(zeta, d / p->freqs.xpos_scale_base);
-            require_within(t, creal(query.z * conj(pair_of(keys, n, query.i))),
+            require_within(t, creal(query.z * conj(pair_from_output(keys, n, query.i))),
                            scale * cos(d * omega), 3 * TABLE_ERROR * scale,
                            "the product of a query and a key");
         }
 }
 
-/* Runs a problem without axes at the positions that a problem has on one axis. */
-static const struct call *run_axis(struct tally *t, const struct problem *of, int axis,
+/* Runs a problem of one axis, at the positions that the tokens of `image` have on that axis. */
+static const struct call *run_axis(struct tally *t, const struct problem *image, int axis,
                                    call_edit *edit, const void *user)
 {
-    static int64_t positions[3][37]; /* of a picture; a failure prints them */
-    struct problem p = *of;
+    static int64_t positions[3][37]; /* static, as the report of a failure prints them */
+    struct problem p = *image;
     memset(p.freqs.mrope_section, 0, sizeof p.freqs.mrope_section);
     p.freqs.mrope_layout = POSENC_MROPE_CHUNKED;
     p.mrope_grid = 0;
-    for (int64_t token = 0; token < of->tokens; token++)
-        positions[axis][token] = problem_axis_position(of, 0, token, axis);
+    for (int64_t token = 0; token < image->tokens; token++)
+        positions[axis][token] = problem_axis_position(image, 0, token, axis);
     p.positions = positions[axis];
     return tally_run(t, &p, edit, user);
 }
 
-/* ---- Offsets ---- */
+/* ---- Offsets and strides ---- */
 
 /* Sets members that must not be read to values that would fail. */
 static void edit_no_array(struct call *call, const void *user)
@@ -138,8 +139,6 @@ static void edit_no_array(struct call *call, const void *user)
     p->stride_axis = INT64_MIN;
 }
 
-/* ---- Strides ---- */
-
 static void edit_no_stride(struct call *call, const void *user)
 {
     (void)user;
@@ -148,9 +147,9 @@ static void edit_no_stride(struct call *call, const void *user)
 
 /* ---- Axes ---- */
 
-/* Axis of each pair, as each model defines it: t, h or w. */
+/* Axis of each pair, as each model defines it: time, height or width. */
 static const struct {
-    int64_t temporal; /* pairs */
+    int64_t time_pairs; /* identifies the model among the problems */
     const char *axis_of_pair;
 } models[] = {
     { 16, "tttttttttttttttthhhhhhhhhhhhhhhhhhhhhhhhwwwwwwwwwwwwwwwwwwwwwwww" },
@@ -158,40 +157,41 @@ static const struct {
     { 11, "thwthwthwthwthwthwthwthwthwthwth" },
 };
 
-static void holds_apart(struct tally *t, const struct call *got)
+static void check_apart(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
     int model = 0;
-    while (models[model].temporal != p->freqs.mrope_section[0])
+    while (models[model].time_pairs != p->freqs.mrope_section[0])
         model++;
     for (int axis = 0; axis < 3; axis++) {
         const struct call *want = run_axis(t, p, axis, NULL, NULL);
         for (EACH_ELEMENT(at, want ? got : NULL))
             if (models[model].axis_of_pair[at.column] == "thw"[axis])
-                require_element(t, &at, twin_of(&at, want), "at its axis' position");
+                element_require(t, &at, element_of_twin(&at, want), "at its axis' position");
     }
 }
 
-/* The plan of one section, and its columns of a call with all sections. */
-struct section_plan {
+/* Frequencies of one section, and its columns of a call with all sections. */
+struct section {
     struct posenc_freqs *freqs;
     int64_t from, columns;
 };
 
-static void edit_section_plan(struct call *call, const void *user)
+/* Reduces a call to the columns and frequencies of one section. */
+static void edit_section(struct call *call, const void *user)
 {
-    const struct section_plan *own = user;
+    const struct section *own = user;
     const bool table = call->n_outputs == 2;
     *call = call_cut(call, table ? DIM_PAIR : DIM_CHANNEL, own->from, own->columns);
     *(table ? &call->args.rope_table.freqs : &call->args.sinusoidal.freqs) = own->freqs;
 }
 
-/* Compares the columns of each section with a call of the plan of that axis alone. */
-static void holds_sections(struct tally *t, const struct call *got)
+/* Compares the columns of each section with a call of that section alone. */
+static void check_sections(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
     const int64_t *sections = p->freqs.mrope_section, width = 3 - got->n_outputs;
-    struct section_plan own = { NULL, 0, 0 };
+    struct section own = { NULL, 0, 0 };
     for (int axis = 0; axis < 3 && sections[axis]; axis++, own.from += own.columns) {
         struct posenc_freqs_spec spec = p->freqs;
         memset(spec.mrope_section, 0, sizeof spec.mrope_section);
@@ -201,10 +201,10 @@ static void holds_sections(struct tally *t, const struct call *got)
         if (!require(t, posenc_freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
                      "no plan for a section"))
             return;
-        const struct call *want = run_axis(t, p, axis, edit_section_plan, &own);
+        const struct call *want = run_axis(t, p, axis, edit_section, &own);
         for (EACH_ELEMENT(at, want ? got : NULL))
             if (at.column >= own.from && at.column < own.from + own.columns)
-                require_element(t, &at, twin_of(&at, want), "as its own encoding");
+                element_require(t, &at, element_of_twin(&at, want), "as its own encoding");
         posenc_freqs_destroy(own.freqs);
     }
 }
@@ -243,28 +243,34 @@ static void compare_mirror(struct tally *t, const struct call *right, const stru
 {
     for (EACH_ELEMENT(at, left))
         if (at.row > 0)
-            require_element(t, &at, is_sine(&at) ? -twin_of(&at, right) : twin_of(&at, right),
+            element_require(t, &at,
+                            is_sine(&at) ? -element_of_twin(&at, right)
+                                         : element_of_twin(&at, right),
                             "of the time without its sign");
 }
 
 /* ---- All of them ---- */
 
 const struct property properties_tables[] = {
-    { "linear-map", .holds = holds_linear_map, .problems = "tables", .with = "tokens=20" },
-    { "frequency", .holds = holds_frequency, .problems = "tables", .with = "tokens=5" },
-    { "layouts-are-permutations", .compares = compare_layouts, .twin = "layout=interleaved" },
+    { "linear-map", .check_output = check_linear_map, .problems = "tables",
+      .fields = "tokens=20" },
+    { "frequency", .check_output = check_frequency, .problems = "tables",
+      .fields = "tokens=5" },
+    { "layouts-are-permutations", .compare_outputs = compare_layouts,
+      .twin = "layout=interleaved" },
     { "neutral-scaling", .twin = "scaling=none" },
-    { "xpos-relative", .compares = compare_relative, .problems = "xpos",
+    { "xpos-relative", .compare_outputs = compare_relative, .problems = "xpos",
       .twin = "xpos_inverse=true" },
-    { "offset-alone", .concerns = has_positions, .with = "position_kind=offset batch=3",
-      .twin = "", .twin_edit = edit_no_array },
-    { "stride-unsaid", .concerns = has_positions, .with = "position_kind=i64 batch=3",
-      .twin = "", .twin_edit = edit_no_stride },
-    { "axes-apart", .holds = holds_apart, .problems = "pictures" },
-    { "axes-restarted", .holds = holds_sections },
-    { "sections", .holds = holds_sections },
-    { "whole-times", .twin = "position_kind=f32", .with = "position_kind=i64",
+    { "offset-alone", .applies_to = kernel_has_positions,
+      .fields = "position_kind=offset batch=3", .twin = "", .twin_edit = edit_no_array },
+    { "stride-unsaid", .applies_to = kernel_has_positions,
+      .fields = "position_kind=i64 batch=3", .twin = "", .twin_edit = edit_no_stride },
+    { "axes-apart", .check_output = check_apart, .problems = "pictures" },
+    { "axes-restarted", .check_output = check_sections },
+    { "sections", .check_output = check_sections },
+    { "whole-times", .twin = "position_kind=f32", .fields = "position_kind=i64",
       .twin_edit = edit_negative_zero },
-    { "times-mirror", .compares = compare_mirror, .twin = "", .twin_edit = edit_negative },
+    { "times-mirror", .compare_outputs = compare_mirror, .twin = "",
+      .twin_edit = edit_negative },
     { 0 },
 };

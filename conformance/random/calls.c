@@ -160,19 +160,19 @@ static bool check_error(struct call_test *t, enum posenc_status status,
 {
     char text[512], cut[8];
     if (e->status != status || !e->what || !*e->what)
-        return write_error(t->complaint, "rejected with %d, the error says %d", (int)status,
-                           (int)e->status);
+        return notation_fail(t->complaint, "rejected with %d, the error says %d", (int)status,
+                             (int)e->status);
     const size_t length = posenc_error_text(e, text, sizeof text);
     if (length == 0 || length >= sizeof text || strlen(text) != length ||
         strncmp(text, e->what, strlen(e->what)) != 0)
-        return write_error(t->complaint, "the text of the error is \"%s\"", text);
+        return notation_fail(t->complaint, "the text of the error is \"%s\"", text);
     if (posenc_error_text(e, cut, sizeof cut) != length ||
         strncmp(text, cut, sizeof cut - 1) != 0)
-        return write_error(t->complaint, "the text changes if it is cut: \"%s\"", text);
+        return notation_fail(t->complaint, "the text changes if it is cut: \"%s\"", text);
     if (isnan(e->least) || isnan(e->most) ||
         (e->least <= e->most && e->value >= e->least && e->value <= e->most))
-        return write_error(t->complaint, "rejected though the accepted range holds it: %s",
-                           text);
+        return notation_fail(t->complaint, "rejected though the accepted range holds it: %s",
+                             text);
     return true;
 }
 
@@ -183,20 +183,20 @@ static bool check_answer(struct call_test *t, const struct call_answer *a, unsig
     const unsigned required = t->verdict.required;
     const enum posenc_status status = a->result.status;
     if (a->result.crashed || a->result.overwritten || a->result.control_left)
-        return write_error(t->complaint, "%s (status %d)", a->result.reason, (int)status);
+        return notation_fail(t->complaint, "%s (status %d)", a->result.reason, (int)status);
     if (status == POSENC_OK && required)
-        return write_error(t->complaint, "accepted, though one of the statuses %#x was due",
-                           required);
+        return notation_fail(t->complaint, "accepted, though one of the statuses %#x was due",
+                             required);
     if (status != POSENC_OK && !((required | allowed) >> status & 1u))
-        return write_error(t->complaint, "rejected, \"%s\": %s", posenc_status_string(status),
-                           a->error_written && a->error.what ? a->error.what
-                                                             : "without a reason");
+        return notation_fail(t->complaint, "rejected, \"%s\": %s", posenc_status_string(status),
+                             a->error_written && a->error.what ? a->error.what
+                                                               : "without a reason");
     if (status == POSENC_OK)
         return !a->error_written ||
-               write_error(t->complaint, "accepted, and yet the error was written");
+               notation_fail(t->complaint, "accepted, and yet the error was written");
     if (!call_test_is_unchanged(t))
-        return write_error(t->complaint, "rejected, \"%s\", and yet an output was written",
-                           posenc_status_string(status));
+        return notation_fail(t->complaint, "rejected, \"%s\", and yet an output was written",
+                             posenc_status_string(status));
     return t->size < 2 * sizeof(void *) || check_error(t, status, &a->error);
 }
 
@@ -214,14 +214,14 @@ static bool check_same(struct call_test *t, const struct call_answer *a,
 {
     if (a->result.status != plain->result.status ||
         (a->error_written && plain->error_written && !same_error(&a->error, &plain->error)))
-        return write_error(t->complaint, "%s answered %d, the plain call %d", who,
-                           (int)a->result.status, (int)plain->result.status);
+        return notation_fail(t->complaint, "%s answered %d, the plain call %d", who,
+                             (int)a->result.status, (int)plain->result.status);
     const bool comparable = a->values && plain->values && a->n == plain->n;
     for (int64_t i = 0; comparable && i < a->n; i++)
         if (float_to_bits(a->values[i]) != float_to_bits(plain->values[i]) &&
             !(isnan(a->values[i]) && isnan(plain->values[i])))
-            return write_error(t->complaint, "element %lld is %.9g, by %s %.9g", (long long)i,
-                               (double)plain->values[i], who, (double)a->values[i]);
+            return notation_fail(t->complaint, "element %lld is %.9g, by %s %.9g", (long long)i,
+                                 (double)plain->values[i], who, (double)a->values[i]);
     return true;
 }
 
@@ -243,11 +243,11 @@ static struct run_arguments find_run_arguments(const struct signature *s, union 
     struct run_arguments found = { NULL, NULL, NULL };
     for (EACH_TENSOR(row, s)) {
         if (row->role == ROLE_X)
-            found.x = row_argument(args, row);
+            found.x = arguments_get(args, row);
         else if (row->role == ROLE_OUTPUT)
-            found.out = row_argument(args, row);
+            found.out = arguments_get(args, row);
         else if (row->form == FORM_POSITIONS)
-            found.positions = row_argument(args, row);
+            found.positions = arguments_get(args, row);
     }
     return found;
 }
@@ -328,7 +328,7 @@ static bool check_diverted_run(struct call_test *t, const struct posenc_backend 
 {
     const union arguments args = t->after.args;
     const struct verdict verdict = t->verdict;
-    struct draws d = { .seed = mix64(t->seed, (uint64_t)how) };
+    struct draws d = { .seed = rng_u64(t->seed, (uint64_t)how) };
     t->verdict.required = divert_run(t, how, &d) ? (unsigned)ANY_STATUS : 0u;
     const struct call_answer plain = get_answer(t, t->implementation, backend, NULL, true),
                              run =
@@ -348,14 +348,14 @@ static bool check_prepared(struct call_test *t, const struct posenc_backend *bac
 {
     if (!can_be_prepared(&t->after))
         return true;
-    const struct tensor_row *row = signature_output(t->after.signature, 0);
+    const struct tensor_spec *row = signature_output(t->after.signature, 0);
     const bool empty = t->after.operands[row - t->after.signature->tensors].empty;
     const struct call_answer a =
         get_answer(t, t->implementation, backend, prepare_and_run, true);
     bool right;
     if (plain->result.status == POSENC_OK && empty)
         right = a.result.status == POSENC_ERR_SHAPE ||
-                write_error(t->complaint, "prepared a call without elements");
+                notation_fail(t->complaint, "prepared a call without elements");
     else
         right = check_answer(t, &a, (unsigned)ANY_STATUS) &&
                 check_same(t, &a, plain, "a prepared call");
@@ -405,8 +405,8 @@ static bool check_answers(struct call_test *t)
         return false;
     if (silent.error_written || silent.result.crashed ||
         silent.result.status != front.result.status)
-        return write_error(t->complaint, "without a place for errors: answered %d, else %d",
-                           (int)silent.result.status, (int)front.result.status);
+        return notation_fail(t->complaint, "without a place for errors: answered %d, else %d",
+                             (int)silent.result.status, (int)front.result.status);
     return call_test_is_backed(t) ? check_backend(t, &front) : check_prepared(t, idle, &front);
 }
 

@@ -36,7 +36,7 @@ __extension__ typedef __int128 int128;
 
 /* A tensor, an array of positions or a pointer, as the arguments describe it. */
 struct operand {
-    const struct tensor_row *row;
+    const struct tensor_spec *row;
     char *data;
     bool used;        /* the call looks at it */
     bool well_formed; /* rank, sizes and type say which elements it has */
@@ -68,9 +68,9 @@ struct call_facts {
 /* Derives everything else from the arguments, but keeps which operands are backed. */
 void facts_derive(struct call_facts *f);
 const struct posenc_tensor *facts_tensor(const struct call_facts *f,
-                                         const struct tensor_row *row);
+                                         const struct tensor_spec *row);
 const struct posenc_positions *facts_positions(const struct call_facts *f,
-                                               const struct tensor_row *row);
+                                               const struct tensor_spec *row);
 /* Returns the number of rows or columns, below which the values of an index lie. */
 int64_t facts_index_end(const struct call_facts *f);
 bool operand_has_elements(const struct operand *o);

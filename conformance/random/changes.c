@@ -139,7 +139,7 @@ static void draw_element(const struct call_facts *f, struct draws *d, struct cha
 /* Gives every dimension that counts the same as this one another size. */
 static void draw_extent(const struct call_facts *f, struct draws *d, struct change *c)
 {
-    const struct tensor_row *row = &f->signature->tensors[c->row];
+    const struct tensor_spec *row = &f->signature->tensors[c->row];
     const struct posenc_tensor *t = facts_tensor(f, row);
     const int n = tensor_dims(row), at = (int)draw_between(d, 0, t->rank - 1);
     c->kind = CHANGE_EXTENT;
@@ -163,7 +163,7 @@ static void draw_tensor(const struct call_facts *f, struct draws *d, struct chan
     static const int picks[] = { RANK,    DTYPE,  SHAPE,         SHAPE,          SHAPE,  STRIDE,
                                  STRIDE,  STRIDE, ADD_DIMENSION, DROP_DIMENSION, EXTENT, EXTENT,
                                  ELEMENT, PLACE,  PLACE,         PLACE };
-    const struct tensor_row *row = &f->signature->tensors[c->row];
+    const struct tensor_spec *row = &f->signature->tensors[c->row];
     const struct posenc_tensor *t = facts_tensor(f, row);
     const bool has_dims = t->rank >= 1 && t->rank <= 4;
     const int pick = has_dims ? picks[draw_between(d, 0, 15)] : RANK,
@@ -211,7 +211,7 @@ static void draw_positions(const struct call_facts *f, struct draws *d, struct c
 static void draw_pointer(const struct call_facts *f, struct draws *d, struct change *c)
 {
     static const struct member stride = { "stride_batch", 0, FIELD_I64 };
-    const struct tensor_row *row = &f->signature->tensors[c->row];
+    const struct tensor_spec *row = &f->signature->tensors[c->row];
     if (row->stride_batch && draw_one_in(d, 3))
         draw_member(f, &stride, row->stride_batch, 0, d, c);
     else if (draw_one_in(d, 2))
@@ -302,7 +302,7 @@ static void set_dimensions(struct posenc_tensor *t, bool add)
 static void set_extent(struct call_facts *f, enum dim dim, int64_t size)
 {
     for (EACH_TENSOR(row, f->signature)) {
-        struct posenc_tensor *t = row_argument(&f->args, row);
+        struct posenc_tensor *t = arguments_get(&f->args, row);
         if (row->form != FORM_TENSOR)
             continue;
         const int missing = tensor_dims(row) - t->rank;
@@ -373,7 +373,7 @@ static void apply_change(struct call_test *t, const struct change *c)
         break;
     case CHANGE_ADD_DIMENSION:
     case CHANGE_DROP_DIMENSION:
-        set_dimensions(row_argument(&f->args, &f->signature->tensors[c->row]),
+        set_dimensions(arguments_get(&f->args, &f->signature->tensors[c->row]),
                        c->kind == CHANGE_ADD_DIMENSION);
         break;
     default: /* call_test_place() makes all others */
@@ -409,7 +409,7 @@ static size_t print_change(const struct call_test *t, const struct change *c, ch
         [CHANGE_JOINED] = "place in another tensor's memory",
         [CHANGE_ELEMENT] = "set an element of",
     };
-    const struct tensor_row *rows = t->after.signature->tensors;
+    const struct tensor_spec *rows = t->after.signature->tensors;
     at = text_append(text, CHANGES_TEXT, at, "%s %s: %lld or %.9g", verbs[c->kind],
                      c->kind == CHANGE_VALUE ? c->name : rows[c->row].name,
                      (long long)c->value.whole, c->value.real);

@@ -303,8 +303,8 @@ int factor_large_class(const struct factor *f)
 bool factor_is_taken_by(const struct factor *f, enum posenc_scaling scaling)
 {
     const char *name = f->field.name, *suffix = strstr(name, "_last");
-    return !f->row &&
-           scaling_takes(scaling, name, suffix ? (size_t)(suffix - name) : strlen(name));
+    return !f->row && scaling_has_parameter(scaling, name,
+                                            suffix ? (size_t)(suffix - name) : strlen(name));
 }
 
 bool factor_is_of_scaling(const struct factor *f)

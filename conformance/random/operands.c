@@ -8,13 +8,13 @@
 #include <string.h>
 
 const struct posenc_tensor *facts_tensor(const struct call_facts *f,
-                                         const struct tensor_row *row)
+                                         const struct tensor_spec *row)
 {
     return (const void *)((const char *)&f->args + row->offset);
 }
 
 const struct posenc_positions *facts_positions(const struct call_facts *f,
-                                               const struct tensor_row *row)
+                                               const struct tensor_spec *row)
 {
     return (const void *)((const char *)&f->args + row->offset);
 }
@@ -24,7 +24,7 @@ const struct posenc_positions *facts_positions(const struct call_facts *f,
 static bool is_size(int64_t n) { return n >= 0 && n <= INT32_MAX; }
 
 /* Takes sizes that no tensor before has given. A tensor may lack its first dimension. */
-static void take_extents(struct call_facts *f, const struct tensor_row *row)
+static void take_extents(struct call_facts *f, const struct tensor_spec *row)
 {
     const struct posenc_tensor *t = facts_tensor(f, row);
     const int64_t n = tensor_dims(row), missing = n - t->rank;
@@ -46,7 +46,7 @@ static void take_extents(struct call_facts *f, const struct tensor_row *row)
  * follow them, for functions of rows that take a problem. */
 static void find_extents(struct call_facts *f)
 {
-    static const enum role order[] = { ROLE_OUTPUT, ROLE_X, ROLE_INPUT };
+    static const enum tensor_role order[] = { ROLE_OUTPUT, ROLE_X, ROLE_INPUT };
     for (int i = 0; i <= DIM_DISTANCE; i++)
         f->extent[i] = -1;
     for (int i = 0; i < 3; i++)
@@ -116,7 +116,7 @@ static void describe_positions(const struct call_facts *f, struct operand *o)
 
 /* Returns the elements behind a pointer: the row's own number, or the product of its dimensions.
  * Distances of queries and keys are as many as the size() of their row says. */
-static int64_t count_pointer(const struct call_facts *f, const struct tensor_row *row)
+static int64_t count_pointer(const struct call_facts *f, const struct tensor_spec *row)
 {
     int64_t n = row->size ? row->size(&f->problem) : 1;
     for (int i = 0; i < tensor_dims(row); i++) {
@@ -133,7 +133,7 @@ static int64_t count_pointer(const struct call_facts *f, const struct tensor_row
 /* Describes values of heads, of each batch or of all; an index; or thresholds. */
 static void describe_pointer(const struct call_facts *f, struct operand *o)
 {
-    const struct tensor_row *row = o->row;
+    const struct tensor_spec *row = o->row;
     memcpy(&o->data, (const char *)&f->args + row->offset, sizeof o->data);
     o->used = true;
     o->item_bytes = 4;
@@ -377,7 +377,7 @@ static void set_element(const struct call_facts *f, const struct change *c)
 /* Fills outputs before x, which may lie in one of them. */
 static void fill_operands(const struct call_test *t)
 {
-    static const enum role order[] = { ROLE_OUTPUT, ROLE_INPUT, ROLE_X };
+    static const enum tensor_role order[] = { ROLE_OUTPUT, ROLE_INPUT, ROLE_X };
     for (int i = 0; i < 3; i++)
         for (EACH_OPERAND(o, &t->after))
             if (o->row->role == order[i] && o->backed)

@@ -181,9 +181,9 @@ static int64_t find_cost(const struct choice *choice, const struct problem *prob
     int64_t weight = 1, cost = 0;
     if (s->freqs && !choice->both_large)
         weight = FREQS_WEIGHT;
-    else if (s->gathers && !choice->both_large)
+    else if (s->uses_head && !choice->both_large)
         weight = GATHER_WEIGHT;
-    problem_settle(&p);
+    problem_derive(&p);
     p.rows = p.rows > p.tokens ? p.rows : p.tokens; /* if it has any */
     for (EACH_TENSOR(row, s))
         if (tensor_present(&p, row))
@@ -263,7 +263,7 @@ static void reconcile_freqs(struct problem *p, struct draws *d)
         freqs->scaling = POSENC_SCALING_NONE;
         freqs->convention = POSENC_EXPONENT;
     }
-    if (scaling_in_profile(freqs->scaling, freqs->profile))
+    if (scaling_supports(freqs->scaling, freqs->profile))
         return;
     if (draw_one_in(d, 2))
         freqs->scaling = POSENC_SCALING_NONE;
@@ -290,7 +290,7 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
         const struct factor *factor = &set->factors.all[f];
         if (!sizes_done && factor->rule >= 0 && !factor->is_size &&
             factor->kind == FACTOR_NUMBER) {
-            problem_settle(p);
+            problem_derive(p);
             reconcile_freqs(p, d);
             sizes_done = true;
             if (!make_affordable(set, choice, p))
@@ -306,7 +306,7 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
     if (p->freqs.scaling == POSENC_SCALING_RESONANCE ||
         p->freqs.scaling == POSENC_SCALING_RESONANCE_YARN)
         p->time_step = 0.0;
-    problem_settle(p);
+    problem_derive(p);
     return true;
 }
 
@@ -396,7 +396,7 @@ static bool fill_set(struct problem_set *set)
 {
     const int64_t n = set->factors.n_classes, all = n * n,
                   step = all % PAIR_STEP ? PAIR_STEP : 1;
-    struct draws d = { .seed = mix64(set->key.seed, set->key.kernel) };
+    struct draws d = { .seed = rng_u64(set->key.seed, set->key.kernel) };
     for (int64_t i = 0, at = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
         const int a = (int)(at / n), b = (int)(at % n);
@@ -417,7 +417,7 @@ static bool fill_set(struct problem_set *set)
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                       struct problem *problem)
 {
-    struct draws d = { .seed = mix64(set->key.seed, (i + 1) << 8 | set->key.kernel) };
+    struct draws d = { .seed = rng_u64(set->key.seed, (i + 1) << 8 | set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
         struct choice choice = empty_choice();
         choose_others(set, &choice, &d);

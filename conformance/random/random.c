@@ -166,7 +166,7 @@ static void check_variants_of_freqs(struct tally *t, const struct problem *valid
         for (int m = 0; profile_names[m]; m++) {
             spec.scaling = (enum posenc_scaling)s;
             spec.profile = (enum posenc_profile)m;
-            const bool exists = scaling_in_profile(spec.scaling, spec.profile);
+            const bool exists = scaling_supports(spec.scaling, spec.profile);
             snprintf(name, sizeof name, "%s in %s", scaling_names[s], profile_names[m]);
             check_freqs(t, name, exists ? "" : "ARGUMENT", &spec);
         }
@@ -213,7 +213,7 @@ static void check_rejected(struct random_suite *r)
 /* Allocates zeros, so that gaps between rows are the same each time a call is made. */
 static void *get_zeroed(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
-    void *data = memory_plain.get(user, bytes, offset_bytes, role);
+    void *data = memory_default.get(user, bytes, offset_bytes, role);
     return data ? memset(data, 0, bytes) : NULL;
 }
 
@@ -243,17 +243,17 @@ static void report_call(struct random_suite *r, struct call *base, uint64_t seed
 static bool check_calls_of(struct random_suite *r, const struct problem *problem,
                            uint64_t first)
 {
-    const struct memory memory = { .get = get_zeroed, .free = memory_plain.free };
-    uint64_t seed = mix64(r->run->options->seed, problem->kernel);
+    const struct memory memory = { .get = get_zeroed, .free = memory_default.free };
+    uint64_t seed = rng_u64(r->run->options->seed, problem->kernel);
     for (const char *name = r->run->backend->name; *name; name++)
-        seed = mix64(seed, (uint64_t)*name);
+        seed = rng_u64(seed, (uint64_t)*name);
     struct call base;
     bool right = call_create_by(r->run->implementation, &base, problem, &memory) == POSENC_OK;
     if (!require(&r->tally, right, "a problem of the set was rejected"))
         return false;
     for (uint64_t i = first; right && i < first + CALLS_PER_PROBLEM; i++) {
         struct call_test test = make_call_test(r, &base);
-        test.seed = mix64(seed, i);
+        test.seed = rng_u64(seed, i);
         test.enabled = ~0u;
         right = call_test_run(&test);
         if (!right)

@@ -54,7 +54,7 @@ enum factor_kind { FACTOR_NUMBER, FACTOR_MEMBER, FACTOR_LIST, FACTOR_STRIDES };
 struct factor {
     struct field field;
     enum factor_kind kind;
-    const struct tensor_row *row; /* the tensor whose layout the field describes, or NULL */
+    const struct tensor_spec *row; /* the tensor whose layout the field describes, or NULL */
     const struct value_class *classes; /* of a number */
     const char *const *names;          /* of the classes of a list or of strides */
     unsigned members;                  /* of an enum: those that are drawn, as bits */
@@ -93,7 +93,7 @@ bool factor_matters(const struct factor *factor, const struct problem *problem);
 /* ---- Values: values.c ---- */
 
 /* Returns the names of the classes of a list or of strides, NULL at the end. */
-const char *const *value_class_names(const struct field *field, const struct tensor_row *row);
+const char *const *value_class_names(const struct field *field, const struct tensor_spec *row);
 /* Sets the field to a value of class c; lists come from the arena. Returns false, with the field as
  * it was, if the problem leaves the class no value. */
 bool factor_draw(const struct factor *factor, int c, struct problem *problem, struct draws *d,

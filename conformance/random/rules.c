@@ -112,7 +112,7 @@ static void judge_form(struct judge *j, const struct operand *o)
 {
     const struct posenc_tensor *t = facts_tensor(j->f, o->row);
     const int64_t n = tensor_dims(o->row), missing = n - t->rank;
-    const bool may_be_missing = o->row->dims[0] == DIM_BATCH || o->row->one_for_all;
+    const bool may_be_missing = o->row->dims[0] == DIM_BATCH || o->row->is_broadcastable;
     const bool counts_keys = o->row->dims[n - 1] == DIM_KEY;
     const bool no_batch = o->row->dims[0] == DIM_BATCH && !kernel_has_batch(j->f->kernel);
     reject_if(j,
@@ -139,7 +139,7 @@ static void judge_form(struct judge *j, const struct operand *o)
 static void judge_agreement(struct judge *j, const struct operand *o)
 {
     const struct posenc_tensor *t = facts_tensor(j->f, o->row);
-    const struct tensor_row *out = signature_output(j->f->signature, 0);
+    const struct tensor_spec *out = signature_output(j->f->signature, 0);
     const int64_t n = tensor_dims(o->row), missing = n - t->rank;
     for (int i = 0; i < t->rank && i < 4 && i + missing >= 0 && i + missing < n; i++) {
         const int64_t extent = j->f->extent[o->row->dims[i + missing]];
@@ -229,7 +229,7 @@ static void judge_pairs(struct judge *j)
         return;
     reject_if(j, 2 * pairs > channels, STATUS(ROTARY_DIM));
     reject_if(j, offset < 0 || offset > channels - 2 * pairs, STATUS(ROTARY_DIM));
-    may_reject_if(j, j->f->signature->gathers && channels * j->f->extent[DIM_HEAD] > 1 << 24,
+    may_reject_if(j, j->f->signature->uses_head && channels * j->f->extent[DIM_HEAD] > 1 << 24,
                   STATUS(SHAPE));
 }
 

@@ -12,7 +12,7 @@
 
 /* ---- Random numbers ---- */
 
-uint64_t draw_bits(struct draws *d) { return mix64(d->seed, d->next++); }
+uint64_t draw_bits(struct draws *d) { return rng_u64(d->seed, d->next++); }
 
 int64_t draw_between(struct draws *d, int64_t least, int64_t most)
 {
@@ -238,7 +238,7 @@ struct outer_dims {
     int64_t size[MOST_STRIDES];
 };
 
-static struct outer_dims find_outer_dims(const struct problem *p, const struct tensor_row *row)
+static struct outer_dims find_outer_dims(const struct problem *p, const struct tensor_spec *row)
 {
     struct outer_dims outer = { .n = tensor_dims(row) - 1 };
     for (int i = 0; i < outer.n; i++)
@@ -339,7 +339,7 @@ static bool draw_token_strides(const struct factor *f, int c, struct problem *p,
 
 /* ---- Any factor ---- */
 
-const char *const *value_class_names(const struct field *field, const struct tensor_row *row)
+const char *const *value_class_names(const struct field *field, const struct tensor_spec *row)
 {
     if (field->list == LIST_POSITIONS)
         return position_classes;

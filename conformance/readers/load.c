@@ -1,8 +1,8 @@
 /*
  * Loads golden vectors from a folder (see vectors.h).
  *
- * The hash of SHA256SUMS identifies the set. The set that this program was built with is the official one. A case that
- * differs from another in dtype alone has no tensor of its own, but uses that of the case in f32, or in f16.
+ * The hash of SHA256SUMS identifies a set. The official set is the one that this program was built with. Of cases
+ * that differ in dtype alone, only that in f32 has a tensor (or that in f16, if there is none in f32).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cases.h"
@@ -40,15 +40,15 @@ static bool add_file(struct files *files, const char *name, char *data, size_t b
 {
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
-            return write_error(error, "%s: has %s twice", files->path, name);
+            return notation_fail(error, "%s: has %s twice", files->path, name);
     if (files->n == MOST_FILES)
-        return write_error(error, "%s: %s is one file too many: expected at most %d",
-                           files->path, name, MOST_FILES);
+        return notation_fail(error, "%s: %s is one file too many: expected at most %d",
+                             files->path, name, MOST_FILES);
     const char *kept = arena_text(files->arena, name, strlen(name));
     files->file =
         arena_grow(files->arena, files->file, files->n, &files->room, sizeof *files->file);
     if (!kept || !files->file)
-        return write_error(error, "%s: no memory for %s", files->path, name);
+        return notation_fail(error, "%s: no memory for %s", files->path, name);
     files->file[files->n++] =
         (struct vector_file){ .name = kept, .data = data, .bytes = bytes };
     return true;
@@ -60,13 +60,13 @@ static struct vector_file *find_file(const struct files *files, const char *name
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
             return &files->file[i];
-    write_error(error, "%s: has no %s", files->path, name);
+    notation_fail(error, "%s: has no %s", files->path, name);
     return NULL;
 }
 
 /* ---- Files of a folder ---- */
 
-static bool read_one(struct files *files, const char *name, char *error)
+static bool read_named(struct files *files, const char *name, char *error)
 {
     char path[2 * PATH_BYTES];
     size_t bytes;
@@ -84,16 +84,16 @@ static bool read_matching(struct files *files, const char *folder, const char *p
     const size_t before = files->n;
     snprintf(path, sizeof path, "%s/%s", files->path, folder);
     const int n = scandir(path, &entries, NULL, alphasort);
-    bool good = n >= 0 || write_error(error, "%s: %s", path, strerror(errno));
+    bool good = n >= 0 || notation_fail(error, "%s: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         if (good && fnmatch(pattern, entries[i]->d_name, FNM_PERIOD) == 0)
-            good = read_one(files, path, error);
+            good = read_named(files, path, error);
         free(entries[i]);
     }
     free(entries);
     if (good && files->n == before)
-        return write_error(error, "%s/%s: expected files %s", files->path, folder, pattern);
+        return notation_fail(error, "%s/%s: expected files %s", files->path, folder, pattern);
     return good;
 }
 
@@ -102,30 +102,30 @@ static bool read_matching(struct files *files, const char *folder, const char *p
 /* Compares the hash of a file with its line in SHA256SUMS. */
 static bool check_hash(const struct files *files, const char *line, char *error)
 {
-    char text[PATH_BYTES], said[65], hash[65], name[PATH_BYTES];
+    char text[PATH_BYTES], listed[65], hash[65], name[PATH_BYTES];
     const int n = (int)strcspn(line, "\n");
     snprintf(text, sizeof text, "%.*s", n, line);
-    if (sscanf(text, "%64[0-9a-f]  %1000[^\n]", said, name) != 2 || strlen(said) != 64 ||
+    if (sscanf(text, "%64[0-9a-f]  %1000[^\n]", listed, name) != 2 || strlen(listed) != 64 ||
         line[n] != '\n')
-        return write_error(error,
-                           "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
-                           files->path, sums_name, n, line);
+        return notation_fail(
+            error, "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
+            files->path, sums_name, n, line);
     struct vector_file *file = find_file(files, name, error);
     if (!file)
         return false;
     sha256_hex(file->data, file->bytes, hash);
     file->is_listed = true;
-    return strcmp(hash, said) == 0 ||
-           write_error(
+    return strcmp(hash, listed) == 0 ||
+           notation_fail(
                error,
                "%s/%s: altered: it has %zu bytes and SHA-256 %s where SHA256SUMS says %s",
-               files->path, name, file->bytes, hash, said);
+               files->path, name, file->bytes, hash, listed);
 }
 
 /* Returns true if these are the hashes that the program was built with. */
 static bool are_official(const struct vector_file *sums)
 {
-    char *text = join_lines(official_sums);
+    char *text = cases_join_lines(official_sums);
     const bool same = text && strlen(text) == sums->bytes && strcmp(text, sums->data) == 0;
     free(text);
     return same;
@@ -145,22 +145,22 @@ static bool check_hashes(struct vectors *vectors, const struct files *files, cha
             return false;
     for (size_t i = 0; i < files->n; i++)
         if (!files->file[i].is_listed)
-            return write_error(error, "%s/%s: does not list %s", files->path, sums_name,
-                               files->file[i].name);
+            return notation_fail(error, "%s/%s: does not list %s", files->path, sums_name,
+                                 files->file[i].name);
     return true;
 }
 
 /* ---- Cases ---- */
 
-/* Reads the cases of a file. */
+/* Reads the cases of a file. `room` is the capacity of vectors->cases. */
 static bool read_group(struct vectors *vectors, const char *group, const char *text,
                        const char *path, size_t *room, char *error)
 {
     struct problem_list list = { .arena = vectors->arena };
     bool good = notation_read_file(text, path, &list, error);
     if (good && list.n > MOST_CASES - vectors->n)
-        good = write_error(error, "%s: %zu cases: expected at most %d in a set", path,
-                           vectors->n + list.n, MOST_CASES);
+        good = notation_fail(error, "%s: %zu cases: expected at most %d in a set", path,
+                             vectors->n + list.n, MOST_CASES);
     vectors->arena = list.arena; /* texts of problems live as long as the vectors */
     for (size_t i = 0; i < list.n && good; i++) {
         char why[VECTORS_ERROR] = "no memory";
@@ -172,9 +172,9 @@ static bool read_group(struct vectors *vectors, const char *group, const char *t
         good = to && vectors_set_case(vectors, to, group, &list.lines[i], why);
         for (size_t k = 0; k < vectors->n && good; k++)
             if (strcmp(vectors->cases[k].id, to->id) == 0)
-                good = write_error(why, "there is another case %s", to->id);
+                good = notation_fail(why, "there is another case %s", to->id);
         if (!good)
-            write_error(error, "%s:%d: %s", path, list.lines[i].number, why);
+            notation_fail(error, "%s:%d: %s", path, list.lines[i].number, why);
         vectors->n += good;
     }
     return good;
@@ -182,8 +182,8 @@ static bool read_group(struct vectors *vectors, const char *group, const char *t
 
 /* ---- Tensors ---- */
 
-static const struct array *find_tensor(const char *id, const char *output,
-                                       const struct array *arrays, size_t n)
+static const struct stored_array *find_tensor(const char *id, const char *output,
+                                              const struct stored_array *arrays, size_t n)
 {
     const size_t length = strlen(id);
     for (size_t i = 0; i < n; i++)
@@ -195,13 +195,13 @@ static const struct array *find_tensor(const char *id, const char *output,
 
 /* Sets the outputs of a case from its tensors, or from those of the same case in f32 or f16. */
 static bool set_outputs(struct vectors *vectors, struct vector_case *c,
-                        const struct array *arrays, size_t n)
+                        const struct stored_array *arrays, size_t n)
 {
     static const char *const outputs[] = { "out", "cos", "sin" };
     for (int k = 0; k < 3; k++) {
-        const struct array *found = find_tensor(c->id, outputs[k], arrays, n);
+        const struct stored_array *found = find_tensor(c->id, outputs[k], arrays, n);
         for (int type = POSENC_F32; !found && type < (int)c->problem.dtype; type++) {
-            const char *id = vectors_id(vectors, c, (enum posenc_dtype)type);
+            const char *id = vectors_make_id(vectors, c, (enum posenc_dtype)type);
             found = id ? find_tensor(id, outputs[k], arrays, n) : NULL;
         }
         if (!found || c->n_outputs == 2)
@@ -221,23 +221,24 @@ static bool read_tensors(struct vectors *vectors, const struct files *files, siz
                          char *error)
 {
     char name[PATH_BYTES], why[VECTORS_ERROR];
-    struct array *arrays;
+    struct stored_array *arrays;
     size_t n;
     snprintf(name, sizeof name, "vectors/%s.safetensors", vectors->cases[first].group);
     const struct vector_file *file = find_file(files, name, error);
     if (!file)
         return false;
     if (!safetensors_read(&vectors->arena, file->data, file->bytes, &arrays, &n, why))
-        return write_error(error, "%s/%s: %s", files->path, name, why);
+        return notation_fail(error, "%s/%s: %s", files->path, name, why);
     for (size_t i = first; i < vectors->n; i++)
         if (!set_outputs(vectors, &vectors->cases[i], arrays, n))
-            return write_error(error, "%s/%s: there is no tensor of %s", files->path, name,
-                               vectors->cases[i].id);
+            return notation_fail(error, "%s/%s: there is no tensor of %s", files->path, name,
+                                 vectors->cases[i].id);
     return true;
 }
 
 /* ---- Sets ---- */
 
+/* Reads flags, cases and, if `tensors`, expected outputs from the files in memory. */
 static bool parse_cases(struct vectors *vectors, const struct files *files, bool tensors,
                         char *error)
 {
@@ -250,7 +251,7 @@ static bool parse_cases(struct vectors *vectors, const struct files *files, bool
     snprintf(path, sizeof path, "%s/%s", files->path, flags->name);
     char *text = arena_text(&vectors->arena, flags->data, flags->bytes); /* to be cut up */
     if (!text)
-        return write_error(error, "%s: no memory", path);
+        return notation_fail(error, "%s: no memory", path);
     if (!vectors_read_flags(vectors, text, path, error))
         return false;
     for (const struct vector_file *file = files->file; file < files->file + files->n; file++) {
@@ -267,13 +268,13 @@ static bool parse_cases(struct vectors *vectors, const struct files *files, bool
     return true;
 }
 
-static bool load(const char *root, bool tensors, struct vectors *vectors, char *error)
+static bool load_set(const char *root, bool tensors, struct vectors *vectors, char *error)
 {
     *vectors = (struct vectors){ .n = 0 };
     struct files files = { .path = root, .arena = &vectors->arena };
-    const bool good = read_one(&files, "cases/flags.txt", error) &&
+    const bool good = read_named(&files, "cases/flags.txt", error) &&
                       read_matching(&files, "cases/golden", "*.txt", error) &&
-                      (!tensors || (read_one(&files, sums_name, error) &&
+                      (!tensors || (read_named(&files, sums_name, error) &&
                                     read_matching(&files, "vectors", "*.safetensors", error) &&
                                     check_hashes(vectors, &files, error))) &&
                       parse_cases(vectors, &files, tensors, error);
@@ -286,10 +287,10 @@ static bool load(const char *root, bool tensors, struct vectors *vectors, char *
 
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    return load(root, false, vectors, error);
+    return load_set(root, false, vectors, error);
 }
 
 bool vectors_load(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    return load(root, true, vectors, error);
+    return load_set(root, true, vectors, error);
 }

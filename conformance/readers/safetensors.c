@@ -1,5 +1,5 @@
 /*
- * safetensors: the length of a JSON header as u64, the header, the bytes of the tensors.
+ * Reads and writes safetensors: the length of a JSON header as u64, the header, the bytes of the tensors.
  *
  *     {"name": {"dtype": "F64", "shape": [2, 3], "data_offsets": [0, 48]}, ...}
  *
@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t item_bytes(const struct array *array)
+static size_t item_bytes(const struct stored_array *array)
 {
     return strtoul(array->dtype + strcspn(array->dtype, "123456789"), NULL, 10) / 8;
 }
 
-static size_t data_bytes(const struct array *array)
+static size_t data_bytes(const struct stored_array *array)
 {
     return (size_t)(array->rows * array->width) * item_bytes(array);
 }
 
-bool safetensors_write(const struct array *arrays, size_t n, FILE *out)
+bool safetensors_write(const struct stored_array *arrays, size_t n, FILE *out)
 {
     char *header = NULL;
     size_t length = 0, offset = 0;
@@ -31,7 +31,7 @@ bool safetensors_write(const struct array *arrays, size_t n, FILE *out)
     if (!text)
         return false;
     fputc('{', text);
-    for (const struct array *a = arrays; a < arrays + n; offset += data_bytes(a), a++)
+    for (const struct stored_array *a = arrays; a < arrays + n; offset += data_bytes(a), a++)
         fprintf(text,
                 "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%lld,%lld],\"data_offsets\":[%zu,%zu]}",
                 a > arrays ? "," : "", a->name, a->dtype, (long long)a->rows,
@@ -56,10 +56,10 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-/* Reads a member of the header and moves *at behind it. Returns false if the member is malformed or
- * refers to bytes outside the data. */
+/* Reads a tensor's entry in the header, and moves *at behind it. Returns false if the entry is malformed or refers
+ * to bytes outside the data. */
 static bool read_entry(struct arena *arena, const char **at, const double *values, size_t bytes,
-                       struct array *array)
+                       struct stored_array *array)
 {
     enum { ENTRY = 320, MOST = 999999999 }; /* an entry of safetensors_write() is shorter */
     char entry[ENTRY], name[128];
@@ -73,10 +73,10 @@ static bool read_entry(struct arena *arena, const char **at, const double *value
         used == 0 || rows > MOST || width > MOST) /* %zu accepts a minus sign */
         return false;
     *at += used;
-    *array = (struct array){ .name = arena_text(arena, name, strlen(name)),
-                             .dtype = "F64",
-                             .rows = (int64_t)rows,
-                             .width = (int64_t)width };
+    *array = (struct stored_array){ .name = arena_text(arena, name, strlen(name)),
+                                    .dtype = "F64",
+                                    .rows = (int64_t)rows,
+                                    .width = (int64_t)width };
     if (!array->name || from > to || to > bytes || from % 8 != 0 ||
         to - from != data_bytes(array))
         return false;
@@ -85,12 +85,12 @@ static bool read_entry(struct arena *arena, const char **at, const double *value
 }
 
 bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
-                      struct array **arrays, size_t *n, char *error)
+                      struct stored_array **arrays, size_t *n, char *error)
 {
     const unsigned char *data = file;
     const uint64_t length = bytes < 8 ? 0 : little_endian(data);
     if (bytes < 8 || length > bytes - 8)
-        return write_error(error, "%zu bytes do not hold the header they announce", bytes);
+        return notation_fail(error, "%zu bytes do not hold the header they announce", bytes);
     const char *at = arena_text(arena, (const char *)data + 8, length);
     data += 8 + length;
     bytes -= 8 + length;
@@ -98,9 +98,9 @@ bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
     for (size_t i = 0; values && i < bytes / 8; i++)
         values[i] = bits_to_double(little_endian(data + 8 * i));
     if (!at || !values)
-        return write_error(error, "no memory for %zu bytes", bytes);
+        return notation_fail(error, "no memory for %zu bytes", bytes);
     if (*at != '{')
-        return write_error(error, "header: %.20s: expected {", at);
+        return notation_fail(error, "header: %.20s: expected {", at);
     size_t room = 0;
     *arrays = NULL;
     for (*n = 0; *at != '}'; ++*n) {
@@ -108,14 +108,14 @@ bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
         at++;
         if (!*arrays || !read_entry(arena, &at, values, bytes, &(*arrays)[*n]) ||
             (*at != ',' && *at != '}'))
-            return write_error(error, "tensor %.100s: wrong type, shape or place", at);
+            return notation_fail(error, "tensor %.100s: wrong type, shape or place", at);
     }
     return true;
 }
 
-/* The format is "\x93NUMPY" 1 0, u16 length, a Python dictionary and a newline, then the data.
- * Spaces pad the dictionary, so that the data begin at a multiple of 64 bytes. */
-void npy_write(const struct array *array, FILE *out)
+/* NumPy's format is "\x93NUMPY" 1 0, u16 length, a Python dictionary and a newline, then the data. Spaces pad the
+ * dictionary, so that the data begin at a multiple of 64 bytes. */
+void npy_write(const struct stored_array *array, FILE *out)
 {
     enum { BEFORE = 10, HEADER = 128 - BEFORE };
     char dictionary[HEADER];

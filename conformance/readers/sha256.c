@@ -1,6 +1,4 @@
-/*
- * SHA-256 (FIPS 180-4, sections 4.1.2, 5.1.1, 6.2), which identifies a set of vectors and finds altered files.
- */
+/* SHA-256 (FIPS 180-4, sections 4.1.2, 5.1.1, 6.2), which identifies a set of vectors and finds altered files. */
 #include "vectors.h"
 
 #include <stdio.h>

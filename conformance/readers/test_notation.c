@@ -1,7 +1,5 @@
-/*
- * test_notation [FOLDER]: tests that each golden case and compiled-in problem is printed and read back unchanged, and that
- * bad lines are rejected with the right message. Random text is fuzz/notation.c and fuzz/cases.c.
- */
+/* test_notation [FOLDER]: tests that each golden case and compiled-in problem is printed and read back unchanged, and
+ * that bad lines are rejected with the right message. Random text is fuzz/notation.c and fuzz/cases.c. */
 #include "conformance/problem/cases.h"
 #include "vectors.h"
 
@@ -70,14 +68,14 @@ static void require_cases(const char *folder)
     vectors_free(&vectors);
 }
 
-static void require_compiled_in(void)
+static void require_compiled_in_cases(void)
 {
     for (int file = 0; file < CASES_FILES; file++)
         for (EACH_CASE(line, (enum cases_file)file))
             require_same(&line->problem, line->name);
 }
 
-/* Tests every parameter of every kernel, including those of a signature alone. */
+/* Tests every field of every kernel, including those that one signature alone has. */
 static void require_fields(void)
 {
     struct field field;
@@ -94,21 +92,21 @@ static void require_fields(void)
         }
 }
 
-/* Tests values that a decimal may lose, and the ends of the integers. */
+/* Tests numbers whose bits a decimal may lose, and the largest and smallest integers. */
 static void require_numbers(void)
 {
     for (uint64_t i = 0; i < 3000; i++) {
         struct problem p = problem_blank(POSENC_KERNEL_rope_table);
-        const double factors[] = { bits_to_double(mix64(1, i) & ~(1ull << 62)), 1e22, -0.0 };
+        const double factors[] = { bits_to_double(rng_u64(1, i) & ~(1ull << 62)), 1e22, -0.0 };
         p.freqs.dim = 6;
-        p.freqs.rope_theta = bits_to_double(mix64(2, i) & ~(1ull << 62));
+        p.freqs.rope_theta = bits_to_double(rng_u64(2, i) & ~(1ull << 62));
         p.freqs.short_factor = factors;
-        p.first = (int64_t)mix64(3, i);
-        p.seed = i ? mix64(4, i) : UINT64_MAX;
+        p.first = (int64_t)rng_u64(3, i);
+        p.seed = i ? rng_u64(4, i) : UINT64_MAX;
         p.pad = i ? -1 : INT64_MIN;
         require_same(&p, "n");
         p = problem_blank(POSENC_KERNEL_alibi_add);
-        p.x_scale = (float)(double)(mix64(5, i) >> 40) * 0x1p-30f;
+        p.x_scale = (float)(double)(rng_u64(5, i) >> 40) * 0x1p-30f;
         require_same(&p, "f");
     }
 }
@@ -146,13 +144,13 @@ static bool has_words(const char *message, const char *words)
 static void require_result(const char *example, bool read, const struct problem_list *list,
                            size_t i, const char *error)
 {
-    const char *said = example + 2;
+    const char *expected = example + 2;
     char line[LINE];
     print_line(list, i, line);
     if (*example == '!')
-        require(!read && has_words(error, said), said, error);
+        require(!read && has_words(error, expected), expected, error);
     else
-        require(read && strcmp(line, said) == 0, said, read ? line : error);
+        require(read && strcmp(line, expected) == 0, expected, read ? line : error);
 }
 
 /* Tests the examples: texts, each followed by its expected results. */
@@ -163,7 +161,7 @@ static void require_examples(void)
         char text[LINE] = "", error[NOTATION_ERROR] = "(read)";
         struct problem_list list = { .n = 0 };
         struct problem_line one;
-        size_t n = 0, said = 0;
+        size_t n = 0, results = 0;
         if (kind != '>' && kind != ':') {
             k++;
             continue;
@@ -173,10 +171,10 @@ static void require_examples(void)
                             examples[k] + 1 + (examples[k][1] == ' '));
         const bool read = kind == '>' ? notation_read_file(text, "f.txt", &list, error)
                                       : notation_read(text, &one, &list.arena, error);
-        for (; k < N_EXAMPLES && (*examples[k] == '=' || *examples[k] == '!'); k++, said++)
-            require_result(examples[k], read, &list, said, error);
-        require(said > 0 && (!read || list.n <= said), "each problem that is read is expected",
-                text);
+        for (; k < N_EXAMPLES && (*examples[k] == '=' || *examples[k] == '!'); k++, results++)
+            require_result(examples[k], read, &list, results, error);
+        require(results > 0 && (!read || list.n <= results),
+                "each problem that is read is expected", text);
         arena_free(&list.arena);
     }
 }
@@ -187,7 +185,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         require_cases(argv[1]);
     end_test("golden cases are read as they are printed");
-    require_compiled_in();
+    require_compiled_in_cases();
     end_test("problems that are compiled in are read as they are printed");
     require_fields();
     end_test("every parameter of every kernel is read as it is printed");

@@ -1,6 +1,4 @@
-/*
- * Parts of loading golden vectors (load.c): flags, cases, whole files.
- */
+/* Parts of loading golden vectors (load.c): flags, cases, whole files. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/notation.h"
 #include "base/text/text.h"
@@ -35,12 +33,12 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
         flag.bug_type = text_cut(&line, '|');
         flag.description = text_cut(&line, '|');
         if (!vectors->flags || !flag.name || !flag.bug_type || !flag.description)
-            return write_error(error,
-                               "%s:%d: expected a flag | the type of bug | what it stands for",
-                               path, number);
+            return notation_fail(
+                error, "%s:%d: expected a flag | the type of bug | what it stands for", path,
+                number);
         if (!text_is_plain(flag.name) || !text_is_plain(flag.bug_type) ||
             !text_is_plain(flag.description))
-            return write_error(error, "%s:%d: " PLAIN_TEXT, path, number);
+            return notation_fail(error, "%s:%d: " PLAIN_TEXT, path, number);
         vectors->flags[vectors->n_flags++] = flag;
     }
     return true;
@@ -55,8 +53,8 @@ static bool check_flags(const struct vectors *vectors, const struct vector_case 
                                         strncmp(vectors->flags[k].name, at, n) != 0))
             k++;
         if (k == vectors->n_flags)
-            return write_error(error, "%s: flag %.*s is none of cases/flags.txt", c->id, (int)n,
-                               at);
+            return notation_fail(error, "%s: flag %.*s is none of cases/flags.txt", c->id,
+                                 (int)n, at);
         at += n + strspn(at + n, " ");
     }
     return true;
@@ -64,8 +62,8 @@ static bool check_flags(const struct vectors *vectors, const struct vector_case 
 
 /* ---- Cases ---- */
 
-/* Returns the seed of an id (FNV-1a), so that a new case does not change the others. Cases in f16
- * or bf16 use the id of the f32 case, to have the same inputs. ONNX cases keep seed 0. */
+/* Returns the seed of a case, the FNV-1a hash of its id: a new case does not change the others. Cases in f16 or
+ * bf16 take the id of the f32 case, to have the same inputs. ONNX cases keep seed 0. */
 static uint64_t hash_id(const char *id)
 {
     uint64_t hash = 2166136261u;
@@ -80,8 +78,8 @@ static bool has_inputs(enum posenc_kernel kernel)
     return !kernel_has_freqs(kernel) || kernel_takes_x(kernel);
 }
 
-const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
-                       enum posenc_dtype dtype)
+const char *vectors_make_id(struct vectors *vectors, const struct vector_case *c,
+                            enum posenc_dtype dtype)
 {
     enum { ID = 96 };
     const struct problem *p = &c->problem;
@@ -93,10 +91,10 @@ const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
     return n < ID ? arena_text(&vectors->arena, id, (size_t)n) : NULL;
 }
 
-/* Limits far above the official cases, so that no set makes verify slow. */
+/* Limits of a case, far above the official ones, so that no set of vectors makes verify slow. */
 static const struct problem_limits limits = { .bytes = 1 << 26,
                                               .values = 1 << 22,
-                                              .whom = "the most of a golden case" };
+                                              .basis = "the most of a golden case" };
 
 bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
                       const struct problem_line *line, char error[VECTORS_ERROR])
@@ -107,16 +105,16 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
                                .note = line->note,
                                .source = line->source,
                                .problem = line->problem };
-    c->id = vectors_id(vectors, c, c->problem.dtype);
-    const char *as_f32 = vectors_id(vectors, c, POSENC_F32);
+    c->id = vectors_make_id(vectors, c, c->problem.dtype);
+    const char *as_f32 = vectors_make_id(vectors, c, POSENC_F32);
     if (!c->id || !as_f32 ||
         strspn(c->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != strlen(c->name))
-        return write_error(
+        return notation_fail(
             error, "%.200s: expected a name of at most 60 characters a-z 0-9 _ . -", c->name);
     if (!*c->flags || !*c->note || !*c->source)
-        return write_error(error, "%s: expected | flags | note | source", c->id);
+        return notation_fail(error, "%s: expected | flags | note | source", c->id);
     if (!text_is_plain(c->flags) || !text_is_plain(c->note) || !text_is_plain(c->source))
-        return write_error(error, "%s: " PLAIN_TEXT, c->id);
+        return notation_fail(error, "%s: " PLAIN_TEXT, c->id);
     if (!problem_within(&c->problem, &limits, error))
         return false;
     if (c->problem.recipe == RECIPE_MIX && has_inputs(c->problem.kernel))
@@ -138,8 +136,8 @@ void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
     if (file && fstat(fileno(file), &facts) == 0) {
         if (facts.st_size > MOST_BYTES) {
             fclose(file);
-            write_error(error, "%s: has %lld bytes; expected at most %d", path,
-                        (long long)facts.st_size, MOST_BYTES);
+            notation_fail(error, "%s: has %lld bytes; expected at most %d", path,
+                          (long long)facts.st_size, MOST_BYTES);
             return NULL;
         }
         data = arena_get(arena, (size_t)facts.st_size + 1);
@@ -147,8 +145,8 @@ void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
     *bytes = data ? (size_t)facts.st_size : 0;
     const bool good = data && fread(data, 1, *bytes, file) == *bytes;
     if (!good)
-        write_error(error, "%s: cannot be read: %s", path,
-                    errno ? strerror(errno) : "it is too short");
+        notation_fail(error, "%s: cannot be read: %s", path,
+                      errno ? strerror(errno) : "it is too short");
     if (file)
         fclose(file);
     return good ? data : NULL;

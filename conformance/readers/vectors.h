@@ -1,30 +1,31 @@
 /*
- * Golden vectors in memory, read from a folder: conformance/ in the source tree, or the installed share/posenc/golden.
- * Needs libc only.
+ * Golden vectors in memory, read from a folder: conformance/ in the source tree, or the installed
+ * share/posenc/golden. Needs libc only.
  *
- *     cases/flags.txt              the closed list of flags
+ *     cases/flags.txt              the flags that cases may have
  *     cases/golden/GROUP.txt       cases, in the notation of problems
- *     vectors/GROUP.safetensors    their outputs, one tensor "ID.output" each
- *     vectors/SHA256SUMS           hashes of all of them in sha256sum's format
+ *     vectors/GROUP.safetensors    expected outputs, one tensor "ID.output" each
+ *     vectors/SHA256SUMS           hashes of these files in sha256sum's format
  */
 #ifndef POSENC_VECTORS_H
 #define POSENC_VECTORS_H
 
 #include "conformance/problem/notation.h"
 
+/* A golden case: a problem with its expected outputs. */
 struct vector_case {
-    const char *group;      /* its file */
-    const char *id;         /* rope_table/f32/exact/llama31-p131071 */
-    const char *name;       /* the last part of the id */
-    const char *flags;      /* from the closed list, separated by spaces */
-    const char *note;       /* the bug that it detects */
-    const char *source;     /* paper and section, or file */
-    struct problem problem; /* inputs by recipe */
+    const char *group;  /* name of its file */
+    const char *id;     /* rope_table/f32/exact/llama31-p131071 */
+    const char *name;   /* the last part of the id */
+    const char *flags;  /* separated by spaces */
+    const char *note;   /* the bug that it detects */
+    const char *source; /* paper and section, or file */
+    struct problem problem;
     int n_outputs;
-    const char *output_names[2],
-        *tensors[2]; /* "cos"; "ID.cos", ID of this case or of its f32 one */
+    const char *output_names[2]; /* "cos" */
+    const char *tensors[2]; /* "ID.cos", with the ID of this case or of its f32 or f16 one */
     int64_t rows[2], width[2];
-    const double *want[2]; /* f64 rounded to odd, [rows, width], row order of struct output */
+    const double *want[2]; /* f64 rounded to odd, [rows, width], rows as in struct output */
 };
 
 /* Meaning of a flag, from cases/flags.txt. */
@@ -40,6 +41,7 @@ struct vector_file {
     bool is_listed; /* SHA256SUMS has its hash */
 };
 
+/* A set of golden vectors. The arena holds everything that members point to. */
 struct vectors {
     size_t n;
     struct vector_case *cases; /* groups are contiguous */
@@ -57,26 +59,29 @@ struct vectors {
 
 enum { VECTORS_ERROR = NOTATION_ERROR };
 
-/* Load vectors from a folder; return false and a message that names the file, the error (with both hashes if one differs)
- * and the expectation. The first reads only the cases. */
+/* Load vectors from a folder, the first only the cases. On an error, return false and a message. */
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 bool vectors_load(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
 
-/* Parts of loading. Reads flags from a text, which it modifies. */
+/* ---- Parts of loading: vectors.c for load.c ---- */
+
+/* Reads flags from a text, which is modified. */
 bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
                         char error[VECTORS_ERROR]);
 /* Sets a case from its line, with its id and the seed that follows from the id. */
 bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
                       const struct problem_line *line, char error[VECTORS_ERROR]);
 /* Returns the id that a case would have in another dtype; NULL if it is too long. */
-const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
-                       enum posenc_dtype dtype);
+const char *vectors_make_id(struct vectors *vectors, const struct vector_case *c,
+                            enum posenc_dtype dtype);
 /* Returns the contents of a file, followed by a NUL; or NULL and a message. */
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR]);
 
-/* Writes the SHA-256 as 64 lower-case hexadecimal digits and a NUL. */
+/* ---- SHA-256 ---- */
+
+/* Writes the hash as 64 lower-case hexadecimal digits and a NUL: of a whole, or of parts in order. */
 void sha256_hex(const void *data, size_t bytes, char hex[65]);
 struct sha256 {
     uint32_t state[8];

@@ -122,7 +122,7 @@ static struct problem vary_data(struct problem p, int i)
     p.seed += (uint64_t)i;
     if (kernel_has_freqs(p.kernel))
         p.first += 100 * i;
-    else if (kernel_on_scores(p.kernel) && !signature_of(p.kernel)->settle)
+    else if (kernel_on_scores(p.kernel) && !signature_of(p.kernel)->derive)
         p.query_offset += i;
     return p;
 }
@@ -185,12 +185,12 @@ void threads_check(struct tally *t, const struct problem *problem)
     if (!require(t, crowd, "out of memory"))
         return;
     crowd->backend = backend_copy(t->run->backend);
-    guard_note_threads(THREADS - 1);
+    guard_note_set_threads(THREADS - 1);
     if (!make_callers(crowd, t, problem))
         tally_skip(t, "no call of this problem could be made for each thread");
     else if (run_alone(crowd, t))
         run_at_once(crowd, t);
-    guard_note_threads(0);
+    guard_note_set_threads(0);
     for (int i = 0; i < THREADS; i++) {
         struct caller *caller = &crowd->callers[i];
         if (caller->call.implementation)

@@ -1,4 +1,4 @@
-/* alibi: a bias by distance, with a slope for each head (Press et al. 2108.12409). */
+/* alibi: a bias proportional to the distance, with a slope for each head (Press et al. 2108.12409). */
 #include "shared.h"
 
 #include <float.h>
@@ -8,16 +8,17 @@ static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch;
 
 static bool fill_slopes(struct call *call, void *to, int64_t n)
 {
-    const double most = call->problem.alibi_bias_max;
     const struct problem *p = &call->problem;
-    const uint64_t key = mix64(p->seed, STREAM_TABLE);
-    const enum posenc_status status = call->implementation->alibi_slopes(n, most, to);
+    const double bias_max = p->alibi_bias_max;
+    const uint64_t key = rng_u64(p->seed, STREAM_TABLE);
+    const enum posenc_status status = call->implementation->alibi_slopes(n, bias_max, to);
+    float *slopes = to;
     for (int64_t i = 0; i < n && p->recipe == RECIPE_EDGES; i++)
-        ((float *)to)[i] = input_edge(mix64(key, (uint64_t)i), POSENC_F32, 0x1p80f, true);
+        slopes[i] = inputs_draw_edge(rng_u64(key, (uint64_t)i), POSENC_F32, 0x1p80f, true);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
-        ((float *)to)[i] *= (float)(problem_scattered(p, i, 3) - 1);
-    if (status == POSENC_ERR_PARAMETER) /* the least accepted value is above 0 */
-        call->error = (struct posenc_error){ status, "alibi_bias_max", most, DBL_MIN, 64 };
+        slopes[i] *= (float)(problem_scattered_index(p, i, 3) - 1); /* -1, 0 or 1 */
+    if (status == POSENC_ERR_PARAMETER) /* accepted values exclude 0 */
+        call->error = (struct posenc_error){ status, "alibi_bias_max", bias_max, DBL_MIN, 64 };
     else
         (void)call_check(call, status, "heads", n, 1, 65536);
     return status == POSENC_OK;
@@ -30,7 +31,7 @@ const struct signature signature_alibi = {
                  { TENSOR(alibi, slopes), .form = FORM_FLOATS, .type = TYPE_F32,
                    .dims = { DIM_BATCH, DIM_HEAD }, .shared = slopes_shared,
                    .stride_batch = ARGUMENT(alibi, slopes_stride_batch), .fill = fill_slopes,
-                   .cached = true, .pristine = PRISTINE(slopes) } },
+                   .cached = true, .dense_copy = DENSE_COPY(slopes) } },
     .parameters = { PARAMETER(alibi, causal), PARAMETER(alibi, query_offset),
                     PARAMETER(alibi, x_scale) },
     .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal scattered "
@@ -42,13 +43,14 @@ const struct signature signature_alibi = {
 
 /* ---- Expected rows ---- */
 
-/* The product of two f32 values is exact in f64. + 0.0 makes it +0 at distance 0. */
+/* Computes slope (-distance). The product of f32 values is exact in f64. Adding 0 turns a -0 into +0. */
 static void row_alibi(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
-    const int64_t query = query_of(problem, r) + problem->query_offset;
-    const int64_t head = problem->slopes_by_batch ? r / problem->queries : head_of(problem, r);
+    const int64_t query = oracle_row_query(problem, r) + problem->query_offset;
+    const int64_t head =
+        problem->slopes_by_batch ? r / problem->queries : oracle_row_head(problem, r);
     const double slope = (double)oracle->call->slopes[head];
     for (int64_t j = 0; j < width; j++) {
         const int64_t distance = query > j ? query - j : j - query;
@@ -57,4 +59,4 @@ static void row_alibi(const struct oracle *oracle, int o, int64_t r, double *wan
     }
 }
 
-const struct oracle_rows oracle_alibi = { .row = row_alibi };
+const struct oracle_functions oracle_alibi = { .row = row_alibi };

@@ -1,18 +1,18 @@
-/* distance: any bias that is a function of the distance (KERPLE, Chi et al. 2205.09921). */
+/* distance: a bias by distance, from a table of values (KERPLE, Chi et al. 2205.09921). */
 #include "shared.h"
 
-/* Far above the limit of kernels, which must reject it; low enough that no sum here overflows. */
+/* Limit of query_offset, so that no sum here overflows. Kernels have a far lower limit, and reject first. */
 #define MOST_OFFSET (INT64_C(1) << 40)
 
 static bool check_offset(struct call *call)
 {
-    return call_within(call, POSENC_ERR_SHAPE, "query_offset", call->problem.query_offset,
-                       -MOST_OFFSET, MOST_OFFSET);
+    return call_check_range(call, POSENC_ERR_SHAPE, "query_offset", call->problem.query_offset,
+                            -MOST_OFFSET, MOST_OFFSET);
 }
 
 static int64_t columns(const struct problem *p)
 {
-    return p->distances ? p->distances : problem_distances(p->queries, p->keys);
+    return p->distances ? p->distances : problem_count_distances(p->queries, p->keys);
 }
 
 /* Sets `first`, the least distance of the call, which is that of query 0 and the last key. */
@@ -25,7 +25,7 @@ static void finish(struct call *call)
 
 static int64_t values_moved(const struct problem *p)
 {
-    return p->heads * problem_distances(p->queries, p->keys);
+    return p->heads * problem_count_distances(p->queries, p->keys);
 }
 
 const struct signature signature_distance = {
@@ -52,10 +52,10 @@ static void row_distance(const struct oracle *oracle, int o, int64_t r, double *
 {
     const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
-    const float *values = oracle->call->table + head_of(problem, r) * oracle->call->columns +
-                          query_of(problem, r);
+    const int64_t head = oracle_row_head(problem, r), query = oracle_row_query(problem, r);
+    const float *values = oracle->call->table + head * oracle->call->columns + query;
     for (int64_t j = 0; j < width; j++)
         want[j] = (double)values[width - 1 - j];
 }
 
-const struct oracle_rows oracle_distance = { .row = row_distance };
+const struct oracle_functions oracle_distance = { .row = row_distance };

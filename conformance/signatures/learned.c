@@ -1,7 +1,7 @@
 /* learned: rows of a learned table, alone or added to activations. */
 #include "shared.h"
 
-static int64_t rows_moved(const struct problem *p) { return tokens_rows_used(p) * p->dim; }
+static int64_t rows_moved(const struct problem *p) { return signature_used_rows(p) * p->dim; }
 
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }
 
@@ -26,9 +26,9 @@ static void row_learned(const struct oracle *oracle, int o, int64_t r, double *w
 {
     const int64_t width = oracle->call->outputs[o].width;
     const struct call *call = oracle->call;
-    const float *row = call->table + token_position(&call->problem, r, 1) * width;
+    const float *row = call->table + oracle_row_position(&call->problem, r, 1) * width;
     for (int64_t k = 0; k < width; k++)
         want[k] = (double)row[k];
 }
 
-const struct oracle_rows oracle_learned = { .row = row_learned };
+const struct oracle_functions oracle_learned = { .row = row_learned };

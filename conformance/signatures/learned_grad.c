@@ -1,13 +1,11 @@
-/*
- * learned_grad: the gradient of a learned table. If the call accumulates, call_reset() fills out
- * with the values of a learned table.
- */
+/* learned_grad: the gradient of a learned table. If the call accumulates, call_reset() fills out with the values of a
+ * learned table. */
 #include "shared.h"
 
-/* Used rows are read and written; without accumulation, all rows are only written. */
+/* A call that accumulates reads and writes the rows of its tokens. Others write all rows. */
 static int64_t out_moved(const struct problem *p)
 {
-    return (p->accumulate ? 2 * tokens_rows_used(p) : p->rows) * p->dim;
+    return (p->accumulate ? 2 * signature_used_rows(p) : p->rows) * p->dim;
 }
 
 const struct signature signature_learned_grad = {
@@ -26,7 +24,7 @@ const struct signature signature_learned_grad = {
 
 /* ---- Expected rows ---- */
 
-/* Adds the rows of x at position r, one f32 addition after the other. */
+/* Sums the rows of x whose position is r, in the order of tokens, by f32 additions. */
 static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;
@@ -36,10 +34,10 @@ static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, doub
         want[k] = problem->accumulate ? (double)call->table[r * width + k] : 0.0;
     for (int64_t t = oracle->first_token[r]; t >= 0; t = oracle->next_token[t])
         for (int64_t k = 0; k < width; k++)
-            want[k] = (double)add_f32((float)want[k], call->x[t * width + k]);
+            want[k] = (double)oracle_add_f32((float)want[k], call->x[t * width + k]);
 }
 
-/* Links the tokens of each row of the table in their order. */
+/* Makes a linked list of the tokens of each row of the table, in their order. */
 static bool create_learned_grad(struct oracle *oracle)
 {
     const struct problem *problem = &oracle->call->problem;
@@ -51,7 +49,7 @@ static bool create_learned_grad(struct oracle *oracle)
     for (int64_t r = 0; r < rows; r++)
         oracle->first_token[r] = -1;
     for (int64_t t = n - 1; t >= 0; t--) {
-        const int64_t r = token_position(problem, t, 1);
+        const int64_t r = oracle_row_position(problem, t, 1);
         if (r < 0 || r >= rows)
             continue;
         oracle->next_token[t] = oracle->first_token[r];
@@ -60,5 +58,5 @@ static bool create_learned_grad(struct oracle *oracle)
     return true;
 }
 
-const struct oracle_rows oracle_learned_grad = { .row = row_learned_grad,
-                                                 .create = create_learned_grad };
+const struct oracle_functions oracle_learned_grad = { .row = row_learned_grad,
+                                                      .create = create_learned_grad };

@@ -1,20 +1,20 @@
 /* relative_sum: attention weights summed by relative position, for Shaw's values (1803.02155). */
 #include "shared.h"
 
-/* Counts the elements that share their column with the key before or after. Other elements are
- * alone in their column, and are moved rather than added. */
+/* Counts the elements whose column is also that of the key before or after. Other elements are alone in their column,
+ * and are copied without an addition. */
 static int64_t count_summed(const struct call *call)
 {
     const struct problem *p = &call->problem;
     const int32_t *index = call->args.relative_sum.index;
-    const int64_t last = columns_index_size(p) - 1;
+    const int64_t last = signature_index_size(p) - 1;
     int64_t n = 0;
     for (int64_t k = 0; k <= last; k++) {
-        const int64_t pairs =
-            min_int64(min_int64(k, last - k) + 1, min_int64(p->queries, p->keys));
+        const int64_t elements = /* of a query and a key at this distance */
+            signature_min(signature_min(k, last - k) + 1, signature_min(p->queries, p->keys));
         const bool shared =
             (k > 0 && index[k] == index[k - 1]) || (k < last && index[k] == index[k + 1]);
-        n += shared ? pairs : 0;
+        n += shared ? elements : 0;
     }
     return p->batch * p->heads * n;
 }
@@ -25,29 +25,30 @@ const struct signature signature_relative_sum = {
                  { OUT(relative_sum, out),
                    .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_COLUMN } },
                  { X(relative_sum), .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY } } },
-    .columns = columns_of,
+    .columns = signature_columns,
     .fields = FIELDS_SCORES "relative position_buckets max_distance scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_SUMS,
-    .worked = count_summed,
+    .count_work = count_summed,
 };
 
 /* ---- Expected rows ---- */
 
+/* Sums the weights of each column in the order of keys, by f32 additions. */
 static void row_relative_sum(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;
     const struct call *call = oracle->call;
     const struct problem *problem = &call->problem;
-    const int64_t query = query_of(problem, r), keys = problem->keys;
+    const int64_t query = oracle_row_query(problem, r), keys = problem->keys;
     for (int64_t c = 0; c < width; c++)
         want[c] = 0.0;
     for (int64_t j = 0; j < keys; j++) {
         double *sum = want + oracle->columns[query - j + keys - 1];
-        *sum = (double)add_f32((float)*sum, call->x[r * keys + j]);
+        *sum = (double)oracle_add_f32((float)*sum, call->x[r * keys + j]);
     }
 }
 
-const struct oracle_rows oracle_relative_sum = { .row = row_relative_sum,
-                                                 .create = create_columns };
+const struct oracle_functions oracle_relative_sum = { .row = row_relative_sum,
+                                                      .create = oracle_create_columns };

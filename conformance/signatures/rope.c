@@ -1,6 +1,4 @@
-/*
- * rope: rotation of the channels of each head by rows of cosines and sines (Su et al. 2104.09864).
- */
+/* rope: rotation of the channels of each head by rows of cosines and sines (Su et al. 2104.09864). */
 #include "shared.h"
 
 #include <math.h>
@@ -14,7 +12,7 @@ static double error_limit(const struct problem *p, bool fused)
     return fused ? 1.5 : 2.0;
 }
 
-/* In place, unrotated channels need not be read or written. */
+/* Counts only rotated channels in place, as the others need not be read or written. */
 static int64_t moved_elements(const struct problem *p)
 {
     return p->batch * p->tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
@@ -41,12 +39,12 @@ const struct signature signature_rope = {
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN, DIM_HEAD },
     .work = WORK_ROTATION,
-    .check = rotations_check,
+    .check = signature_check_rotation,
 };
 
 /* ---- Expected rows ---- */
 
-/* A pair of a row: its two channels, their values, its cosine and sine. */
+/* A pair of a row: its channels a and b, their values, and the cosine and sine of the rotation. */
 struct pair {
     int64_t a, b;
     double x0, x1, c, s;
@@ -58,7 +56,7 @@ static struct pair pair_of(const struct call *call, int64_t r, int64_t i)
     const int64_t from = p->rotary_offset, half = p->rotary_dim / 2;
     const bool adjacent = kernel_pairs_adjacent(p->kernel);
     const int64_t a = from + (adjacent ? 2 * i : i), b = a + (adjacent ? 1 : half);
-    const int64_t at = token_position(p, r, p->heads) * half + i;
+    const int64_t at = oracle_row_position(p, r, p->heads) * half + i;
     const float *x = call->x + r * p->dim;
     const double s = (double)call->sin[at];
     return (struct pair){
@@ -74,30 +72,30 @@ static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want
         want[k] = (double)call->x[r * width + k];
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
         const struct pair at = pair_of(call, r, i);
-        want[at.a] = add_to_odd(at.x0 * at.c, -(at.x1 * at.s));
-        want[at.b] = add_to_odd(at.x1 * at.c, at.x0 * at.s);
+        want[at.a] = exact_add_to_odd(at.x0 * at.c, -(at.x1 * at.s));
+        want[at.b] = exact_add_to_odd(at.x1 * at.c, at.x0 * at.s);
     }
 }
 
-/* Rotated channels: the larger of the two products. */
-static void mass_rope(const struct call *call, int64_t r, double *mass)
+/* Sets the magnitude of each rotated channel to its larger product. */
+static void magnitudes_rope(const struct call *call, int64_t r, double *magnitudes)
 {
     for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
         const struct pair at = pair_of(call, r, i);
-        mass[at.a] = fmax(fabs(at.x0 * at.c), fabs(at.x1 * at.s));
-        mass[at.b] = fmax(fabs(at.x1 * at.c), fabs(at.x0 * at.s));
+        magnitudes[at.a] = fmax(fabs(at.x0 * at.c), fabs(at.x1 * at.s));
+        magnitudes[at.b] = fmax(fabs(at.x1 * at.c), fabs(at.x0 * at.s));
     }
 }
 
-/* Casts keep a compiler from contracting, and change nothing: products of two f32 values are exact
- * in f64, and their sum rounded to f64 first rounds to the same f32. */
+/* Returns a b + c d of f32 values in f32 arithmetic. Computing in f64 and rounding gives the same results, and the
+ * casts keep a compiler from contracting. */
 static float add_products_unfused(double a, double b, double c, double d)
 {
     const float ab = (float)(a * b), cd = (float)(c * d);
     return (float)((double)ab + (double)cd);
 }
 
-void oracle_row_unfused(const struct call *call, int64_t r, float *out)
+void oracle_compute_row_unfused(const struct call *call, int64_t r, float *out)
 {
     const int64_t dim = call->problem.dim;
     memcpy(out, call->x + r * dim, (size_t)dim * sizeof *out);
@@ -108,4 +106,4 @@ void oracle_row_unfused(const struct call *call, int64_t r, float *out)
     }
 }
 
-const struct oracle_rows oracle_rope = { .row = row_rope, .mass = mass_rope };
+const struct oracle_functions oracle_rope = { .row = row_rope, .magnitudes = magnitudes_rope };

@@ -1,21 +1,19 @@
-/*
- * rope_qk_norm: heads of queries or keys are divided by their root mean square, multiplied by a
- * weight, and rotated as rope_half does (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656).
- */
+/* rope_qk_norm: divides each head of queries or keys by its root mean square, multiplies it by a weight, and rotates
+ * it as rope_half does (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656). */
 #include "shared.h"
 
 #include <float.h>
 #include <math.h>
 
-enum { EPSILON, WEIGHT_OFFSET, ACROSS_HEADS }; /* the signature's own parameters */
+enum { EPSILON, WEIGHT_OFFSET, ACROSS_HEADS }; /* indices of problem.parameters */
 
 /* Fills weights of both signs. If inputs are special, weights of at least 4 become zeros. */
 static bool fill_weight(struct call *call, void *to, int64_t n)
 {
-    struct problem plain = call->problem;
+    struct problem finite = call->problem;
     float *weight = to;
-    plain.special = false;
-    if (!fill_inputs(weight, 0, n, &plain, STREAM_TABLE))
+    finite.special = false;
+    if (!inputs_fill(weight, 0, n, &finite, STREAM_TABLE))
         return false;
     for (int64_t i = 0; call->problem.special && i < n; i++)
         weight[i] = fabsf(weight[i]) < 4.0f ? weight[i] : copysignf(0.0f, weight[i]);
@@ -24,18 +22,18 @@ static bool fill_weight(struct call *call, void *to, int64_t n)
 
 /* ---- Error limit ---- */
 
-/* Each normalised channel v has a relative error theta = k 2^-24, plus terms in its square (see the
- * comment of the kernel). In an f32 library without fma, rounded squares add half a rounding to
- * their sum. The unit is the ulp of the larger product, which is at most 2^24 ulp. The limit is
- * theta for each product; one ulp for each product that is rounded, one if fused or else two; two
- * for the sum, which may be twice as large; and one for products that underflow, as larger_mass()
- * returns a unit of at least 2^-146 times the weights. */
+/* Returns the limit in ulp of the larger of a channel's two products. A normalised channel has a relative error theta
+ * = k 2^-24, plus terms in theta^2 (impl/kernels/rope_qk_norm.c derives it). Without fma, rounded squares add half a
+ * rounding to their sum. The terms of the limit are theta for each product, which is at most 2^24 ulp; one ulp for each
+ * product that is rounded; two for the sum, which may be twice as large; and one for products that underflow, as
+ * larger_magnitude() is at least 2^-123 times the weights. */
 static double error_limit(const struct problem *p, bool fused)
 {
-    const double partial = ceil((double)p->dim / 64.0) + 8.0;
+    const double roundings = ceil((double)p->dim / 64.0) + 8.0; /* in a head's sum of squares */
     const double heads = p->parameters[ACROSS_HEADS].flag ? (double)p->heads - 1.0 : 0.0;
-    const double k = (partial + heads + (fused ? 0.0 : 1.0)) / 2.0 + 5.0;
-    return 2.0 * k / (1.0 - k * 0x1p-24) + (fused ? 3.0 : 4.0) + 1.0;
+    const double k = (roundings + heads + (fused ? 0.0 : 1.0)) / 2.0 + 5.0;
+    const double rounded_products = fused ? 1.0 : 2.0;
+    return 2.0 * k / (1.0 - k * 0x1p-24) + rounded_products + 2.0 + 1.0;
 }
 
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_HEAD, DIM_CHANNEL }
@@ -46,7 +44,7 @@ const struct signature signature_rope_qk_norm = {
                  ANGLES(rope_qk_norm, sin, STREAM_SIN),
                  { TENSOR(rope_qk_norm, weight), .type = TYPE_F32,
                    .dims = { DIM_HEAD, DIM_CHANNEL }, .fill = fill_weight,
-                   .pristine = PRISTINE(table), .one_for_all = true, .cached = true },
+                   .dense_copy = DENSE_COPY(table), .is_broadcastable = true, .cached = true },
                  { OUT(rope_qk_norm, out), ACTIVATIONS },
                  { X(rope_qk_norm), ACTIVATIONS },
                  POSITIONS(rope_qk_norm) },
@@ -59,32 +57,33 @@ const struct signature signature_rope_qk_norm = {
     .channels = MEMBER(dim),
     .rotary = MEMBER(rotary_dim),
     .error_limit = error_limit,
-    .gathers = true,
+    .uses_head = true,
     .fields =
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "
                       "recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
     .work = WORK_NORM,
-    .check = rotations_check,
+    .check = signature_check_rotation,
 };
 
 /* ---- Expected rows ---- */
 
-/* Channels whose squares are summed for a row: its own, or all those of its token. */
-struct summed {
+/* Channels of which the mean square is that of a row: the row itself, or all heads of its token. */
+struct normed_channels {
     const float *x;
     int64_t n;
 };
 
-static struct summed summed_of(const struct call *call, int64_t r)
+static struct normed_channels normed_channels_of(const struct call *call, int64_t r)
 {
     const struct problem *p = &call->problem;
     const int64_t heads = p->parameters[ACROSS_HEADS].flag ? p->heads : 1;
-    return (struct summed){ call->x + (r - r % heads) * p->dim, heads * p->dim };
+    return (struct normed_channels){ call->x + (r - r % heads) * p->dim, heads * p->dim };
 }
 
-/* Factor of a row: `root` in 256 bits if all inputs are finite, otherwise `scale`, 0 or NaN. */
+/* Factor of a row, 1 / sqrt(mean square + epsilon): `root` if that is a number above 0. Otherwise `scale` is 0 (a
+ * square overflows) or NaN. */
 struct norm {
     bool finite;
     double scale;
@@ -93,26 +92,25 @@ struct norm {
 
 static struct norm norm_of(const struct call *call, int64_t r)
 {
-    const struct summed of = summed_of(call, r);
+    const struct normed_channels all = normed_channels_of(call, r);
     struct big sum = big_integer(0);
-    bool finite = true, number = true;
-    for (int64_t i = 0; i < of.n; i++) {
-        const double x = (double)of.x[i];
+    bool finite = true, has_nan = false;
+    for (int64_t i = 0; i < all.n; i++) {
+        const double x = (double)all.x[i];
         finite = finite && isfinite(x);
-        number = number && !isnan(x);
+        has_nan = has_nan || isnan(x);
         sum = finite ? big_add(sum, big_double(x * x)) : sum;
     }
-    if (!finite || big_compare(sum, big_double(0x1p128)) >= 0)
-        return (struct norm){ .scale = number ? 0.0 : (double)NAN };
-    const struct big square =
-        big_add(big_divide(sum, big_integer(of.n)),
-                big_double((double)call->problem.parameters[EPSILON].f32));
+    if (!finite || big_compare(sum, big_double(0x1p128)) >= 0) /* the f32 sum is infinite */
+        return (struct norm){ .scale = has_nan ? (double)NAN : 0.0 };
+    const struct big epsilon = big_double((double)call->problem.parameters[EPSILON].f32);
+    const struct big square = big_add(big_divide(sum, big_integer(all.n)), epsilon);
     const struct big log = big_multiply(big_log(square), big_double(-0.5));
     return (struct norm){ true, 1.0, big_exp(log) };
 }
 
-/* A channel before rotation, without the root: in 256 bits, and in f64 for signs of zeros and
- * NaN. */
+/* A channel before rotation: in 256 bits, not yet multiplied by the root; and in f64, multiplied by the scale, for
+ * NaN and the sign of zeros. */
 struct channel {
     struct big exact;
     double value;
@@ -151,7 +149,7 @@ static void row_norm(const struct oracle *oracle, int o, int64_t r, double *want
     const struct call *call = oracle->call;
     const struct problem *p = &call->problem;
     const int64_t half = p->rotary_dim / 2, from = p->rotary_offset;
-    const int64_t row = token_position(p, r, p->heads) * half;
+    const int64_t row = oracle_row_position(p, r, p->heads) * half;
     const struct norm norm = norm_of(call, r);
     (void)o;
     for (int64_t k = 0; k < p->dim; k++)
@@ -167,9 +165,9 @@ static void row_norm(const struct oracle *oracle, int o, int64_t r, double *want
     }
 }
 
-/* ---- Units of errors ---- */
+/* ---- Magnitudes, whose ulp is the unit of errors ---- */
 
-/* Returns the magnitude of a channel before rotation, in f64, which suffices for a unit. */
+/* Returns the magnitude of a channel before rotation, and that of its weight. f64 suffices for a unit. */
 static double channel_magnitude(const struct call *call, double root, int64_t r, int64_t k,
                                 double *weight)
 {
@@ -179,35 +177,35 @@ static double channel_magnitude(const struct call *call, double root, int64_t r,
     return fabs((double)call->x[r * p->dim + k]) * root * *weight;
 }
 
-/* Returns the larger product, or the least unit that allows for underflow in between if that is
- * larger. It is 0 if both products are 0. */
-static double larger_mass(double a, double b, double weight_a, double weight_b)
+/* Returns the larger of two products, but at least 2^-123 times the larger weight, as intermediate values below
+ * 2^-126 lose bits. Returns 0 if both products are 0. */
+static double larger_magnitude(double a, double b, double weight_a, double weight_b)
 {
-    const double most = fmax(a, b), floor = fmax(1.0, fmax(weight_a, weight_b)) * 0x1p-123;
-    return most > 0.0 && most < floor ? floor : most;
+    const double larger = fmax(a, b), least = fmax(1.0, fmax(weight_a, weight_b)) * 0x1p-123;
+    return larger > 0.0 && larger < least ? least : larger;
 }
 
-static void mass_norm(const struct call *call, int64_t r, double *mass)
+static void magnitudes_norm(const struct call *call, int64_t r, double *magnitudes)
 {
     const struct problem *p = &call->problem;
     const int64_t half = p->rotary_dim / 2, from = p->rotary_offset;
-    const int64_t row = token_position(p, r, p->heads) * half;
-    const struct summed of = summed_of(call, r);
+    const int64_t row = oracle_row_position(p, r, p->heads) * half;
+    const struct normed_channels all = normed_channels_of(call, r);
     double sum = 0.0, weight[2];
-    for (int64_t i = 0; i < of.n; i++)
-        sum += (double)of.x[i] * (double)of.x[i];
-    const double root = 1.0 / sqrt(sum / (double)of.n + (double)p->parameters[EPSILON].f32);
+    for (int64_t i = 0; i < all.n; i++)
+        sum += (double)all.x[i] * (double)all.x[i];
+    const double root = 1.0 / sqrt(sum / (double)all.n + (double)p->parameters[EPSILON].f32);
     for (int64_t k = 0; k < p->dim; k++) {
         const double own = channel_magnitude(call, root, r, k, weight);
-        mass[k] = larger_mass(own, own, *weight, *weight);
+        magnitudes[k] = larger_magnitude(own, own, *weight, *weight);
     }
     for (int64_t i = 0; i < half; i++) {
         const double c = fabs((double)call->cos[row + i]), s = fabs((double)call->sin[row + i]);
         const double a = channel_magnitude(call, root, r, from + i, weight),
                      b = channel_magnitude(call, root, r, from + half + i, weight + 1);
-        mass[from + i] = larger_mass(a * c, b * s, weight[0], weight[1]);
-        mass[from + half + i] = larger_mass(b * c, a * s, weight[0], weight[1]);
+        magnitudes[from + i] = larger_magnitude(a * c, b * s, weight[0], weight[1]);
+        magnitudes[from + half + i] = larger_magnitude(b * c, a * s, weight[0], weight[1]);
     }
 }
 
-const struct oracle_rows oracle_rope_qk_norm = { row_norm, NULL, mass_norm };
+const struct oracle_functions oracle_rope_qk_norm = { row_norm, NULL, magnitudes_norm };

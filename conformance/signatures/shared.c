@@ -1,27 +1,27 @@
-/* Functions that several signatures share; see shared.h. */
+/* Functions that several signatures share (see shared.h). */
 #include "shared.h"
 
-int64_t min_int64(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t signature_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-int64_t tokens_rows_used(const struct problem *p)
+int64_t signature_used_rows(const struct problem *p)
 {
     bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
-    return min_int64(shared ? p->tokens : p->batch * p->tokens, p->rows);
+    return signature_min(shared ? p->tokens : p->batch * p->tokens, p->rows);
 }
 
-bool rotations_check(struct call *call)
+bool signature_check_rotation(struct call *call)
 {
     const struct problem *p = &call->problem;
     const enum posenc_status odd = p->rotary_dim % 2 ? POSENC_ERR_ODD : POSENC_OK;
     const int64_t most = p->dim - (p->dim & 1);
-    return call_within(call, POSENC_ERR_SHAPE, "head_dim", p->dim, 2, INT32_MAX) &&
+    return call_check_range(call, POSENC_ERR_SHAPE, "head_dim", p->dim, 2, INT32_MAX) &&
            call_check(call, odd, "rotary_dim", p->rotary_dim, 2, most) &&
-           call_within(call, POSENC_ERR_ROTARY_DIM, "rotary_dim", p->rotary_dim, 2, most);
+           call_check_range(call, POSENC_ERR_ROTARY_DIM, "rotary_dim", p->rotary_dim, 2, most);
 }
 
 /* ---- Columns by relative position ---- */
 
-int64_t columns_of(const struct problem *p)
+int64_t signature_columns(const struct problem *p)
 {
     if (p->relative == RELATIVE_DEBERTA)
         return 2 * (p->num_buckets ? p->num_buckets : p->max_distance);
@@ -30,21 +30,21 @@ int64_t columns_of(const struct problem *p)
 
 static int64_t one_at_least(int64_t n) { return n > 0 ? n : 1; }
 
-int64_t columns_index_size(const struct problem *p)
+int64_t signature_index_size(const struct problem *p)
 {
-    return problem_distances(one_at_least(p->queries), one_at_least(p->keys));
+    return problem_count_distances(one_at_least(p->queries), one_at_least(p->keys));
 }
 
-bool columns_fill_index(struct call *call, void *index, int64_t n)
+bool signature_fill_index(struct call *call, void *index, int64_t n)
 {
     const struct problem *p = &call->problem;
     const struct implementation *by = call->implementation;
     const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys),
                   offset = p->query_offset, most = p->max_distance, end = p->keys - p->queries;
-    call->columns = columns_of(p);
+    call->columns = signature_columns(p);
     if (p->relative == RELATIVE_TRANSFORMER_XL &&
-        !call_within(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL", offset, end,
-                     end))
+        !call_check_range(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL", offset,
+                          end, end))
         return false;
     enum posenc_status status;
     if (p->relative == RELATIVE_DEBERTA)
@@ -54,7 +54,7 @@ bool columns_fill_index(struct call *call, void *index, int64_t n)
     else
         status = by->transformer_xl_index(queries, keys, index);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
-        ((int32_t *)index)[i] = (int32_t)problem_scattered(p, i, call->columns);
+        ((int32_t *)index)[i] = (int32_t)problem_scattered_index(p, i, call->columns);
     return call_check(call, status, "max_distance, num_buckets or a distance", most, 1,
                       1 << 20);
 }

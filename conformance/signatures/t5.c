@@ -1,4 +1,4 @@
-/* t5: a bias by bucket of the distance (Raffel et al. 1910.10683). */
+/* t5: a learned bias for each bucket of distances (Raffel et al. 1910.10683). */
 #include "shared.h"
 
 enum { MOST_BUCKETS = 4096, MOST_DISTANCE = (1 << 24) - 1 };
@@ -7,8 +7,8 @@ static bool check_buckets(struct call *call)
 {
     const struct problem *p = &call->problem;
     const bool odd = p->bidirectional && p->num_buckets % 2 != 0;
-    return call_within(call, POSENC_ERR_SHAPE, "num_buckets", p->num_buckets,
-                       p->bidirectional ? 4 : 2, MOST_BUCKETS) &&
+    return call_check_range(call, POSENC_ERR_SHAPE, "num_buckets", p->num_buckets,
+                            p->bidirectional ? 4 : 2, MOST_BUCKETS) &&
            call_check(call, odd ? POSENC_ERR_SHAPE : POSENC_OK,
                       "num_buckets, which has to be even where bidirectional,", p->num_buckets,
                       4, MOST_BUCKETS);
@@ -53,8 +53,8 @@ static void row_t5(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
-    const int64_t query = query_of(problem, r) + problem->query_offset;
-    const int64_t head = head_of(problem, r);
+    const int64_t query = oracle_row_query(problem, r) + problem->query_offset;
+    const int64_t head = oracle_row_head(problem, r);
     for (int64_t j = 0; j < width; j++) {
         int64_t distance = query - j, base = 0;
         if (distance < 0) {
@@ -68,4 +68,4 @@ static void row_t5(const struct oracle *oracle, int o, int64_t r, double *want)
     }
 }
 
-const struct oracle_rows oracle_t5 = { .row = row_t5, .create = create_thresholds };
+const struct oracle_functions oracle_t5 = { .row = row_t5, .create = oracle_create_thresholds };

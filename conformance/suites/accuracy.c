@@ -39,7 +39,7 @@ static bool is_table(enum posenc_kernel kernel)
 static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint64_t z = mix64(seed, (uint64_t)i);
+        uint64_t z = rng_u64(seed, (uint64_t)i);
         int64_t span = hi - lo, near = (int64_t)(z >> 60) % 5 - 2;
         int64_t p = lo + (int64_t)((z >> 8 & 0xffffffffffff) % (uint64_t)span);
         if (i % 8 == 0)
@@ -65,7 +65,7 @@ static void scan_times(struct comparison *c, struct problem p, int range)
     p.tokens = full ? 48 : 4;
     if (range_start(range) >= hi || (!full && p.seed % 2))
         return;
-    draw_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(p.seed, 78));
+    draw_positions(times, p.tokens, range_start(range), hi - p.tokens, rng_u64(p.seed, 78));
     p.positions = times;
     p.position_kind = POSENC_POSITIONS_F32;
     p.time_step = 0.37;
@@ -83,7 +83,7 @@ static void scan_set(struct comparison *c, struct problem p, int range)
     p.layout = (enum posenc_layout)(seed % 3);
     p.tokens = full ? 100 : 16;
     for (int64_t k = 0; k < runs; k++) {
-        uint64_t z = mix64(seed, (uint64_t)k + 1000000) >> 16;
+        uint64_t z = rng_u64(seed, (uint64_t)k + 1000000) >> 16;
         int64_t room = hi - lo - p.tokens;
         p.first = lo + (int64_t)(z % (uint64_t)room);
         if (k == 1)
@@ -93,7 +93,7 @@ static void scan_set(struct comparison *c, struct problem p, int range)
         compare_problem(c, &p, range);
     }
     p.tokens = full ? MOST : 12;
-    draw_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
+    draw_positions(positions, p.tokens, lo, hi, rng_u64(seed, 77));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
     compare_problem(c, &p, range);

@@ -37,7 +37,7 @@ static void *place_get(void *user, size_t bytes, int64_t offset_bytes, char role
         return NULL;
     const int i = places->n++;
     if (!places->at[i]) {
-        places->at[i] = memory_plain.get(NULL, bytes, offset_bytes, role);
+        places->at[i] = memory_default.get(NULL, bytes, offset_bytes, role);
         places->bytes[i] = bytes;
     }
     return bytes <= places->bytes[i] ? places->at[i] : NULL;
@@ -48,7 +48,7 @@ static void place_free(void *user, void *data) { (void)user, (void)data; }
 static void places_free(struct places *places)
 {
     for (int i = 0; i < LAYOUTS; i++)
-        memory_plain.free(NULL, places->at[i]);
+        memory_default.free(NULL, places->at[i]);
 }
 
 /* ---- Changes of a problem ---- */
@@ -57,25 +57,25 @@ enum { MOST_CHANGES = MOST_TENSORS + MOST_PARAMETERS + 2 };
 
 /* The one thing in which a problem differs from the base. */
 struct change {
-    const struct tensor_row *row; /* contents of this tensor; NULL: a field of `problem` */
+    const struct tensor_spec *row; /* contents of this tensor; NULL: a field of `problem` */
     struct problem problem;
     const char *what; /* for messages */
 };
 
 /* Changes one element in the middle of each row. */
-static void change_tensor(struct call *call, const struct tensor_row *row)
+static void change_tensor(struct call *call, const struct tensor_spec *row)
 {
     const struct posenc_tensor *t = call_argument(call, row);
     const int64_t rows = storage_rows(t), width = t->shape[t->rank - 1];
     for (int64_t r = 0; r < rows && width; r++) {
-        const uint64_t z = mix64(7, (uint64_t)r);
+        const uint64_t z = rng_u64(7, (uint64_t)r);
         const int64_t c = width > 2 ? 1 + (int64_t)(z % (uint64_t)(width - 2)) : 0;
         void *at = storage_row(t, r);
         storage_put(t->dtype, at, c, 0.375f - storage_get(t->dtype, at, c));
     }
 }
 
-static void change_floats(struct call *call, const struct tensor_row *row)
+static void change_floats(struct call *call, const struct tensor_spec *row)
 {
     float *data = (float *)(uintptr_t)call_data(call, row);
     const int64_t n = tensor_elements(&call->problem, row);
@@ -83,7 +83,7 @@ static void change_floats(struct call *call, const struct tensor_row *row)
 }
 
 /* Exchanges two columns of an index. Thresholds have to rise: one of them is increased. */
-static void change_integers(struct call *call, const struct tensor_row *row)
+static void change_integers(struct call *call, const struct tensor_spec *row)
 {
     int32_t *data = (int32_t *)(uintptr_t)call_data(call, row);
     const int64_t n = tensor_elements(&call->problem, row);
@@ -111,7 +111,7 @@ static void change_positions(struct call *call)
 
 static void change_apply(struct call *call, const struct change *change)
 {
-    const struct tensor_row *row = change->row;
+    const struct tensor_spec *row = change->row;
     if (!row)
         return;
     if (row->form == FORM_TENSOR)
@@ -124,7 +124,7 @@ static void change_apply(struct call *call, const struct change *change)
         change_positions(call);
 }
 
-static bool is_read(const struct problem *p, const struct tensor_row *row)
+static bool is_read(const struct problem *p, const struct tensor_spec *row)
 {
     return row->role != ROLE_OUTPUT && tensor_present(p, row) &&
            (row->form != FORM_POSITIONS || p->position_kind != POSENC_OFFSET);
@@ -255,7 +255,7 @@ static void check_problem(struct tally *t, struct problem p)
     const int n = list_changes(&p, changes);
     for (int i = 0; i < n; i++) {
         t->problem = &changes[i].problem;
-        if (call_create_by(t->run->implementation, &own[i], t->problem, &memory_plain) ==
+        if (call_create_by(t->run->implementation, &own[i], t->problem, &memory_default) ==
                 POSENC_OK &&
             run_changed(t, &own[i], &changes[i]) && run_at_places(&check, &base, NULL))
             run_at_places(&check, &changes[i], &own[i]);

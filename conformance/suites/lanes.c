@@ -57,7 +57,7 @@ static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
 {
     const struct problem *p = &call->problem;
     const struct signature *s = signature_of(p->kernel);
-    const struct tensor_row *out = signature_output(s, 0);
+    const struct tensor_spec *out = signature_output(s, 0);
     if (out->dims[tensor_dims(out) - 1] == DIM_COLUMN)
         for (EACH_TENSOR(index, s))
             if (index->dims[0] == DIM_DISTANCE)
@@ -68,7 +68,7 @@ static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
 
 /* Returns the head of an element of a tensor, by its index in dense rows; -1 if it has none, or if its
  * rows are not kept by heads. */
-static int64_t head_of(const struct problem *p, const struct tensor_row *row, int64_t at)
+static int64_t head_of(const struct problem *p, const struct tensor_spec *row, int64_t at)
 {
     if (!kernel_on_scores(p->kernel))
         return -1;
@@ -82,21 +82,21 @@ static int64_t head_of(const struct problem *p, const struct tensor_row *row, in
 
 /* Returns true for elements that are not poisoned: of x those of kept rows and units; of a tensor with
  * heads those of kept heads; of others those of kept units or columns. */
-static bool is_kept(const struct call *call, const struct tensor_row *row, int64_t at,
+static bool is_kept(const struct call *call, const struct tensor_spec *row, int64_t at,
                     int64_t width, int kept_class)
 {
     const struct problem *p = &call->problem;
     const int64_t r = at / width, column = at % width, head = head_of(p, row, at);
     if (row->role == ROLE_X)
         return is_row_kept(p, r, kept_class) &&
-               (signature_of(p->kernel)->gathers ||
+               (signature_of(p->kernel)->uses_head ||
                 unit_of_x(call, r, column) % CLASSES == kept_class);
     const bool channel = row->dims[tensor_dims(row) - 1] == DIM_CHANNEL;
     const int64_t unit = channel ? unit_of(p, column) : column;
     return head < 0 ? unit % CLASSES == kept_class : head % 2 == kept_class % 2;
 }
 
-static void poison_tensor(struct call *call, const struct tensor_row *row, int kept_class)
+static void poison_tensor(struct call *call, const struct tensor_spec *row, int kept_class)
 {
     const struct posenc_tensor *t = call_argument(call, row);
     const int64_t width = t->shape[t->rank - 1];
@@ -107,7 +107,7 @@ static void poison_tensor(struct call *call, const struct tensor_row *row, int k
 }
 
 /* Poisons with huge numbers, as parameters must be finite. */
-static void poison_floats(struct call *call, const struct tensor_row *row, int kept_class)
+static void poison_floats(struct call *call, const struct tensor_spec *row, int kept_class)
 {
     float *data = (float *)(uintptr_t)call_data(call, row);
     const int64_t n = tensor_elements(&call->problem, row);

@@ -147,7 +147,7 @@ enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, WOVEN = 32, ALL_PLAC
 /* Returns true if two tensors are woven; in a quick run only two outputs are. */
 static bool is_woven(const struct sweep *s, const struct problem *p)
 {
-    const struct tensor_row *other = p->in_place ? NULL : kernel_woven_row(p->kernel);
+    const struct tensor_spec *other = p->in_place ? NULL : kernel_woven_row(p->kernel);
     return other && (s->run->options->full || other->role == ROLE_OUTPUT);
 }
 
@@ -269,7 +269,7 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
             if (of_heads
                     ? kernel_rotates(kernel) || kernel_on_scores(kernel)
                     : !signature_of(kernel)
-                           ->settle) /* otherwise other fields decide the number of queries */
+                           ->derive) /* otherwise other fields decide the number of queries */
                 sweep_typed(s, p, s->run->options->full ? ALL_PLACES : ENDS);
         }
 }

@@ -33,7 +33,7 @@ static bool is_for(const struct problem_line *line, const struct property *prope
 static void check_problem(struct tally *t, const struct property *property, struct problem p)
 {
     p.dtype = property->dtype;
-    problem_settle(&p);
+    problem_derive(&p);
     property_check(t, property, &p);
     tally_forget(t);
     p.in_place = property->in_place && kernel_in_place(p.kernel);
@@ -44,11 +44,11 @@ static void check_problem(struct tally *t, const struct property *property, stru
 
 static bool is_concerned(const struct property *property, enum posenc_kernel kernel)
 {
-    bool has = property->concerns && property->concerns(kernel);
+    bool has = property->applies_to && property->applies_to(kernel);
     for (EACH_CASE(line, CASES_PROPERTIES))
-        has = has ||
-              (!property->concerns && line->problem.kernel == kernel && is_for(line, property));
-    return has && (!property->field || has_field(kernel, property->field));
+        has = has || (!property->applies_to && line->problem.kernel == kernel &&
+                      is_for(line, property));
+    return has && (!property->needed_field || kernel_has_field(kernel, property->needed_field));
 }
 
 static void check_property(struct suite_run *run, enum posenc_kernel kernel,
@@ -57,7 +57,7 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
     struct tally t;
     const bool full = run->options->full;
     bool has = false;
-    if (!is_concerned(property, kernel) || (property->full && !full) ||
+    if (!is_concerned(property, kernel) || (property->full_only && !full) ||
         !tally_begin(&t, run, kernel, property->dtype, "properties", NULL, "%s",
                      property->name))
         return;
@@ -67,7 +67,7 @@ static void check_property(struct suite_run *run, enum posenc_kernel kernel,
             check_problem(&t, property, line->problem);
             has = true;
         }
-    if (!has && property->concerns)
+    if (!has && property->applies_to)
         check_problem(&t, property, problem_default(kernel));
     tally_end(&t);
 }

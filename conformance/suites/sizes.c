@@ -78,7 +78,7 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
     if (name != SIZES || p.in_place || !t->run->options->full || problem_memory(&p) > 1 << 20)
         return true;
     p.in_place = true;
-    problem_settle(&p);
+    problem_derive(&p);
     if (p.in_place)
         check_problem(t, guard, mode, &p, name);
     p = line->problem;

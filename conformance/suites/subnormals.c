@@ -27,7 +27,7 @@ static float small_factor(enum posenc_dtype dtype)
  * and half of another 16th. */
 static bool is_small(bool is_table, int64_t r, int64_t c)
 {
-    const bool is_drawn = mix64((uint64_t)r, (uint64_t)c) & 1;
+    const bool is_drawn = rng_u64((uint64_t)r, (uint64_t)c) & 1;
     return is_table ? is_drawn : r % 8 == 0 && (r % 16 == 0 || is_drawn);
 }
 
@@ -86,7 +86,7 @@ static void run_parts(struct tally *t, const struct call *whole)
     }
     const int64_t n = all < MOST_PARTS ? all : MOST_PARTS;
     for (int64_t k = 0; k < n && t->result.status == CONF_PASS; k++) {
-        const int64_t drawn = (int64_t)(mix64(3, (uint64_t)k) % (uint64_t)all);
+        const int64_t drawn = (int64_t)(rng_u64(3, (uint64_t)k) % (uint64_t)all);
         int64_t which = all > MOST_PARTS ? drawn - drawn % 8 : k;
         struct call part = *whole;
         for (int i = 0; i < MOST_CUTS; i++) {

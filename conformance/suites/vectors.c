@@ -32,7 +32,7 @@ static void require_published(struct tally *t, const struct call *call)
     for (int64_t r = 0; r < out->rows && want; r++) {
         char what[48];
         snprintf(what, sizeof what, "row %lld in unfused f32", (long long)r);
-        oracle_row_unfused(call, r, want);
+        oracle_compute_row_unfused(call, r, want);
         require_same_bits(t, call_row(call, 0, r), want, out->width, what);
     }
     free(want);
