@@ -349,7 +349,7 @@ static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args
     case POSENC_KERNEL_##name: {                                                               \
         struct posenc_##signature##_args call;                                                 \
         bool empty;                                                                            \
-        return posenc_enter_##signature(&backend, kernel, X_##x, args, &call, &empty);         \
+        return posenc_setup_##signature(&backend, kernel, X_##x, args, &call, &empty);         \
     }
 #include <posenc_kernels.def>
     case POSENC_KERNEL_COUNT:

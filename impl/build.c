@@ -1,4 +1,4 @@
-/* Identifies this build of the library; see build.sh. */
+/* Identifies this build of the library: build.sh writes build.h. */
 #include "build.h"
 
 #include "internal.h"

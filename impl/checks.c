@@ -1,4 +1,4 @@
-/* Checks that several signatures share. */
+/* Checks that several signatures share: see checks.h. */
 #include "checks.h"
 
 #include <float.h>
@@ -14,8 +14,8 @@ enum posenc_status posenc_check_finite(double value, const char *what,
 {
     if (fabs(value) <= (double)FLT_MAX) /* not NaN either */
         return POSENC_OK;
-    return posenc_refuse(error, POSENC_ERR_PARAMETER, what, value, -(double)FLT_MAX,
-                         (double)FLT_MAX);
+    return reject_range(error, POSENC_ERR_PARAMETER, what, value, -(double)FLT_MAX,
+                        (double)FLT_MAX);
 }
 
 enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char *what,
@@ -23,8 +23,8 @@ enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char
 {
     if (value == wanted)
         return POSENC_OK;
-    return posenc_refuse(error, POSENC_ERR_SHAPE, what, (double)value, (double)wanted,
-                         (double)wanted);
+    return reject_range(error, POSENC_ERR_SHAPE, what, (double)value, (double)wanted,
+                        (double)wanted);
 }
 
 enum posenc_status posenc_require_dtype(enum posenc_dtype dtype, enum posenc_dtype wanted,
@@ -32,22 +32,17 @@ enum posenc_status posenc_require_dtype(enum posenc_dtype dtype, enum posenc_dty
 {
     if (dtype == wanted)
         return POSENC_OK;
-    return posenc_refuse(error, POSENC_ERR_DTYPE, what, (double)dtype, (double)wanted,
-                         (double)wanted);
+    return reject_range(error, POSENC_ERR_DTYPE, what, (double)dtype, (double)wanted,
+                        (double)wanted);
 }
 
 static enum posenc_status check_x(struct posenc_const_tensor *x,
                                   const struct posenc_tensor *out,
-                                  const struct activations_rule *rule, struct span out_span,
+                                  const struct tensor_rule *rule, struct span out_span,
                                   struct posenc_error *error)
 {
-    const struct tensor_rule x_rule = { .names = &posenc_names_x,
-                                        .least_rank = rule->least_rank,
-                                        .most_rank = rule->most_rank,
-                                        .least_last = rule->least_last,
-                                        .any_dtype = true };
-    struct checked checked;
-    enum posenc_status status = posenc_check_input(x, &x_rule, &checked, error);
+    struct checked_tensor checked;
+    enum posenc_status status = posenc_check_input(x, rule, &checked, error);
     if (status)
         return status;
     status = posenc_require_dtype(x->dtype, out->dtype, "dtype of x (that of out)", error);
@@ -60,9 +55,10 @@ static enum posenc_status check_x(struct posenc_const_tensor *x,
                                          "x (overlaps out)", error);
 }
 
-/* Returns true if x and out have equal members. Compares one member after the other: they may just have
- * been stored so, and a load of several waits until stores have left the core. */
-static bool is_same(const struct posenc_const_tensor *x, const struct posenc_tensor *out)
+/* Returns true if x and out are the same tensor. Members are compared one by one, as the caller may just have stored
+ * them: a wider load would fail store-to-load forwarding and stall. */
+static bool are_same_tensor(const struct posenc_const_tensor *x,
+                            const struct posenc_tensor *out)
 {
     if ((x->data != out->data) || (x->dtype != out->dtype) || (x->rank != out->rank) ||
         (x->rank < 0) || (x->rank > 4))
@@ -76,45 +72,46 @@ static bool is_same(const struct posenc_const_tensor *x, const struct posenc_ten
 enum posenc_status posenc_check_activations(struct posenc_const_tensor *x,
                                             struct posenc_tensor *out,
                                             const struct activations_rule *rule,
-                                            struct checked *checked, struct posenc_error *error)
+                                            struct checked_tensor *checked,
+                                            struct posenc_error *error)
 {
-    bool in_place = rule->takes_x && is_same(x, out);
-    const struct tensor_rule out_rule = { .names = &posenc_names_out,
-                                          .least_rank = rule->least_rank,
-                                          .most_rank = rule->most_rank,
-                                          .least_last = rule->least_last,
-                                          .any_dtype = true };
-    enum posenc_status status = posenc_check_output(out, &out_rule, checked, error);
+    bool in_place = rule->takes_x && are_same_tensor(x, out);
+    struct tensor_rule tensor_rule = { .names = &posenc_names_out,
+                                       .min_rank = rule->min_rank,
+                                       .max_rank = rule->max_rank,
+                                       .min_last = rule->min_last,
+                                       .any_dtype = true };
+    enum posenc_status status = posenc_check_output(out, &tensor_rule, checked, error);
     if (status)
         return status;
-    if (in_place) { /* as x.data == out.data finds too, but sooner: decoding is all overhead */
+    if (in_place) { /* check_x() would find the same, but a decoding step is all overhead */
         for (int i = 0; i < 4; i++)
             x->stride[i] = out->stride[i];
         return POSENC_OK;
     }
+    tensor_rule.names = &posenc_names_x;
     if (rule->takes_x)
-        return check_x(x, out, rule, checked->span, error);
+        return check_x(x, out, &tensor_rule, checked->span, error);
     if (x->data)
-        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "x (this kernel takes none)", 0.0, 1.0,
-                             0.0);
+        return reject(error, POSENC_ERR_ARGUMENT, "x (this kernel takes none)");
     *x = (struct posenc_const_tensor){ 0 };
     return POSENC_OK;
 }
 
-enum posenc_status posenc_check_rows(struct posenc_const_tensor *table,
-                                     const struct tensor_names *names, bool any_dtype,
-                                     struct span out_span, const char *overlap,
-                                     struct posenc_error *error)
+enum posenc_status posenc_check_table(struct posenc_const_tensor *table,
+                                      const struct tensor_names *names, bool any_dtype,
+                                      struct span out_span, const char *overlap,
+                                      struct posenc_error *error)
 {
     const struct tensor_rule rule = {
-        .names = names, .least_rank = 2, .most_rank = 2, .least_last = 1, .any_dtype = any_dtype
+        .names = names, .min_rank = 2, .max_rank = 2, .min_last = 1, .any_dtype = any_dtype
     };
-    struct checked checked;
+    struct checked_tensor checked;
     enum posenc_status status = posenc_check_input(table, &rule, &checked, error);
-    return status ? status : posenc_check_apart(checked.span, out_span, overlap, error);
+    return status ? status : posenc_check_disjoint(checked.span, out_span, overlap, error);
 }
 
-/* Raises the rank by a dimension of size 1 that comes to stand at index `at`. */
+/* Inserts a dimension of size 1 before the one at index `at`. */
 static void insert_dimension(int32_t *rank, int64_t *shape, int64_t *stride, int at)
 {
     for (int i = *rank; i > at; i--) {
@@ -126,22 +123,22 @@ static void insert_dimension(int32_t *rank, int64_t *shape, int64_t *stride, int
     ++*rank;
 }
 
-static void raise_activations(int32_t *rank, int64_t *shape, int64_t *stride, bool wide)
+static void expand_to_rank_4(int32_t *rank, int64_t *shape, int64_t *stride, bool has_heads)
 {
     if (!*rank)
         return;
-    if (!wide)
+    if (!has_heads)
         insert_dimension(rank, shape, stride, *rank - 1);
     if (*rank == 3)
         insert_dimension(rank, shape, stride, 0);
 }
 
-void posenc_raise_input(struct posenc_const_tensor *tensor, bool wide)
+void posenc_expand_input(struct posenc_const_tensor *tensor, bool has_heads)
 {
-    raise_activations(&tensor->rank, tensor->shape, tensor->stride, wide);
+    expand_to_rank_4(&tensor->rank, tensor->shape, tensor->stride, has_heads);
 }
 
-void posenc_raise_output(struct posenc_tensor *tensor, bool wide)
+void posenc_expand_output(struct posenc_tensor *tensor, bool has_heads)
 {
-    raise_activations(&tensor->rank, tensor->shape, tensor->stride, wide);
+    expand_to_rank_4(&tensor->rank, tensor->shape, tensor->stride, has_heads);
 }

@@ -1,40 +1,43 @@
 /*
- * The checks of each signature: check_<signature>() refuses a call, or brings its arguments to
- * the one form that kernels take (struct posenc_backend in posenc.h). `takes_x`: of a kernel
- * that adds onto x where its signature leaves it open.
+ * Checks of the arguments of each signature. posenc_check_<signature>() rejects a call, or brings its arguments to the
+ * canonical form that kernels take (struct posenc_backend in posenc.h): activations and scores of rank 4, strides of 0
+ * for dimensions of size 1.
  */
 #ifndef POSENC_CHECKS_H
 #define POSENC_CHECKS_H
 
 #include "validate.h"
 
-/* Facts about an accepted call. */
-struct accepted {
-    bool empty; /* there is nothing to do */
+/* Facts about a call that passed its checks. */
+struct call_summary {
+    bool empty; /* no output has elements */
     unsigned
-        dtypes; /* of all its tensors: POSENC_F32, or bits that say that one is of 16 bits */
+        dtypes; /* the dtypes of all tensors, ORed: POSENC_F32 (0) if all of them are f32 */
 };
 
+/* `takes_x` is true if the kernel reads x; several signatures serve a kernel that does and one that does not. */
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_check_##signature(struct posenc_##signature##_args *call,        \
-                                                bool takes_x, struct accepted *accepted);
+                                                bool takes_x, struct call_summary *summary);
 #include <posenc_signatures.def>
 
-/* usual.c: whether the call is accepted at a glance, and what the kernel is to be handed. */
-bool posenc_usual_rope(const void *args, void *call, struct accepted *accepted);
+/* Returns true if the call passes a fast check; *call is then canonical. Otherwise *call is undefined and
+ * posenc_check_rope() has to decide (fast_check.c). */
+bool posenc_fast_check_rope(const void *args, void *call, struct call_summary *summary);
 
-/* Ways in which a kernel takes x, by its line of the list. */
+/* The column x of posenc_kernels.def, as `takes_x`. */
 enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
 
-/* Checks and the backend that runs it: `call` is then what the kernel is to be handed. */
+/* Checks a call and selects its backend (posenc.c). *call then has the canonical arguments for that backend's kernel,
+ * which need not run if *empty is true. */
 #define POSENC_SIGNATURE(signature)                                                            \
-    enum posenc_status posenc_enter_##signature(                                               \
+    enum posenc_status posenc_setup_##signature(                                               \
         const struct posenc_backend **backend, enum posenc_kernel kernel, bool takes_x,        \
         const struct posenc_##signature##_args *args, struct posenc_##signature##_args *call,  \
         bool *empty);
 #include <posenc_signatures.def>
 
-/* ---- What they share ---- */
+/* ---- Checks that several signatures share (checks.c) ---- */
 
 extern const struct tensor_names posenc_names_x, posenc_names_out, posenc_names_table;
 
@@ -45,29 +48,28 @@ enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char
 enum posenc_status posenc_require_dtype(enum posenc_dtype dtype, enum posenc_dtype wanted,
                                         const char *what, struct posenc_error *error);
 
-/* Rules for activations. */
+/* Requirements of x and out. */
 struct activations_rule {
     bool takes_x;
-    int least_rank, most_rank;
-    int64_t least_last;
+    int min_rank, max_rank;
+    int64_t min_last; /* of the last dimension */
 };
 
-/* x and out: both checked, of one shape and type, the same tensor or apart; or out alone. */
+/* Checks out and, if the kernel takes it, x. Both must have one shape and dtype, and be the same tensor or disjoint. */
 enum posenc_status posenc_check_activations(struct posenc_const_tensor *x,
                                             struct posenc_tensor *out,
                                             const struct activations_rule *rule,
-                                            struct checked *checked,
+                                            struct checked_tensor *checked,
                                             struct posenc_error *error);
 
-/* An f32 table of rank 2, apart from out. */
-enum posenc_status posenc_check_rows(struct posenc_const_tensor *table,
-                                     const struct tensor_names *names, bool any_dtype,
-                                     struct span out_span, const char *overlap,
-                                     struct posenc_error *error);
+/* Checks a table of rank 2, which must be disjoint from out. It is f32 unless `any_dtype`. */
+enum posenc_status posenc_check_table(struct posenc_const_tensor *table,
+                                      const struct tensor_names *names, bool any_dtype,
+                                      struct span out_span, const char *overlap,
+                                      struct posenc_error *error);
 
-/* From [tokens, ...] or [batch, tokens, ...]; `wide`: with heads. To [batch, tokens, heads,
- * dim]. */
-void posenc_raise_input(struct posenc_const_tensor *tensor, bool wide);
-void posenc_raise_output(struct posenc_tensor *tensor, bool wide);
+/* Expand [tokens, ...] or [batch, tokens, ...] to [batch, tokens, heads, dim]. */
+void posenc_expand_input(struct posenc_const_tensor *tensor, bool has_heads);
+void posenc_expand_output(struct posenc_tensor *tensor, bool has_heads);
 
 #endif

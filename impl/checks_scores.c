@@ -1,4 +1,4 @@
-/* The checks of what goes by queries and keys: biases and terms of attention. */
+/* Checks of kernels whose rows belong to queries and keys: biases and terms of attention scores. */
 #include "checks.h"
 
 #include <float.h>
@@ -8,51 +8,55 @@ static const struct tensor_names names_values = TENSOR_NAMES("values"),
                                  names_c2p = TENSOR_NAMES("c2p"),
                                  names_p2c = TENSOR_NAMES("p2c");
 
-enum { MOST_DISTANCE = (1 << 24) - 1 }; /* f32 holds it */
+enum { MAX_DISTANCE = (1 << 24) - 1 }; /* f32 holds all whole numbers up to it */
 
-/* Every |i + query_offset - j|. */
+/* Checks that each distance |i + query_offset - j| is at most MAX_DISTANCE. */
 static enum posenc_status check_distances(int64_t queries, int64_t keys, int64_t query_offset,
                                           struct posenc_error *error)
 {
     int64_t farthest = query_offset;
-    if (query_offset >= -MOST_DISTANCE && query_offset <= MOST_DISTANCE) {
+    if (query_offset >= -MAX_DISTANCE && query_offset <= MAX_DISTANCE) {
         int64_t back = query_offset + queries - 1, ahead = keys - 1 - query_offset;
         farthest = back > ahead ? back : ahead;
     }
-    if (farthest >= 0 && farthest <= MOST_DISTANCE)
+    if (farthest >= 0 && farthest <= MAX_DISTANCE)
         return POSENC_OK;
-    return posenc_refuse(error, POSENC_ERR_SHAPE, "distance of a query and a key",
-                         fabs((double)farthest), 0.0, MOST_DISTANCE);
+    return reject_range(error, POSENC_ERR_SHAPE, "distance of a query and a key",
+                        fabs((double)farthest), 0.0, MAX_DISTANCE);
 }
 
-/* Scores or a bias, to [batch, heads, queries, keys]; without x at most of rank `bias_rank`. */
+/* Checks scores or a bias, and expands them to [batch, heads, queries, keys]. A bias, which has no x, has at most rank
+ * `bias_rank`. */
 static enum posenc_status check_scores(struct posenc_const_tensor *x, struct posenc_tensor *out,
                                        bool takes_x, int bias_rank, float x_scale,
-                                       struct checked *checked, struct posenc_error *error)
+                                       struct checked_tensor *checked,
+                                       struct posenc_error *error)
 {
-    const struct activations_rule rule = { takes_x, 3, takes_x ? 4 : bias_rank, 0 };
+    const struct activations_rule rule = { .takes_x = takes_x,
+                                           .min_rank = 3,
+                                           .max_rank = takes_x ? 4 : bias_rank };
     enum posenc_status status = POSENC_OK;
-    *checked = (struct checked){ { 0, 0 }, false };
+    *checked = (struct checked_tensor){ { 0, 0 }, false };
     if (takes_x)
         status = posenc_check_finite((double)x_scale, "x_scale", error);
     if (!status)
         status = posenc_check_activations(x, out, &rule, checked, error);
     if (status)
         return status;
-    posenc_raise_input(x, true);
-    posenc_raise_output(out, true);
+    posenc_expand_input(x, true);
+    posenc_expand_output(out, true);
     return POSENC_OK;
 }
 
-/* An f32 table whose columns, or rows, are the heads of out. */
-static enum posenc_status check_heads(struct posenc_const_tensor *table,
-                                      const struct tensor_names *names, int dimension,
-                                      const struct posenc_tensor *out, struct span out_span,
-                                      struct posenc_error *error)
+/* Checks an f32 table of which one dimension, 0 or 1, has the heads of out. */
+static enum posenc_status check_head_table(struct posenc_const_tensor *table,
+                                           const struct tensor_names *names, int dimension,
+                                           const struct posenc_tensor *out,
+                                           struct span out_span, struct posenc_error *error)
 {
     enum posenc_status status =
-        posenc_check_rows(table, names, false, out_span,
-                          dimension ? "table (overlaps out)" : "values (overlap out)", error);
+        posenc_check_table(table, names, false, out_span,
+                           dimension ? "table (overlaps out)" : "values (overlap out)", error);
     return status ? status
                   : posenc_require_size(table->shape[dimension], out->shape[1],
                                         dimension ? "last dimension of table (heads of out)"
@@ -60,13 +64,13 @@ static enum posenc_status check_heads(struct posenc_const_tensor *table,
                                         error);
 }
 
-/* All of them, without a branch for each. */
+/* The loop has no branch, so that compilers vectorise it. */
 static bool are_finite(const float *values, int64_t n)
 {
-    int bad = 0;
+    int invalid = 0;
     for (int64_t i = 0; i < n; i++)
-        bad |= !(fabsf(values[i]) <= FLT_MAX);
-    return !bad;
+        invalid |= !(fabsf(values[i]) <= FLT_MAX);
+    return !invalid;
 }
 
 static enum posenc_status check_slopes(const struct posenc_alibi_args *call, int64_t batches)
@@ -87,14 +91,14 @@ static enum posenc_status check_slopes(const struct posenc_alibi_args *call, int
 }
 
 enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes_x,
-                                      struct accepted *accepted)
+                                      struct call_summary *summary)
 {
     struct posenc_error *error = call->error;
-    struct checked out;
+    struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 4, call->x_scale, &out, error);
-    *accepted = (struct accepted){ out.empty, call->out.dtype };
-    if (status || accepted->empty)
+    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    if (status || summary->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
     if (status)
@@ -107,20 +111,20 @@ enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes
     status = posenc_check_arrays(call->slopes, batches, call->slopes_stride_batch, heads,
                                  sizeof(float), "slopes (NULL or not aligned)", &span, error);
     if (!status)
-        status = posenc_check_apart(span, out.span, "slopes (overlap out)", error);
+        status = posenc_check_disjoint(span, out.span, "slopes (overlap out)", error);
     return status ? status : check_slopes(call, batches);
 }
 
-/* From 1 on, without a branch for each. */
-static bool are_in_order(const int32_t *thresholds, int64_t n)
+/* Returns true if thresholds[1], ..., which begin at 1 or more, never decrease. */
+static bool are_ascending(const int32_t *thresholds, int64_t n)
 {
-    int bad = thresholds[1] < 1;
+    int invalid = thresholds[1] < 1;
     for (int64_t b = 2; b < n; b++)
-        bad |= thresholds[b] < thresholds[b - 1];
-    return !bad;
+        invalid |= thresholds[b] < thresholds[b - 1];
+    return !invalid;
 }
 
-/* thresholds[0] = 0, alone; then never less than the one before. */
+/* Checks that thresholds[0] is 0 and that the others are ascending, from 1 or more. */
 static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
                                            struct span out_span)
 {
@@ -130,145 +134,143 @@ static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
     enum posenc_status status = posenc_check_array(
         call->thresholds, n, sizeof(int32_t), "thresholds (NULL or not aligned)", &span, error);
     if (!status)
-        status = posenc_check_apart(span, out_span, "thresholds (overlap out)", error);
+        status = posenc_check_disjoint(span, out_span, "thresholds (overlap out)", error);
     if (status)
         return status;
     if (call->thresholds[0] != 0)
-        return posenc_refuse(error, POSENC_ERR_PARAMETER, "threshold of bucket 0",
-                             call->thresholds[0], 0.0, 0.0);
-    if (are_in_order(call->thresholds, n)) /* n is 2 at least */
+        return reject_range(error, POSENC_ERR_PARAMETER, "threshold of bucket 0",
+                            call->thresholds[0], 0.0, 0.0);
+    if (are_ascending(call->thresholds, n)) /* n is at least 2 */
         return POSENC_OK;
     for (int64_t b = 1, least = 1; b < n; least = call->thresholds[b++])
         if (call->thresholds[b] < least)
-            return posenc_refuse(
-                error, POSENC_ERR_PARAMETER,
-                "threshold of a bucket (at least 1 and that of the one before)",
-                call->thresholds[b], (double)least, INT32_MAX);
+            return reject_range(error, POSENC_ERR_PARAMETER,
+                                "threshold of a bucket (at least 1 and that of the one before)",
+                                call->thresholds[b], (double)least, INT32_MAX);
     return POSENC_OK;
 }
 
 enum posenc_status posenc_check_t5(struct posenc_t5_args *call, bool takes_x,
-                                   struct accepted *accepted)
+                                   struct call_summary *summary)
 {
-    enum { MOST_BUCKETS = 4096 };
+    enum { MAX_BUCKETS = 4096 };
     struct posenc_error *error = call->error;
     int64_t least = call->bidirectional ? 4 : 2;
-    if (call->num_buckets < least || call->num_buckets > MOST_BUCKETS)
-        return posenc_refuse(error, POSENC_ERR_SHAPE, "num_buckets", (double)call->num_buckets,
-                             (double)least, MOST_BUCKETS);
+    if (call->num_buckets < least || call->num_buckets > MAX_BUCKETS)
+        return reject_range(error, POSENC_ERR_SHAPE, "num_buckets", (double)call->num_buckets,
+                            (double)least, MAX_BUCKETS);
     if (call->bidirectional && call->num_buckets % 2 != 0)
-        return posenc_refuse(error, POSENC_ERR_SHAPE, "num_buckets (even when bidirectional)",
-                             (double)call->num_buckets, 1.0, 0.0);
-    struct checked out;
+        return reject_value(error, POSENC_ERR_SHAPE, "num_buckets (even when bidirectional)",
+                            (double)call->num_buckets);
+    struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *accepted = (struct accepted){ out.empty, call->out.dtype };
-    if (status || accepted->empty)
+    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    if (status || summary->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
     if (!status)
-        status = check_heads(&call->table, &posenc_names_table, 1, &call->out, out.span, error);
+        status =
+            check_head_table(&call->table, &posenc_names_table, 1, &call->out, out.span, error);
     if (!status)
         status = posenc_require_size(call->table.shape[0], call->num_buckets,
                                      "rows of table (num_buckets)", error);
     return status ? status : check_thresholds(call, out.span);
 }
 
-/* Distances of the call in [first, first + n). */
-static enum posenc_status check_values(const struct posenc_distance_args *call)
+/* Checks that `values` covers all distances of the call: [first, first + n). */
+static enum posenc_status check_value_range(const struct posenc_distance_args *call)
 {
     int64_t n = call->values.shape[1];
     int64_t least = call->query_offset - (call->out.shape[3] - 1);
     int64_t most = call->query_offset + call->out.shape[2] - 1;
     if (call->first > least || call->first < -(int64_t)INT32_MAX)
-        return posenc_refuse(call->error, POSENC_ERR_SHAPE,
-                             "first (the least distance of the call at most)",
-                             (double)call->first, -(double)INT32_MAX, (double)least);
+        return reject_range(call->error, POSENC_ERR_SHAPE,
+                            "first (the least distance of the call at most)",
+                            (double)call->first, -(double)INT32_MAX, (double)least);
     if (most - call->first >= n)
-        return posenc_refuse(
-            call->error, POSENC_ERR_SHAPE,
-            "last dimension of values (up to the largest distance of the call)", (double)n,
-            (double)(most - call->first + 1), (double)INT32_MAX);
+        return reject_range(call->error, POSENC_ERR_SHAPE,
+                            "last dimension of values (up to the largest distance of the call)",
+                            (double)n, (double)(most - call->first + 1), (double)INT32_MAX);
     return POSENC_OK;
 }
 
 enum posenc_status posenc_check_distance(struct posenc_distance_args *call, bool takes_x,
-                                         struct accepted *accepted)
+                                         struct call_summary *summary)
 {
     struct posenc_error *error = call->error;
-    struct checked out;
+    struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *accepted = (struct accepted){ out.empty, call->out.dtype };
-    if (status || accepted->empty)
+    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    if (status || summary->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
     if (!status)
-        status = check_heads(&call->values, &names_values, 0, &call->out, out.span, error);
-    return status ? status : check_values(call);
+        status = check_head_table(&call->values, &names_values, 0, &call->out, out.span, error);
+    return status ? status : check_value_range(call);
 }
 
 enum posenc_status posenc_check_window(struct posenc_window_args *call, bool takes_x,
-                                       struct accepted *accepted)
+                                       struct call_summary *summary)
 {
     struct posenc_error *error = call->error;
-    struct checked out;
+    struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *accepted = (struct accepted){ out.empty, call->out.dtype };
-    if (status || accepted->empty)
+    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    if (status || summary->empty)
         return status;
-    status = check_heads(&call->table, &posenc_names_table, 1, &call->out, out.span, error);
+    status =
+        check_head_table(&call->table, &posenc_names_table, 1, &call->out, out.span, error);
     if (status)
         return status;
     int64_t n = call->out.shape[2] * call->out.shape[3]; /* no overflow: out is in memory */
     return posenc_check_index(call->index, n, call->table.shape[0], out.span, error);
 }
 
-/* c2p or p2c: terms of `rows` queries or keys, apart from out, whose rank and type it has. */
+/* Checks c2p or p2c, the terms of `rows` queries or keys. It must have the rank and dtype of out and be disjoint from
+ * it. */
 static enum posenc_status check_term(struct posenc_const_tensor *term,
                                      const struct tensor_names *names, int rank, int64_t rows,
                                      const struct posenc_tensor *out, struct span out_span,
                                      struct posenc_error *error)
 {
-    const struct tensor_rule rule = { .names = names,
-                                      .least_rank = rank,
-                                      .most_rank = rank,
-                                      .least_last = 1,
-                                      .any_dtype = true };
-    struct checked checked;
+    const struct tensor_rule rule = {
+        .names = names, .min_rank = rank, .max_rank = rank, .min_last = 1, .any_dtype = true
+    };
+    struct checked_tensor checked;
     enum posenc_status status = posenc_check_input(term, &rule, &checked, error);
     if (!status)
         status = posenc_require_dtype(term->dtype, out->dtype, names->dtype, error);
     if (status)
         return status;
-    posenc_raise_input(term, true);
+    posenc_expand_input(term, true);
     for (int i = 0; i < 3 && !status; i++)
         status = posenc_require_size(term->shape[i], i < 2 ? out->shape[i] : rows, names->size,
                                      error);
-    return status
-               ? status
-               : posenc_check_apart(checked.span, out_span, "c2p or p2c (overlap out)", error);
+    return status ? status
+                  : posenc_check_disjoint(checked.span, out_span, "c2p or p2c (overlap out)",
+                                          error);
 }
 
 enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool takes_x,
-                                         struct accepted *accepted)
+                                         struct call_summary *summary)
 {
     struct posenc_error *error = call->error;
-    struct checked out;
+    struct checked_tensor out;
     int rank = call->out.rank;
     enum posenc_status status = posenc_check_finite((double)call->scale, "scale", error);
     if (!status)
         status = check_scores(&call->x, &call->out, takes_x, 4, call->x_scale, &out, error);
     if (status)
         return status;
-    *accepted = (struct accepted){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, call->out.dtype };
     bool has_c2p = call->c2p.data, has_p2c = call->p2c.data;
-    if (accepted->empty)
+    if (summary->empty)
         return POSENC_OK;
     if (!has_c2p && !has_p2c)
-        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "c2p and p2c (both NULL)", 0.0, 1.0,
-                             0.0);
+        return reject(error, POSENC_ERR_ARGUMENT, "c2p and p2c (both NULL)");
     if (has_c2p)
         status = check_term(&call->c2p, &names_c2p, rank, call->out.shape[2], &call->out,
                             out.span, error);
@@ -290,27 +292,25 @@ enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool
                                        columns, out.span, error);
 }
 
-/* Without keys there are still sums: zeros. */
+/* Without keys the sums are zeros, so a call is empty only if out is. */
 enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *call,
-                                             bool takes_x, struct accepted *accepted)
+                                             bool takes_x, struct call_summary *summary)
 {
-    (void)takes_x; /* always */
+    (void)takes_x; /* true */
     struct posenc_error *error = call->error;
-    const struct tensor_rule out_rule = { .names = &posenc_names_out,
-                                          .least_rank = 3,
-                                          .most_rank = 4,
-                                          .least_last = 1,
-                                          .any_dtype = true };
-    struct checked out, x;
-    enum posenc_status status = posenc_check_output(&call->out, &out_rule, &out, error);
+    struct tensor_rule rule = { .names = &posenc_names_out,
+                                .min_rank = 3,
+                                .max_rank = 4,
+                                .min_last = 1,
+                                .any_dtype = true };
+    struct checked_tensor out, x;
+    enum posenc_status status = posenc_check_output(&call->out, &rule, &out, error);
     int rank = call->out.rank;
-    const struct tensor_rule x_rule = { .names = &posenc_names_x,
-                                        .least_rank = rank,
-                                        .most_rank = rank,
-                                        .least_last = 0,
-                                        .any_dtype = true };
+    rule.names = &posenc_names_x;
+    rule.min_rank = rule.max_rank = rank;
+    rule.min_last = 0;
     if (!status)
-        status = posenc_check_input(&call->x, &x_rule, &x, error);
+        status = posenc_check_input(&call->x, &rule, &x, error);
     if (!status)
         status = posenc_require_dtype(call->x.dtype, call->out.dtype,
                                       "dtype of x (that of out)", error);
@@ -318,12 +318,12 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
         status = posenc_require_size(call->x.shape[i], call->out.shape[i], posenc_names_x.shape,
                                      error);
     if (!status)
-        status = posenc_check_apart(x.span, out.span, "x (overlaps out)", error);
+        status = posenc_check_disjoint(x.span, out.span, "x (overlaps out)", error);
     if (status)
         return status;
-    *accepted = (struct accepted){ out.empty, call->out.dtype };
-    posenc_raise_input(&call->x, true);
-    posenc_raise_output(&call->out, true);
+    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    posenc_expand_input(&call->x, true);
+    posenc_expand_output(&call->out, true);
     if (out.empty || x.empty)
         return POSENC_OK;
     return posenc_check_index(call->index, call->x.shape[2] + call->x.shape[3] - 1,

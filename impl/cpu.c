@@ -1,9 +1,12 @@
 /*
- * CPU features by name. Each architecture's header tells what there is:
+ * Detection of CPU features. The header of each architecture (cpu_*.h) defines:
  *
- *   CPU_FEATURES        FEATURE(name, level, place) each: its rung of the ladder of instruction
- *                       sets, and where it is found, the members of a struct place
- *   struct place, read_cpu(), has_feature(place), read_key(key, size)
+ *   struct feature_source        where the CPU reports a feature
+ *   CPU_FEATURES                 a FEATURE(name, level, source) for each feature; backends that need
+ *                                features of a higher level are preferred
+ *   read_cpu()                   reads all features
+ *   has_feature(source)          returns true if the CPU and the operating system support a feature
+ *   read_key(key, size)          writes the key of the CPU model: see posenc_cpu_key()
  */
 #define _GNU_SOURCE /* syscall() */
 #include "cpu.h"
@@ -21,19 +24,25 @@
 #include "cpu_arm.h"
 #elif defined(__riscv)
 #include "cpu_riscv.h"
-#else
-#include "cpu_other.h"
+#else /* no features are known, as no backend needs any */
+struct feature_source {
+    int none;
+};
+#define CPU_FEATURES
+static void read_cpu(void) {}
+static bool has_feature(const struct feature_source *source) { return source->none; }
+static void read_key(char *key, size_t size) { snprintf(key, size, "unknown"); }
 #endif
 
 static const struct feature {
-    const char *name, *lacking;
+    const char *name, *missing_reason;
     int level;
-    struct place place;
+    struct feature_source source;
 } features[] = {
 #define FEATURE(name, level, ...) { name, "CPU lacks " name, level, __VA_ARGS__ },
     CPU_FEATURES
 #undef FEATURE
-    { NULL, NULL, 0, { 0 } },
+    { NULL, NULL, 0, { 0 } }, /* an array must not be empty */
 };
 enum { FEATURE_COUNT = sizeof features / sizeof features[0] - 1 };
 
@@ -43,16 +52,17 @@ static struct {
     char key[64];
 } cpu;
 
-/* Beginnings of the keys of CPUs whose own prefetchers do better alone: Zen 4, models 1xh, 6xh, 7xh and Axh
- * of family 19h; on model 11h asking takes 1.1 to 1.3 times as long (docs/performance.md). */
-static const char *const prefetching[] = { "amd-19-1", "amd-19-6", "amd-19-7", "amd-19-a" };
+/* Prefixes of the keys of CPUs on which software prefetch is slower than hardware prefetchers alone:
+ * Zen 4, which has models 1xh, 6xh, 7xh and Axh of family 19h (measurements: docs/performance.md). */
+static const char *const no_prefetch_keys[] = { "amd-19-1", "amd-19-6", "amd-19-7",
+                                                "amd-19-a" };
 
-bool posenc_asks_ahead = true;
+bool posenc_prefetch_enabled = true;
 
-static bool prefetches_alone(const char *key)
+static bool needs_no_prefetch(const char *key)
 {
-    for (size_t i = 0; i < sizeof prefetching / sizeof *prefetching; i++)
-        if (strncmp(key, prefetching[i], strlen(prefetching[i])) == 0)
+    for (size_t i = 0; i < sizeof no_prefetch_keys / sizeof *no_prefetch_keys; i++)
+        if (strncmp(key, no_prefetch_keys[i], strlen(no_prefetch_keys[i])) == 0)
             return true;
     return false;
 }
@@ -61,26 +71,26 @@ static void detect(void)
 {
     read_cpu();
     read_key(cpu.key, sizeof cpu.key);
-    posenc_asks_ahead = !prefetches_alone(cpu.key);
+    posenc_prefetch_enabled = !needs_no_prefetch(cpu.key);
     for (int i = 0; i < FEATURE_COUNT; i++) {
-        cpu.has[i] = has_feature(&features[i].place);
+        cpu.has[i] = has_feature(&features[i].source);
         if (!cpu.has[i])
             continue;
         if (cpu.names[0])
             strcat(cpu.names, " ");
-        strcat(cpu.names, features[i].name); /* all names together fit */
+        strcat(cpu.names, features[i].name); /* names[] holds all of them */
     }
 }
 
-/* The first caller detects; others that come meanwhile wait the microseconds it takes. */
+/* The first caller detects features. Concurrent callers spin for the microseconds that it takes. */
 static void detect_once(void)
 {
     enum { UNKNOWN, BUSY, KNOWN };
     static atomic_int state = UNKNOWN;
-    int seen = atomic_load_explicit(&state, memory_order_acquire);
-    if (seen == KNOWN)
+    int current = atomic_load_explicit(&state, memory_order_acquire);
+    if (current == KNOWN)
         return;
-    if (seen == UNKNOWN && atomic_compare_exchange_strong(&state, &seen, BUSY)) {
+    if (current == UNKNOWN && atomic_compare_exchange_strong(&state, &current, BUSY)) {
         detect();
         atomic_store_explicit(&state, KNOWN, memory_order_release);
         return;
@@ -89,14 +99,16 @@ static void detect_once(void)
         ;
 }
 
-enum { AT_END = -1, UNKNOWN = -2, THIS_LIBRARY = -3, OTHER_LIBRARY = -4 }; /* no features */
+/* Results of next_feature() that are no index of a feature. */
+enum { AT_END = -1, UNKNOWN = -2, THIS_LIBRARY = -3, OTHER_LIBRARY = -4 };
 
 static bool is_word(const char *word, size_t length, const char *name)
 {
     return strlen(name) == length && memcmp(name, word, length) == 0;
 }
 
-/* The feature that is the first word of *text, which moves past it, or one of the above. */
+/* Returns the index of the feature that the first word of *text names, or one of the above. Advances *text past the
+ * word. */
 static int next_feature(const char **text)
 {
     static const char library[] = "posenc-";
@@ -113,13 +125,13 @@ static int next_feature(const char **text)
     return is_word(word, length, "posenc-" POSENC_VERSION) ? THIS_LIBRARY : OTHER_LIBRARY;
 }
 
-const char *posenc_cpu_obstacle(const char *needs)
+const char *posenc_cpu_unavailable_reason(const char *list)
 {
-    if (!needs)
+    if (!list)
         return NULL;
     detect_once();
     for (;;) {
-        int i = next_feature(&needs);
+        int i = next_feature(&list);
         if (i == AT_END)
             return NULL;
         if (i == OTHER_LIBRARY)
@@ -127,17 +139,17 @@ const char *posenc_cpu_obstacle(const char *needs)
         if (i == UNKNOWN)
             return "needs a CPU feature this library does not know";
         if (i >= 0 && !cpu.has[i])
-            return features[i].lacking;
+            return features[i].missing_reason;
     }
 }
 
-int posenc_cpu_level(const char *needs)
+int posenc_cpu_level(const char *list)
 {
     int level = 0;
-    if (!needs)
+    if (!list)
         return level;
     for (;;) {
-        int i = next_feature(&needs);
+        int i = next_feature(&list);
         if (i == AT_END)
             return level;
         if (i >= 0 && features[i].level > level)

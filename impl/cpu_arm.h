@@ -1,8 +1,7 @@
 /*
- * Features of a 64-bit Arm CPU: the capabilities Linux gives each program, sysctl on macOS.
+ * Features of a 64-bit Arm CPU, for cpu.c: from Linux's hardware capabilities; macOS needs no query.
  *
- * Reference: Linux, Documentation/arch/arm64/elf_hwcaps.rst, cpu-feature-registers.rst and
- * sve.rst; Arm ARM, MIDR_EL1.
+ * Reference: Linux, Documentation/arch/arm64/elf_hwcaps.rst, cpu-feature-registers.rst and sve.rst; Arm ARM, MIDR_EL1.
  */
 #if defined(__linux__)
 #include <asm/hwcap.h>
@@ -12,12 +11,12 @@
 #include <sys/sysctl.h>
 #endif
 
-struct place {
+struct feature_source {
     enum { NEON, SVE, SVE_POW2 } feature;
 };
 
-/* sve_pow2: the vectors' length is a power of two, as newer editions of the architecture want
- * and the padding of plans needs; older ones allow any multiple of 128 bits. */
+/* sve_pow2: the vector length is a power of two, which the padding of frequencies requires (POSENC_PLAN_PAD). Older
+ * editions of the architecture allow any multiple of 128 bits. */
 #define CPU_FEATURES                                                                           \
     FEATURE("neon", 1, { NEON })                                                               \
     FEATURE("sve", 2, { SVE })                                                                 \
@@ -25,7 +24,10 @@ struct place {
 
 static bool features_here[SVE_POW2 + 1];
 
-static bool has_feature(const struct place *at) { return features_here[at->feature]; }
+static bool has_feature(const struct feature_source *source)
+{
+    return features_here[source->feature];
+}
 
 #if defined(__linux__)
 static void read_cpu(void)
@@ -41,8 +43,8 @@ static void read_cpu(void)
     }
 }
 
-/* implementer-part-variant-revision of the core this happens to run on: the kernel answers for
- * MIDR_EL1, which a program may not read itself. */
+/* Writes implementer-part-variant-revision of the current core. Linux emulates the read of MIDR_EL1, which is a
+ * privileged register. */
 static void read_key(char *key, size_t size)
 {
     static const struct {
@@ -69,7 +71,7 @@ static void read_key(char *key, size_t size)
              (unsigned)(midr >> 20 & 15), (unsigned)(midr & 15));
 }
 #else
-/* Every 64-bit Arm CPU that runs macOS has Advanced SIMD, none SVE outside streaming mode. */
+/* All 64-bit Arm CPUs that run macOS have Advanced SIMD, and none has SVE outside streaming mode. */
 static void read_cpu(void) { features_here[NEON] = true; }
 
 static void read_key(char *key, size_t size)

@@ -1,5 +1,5 @@
 /*
- * Features of a RISC-V CPU: the letters Linux gives each program.
+ * Features of a RISC-V CPU, for cpu.c: the single-letter extensions that Linux reports.
  *
  * Reference: Linux, Documentation/arch/riscv/vector.rst and hwprobe.rst.
  */
@@ -8,21 +8,24 @@
 #include <unistd.h>
 #endif
 
-struct place {
+struct feature_source {
     char letter; /* of a single-letter extension */
 };
 
-/* v: version 1.0 of the vector extension; Linux says it for no older one. */
+/* v: version 1.0 of the vector extension. Linux does not report older versions. */
 #define CPU_FEATURES FEATURE("v", 1, { 'v' })
 
 static unsigned long letters;
 
-static bool has_feature(const struct place *at) { return letters >> (at->letter - 'a') & 1; }
+static bool has_feature(const struct feature_source *source)
+{
+    return letters >> (source->letter - 'a') & 1;
+}
 
 #if defined(__linux__)
 static void read_cpu(void) { letters = getauxval(AT_HWCAP); }
 
-/* mvendorid-marchid-mimpid, from the system call riscv_hwprobe (Linux 6.4 and newer). */
+/* Writes mvendorid-marchid-mimpid, from the system call riscv_hwprobe (Linux 6.4 and newer). */
 static void read_key(char *key, size_t size)
 {
     enum { SYS_HWPROBE = 258, VENDOR = 0, ARCHITECTURE = 1, IMPLEMENTATION = 2 };

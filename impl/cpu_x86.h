@@ -1,19 +1,17 @@
 /*
- * Features of an x86 CPU, from CPUID. A feature counts only if the operating system saves the
- * registers it uses.
+ * Features of an x86 CPU, for cpu.c: from CPUID. A feature counts only if the operating system saves the registers that
+ * it uses.
  *
- * Reference: Intel SDM volume 2, CPUID, and volume 1 section 14.3 (detection of AVX with
- * XGETBV); AMD APM volume 3, appendix E.
+ * Reference: Intel SDM volume 2, CPUID, and volume 1 section 14.3 (detection of AVX with XGETBV); AMD APM volume 3,
+ * appendix E.
  */
 #include <cpuid.h>
 #include <ctype.h>
 
-/* leaf of CPUID, an index into `leaves`; register 0 ... 3: eax, ebx, ecx, edx; bits of XCR0
- * that must be set: 2 xmm, 4 ymm, 0xe0 opmask and zmm */
-struct place {
-    enum { LEAF_1, LEAF_7, LEAF_7_1, LEAF_EXTENDED, LEAF_COUNT } leaf;
-    int reg, bit;
-    uint32_t state;
+struct feature_source {
+    enum { LEAF_1, LEAF_7, LEAF_7_1, LEAF_EXTENDED, LEAF_COUNT } leaf; /* of CPUID */
+    int reg, bit;   /* register 0 ... 3: eax, ebx, ecx, edx */
+    uint32_t state; /* bits of XCR0 that must be set: 2 xmm, 4 ymm, 0xe0 opmask and zmm */
 };
 
 #define CPU_FEATURES                                                                           \
@@ -58,13 +56,13 @@ static void read_cpu(void)
     saved_state = xcr0(l1[2]);
 }
 
-static bool has_feature(const struct place *at)
+static bool has_feature(const struct feature_source *source)
 {
-    return (leaves[at->leaf][at->reg] >> at->bit & 1) != 0 &&
-           (saved_state & at->state) == at->state;
+    return (leaves[source->leaf][source->reg] >> source->bit & 1) != 0 &&
+           (saved_state & source->state) == source->state;
 }
 
-/* vendor-family-model-stepping, the extended fields added as the manuals say. */
+/* Writes vendor-family-model-stepping. Family and model include their extended fields. */
 static void read_key(char *key, size_t size)
 {
     uint32_t a = 0, b = 0, c = 0, d = 0;

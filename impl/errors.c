@@ -1,77 +1,61 @@
-/*
- * What was refused, in words.
- */
+/* Texts of statuses and of errors. */
 #include <posenc.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
+static const char *const status_texts[] = {
+    [POSENC_OK] = "fine",
+    [POSENC_ERR_ARGUMENT] = "a required argument is missing or no member of its kind",
+    [POSENC_ERR_SHAPE] = "a dimension is out of range or two tensors disagree",
+    [POSENC_ERR_STRIDE] = "the last dimension is not contiguous, or an output overlaps itself",
+    [POSENC_ERR_DTYPE] = "this kernel does not take this element type",
+    [POSENC_ERR_ODD] = "a dimension that must be even is odd",
+    [POSENC_ERR_ROTARY_DIM] = "rotary_dim, rotary_offset or head_dim is out of range",
+    [POSENC_ERR_THETA] = "rope_theta is not finite and positive, or gives unusable frequencies",
+    [POSENC_ERR_PARAMETER] = "a parameter is not finite or out of its range",
+    [POSENC_ERR_POSITION] = "a position is out of range",
+    [POSENC_ERR_OVERLAP] = "tensors overlap without being the same",
+    [POSENC_ERR_OVERFLOW] = "the size of a tensor does not fit in memory",
+    [POSENC_ERR_UNKNOWN] = "no backend of that name",
+    [POSENC_ERR_UNSUPPORTED] = "this CPU cannot run that backend",
+    [POSENC_ERR_NOT_PROVIDED] = "that backend lacks this kernel",
+    [POSENC_ERR_MEMORY] = "out of memory",
+};
+
 const char *posenc_status_string(enum posenc_status status)
 {
-    switch (status) {
-    case POSENC_OK:
-        return "fine";
-    case POSENC_ERR_ARGUMENT:
-        return "a required argument is missing or no member of its kind";
-    case POSENC_ERR_SHAPE:
-        return "a dimension is out of range or two tensors disagree";
-    case POSENC_ERR_STRIDE:
-        return "the last dimension is not contiguous, or an output overlaps itself";
-    case POSENC_ERR_DTYPE:
-        return "this kernel does not take this element type";
-    case POSENC_ERR_ODD:
-        return "a dimension that must be even is odd";
-    case POSENC_ERR_ROTARY_DIM:
-        return "rotary_dim, rotary_offset or head_dim is out of range";
-    case POSENC_ERR_THETA:
-        return "rope_theta is not finite and positive, or gives unusable frequencies";
-    case POSENC_ERR_PARAMETER:
-        return "a parameter is not finite or out of its range";
-    case POSENC_ERR_POSITION:
-        return "a position is out of range";
-    case POSENC_ERR_OVERLAP:
-        return "tensors overlap without being the same";
-    case POSENC_ERR_OVERFLOW:
-        return "the size of a tensor does not fit in memory";
-    case POSENC_ERR_UNKNOWN:
-        return "no backend of that name";
-    case POSENC_ERR_UNSUPPORTED:
-        return "this CPU cannot run that backend";
-    case POSENC_ERR_NOT_PROVIDED:
-        return "that backend lacks this kernel";
-    case POSENC_ERR_MEMORY:
-        return "out of memory";
-    }
-    return "no status of this library";
+    const size_t count = sizeof status_texts / sizeof *status_texts;
+    return (size_t)status < count ? status_texts[status] : "no status of this library";
 }
 
-enum { NUMBER = 32 };
+enum { NUMBER_SIZE = 32 };
 
-/* With 15 digits where they give the number back, else with 17. */
-static const char *number(char text[NUMBER], double value)
+/* Writes a number with 15 significant digits, or with 17 if 15 do not identify it. */
+static const char *format_number(char text[NUMBER_SIZE], double value)
 {
-    snprintf(text, NUMBER, "%.15g", value);
+    snprintf(text, NUMBER_SIZE, "%.15g", value);
     if (strtod(text, NULL) != value)
-        snprintf(text, NUMBER, "%.17g", value);
+        snprintf(text, NUMBER_SIZE, "%.17g", value);
     return text;
 }
 
 size_t posenc_error_text(const struct posenc_error *error, char *text, size_t size)
 {
-    char value[NUMBER], least[NUMBER], most[NUMBER];
+    char value[NUMBER_SIZE], least[NUMBER_SIZE], most[NUMBER_SIZE];
     const char *reason = posenc_status_string(error->status);
-    bool range = error->least <= error->most;
+    bool has_range = error->least <= error->most;
     int length;
 
-    number(value, error->value);
-    number(least, error->least);
-    number(most, error->most);
+    format_number(value, error->value);
+    format_number(least, error->least);
+    format_number(most, error->most);
     if (!error->what)
         length = snprintf(text, size, "%s", reason);
-    else if (range && error->least < error->most)
+    else if (has_range && error->least < error->most)
         length = snprintf(text, size, "%s is %s, expected from %s to %s: %s", error->what,
                           value, least, most, reason);
-    else if (range)
+    else if (has_range)
         length = snprintf(text, size, "%s is %s, expected %s: %s", error->what, value, least,
                           reason);
     else if (error->value != 0.0)

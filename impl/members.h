@@ -1,37 +1,43 @@
 /*
- * Describes the arguments of each signature as data, for code that handles any kernel (posenc_split,
- * posenc_footprint): which members are tensors, positions, arrays or offsets, and the axes of each.
+ * Describes the arguments of each signature as data, for code that handles any kernel (posenc_split(),
+ * posenc_footprint()): which members are tensors, positions, arrays or offsets, and the axes of each.
  *
- * Axes are letters: b batch, t token, h head, i query, j key, c channel or column, r row, and . for
- * an axis that is never split. Letters are matched from the last dimension backwards, so that a
- * tensor without a batch dimension has those after b.
+ * Axes are letters: b batch, t token, h head, i query, j key, c channel or column, r row, and . for an axis that is
+ * never split. Letters are matched from the last dimension backwards, as a tensor may have no batch dimension.
  */
 #ifndef POSENC_MEMBERS_H
 #define POSENC_MEMBERS_H
 
-#include "grow.h"
+#include "versioned.h"
 
-enum form { FORM_NONE, FORM_OUT, FORM_TENSOR, FORM_POSITIONS, FORM_ARRAY, FORM_OFFSET };
+enum member_kind {
+    MEMBER_NONE,
+    MEMBER_OUT,
+    MEMBER_TENSOR,
+    MEMBER_POSITIONS,
+    MEMBER_ARRAY, /* a pointer to f32 or int32 */
+    MEMBER_OFFSET /* query_offset */
+};
 
-struct member {
-    enum form form;
-    size_t at; /* offset in the struct of arguments */
+struct args_member {
+    enum member_kind kind;
+    size_t offset; /* in the struct of arguments */
     const char *axes;
-    size_t stride_batch; /* offset of the batch stride of an array with axis b */
+    size_t batch_stride_offset; /* that of the batch stride of an array with axis b */
 };
 
-enum { MOST_MEMBERS = 6 };
+enum { MAX_MEMBERS = 6 };
 
-/* Members of one signature. posenc_split() cuts along the best axis in `cuts`; of equally good ones
- * the first. In an empty part the axes in `none` are 0. Outputs come first in the list. */
-struct members {
-    const struct grown *grown;
-    const char *cuts, *none;
-    struct member list[MOST_MEMBERS];
+/* The members of one signature, outputs first. */
+struct args_members {
+    const struct versioned *versioned;
+    const char *split_axes;  /* axes that posenc_split() may cut, in the order of preference */
+    const char *zeroed_axes; /* axes whose size is 0 in an empty part */
+    struct args_member list[MAX_MEMBERS];
 };
 
-/* Returns the members of a kernel's signature, or NULL if there is no such kernel. */
-const struct members *posenc_members(enum posenc_kernel kernel);
+/* Returns the members of a kernel's arguments, or NULL if there is no such kernel. */
+const struct args_members *posenc_args_members(enum posenc_kernel kernel);
 
 /* Arguments of any signature, aligned. */
 union any_args {
@@ -40,23 +46,30 @@ union any_args {
 #include <posenc_signatures.def>
 };
 
-/* for (EACH_MEMBER(m, members)) */
+/* Loops over all members: for (EACH_MEMBER(m, members)) */
 #define EACH_MEMBER(m, members)                                                                \
-    const struct member *m = (members)->list;                                                  \
-    m < (members)->list + MOST_MEMBERS && m->form;                                             \
+    const struct args_member *m = (members)->list;                                             \
+    m < (members)->list + MAX_MEMBERS && m->kind;                                              \
     m++
 
-static inline bool posenc_is_tensor(const struct member *m)
+static inline bool posenc_member_is_tensor(const struct args_member *m)
 {
-    return m->form == FORM_OUT || m->form == FORM_TENSOR;
+    return m->kind == MEMBER_OUT || m->kind == MEMBER_TENSOR;
 }
 
-/* Returns the dimension of a tensor of `rank` that has the axis, or -1. */
-int posenc_axis_at(const char *axes, int rank, char axis);
+static inline const struct posenc_tensor *posenc_member_tensor(const struct args_member *m,
+                                                               const void *args)
+{
+    return (const struct posenc_tensor *)(const void *)((const char *)args + m->offset);
+}
 
-/* Returns the dtype of the first output. `args` has this library's size (see grow.h). */
-enum posenc_dtype posenc_dtype_of(enum posenc_kernel kernel, const void *args);
-/* Returns posenc_footprint() of such arguments. */
-uint64_t posenc_bytes_of(enum posenc_kernel kernel, const void *args);
+/* Returns the dimension that the axis has in a tensor of `rank`, or -1. */
+int posenc_axis_dimension(const char *axes, int rank, char axis);
+
+/* Returns the dtype of the first output. `args` must have this library's size (see versioned.h). */
+enum posenc_dtype posenc_args_dtype(enum posenc_kernel kernel, const void *args);
+
+/* Returns what posenc_footprint() does, for arguments of this library's size. */
+uint64_t posenc_args_bytes(enum posenc_kernel kernel, const void *args);
 
 #endif

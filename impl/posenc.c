@@ -1,12 +1,10 @@
 /*
- * The front-end: posenc_<kernel>() for each of the list. A call is checked by its signature
- * (checks.h), brought to the one form that kernels take (struct posenc_backend in posenc.h),
- * and handed to its backend.
- *
- * Nothing here depends on a kernel but the list.
+ * The public kernel functions, posenc_<kernel>(), generated from the list of kernels. Each checks its arguments and
+ * brings them to canonical form (checks.h), selects a backend (select.h) and runs the backend's kernel. _Generic picks
+ * the steps that only one signature has.
  */
 #include "checks.h"
-#include "grow.h"
+#include "versioned.h"
 #include "select.h"
 
 #include <string.h>
@@ -18,7 +16,7 @@ struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, 
 {
     struct posenc_tensor tensor = { .data = data, .dtype = POSENC_F32, .rank = rank };
     const int64_t sizes[4] = { d0, d1, d2, d3 };
-    /* Unsigned: the product of absurd sizes wraps, and the call refuses them. */
+    /* Unsigned, as the product of sizes that are too large wraps. Checks of a call reject them. */
     uint64_t stride = 1;
     for (int n = rank < 4 ? rank : 4; n > 0; n--) {
         tensor.shape[n - 1] = sizes[n - 1];
@@ -36,13 +34,14 @@ struct posenc_const_tensor posenc_const_dense(const void *data, int rank, int64_
     return tensor;
 }
 
-/* ---- The calls ---- */
+/* ---- Steps of one signature ---- */
 
-/* An encoding of several axes is one of each, side by side. */
-static enum posenc_status run_axes(void (*any)(void), const struct posenc_sinusoidal_args *call)
+/* Runs a sinusoidal kernel once for each axis. The encodings of the axes lie side by side. */
+static enum posenc_status run_by_axis(void (*any)(void), const void *args)
 {
     enum posenc_status (*kernel)(const struct posenc_sinusoidal_args *) =
         (enum posenc_status(*)(const struct posenc_sinusoidal_args *))any;
+    const struct posenc_sinusoidal_args *call = args;
     enum posenc_status status = POSENC_OK;
     int64_t from = 0;
 
@@ -50,7 +49,7 @@ static enum posenc_status run_axes(void (*any)(void), const struct posenc_sinuso
         const struct posenc_freqs section = posenc_freqs_section(call->freqs, axis);
         struct posenc_sinusoidal_args part = *call;
         part.freqs = &section;
-        part.positions = posenc_axis(&call->positions, axis);
+        part.positions = posenc_positions_on_axis(&call->positions, axis);
         int64_t bytes = from * (int64_t)posenc_dtype_size(call->out.dtype);
         part.out.data = (char *)call->out.data + bytes;
         part.out.shape[3] = part.x.shape[3] = section.view.dim;
@@ -62,26 +61,14 @@ static enum posenc_status run_axes(void (*any)(void), const struct posenc_sinuso
     return status;
 }
 
-static inline const struct posenc_sinusoidal_args *
-if_axes(const struct posenc_sinusoidal_args *call)
+static inline bool has_several_axes(const struct posenc_sinusoidal_args *call)
 {
-    return call->freqs->view.n_axes > 1 ? call : NULL;
+    return call->freqs->view.n_axes > 1;
 }
 
-static inline const struct posenc_sinusoidal_args *no_axes(const void *call)
-{
-    (void)call;
-    return NULL;
-}
-
-/* Runs a checked call: as it is, or axis by axis. */
-#define AXES(call)                                                                             \
-    _Generic((call), struct posenc_sinusoidal_args * : if_axes, default : no_axes)(call)
-#define RUN(kernel, call)                                                                      \
-    (AXES(call) ? run_axes((void (*)(void))(kernel), AXES(call)) : (kernel)(call))
-
-/* Without keys there is nothing to add up and no index: zeros, which no backend is asked for. */
-static inline bool is_cleared(struct posenc_relative_sum_args *call)
+/* Writes zeros to the sums of a call without keys, which also has no index, and returns true. Returns false, and does
+ * nothing, for any other call. */
+static inline bool write_sums_of_none(struct posenc_relative_sum_args *call)
 {
     const struct posenc_tensor *out = &call->out;
     const size_t item = posenc_dtype_size(out->dtype), bytes = (size_t)out->shape[3] * item;
@@ -97,76 +84,85 @@ static inline bool is_cleared(struct posenc_relative_sum_args *call)
     return true;
 }
 
-static inline bool not_cleared(const void *call)
+/* The step of all other signatures. */
+static inline bool do_nothing(const void *call)
 {
     (void)call;
     return false;
 }
-#define CLEARED(call)                                                                          \
+#define HAS_SEVERAL_AXES(call)                                                                 \
+    _Generic((call), struct posenc_sinusoidal_args *                                           \
+             : has_several_axes, default                                                       \
+             : do_nothing)(call)
+#define RUN(kernel, call)                                                                      \
+    (HAS_SEVERAL_AXES(call) ? run_by_axis((void (*)(void))(kernel), call) : (kernel)(call))
+#define WRITE_SUMS_OF_NONE(call)                                                               \
     _Generic((call), struct posenc_relative_sum_args *                                         \
-             : is_cleared, default                                                             \
-             : not_cleared)(call)
+             : write_sums_of_none, default                                                     \
+             : do_nothing)(call)
 
 static enum posenc_status check_dtypes(const struct posenc_backend *backend, unsigned dtypes,
                                        struct posenc_error *error)
 {
     if (backend->f16_bf16 || dtypes == POSENC_F32)
         return POSENC_OK;
-    return posenc_refuse(error, POSENC_ERR_DTYPE, "dtype of a tensor (this backend takes f32)",
-                         (double)dtypes, POSENC_F32, POSENC_F32);
+    return reject_range(error, POSENC_ERR_DTYPE, "dtype of a tensor (this backend takes f32)",
+                        (double)dtypes, POSENC_F32, POSENC_F32);
 }
 
-/* Takes arguments whose size is that of an older or a newer header. */
-static enum posenc_status grow(const struct grown *grown, void *call, const void *args,
-                               struct posenc_error *const *error)
+/* Copies arguments that were built with an older or a newer header. */
+static enum posenc_status copy_versioned_args(const struct versioned *versioned, void *call,
+                                              const void *args,
+                                              struct posenc_error *const *error)
 {
-    if (!posenc_grow(grown, call, args))
+    if (!posenc_versioned_copy(versioned, call, args))
         return POSENC_OK;
     const size_t size = *(const size_t *)args;
-    if (size % grown->align != 0)
-        return posenc_refuse(*error, POSENC_ERR_ARGUMENT,
-                             "size of the arguments (no whole words)", (double)size, 1.0, 0.0);
-    return posenc_refuse(*error, POSENC_ERR_ARGUMENT,
-                         "size of the arguments (or newer members not 0)", (double)size,
-                         (double)grown->first, (double)grown->size);
+    if (size % versioned->align != 0)
+        return reject_value(*error, POSENC_ERR_ARGUMENT,
+                            "size of the arguments (no whole words)", (double)size);
+    return reject_range(*error, POSENC_ERR_ARGUMENT,
+                        "size of the arguments (or newer members not 0)", (double)size,
+                        (double)versioned->min_size, (double)versioned->size);
 }
 
-/* Accepts usual calls by a fast check, so that they need no further ones. Only rotations have a fast
- * check, as a decoding step waits for them. */
-static inline bool not_usual(const void *args, void *call, struct accepted *accepted)
+/* Only rotations have a fast check, as a decoding step waits for them. */
+static inline bool fail_fast_check(const void *args, void *call, struct call_summary *summary)
 {
     (void)args;
     (void)call;
-    (void)accepted;
+    (void)summary;
     return false;
 }
-#define USUAL(args)                                                                            \
-    _Generic((args), const struct posenc_rope_args * : posenc_usual_rope, default : not_usual)
+#define FAST_CHECK(args)                                                                       \
+    _Generic((args), const struct posenc_rope_args * : posenc_fast_check_rope, default : fail_fast_check)
 
-/* All that is done of a call before its kernel runs. */
+/* ---- The calls ---- */
+
 #define POSENC_SIGNATURE(signature)                                                            \
-    enum posenc_status posenc_enter_##signature(                                               \
+    enum posenc_status posenc_setup_##signature(                                               \
         const struct posenc_backend **backend, enum posenc_kernel kernel, bool takes_x,        \
         const struct posenc_##signature##_args *args, struct posenc_##signature##_args *call,  \
         bool *empty)                                                                           \
     {                                                                                          \
         enum posenc_status status = POSENC_OK;                                                 \
-        struct accepted accepted = { false, POSENC_F16 | POSENC_BF16 };                        \
+        struct call_summary summary = { false, POSENC_F16 | POSENC_BF16 };                     \
         if (!args)                                                                             \
             return POSENC_ERR_ARGUMENT;                                                        \
-        if (!USUAL(args)(args, call, &accepted)) {                                             \
+        if (!FAST_CHECK(args)(args, call, &summary)) {                                         \
             if (args->size == sizeof *call)                                                    \
                 *call = *args;                                                                 \
             else                                                                               \
-                status = grow(&posenc_grown_##signature##_args, call, args, &call->error);     \
+                status = copy_versioned_args(&posenc_versioned_##signature##_args, call, args, \
+                                             &call->error);                                    \
             if (!status)                                                                       \
-                status = posenc_check_##signature(call, takes_x, &accepted);                   \
+                status = posenc_check_##signature(call, takes_x, &summary);                    \
         }                                                                                      \
         if (!status)                                                                           \
-            status = posenc_resolve(backend, kernel, call, call->error);                       \
+            status = posenc_resolve_backend(backend, kernel, call, call->error);               \
         if (!status)                                                                           \
-            status = check_dtypes(*backend, accepted.dtypes, call->error);                     \
-        *empty = accepted.empty;                                                               \
+            status = check_dtypes(*backend, summary.dtypes, call->error);                      \
+        *empty = summary.empty;                                                                \
         return status;                                                                         \
     }
 #include <posenc_signatures.def>
@@ -177,8 +173,9 @@ static inline bool not_usual(const void *args, void *call, struct accepted *acce
     {                                                                                          \
         struct posenc_##signature##_args call;                                                 \
         bool empty;                                                                            \
-        enum posenc_status status = posenc_enter_##signature(&backend, POSENC_KERNEL_##name,   \
+        enum posenc_status status = posenc_setup_##signature(&backend, POSENC_KERNEL_##name,   \
                                                              X_##x, args, &call, &empty);      \
-        return status || empty || CLEARED(&call) ? status : RUN(backend->name, &call);         \
+        return status || empty || WRITE_SUMS_OF_NONE(&call) ? status                           \
+                                                            : RUN(backend->name, &call);       \
     }
 #include "posenc_kernels.def"

@@ -1,134 +1,134 @@
 /*
- * Prepared calls: checked when they are made, run with other pointers and positions.
+ * Prepared calls: checked once, then run with other pointers and positions.
  *
- * A run compares addresses and a position with what was found when the call was made: out must
- * lie apart from what the kernel only reads, from x unless it is x, and the positions in their
- * range. Whatever does not pass at a glance is handed to the kernel's front door, which says
- * what is wrong, or runs it.
+ * A run only checks what may have changed: the position must be in range, out must not overlap an input, and x must be
+ * out or disjoint from it. A run that does not pass this fast check goes through posenc_<kernel>(), which runs the call
+ * or reports what is wrong.
  */
 #include "checks.h"
-#include "grow.h"
+#include "versioned.h"
 #include "registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-union args {
+/* Arguments of the signatures that can be prepared. */
+union prepared_args {
     struct posenc_sinusoidal_args sinusoidal;
     struct posenc_learned_args learned;
     struct posenc_rope_args rope;
     struct posenc_rope_qk_norm_args rope_qk_norm;
 };
 
-/* Bytes before and from the first element on. */
-struct reach {
+/* Bytes that a tensor occupies, relative to the address of its first element. */
+struct extent {
     uintptr_t before, after;
 };
 
 struct posenc_prepared {
-    enum posenc_status (*run)(struct posenc_prepared *prepared);
-    enum posenc_status (*front)(struct posenc_prepared *prepared);
-    /* Pointers to members of `call` and `given`: data and positions. */
-    struct place {
+    enum posenc_status (*run_kernel)(struct posenc_prepared *prepared); /* of the backend */
+    enum posenc_status (*run_public)(struct posenc_prepared *prepared); /* posenc_<kernel>() */
+    /* The members of `call` and `original` that each run sets. */
+    struct run_members {
         const void **x;
         void **out;
         struct posenc_positions *positions;
-    } call_at, given_at;
-    struct reach x, out;
-    struct span read[3]; /* what is read beside x: cos, sin and a weight, or a table */
-    struct span around;  /* and the least that has them all */
-    uintptr_t misaligned;
-    int64_t least, most; /* offsets */
-    int64_t batch, tokens;
+    } call_members, original_members;
+    struct extent x, out;
+    struct span inputs[3];    /* inputs other than x: cos, sin and a weight, or a table */
+    struct span all_inputs;   /* the smallest span that contains them */
+    uintptr_t alignment_mask; /* bits that must be 0 in the addresses of x and out */
+    int64_t least, most;      /* offsets of the positions */
+    int64_t tokens;
     bool takes_x, may_be_same;
     const struct posenc_backend *backend;
     enum posenc_kernel kernel;
-    _Alignas(64) union args call; /* as kernels take it: read at each run, line by line */
-    union args given;             /* as the caller gave it */
+    _Alignas(64) union prepared_args call; /* canonical; cache-aligned, as each run reads it */
+    union prepared_args original;          /* as the caller passed them */
 };
 
-/* ---- Making one ----
- *
- * Of a call that is empty nothing is noted: nobody has looked at its strides. */
+/* ---- Preparing ---- */
 
-static struct reach reach_of(const int64_t *shape, const int64_t *stride, size_t item)
+/* Returns the extent of a canonical tensor of rank 4, whose elements have `item` bytes. */
+static struct extent tensor_extent(const int64_t *shape, const int64_t *stride, size_t item)
 {
-    struct reach reach = { 0, item };
+    struct extent extent = { 0, item };
     for (int i = 0; i < 4; i++) {
-        int64_t bytes = (shape[i] - 1) * stride[i] * (int64_t)item; /* checked: in memory */
-        reach.before += bytes < 0 ? (uintptr_t)-bytes : 0;
-        reach.after += bytes > 0 ? (uintptr_t)bytes : 0;
+        int64_t bytes = (shape[i] - 1) * stride[i] * (int64_t)item; /* checked: no overflow */
+        extent.before += bytes < 0 ? (uintptr_t)-bytes : 0;
+        extent.after += bytes > 0 ? (uintptr_t)bytes : 0;
     }
-    return reach;
+    return extent;
 }
 
-/* The bytes of a table of rank 2. */
-static struct span bytes_of(const struct posenc_const_tensor *table)
+/* Returns the span of a table of rank 2. */
+static struct span table_span(const struct posenc_const_tensor *table)
 {
     const int64_t shape[4] = { 1, 1, table->shape[0], table->shape[1] };
     const int64_t stride[4] = { 0, 0, table->stride[0], 1 };
-    struct reach reach = reach_of(shape, stride, posenc_dtype_size(table->dtype));
+    struct extent extent = tensor_extent(shape, stride, posenc_dtype_size(table->dtype));
     uintptr_t first = (uintptr_t)table->data;
-    return (struct span){ first - reach.before, first + reach.after };
+    return (struct span){ first - extent.before, first + extent.after };
 }
 
-static void note_activations(struct posenc_prepared *p, const struct posenc_const_tensor *x,
-                             const struct posenc_tensor *out)
+/* Records what the fast check of a run needs to know about x and out. */
+static void record_activations(struct posenc_prepared *p, const struct posenc_const_tensor *x,
+                               const struct posenc_tensor *out)
 {
     size_t item = posenc_dtype_size(out->dtype);
-    p->out = reach_of(out->shape, out->stride, item);
+    p->out = tensor_extent(out->shape, out->stride, item);
     p->takes_x = x->data != NULL;
     if (p->takes_x)
-        p->x = reach_of(x->shape, x->stride, item);
+        p->x = tensor_extent(x->shape, x->stride, item);
     p->may_be_same = true;
     for (int i = 0; i < 4; i++)
         p->may_be_same &= x->stride[i] == out->stride[i];
-    p->misaligned = item - 1;
-    p->batch = out->shape[0];
+    p->alignment_mask = item - 1;
     p->tokens = out->shape[1];
 }
 
-/* The least span that has all that are there. */
-static struct span span_around(const struct span *spans, int n)
+/* Returns the smallest span that contains all spans that are set. */
+static struct span enclosing_span(const struct span *spans, int n)
 {
-    struct span around = { 0, 0 };
+    struct span all = { 0, 0 };
     for (int i = 0; i < n; i++) {
         if (spans[i].end == 0)
             continue;
-        if (around.end == 0 || spans[i].first < around.first)
-            around.first = spans[i].first;
-        if (spans[i].end > around.end)
-            around.end = spans[i].end;
+        if (all.end == 0 || spans[i].first < all.first)
+            all.first = spans[i].first;
+        if (spans[i].end > all.end)
+            all.end = spans[i].end;
     }
-    return around;
+    return all;
 }
 
-/* Notes the positions of the kernel's table, or of a plan: least to most. */
-static void note_positions(struct posenc_prepared *p, int64_t least, int64_t most)
+/* Records the offsets at which all tokens are at positions from least to most. */
+static void record_positions(struct posenc_prepared *p, int64_t least, int64_t most)
 {
     p->least = least;
     p->most = most - (p->tokens - 1);
 }
 
-#define PREPARES(name, signature)                                                              \
+/* Define run_<kernel>() and run_public_<kernel>(). */
+#define RUN_FUNCTIONS(name, signature)                                                         \
     static enum posenc_status run_##name(struct posenc_prepared *p)                            \
     {                                                                                          \
         return p->backend->name(&p->call.signature);                                           \
     }                                                                                          \
-    static enum posenc_status front_##name(struct posenc_prepared *p)                          \
+    static enum posenc_status run_public_##name(struct posenc_prepared *p)                     \
     {                                                                                          \
-        return posenc_##name(p->backend, &p->given.signature);                                 \
+        return posenc_##name(p->backend, &p->original.signature);                              \
     }
-PREPARES(sinusoidal, sinusoidal)
-PREPARES(sinusoidal_add, sinusoidal)
-PREPARES(learned_add, learned)
-PREPARES(rope_half, rope)
-PREPARES(rope_interleaved, rope)
-PREPARES(rope_qk_norm, rope_qk_norm)
-#undef PREPARES
+RUN_FUNCTIONS(sinusoidal, sinusoidal)
+RUN_FUNCTIONS(sinusoidal_add, sinusoidal)
+RUN_FUNCTIONS(learned_add, learned)
+RUN_FUNCTIONS(rope_half, rope)
+RUN_FUNCTIONS(rope_interleaved, rope)
+RUN_FUNCTIONS(rope_qk_norm, rope_qk_norm)
+#undef RUN_FUNCTIONS
 
-#define PLACE(args)                                                                            \
-    (struct place) { &(args).x.data, &(args).out.data, &(args).positions }
+#define RUN_MEMBERS(args)                                                                      \
+    (struct run_members) { &(args).x.data, &(args).out.data, &(args).positions }
 
 static enum posenc_status prepare_sinusoidal(struct posenc_prepared *p, const void *args,
                                              bool *empty)
@@ -136,20 +136,20 @@ static enum posenc_status prepare_sinusoidal(struct posenc_prepared *p, const vo
     struct posenc_sinusoidal_args *call = &p->call.sinusoidal;
     bool add = p->kernel == POSENC_KERNEL_sinusoidal_add;
     enum posenc_status status =
-        posenc_enter_sinusoidal(&p->backend, p->kernel, add, args, call, empty);
+        posenc_setup_sinusoidal(&p->backend, p->kernel, add, args, call, empty);
     if (status || *empty)
         return status;
     if (call->freqs->view.n_axes != 1)
-        return posenc_refuse(call->error, POSENC_ERR_NOT_PROVIDED,
-                             "axes of the plan (a prepared call has one)",
-                             (double)call->freqs->view.n_axes, 1.0, 1.0);
-    (void)posenc_grow(&posenc_grown_sinusoidal_args, &p->given, args);
-    p->call_at = PLACE(*call);
-    p->given_at = PLACE(p->given.sinusoidal);
-    note_activations(p, &call->x, &call->out);
-    note_positions(p, -(int64_t)INT32_MAX, INT32_MAX);
-    p->run = add ? run_sinusoidal_add : run_sinusoidal;
-    p->front = add ? front_sinusoidal_add : front_sinusoidal;
+        return reject_range(call->error, POSENC_ERR_NOT_PROVIDED,
+                            "axes of the plan (a prepared call has one)",
+                            (double)call->freqs->view.n_axes, 1.0, 1.0);
+    (void)posenc_versioned_copy(&posenc_versioned_sinusoidal_args, &p->original, args);
+    p->call_members = RUN_MEMBERS(*call);
+    p->original_members = RUN_MEMBERS(p->original.sinusoidal);
+    record_activations(p, &call->x, &call->out);
+    record_positions(p, -(int64_t)INT32_MAX, INT32_MAX);
+    p->run_kernel = add ? run_sinusoidal_add : run_sinusoidal;
+    p->run_public = add ? run_public_sinusoidal_add : run_public_sinusoidal;
     return POSENC_OK;
 }
 
@@ -158,17 +158,17 @@ static enum posenc_status prepare_learned(struct posenc_prepared *p, const void 
 {
     struct posenc_learned_args *call = &p->call.learned;
     enum posenc_status status =
-        posenc_enter_learned(&p->backend, p->kernel, true, args, call, empty);
+        posenc_setup_learned(&p->backend, p->kernel, true, args, call, empty);
     if (status || *empty)
         return status;
-    (void)posenc_grow(&posenc_grown_learned_args, &p->given, args);
-    p->call_at = PLACE(*call);
-    p->given_at = PLACE(p->given.learned);
-    note_activations(p, &call->x, &call->out);
-    note_positions(p, 0, call->table.shape[0] - 1);
-    p->read[0] = bytes_of(&call->table);
-    p->run = run_learned_add;
-    p->front = front_learned_add;
+    (void)posenc_versioned_copy(&posenc_versioned_learned_args, &p->original, args);
+    p->call_members = RUN_MEMBERS(*call);
+    p->original_members = RUN_MEMBERS(p->original.learned);
+    record_activations(p, &call->x, &call->out);
+    record_positions(p, 0, call->table.shape[0] - 1);
+    p->inputs[0] = table_span(&call->table);
+    p->run_kernel = run_learned_add;
+    p->run_public = run_public_learned_add;
     return POSENC_OK;
 }
 
@@ -177,18 +177,18 @@ static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *ar
     struct posenc_rope_args *call = &p->call.rope;
     bool half = p->kernel == POSENC_KERNEL_rope_half;
     enum posenc_status status =
-        posenc_enter_rope(&p->backend, p->kernel, true, args, call, empty);
+        posenc_setup_rope(&p->backend, p->kernel, true, args, call, empty);
     if (status || *empty)
         return status;
-    (void)posenc_grow(&posenc_grown_rope_args, &p->given, args);
-    p->call_at = PLACE(*call);
-    p->given_at = PLACE(p->given.rope);
-    note_activations(p, &call->x, &call->out);
-    note_positions(p, 0, call->cos.shape[0] - 1);
-    p->read[0] = bytes_of(&call->cos);
-    p->read[1] = bytes_of(&call->sin);
-    p->run = half ? run_rope_half : run_rope_interleaved;
-    p->front = half ? front_rope_half : front_rope_interleaved;
+    (void)posenc_versioned_copy(&posenc_versioned_rope_args, &p->original, args);
+    p->call_members = RUN_MEMBERS(*call);
+    p->original_members = RUN_MEMBERS(p->original.rope);
+    record_activations(p, &call->x, &call->out);
+    record_positions(p, 0, call->cos.shape[0] - 1);
+    p->inputs[0] = table_span(&call->cos);
+    p->inputs[1] = table_span(&call->sin);
+    p->run_kernel = half ? run_rope_half : run_rope_interleaved;
+    p->run_public = half ? run_public_rope_half : run_public_rope_interleaved;
     return POSENC_OK;
 }
 
@@ -196,19 +196,19 @@ static enum posenc_status prepare_norm(struct posenc_prepared *p, const void *ar
 {
     struct posenc_rope_qk_norm_args *call = &p->call.rope_qk_norm;
     enum posenc_status status =
-        posenc_enter_rope_qk_norm(&p->backend, p->kernel, true, args, call, empty);
+        posenc_setup_rope_qk_norm(&p->backend, p->kernel, true, args, call, empty);
     if (status || *empty)
         return status;
-    (void)posenc_grow(&posenc_grown_rope_qk_norm_args, &p->given, args);
-    p->call_at = PLACE(*call);
-    p->given_at = PLACE(p->given.rope_qk_norm);
-    note_activations(p, &call->x, &call->out);
-    note_positions(p, 0, call->cos.shape[0] - 1);
-    p->read[0] = bytes_of(&call->cos);
-    p->read[1] = bytes_of(&call->sin);
-    p->read[2] = bytes_of(&call->weight);
-    p->run = run_rope_qk_norm;
-    p->front = front_rope_qk_norm;
+    (void)posenc_versioned_copy(&posenc_versioned_rope_qk_norm_args, &p->original, args);
+    p->call_members = RUN_MEMBERS(*call);
+    p->original_members = RUN_MEMBERS(p->original.rope_qk_norm);
+    record_activations(p, &call->x, &call->out);
+    record_positions(p, 0, call->cos.shape[0] - 1);
+    p->inputs[0] = table_span(&call->cos);
+    p->inputs[1] = table_span(&call->sin);
+    p->inputs[2] = table_span(&call->weight);
+    p->run_kernel = run_rope_qk_norm;
+    p->run_public = run_public_rope_qk_norm;
     return POSENC_OK;
 }
 
@@ -236,85 +236,84 @@ enum posenc_status posenc_prepare(const struct posenc_backend *backend,
     bool empty = false;
     if (!args || !prepared)
         return POSENC_ERR_ARGUMENT;
-    struct posenc_prepared *made =
-        aligned_alloc(_Alignof(struct posenc_prepared), sizeof *made);
-    if (!made)
+    struct posenc_prepared *p = aligned_alloc(_Alignof(struct posenc_prepared), sizeof *p);
+    if (!p)
         return POSENC_ERR_MEMORY;
-    memset(made, 0, sizeof *made);
-    made->backend = backend;
-    made->kernel = kernel;
-    enum posenc_status status = prepare(made, args, &empty);
+    memset(p, 0, sizeof *p);
+    p->backend = backend;
+    p->kernel = kernel;
+    enum posenc_status status = prepare(p, args, &empty);
     if (!status && empty)
-        status = POSENC_ERR_SHAPE; /* there is nothing to prepare */
+        status = POSENC_ERR_SHAPE;
     if (status) {
-        free(made);
+        free(p);
         return status;
     }
-    made->around = span_around(made->read, sizeof made->read / sizeof *made->read);
-    *prepared = made;
+    p->all_inputs = enclosing_span(p->inputs, sizeof p->inputs / sizeof *p->inputs);
+    *prepared = p;
     return POSENC_OK;
 }
 
 void posenc_prepared_destroy(struct posenc_prepared *prepared) { free(prepared); }
 
-/* ---- Running it ---- */
+/* ---- Running ---- */
 
-static inline bool meet(struct span a, struct span b)
+/* Returns true if the output overlaps an input other than x. Most outputs do not even overlap the span that contains
+ * all inputs. */
+static inline bool overlaps_inputs(const struct posenc_prepared *p, struct span written)
 {
-    return a.first < b.end && b.first < a.end;
+    return posenc_spans_overlap(written, p->all_inputs) &&
+           (posenc_spans_overlap(written, p->inputs[0]) ||
+            posenc_spans_overlap(written, p->inputs[1]) ||
+            posenc_spans_overlap(written, p->inputs[2]));
 }
 
-/* Returns true if the output meets another input than x. Mostly it is outside the span of all. */
-static inline bool meets_any(const struct posenc_prepared *p, struct span written)
-{
-    return meet(written, p->around) && (meet(written, p->read[0]) ||
-                                        meet(written, p->read[1]) || meet(written, p->read[2]));
-}
-
-/* Returns true if a fast check accepts x and out. */
-static inline bool is_fine(const struct posenc_prepared *p, const void *x, const void *out)
+/* Returns true if the addresses of x and out pass the fast check. */
+static inline bool pass_fast_check(const struct posenc_prepared *p, const void *x,
+                                   const void *out)
 {
     uintptr_t to = (uintptr_t)out, from = (uintptr_t)x;
     struct span written = { to - p->out.before, to + p->out.after };
-    struct span taken = { from - p->x.before, from + p->x.after };
-    if (to <= p->out.before || written.end <= to || meets_any(p, written) ||
-        ((to | from) & p->misaligned) != 0)
+    struct span read = { from - p->x.before, from + p->x.after };
+    if (to <= p->out.before || written.end <= to || overlaps_inputs(p, written) ||
+        ((to | from) & p->alignment_mask) != 0)
         return false;
     if (!p->takes_x)
         return from == 0;
-    return from > p->x.before && taken.end > from &&
-           ((from == to && p->may_be_same) || !meet(written, taken));
+    return from > p->x.before && read.end > from &&
+           ((from == to && p->may_be_same) || !posenc_spans_overlap(written, read));
 }
 
-static enum posenc_status run_front(struct posenc_prepared *p, const void *x, void *out)
+/* Runs the original arguments with another x and out, with all checks. */
+static enum posenc_status run_with_checks(struct posenc_prepared *p, const void *x, void *out)
 {
-    *p->given_at.x = x;
-    *p->given_at.out = out;
-    return p->front(p);
+    *p->original_members.x = x;
+    *p->original_members.out = out;
+    return p->run_public(p);
 }
 
 enum posenc_status posenc_run(struct posenc_prepared *prepared, const void *x, void *out,
                               int64_t offset)
 {
-    struct posenc_positions *positions = prepared->call_at.positions;
+    struct posenc_positions *positions = prepared->call_members.positions;
     if (positions->kind == POSENC_OFFSET && offset >= prepared->least &&
-        offset <= prepared->most && is_fine(prepared, x, out)) {
-        *prepared->call_at.x = x;
-        *prepared->call_at.out = out;
+        offset <= prepared->most && pass_fast_check(prepared, x, out)) {
+        *prepared->call_members.x = x;
+        *prepared->call_members.out = out;
         positions->offset = offset;
-        return prepared->run(prepared);
+        return prepared->run_kernel(prepared);
     }
     if (positions->kind != POSENC_OFFSET)
         return POSENC_ERR_ARGUMENT;
-    prepared->given_at.positions->offset = offset;
-    return run_front(prepared, x, out);
+    prepared->original_members.positions->offset = offset;
+    return run_with_checks(prepared, x, out);
 }
 
 enum posenc_status posenc_run_at(struct posenc_prepared *prepared, const void *x, void *out,
                                  const void *positions)
 {
-    if (prepared->call_at.positions->kind == POSENC_OFFSET)
+    if (prepared->call_members.positions->kind == POSENC_OFFSET)
         return POSENC_ERR_ARGUMENT;
-    prepared->given_at.positions->data = positions;
-    return run_front(prepared, x, out);
+    prepared->original_members.positions->data = positions;
+    return run_with_checks(prepared, x, out);
 }

@@ -1,38 +1,36 @@
-/*
- * The lists of kernels and backends.
- */
+/* The lists of kernels and backends: see registry.h. */
 #include "registry.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 #include "cpu.h"
-#include "grow.h"
+#include "versioned.h"
 
-/* ---- The lists ---- */
+/* ---- Kernels ---- */
 
 static const struct kernel_entry {
     const char *name, *summary;
-    size_t offset; /* of its pointer in struct posenc_backend */
+    size_t offset; /* of the function pointer in struct posenc_backend */
 } kernels[] = {
 #define POSENC_KERNEL(name, signature, summary, ...)                                           \
     { #name, summary, offsetof(struct posenc_backend, name) },
 #include "posenc_kernels.def"
 };
 
-/* The header says it all once more, for people and for tools that read C: ids, prototypes and
- * members of a backend, in the order of the list. */
-enum place {
-#define POSENC_KERNEL(name, ...) PLACE_##name,
+/* posenc.h repeats the list as ids, prototypes and members of a backend, so that readers and tools see plain C. These
+ * assertions keep both equal. */
+enum kernel_index {
+#define POSENC_KERNEL(name, ...) INDEX_##name,
 #include "posenc_kernels.def"
-    PLACES
+    KERNELS
 };
 #define POSENC_KERNEL(name, signature, ...)                                                    \
-    _Static_assert((int)POSENC_KERNEL_##name == (int)PLACE_##name, "the id of " #name);        \
+    _Static_assert((int)POSENC_KERNEL_##name == (int)INDEX_##name, "the id of " #name);        \
     _Static_assert(offsetof(struct posenc_backend, name) ==                                    \
                        offsetof(struct posenc_backend, sinusoidal) +                           \
-                           PLACE_##name * sizeof(void (*)(void)),                              \
-                   "the place of " #name " in struct posenc_backend");                         \
+                           INDEX_##name * sizeof(void (*)(void)),                              \
+                   "the position of " #name " in struct posenc_backend");                      \
     _Static_assert(                                                                            \
         _Generic(((struct posenc_backend *)0)->name,                                           \
                  enum posenc_status(*)(const struct posenc_##signature##_args *) : 1,          \
@@ -45,33 +43,23 @@ enum place {
                  default : 0),                                                                 \
         "the arguments of posenc_" #name);
 #include "posenc_kernels.def"
-_Static_assert((int)POSENC_KERNEL_COUNT == (int)PLACES,
+_Static_assert((int)POSENC_KERNEL_COUNT == (int)KERNELS,
                "enum posenc_kernel has as many as the list");
 _Static_assert(sizeof(struct posenc_backend) == offsetof(struct posenc_backend, sinusoidal) +
-                                                    PLACES * sizeof(void (*)(void)),
+                                                    KERNELS * sizeof(void (*)(void)),
                "struct posenc_backend has as many as the list");
-
-static const struct posenc_backend *const backends[] = {
-#define POSENC_BACKEND(name) &posenc_backend_##name,
-#include "backends.def"
-};
-enum { BUILT_IN = sizeof backends / sizeof backends[0], ADDED_MOST = 16 };
-
-const size_t posenc_built_in = BUILT_IN;
-
-static _Atomic(const struct posenc_backend *) added[ADDED_MOST]; /* NULL after the last */
 
 const char *posenc_kernel_name(enum posenc_kernel kernel)
 {
-    return posenc_is_kernel(kernel) ? kernels[kernel].name : NULL;
+    return posenc_kernel_is_valid(kernel) ? kernels[kernel].name : NULL;
 }
 
 const char *posenc_kernel_summary(enum posenc_kernel kernel)
 {
-    return posenc_is_kernel(kernel) ? kernels[kernel].summary : NULL;
+    return posenc_kernel_is_valid(kernel) ? kernels[kernel].summary : NULL;
 }
 
-enum posenc_kernel posenc_kernel_named(const char *name, size_t length)
+enum posenc_kernel posenc_kernel_find_n(const char *name, size_t length)
 {
     for (unsigned k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (strlen(kernels[k].name) == length && memcmp(kernels[k].name, name, length) == 0)
@@ -81,20 +69,32 @@ enum posenc_kernel posenc_kernel_named(const char *name, size_t length)
 
 enum posenc_kernel posenc_kernel_find(const char *name)
 {
-    return name ? posenc_kernel_named(name, strlen(name)) : POSENC_KERNEL_COUNT;
+    return name ? posenc_kernel_find_n(name, strlen(name)) : POSENC_KERNEL_COUNT;
 }
 
-bool posenc_is_compatible(const struct posenc_backend *backend)
+/* ---- Backends ---- */
+
+static const struct posenc_backend *const built_in[] = {
+#define POSENC_BACKEND(name) &posenc_backend_##name,
+#include "backends.def"
+};
+enum { BUILT_IN = sizeof built_in / sizeof built_in[0], MAX_ADDED = 16 };
+
+const size_t posenc_built_in_count = BUILT_IN;
+
+static _Atomic(const struct posenc_backend *) added[MAX_ADDED]; /* NULL after the last */
+
+bool posenc_backend_is_compatible(const struct posenc_backend *backend)
 {
     return backend && backend->abi == POSENC_ABI &&
            (backend->size == sizeof *backend ||
-            posenc_is_grown(&posenc_grown_backend, backend));
+            posenc_versioned_is_valid(&posenc_versioned_backend, backend));
 }
 
 bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel kernel)
 {
     void (*function)(void);
-    if (!posenc_is_compatible(backend) || !posenc_is_kernel(kernel) ||
+    if (!posenc_backend_is_compatible(backend) || !posenc_kernel_is_valid(kernel) ||
         kernels[kernel].offset + sizeof function > backend->size)
         return false;
     memcpy(&function, (const char *)backend + kernels[kernel].offset, sizeof function);
@@ -104,11 +104,11 @@ bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel ke
 const struct posenc_backend *posenc_backend_at(size_t index)
 {
     if (index < BUILT_IN)
-        return backends[index];
-    return index < BUILT_IN + ADDED_MOST ? atomic_load(&added[index - BUILT_IN]) : NULL;
+        return built_in[index];
+    return index < BUILT_IN + MAX_ADDED ? atomic_load(&added[index - BUILT_IN]) : NULL;
 }
 
-const struct posenc_backend *posenc_backend_named(const char *name, size_t length)
+const struct posenc_backend *posenc_backend_find_n(const char *name, size_t length)
 {
     const struct posenc_backend *b;
     for (size_t i = 0; (b = posenc_backend_at(i)) != NULL; i++)
@@ -119,21 +119,21 @@ const struct posenc_backend *posenc_backend_named(const char *name, size_t lengt
 
 const struct posenc_backend *posenc_backend_find(const char *name)
 {
-    return name ? posenc_backend_named(name, strlen(name)) : NULL;
+    return name ? posenc_backend_find_n(name, strlen(name)) : NULL;
 }
 
 enum posenc_status posenc_backend_add(const struct posenc_backend *backend)
 {
-    if (!posenc_is_compatible(backend) || !backend->name || !backend->name[0])
+    if (!posenc_backend_is_compatible(backend) || !backend->name || !backend->name[0])
         return POSENC_ERR_ARGUMENT;
     for (int i = 0; i < BUILT_IN; i++)
-        if (strcmp(backends[i]->name, backend->name) == 0)
+        if (strcmp(built_in[i]->name, backend->name) == 0)
             return POSENC_ERR_ARGUMENT;
-    for (int i = 0; i < ADDED_MOST; i++) {
-        const struct posenc_backend *there = NULL;
-        if (atomic_compare_exchange_strong(&added[i], &there, backend) || there == backend)
+    for (int i = 0; i < MAX_ADDED; i++) {
+        const struct posenc_backend *present = NULL;
+        if (atomic_compare_exchange_strong(&added[i], &present, backend) || present == backend)
             return POSENC_OK;
-        if (strcmp(there->name, backend->name) == 0)
+        if (strcmp(present->name, backend->name) == 0)
             return POSENC_ERR_ARGUMENT;
     }
     return POSENC_ERR_MEMORY;
@@ -143,39 +143,40 @@ const char *posenc_backend_obstacle(const struct posenc_backend *backend)
 {
     if (!backend)
         return "no backend";
-    if (!posenc_is_compatible(backend))
+    if (!posenc_backend_is_compatible(backend))
         return "built for another version of posenc";
-    return posenc_cpu_obstacle(backend->needs);
+    return posenc_cpu_unavailable_reason(backend->needs);
 }
 
-_Atomic(const struct posenc_backend *) posenc_found[POSENC_FOUND];
-_Static_assert((int)BUILT_IN < (int)POSENC_FOUND, "a place that is free ends a search");
+_Atomic(const struct posenc_backend *) posenc_runnable[POSENC_RUNNABLE_SLOTS];
+_Static_assert((int)BUILT_IN < (int)POSENC_RUNNABLE_SLOTS, "an empty slot ends each search");
 
-static void note_found(const struct posenc_backend *backend)
+static void add_runnable(const struct posenc_backend *backend)
 {
-    for (size_t at = posenc_place(backend);; at = (at + 1) % POSENC_FOUND) {
-        const struct posenc_backend *there = NULL;
-        if (atomic_compare_exchange_strong(&posenc_found[at], &there, backend) ||
-            there == backend)
+    for (size_t slot = posenc_runnable_slot(backend);;
+         slot = (slot + 1) % POSENC_RUNNABLE_SLOTS) {
+        const struct posenc_backend *present = NULL;
+        if (atomic_compare_exchange_strong(&posenc_runnable[slot], &present, backend) ||
+            present == backend)
             return;
     }
 }
 
-/* Remembered for those of the list, since calls ask. */
-bool posenc_runs_here(const struct posenc_backend *backend)
+/* The answer is cached for backends of the list, as each call may need it. */
+bool posenc_backend_runs(const struct posenc_backend *backend)
 {
     enum { UNKNOWN, YES, NO };
-    static _Atomic unsigned char known[BUILT_IN + ADDED_MOST];
+    static _Atomic unsigned char cache[BUILT_IN + MAX_ADDED];
     const struct posenc_backend *listed;
     for (size_t i = 0; (listed = posenc_backend_at(i)) != NULL; i++) {
         if (listed != backend)
             continue;
-        unsigned char answer = atomic_load_explicit(&known[i], memory_order_relaxed);
+        unsigned char answer = atomic_load_explicit(&cache[i], memory_order_relaxed);
         if (answer == UNKNOWN) {
             answer = posenc_backend_obstacle(backend) ? NO : YES;
             if (answer == YES && i < BUILT_IN)
-                note_found(backend);
-            atomic_store_explicit(&known[i], answer, memory_order_relaxed);
+                add_runnable(backend);
+            atomic_store_explicit(&cache[i], answer, memory_order_relaxed);
         }
         return answer == YES;
     }

@@ -1,6 +1,4 @@
-/*
- * The lists of kernels and backends, for the library's own files.
- */
+/* The lists of kernels and backends, for the library's own files. */
 #ifndef POSENC_REGISTRY_H
 #define POSENC_REGISTRY_H
 
@@ -10,44 +8,49 @@
 #include <stddef.h>
 #include <string.h>
 
-static inline bool posenc_is_kernel(enum posenc_kernel kernel)
+static inline bool posenc_kernel_is_valid(enum posenc_kernel kernel)
 {
     return (unsigned)kernel < POSENC_KERNEL_COUNT;
 }
 
-/* Number of backends of the list that come with the library; added ones follow. */
-extern const size_t posenc_built_in;
+/* Number of built-in backends, the first of the list. Added ones follow. */
+extern const size_t posenc_built_in_count;
 
-/* By the first `length` characters of a text; POSENC_KERNEL_COUNT, NULL: there is none. */
-enum posenc_kernel posenc_kernel_named(const char *name, size_t length);
-const struct posenc_backend *posenc_backend_named(const char *name, size_t length);
+/* Find a kernel or a backend whose name is the first `length` characters of a text. They return POSENC_KERNEL_COUNT or
+ * NULL if there is none. */
+enum posenc_kernel posenc_kernel_find_n(const char *name, size_t length);
+const struct posenc_backend *posenc_backend_find_n(const char *name, size_t length);
 
-/* Returns true for a layout that this library reads: a plug-in may be built with another header. */
-bool posenc_is_compatible(const struct posenc_backend *backend);
-bool posenc_runs_here(const struct posenc_backend *backend);
+/* Returns true if the library can read the struct. A plug-in may be built with another header. */
+bool posenc_backend_is_compatible(const struct posenc_backend *backend);
 
-/* Built-in backends that were found to run here, each at the first free place from that of its address on.
- * Only ever added to, and never full. */
-enum { POSENC_FOUND = 64 };
-extern _Atomic(const struct posenc_backend *) posenc_found[POSENC_FOUND];
+/* Returns true if this CPU can run the backend. */
+bool posenc_backend_runs(const struct posenc_backend *backend);
 
-static inline size_t posenc_place(const struct posenc_backend *backend)
+/* Hash set, with linear probing, of the built-in backends that are known to run on this CPU. It only grows, and always
+ * has an empty slot. */
+enum { POSENC_RUNNABLE_SLOTS = 64 };
+extern _Atomic(const struct posenc_backend *) posenc_runnable[POSENC_RUNNABLE_SLOTS];
+
+/* Returns the slot at which a search for the backend begins. */
+static inline size_t posenc_runnable_slot(const struct posenc_backend *backend)
 {
-    return (uintptr_t)backend / 32 % POSENC_FOUND;
+    return (uintptr_t)backend / 32 % POSENC_RUNNABLE_SLOTS;
 }
 
-/* At a glance, as each call that names a backend asks: whether it is one of those and has the kernel. If not,
- * it may be fine all the same. */
-static inline bool posenc_is_found(const struct posenc_backend *backend,
-                                   enum posenc_kernel kernel)
+/* Returns true if the set contains the backend and it provides the kernel. It is fast, as each call that names a
+ * backend needs it. False only means that the full check has to decide. */
+static inline bool posenc_is_runnable(const struct posenc_backend *backend,
+                                      enum posenc_kernel kernel)
 {
-    const struct posenc_backend *found;
+    const struct posenc_backend *candidate;
     void (*function)(void);
-    size_t at = posenc_place(backend);
-    while ((found = atomic_load_explicit(&posenc_found[at], memory_order_relaxed)) != backend) {
-        if (!found)
+    size_t slot = posenc_runnable_slot(backend);
+    while ((candidate = atomic_load_explicit(&posenc_runnable[slot], memory_order_relaxed)) !=
+           backend) {
+        if (!candidate)
             return false;
-        at = (at + 1) % POSENC_FOUND;
+        slot = (slot + 1) % POSENC_RUNNABLE_SLOTS;
     }
     memcpy(&function,
            (const char *)backend + offsetof(struct posenc_backend, sinusoidal) +

@@ -1,6 +1,4 @@
-/*
- * Which backend serves a call that names none.
- */
+/* Selection of the backend for calls that name none. */
 #ifndef POSENC_SELECT_H
 #define POSENC_SELECT_H
 
@@ -8,59 +6,65 @@
 
 #include <stdatomic.h>
 
-/* A line of a selection: calls stored as `dtype`, or of any type, whose tensors take at most this
- * many bytes. */
-struct choice {
+/* A line of a tuning file: the backend of calls with this dtype, or any, whose tensors take at most max_bytes. */
+struct selection_rule {
     const struct posenc_backend *backend;
-    uint64_t most;
+    uint64_t max_bytes;
     enum posenc_dtype dtype;
     bool any_dtype;
 };
 
-enum { CHOICES_MOST = 24, REASON_MOST = 512 };
+enum { MAX_RULES = 24, REASON_SIZE = 512 };
 
-/* The lines of each kernel in their order: the first that holds counts. */
-struct choices {
-    struct choice of[POSENC_KERNEL_COUNT][CHOICES_MOST];
+/* The rules of each kernel in the order of their lines. The first that matches a call applies. */
+struct selection_rules {
+    struct selection_rule list[POSENC_KERNEL_COUNT][MAX_RULES];
     int n[POSENC_KERNEL_COUNT];
 };
 
-/* The backend that runs each kernel, or NULL and the reason. Immutable and never freed, so that calls
- * under way finish with the same table. */
-struct table {
-    struct posenc_selection by_kernel[POSENC_KERNEL_COUNT]; /* where no choice holds */
-    struct choices choices;
-    const char *chosen[POSENC_KERNEL_COUNT]; /* the reason of its choices */
-    struct table *previous;
-    char reason[REASON_MOST];  /* shared by the kernels of the table */
-    char lacking[REASON_MOST]; /* likewise, of those that nobody serves */
-    char profile[REASON_MOST]; /* likewise, of choices of a profile */
+/* The backend of each kernel, or NULL and the reason. A table is immutable once it is published and is never freed, so
+ * that running calls can finish with it. */
+struct selection_table {
+    struct posenc_selection by_kernel[POSENC_KERNEL_COUNT]; /* if no rule matches */
+    struct selection_rules rules;
+    const char *rules_reason[POSENC_KERNEL_COUNT];
+    struct selection_table *previous;
+    /* Texts that the reasons above point to: of a default, of a kernel that no backend provides, and of the rules of a
+     * tuning file. */
+    char reason[REASON_SIZE], missing_reason[REASON_SIZE], tuning_reason[REASON_SIZE];
 };
 
-extern _Atomic(struct table *) posenc_table; /* in force; NULL until the first call */
+/* The table in force; NULL before the first call. */
+extern _Atomic(struct selection_table *) posenc_selection_table;
 
-/* Lines of "kernel backend [dtype [bytes]]", of a profile its head first, and then at least one.
- * `why` (REASON_MOST) says what was refused. */
-enum posenc_status posenc_read_choices(const char *text, struct choices *choices, char *why);
-enum posenc_status posenc_read_profile(const char *path, struct choices *choices, char *why);
+/* Reads rules from lines of "kernel backend [dtype [bytes]]". The text of a tuning file begins with a head, and must
+ * contain at least one rule. On an error, `reason` (REASON_SIZE bytes) says what was rejected. */
+enum posenc_status posenc_tuning_parse(const char *text, struct selection_rules *rules,
+                                       char *reason);
+/* Reads the rules of the tuning file at `path`. */
+enum posenc_status posenc_tuning_read(const char *path, struct selection_rules *rules,
+                                      char *reason);
 
-enum posenc_status posenc_resolve_slowly(const struct posenc_backend **backend,
-                                         enum posenc_kernel kernel, const void *call,
-                                         struct posenc_error *error);
+/* Does what posenc_resolve_backend() does, for all cases that it does not handle itself. */
+enum posenc_status posenc_resolve_backend_slow(const struct posenc_backend **backend,
+                                               enum posenc_kernel kernel, const void *call,
+                                               struct posenc_error *error);
 
-/* Replaces NULL by the backend that is selected for this call, which is checked; OK when that
- * backend runs here and provides the kernel. */
-static inline enum posenc_status posenc_resolve(const struct posenc_backend **backend,
-                                                enum posenc_kernel kernel, const void *call,
-                                                struct posenc_error *error)
+/* Replaces NULL by the backend that is selected for `call`, whose arguments are checked. Returns POSENC_OK if the
+ * backend runs on this CPU and provides the kernel. */
+static inline enum posenc_status posenc_resolve_backend(const struct posenc_backend **backend,
+                                                        enum posenc_kernel kernel,
+                                                        const void *call,
+                                                        struct posenc_error *error)
 {
     if (*backend)
-        return posenc_is_found(*backend, kernel)
+        return posenc_is_runnable(*backend, kernel)
                    ? POSENC_OK
-                   : posenc_resolve_slowly(backend, kernel, call, error);
-    const struct table *table = atomic_load_explicit(&posenc_table, memory_order_acquire);
-    if (!table || table->choices.n[kernel] > 0 || !table->by_kernel[kernel].backend)
-        return posenc_resolve_slowly(backend, kernel, call, error);
+                   : posenc_resolve_backend_slow(backend, kernel, call, error);
+    const struct selection_table *table =
+        atomic_load_explicit(&posenc_selection_table, memory_order_acquire);
+    if (!table || table->rules.n[kernel] > 0 || !table->by_kernel[kernel].backend)
+        return posenc_resolve_backend_slow(backend, kernel, call, error);
     *backend = table->by_kernel[kernel].backend;
     return POSENC_OK;
 }

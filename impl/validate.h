@@ -1,17 +1,13 @@
 /*
- * Checks of tensors and positions that do not depend on the kernel.
- * Every function fills *error, unless NULL, and returns its status.
+ * Checks of tensors, arrays and positions that do not depend on the kernel. Each check fills *error, unless it is NULL,
+ * and returns its status.
  */
 #ifndef POSENC_VALIDATE_H
 #define POSENC_VALIDATE_H
 
 #include "internal.h"
 
-/* Fills *error and returns `status`. If least > most, there is no range. */
-enum posenc_status posenc_refuse(struct posenc_error *error, enum posenc_status status,
-                                 const char *what, double value, double least, double most);
-
-/* Names of the parts of a tensor in messages. */
+/* The texts of messages about one tensor. */
 struct tensor_names {
     const char *data, *alignment, *dtype, *rank, *size, *last, *stride, *strides, *bytes,
         *shape;
@@ -25,67 +21,85 @@ struct tensor_names {
             "dimension of " name " (that of out)"                                              \
     }
 
-/* Bytes in memory between the lowest and the highest element; empty: first == end. */
+/* Addresses from the lowest byte to one past the highest; first == end if there are none. */
 struct span {
     uintptr_t first, end;
 };
 
-/* Bytes of a checked tensor; `empty` if it has no elements. */
-struct checked {
+/* Rejects data that do not lie in the address space, as OVERFLOW. */
+enum posenc_status posenc_reject_extent(struct posenc_error *error, const char *what);
+extern const char posenc_positions_extent[]; /* the `what` of positions */
+
+/* Facts about a tensor that passed its checks. */
+struct checked_tensor {
     struct span span;
-    bool empty;
+    bool empty; /* it has no elements */
 };
 
+/* Requirements of a tensor. */
 struct tensor_rule {
     const struct tensor_names *names;
-    int least_rank, most_rank;
-    int64_t least_last; /* last dimension */
-    bool any_dtype;     /* else f32 */
+    int min_rank, max_rank;
+    int64_t min_last; /* of the last dimension */
+    bool any_dtype;   /* otherwise f32 */
 };
 
-/* Checks a tensor and brings its strides to one form: those of dimensions of size 1 become 0,
- * that of the last dimension is 1. Elements of an output must not overlap. */
+/* Check a tensor and bring its strides to one form: 0 for a dimension of size 1, and 1 for the last dimension. Elements
+ * of an output must not overlap. */
 enum posenc_status posenc_check_input(struct posenc_const_tensor *tensor,
-                                      const struct tensor_rule *rule, struct checked *checked,
+                                      const struct tensor_rule *rule,
+                                      struct checked_tensor *checked,
                                       struct posenc_error *error);
 enum posenc_status posenc_check_output(struct posenc_tensor *tensor,
-                                       const struct tensor_rule *rule, struct checked *checked,
+                                       const struct tensor_rule *rule,
+                                       struct checked_tensor *checked,
                                        struct posenc_error *error);
 
-/* Returns OVERLAP, unless a and b (of one shape) share no element, or are the same tensor and may
- * be. */
+/* Returns OVERLAP if a and b, which have one shape, share an element. With `may_be_same` they may also be the same
+ * tensor. */
 enum posenc_status posenc_check_overlap(const struct posenc_const_tensor *a, struct span a_span,
                                         const struct posenc_tensor *b, struct span b_span,
                                         bool may_be_same, const char *what,
                                         struct posenc_error *error);
 
-/* Returns OVERLAP if two ranges of bytes meet. */
-enum posenc_status posenc_check_apart(struct span a, struct span b, const char *what,
-                                      struct posenc_error *error);
+static inline bool posenc_spans_overlap(struct span a, struct span b)
+{
+    return a.first < b.end && b.first < a.end;
+}
 
-/* Checks `rows` input arrays of n items each, `stride` items apart: not NULL, aligned to
- * `item` bytes. */
+/* Returns OVERLAP if two spans share a byte. */
+enum posenc_status posenc_check_disjoint(struct span a, struct span b, const char *what,
+                                         struct posenc_error *error);
+
+/* Checks `rows` input arrays of n items each, which begin `stride` items apart: they must not be NULL, and must be
+ * aligned to `item` bytes, the size of an item. */
 enum posenc_status posenc_check_arrays(const void *data, int64_t rows, int64_t stride,
                                        int64_t n, size_t item, const char *what,
                                        struct span *span, struct posenc_error *error);
-/* Does the same for one array. */
+/* Checks a single array in the same way. */
 enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
                                       const char *what, struct span *span,
                                       struct posenc_error *error);
 
-/* Checks an array of n indices: each in [0, end), and apart from out. */
+/* Checks an array of n indices: each must be in [0, end), and the array disjoint from out. */
 enum posenc_status posenc_check_index(const int32_t *index, int64_t n, int64_t end,
                                       struct span out_span, struct posenc_error *error);
 
-/* Returns OVERFLOW unless the positions of all axes, [axes, batch, tokens] in an array, are in the
- * address space. */
+/* Returns OVERFLOW unless the positions of all axes lie in the address space. Their array has the
+ * shape [axes, batch, tokens]. */
 enum posenc_status posenc_check_axes(const struct posenc_positions *positions, int32_t axes,
                                      int64_t batch, int64_t tokens, struct posenc_error *error);
 
-/* Checks that all positions of [batch, tokens] are in [least, most]; `what` names one. */
+/* The positions that a kernel accepts. */
+struct position_range {
+    int64_t least, most;
+    const char *what; /* names a position in messages */
+};
+
+/* Checks that all positions of [batch, tokens] are in range. *span is empty for an offset. */
 enum posenc_status posenc_check_positions(const struct posenc_positions *positions,
-                                          int64_t batch, int64_t tokens, int64_t least,
-                                          int64_t most, const char *what, struct span *span,
+                                          int64_t batch, int64_t tokens,
+                                          const struct position_range *range, struct span *span,
                                           struct posenc_error *error);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * Backend libm: the plainest loops, with the C library's sin, cos and fmaf. Read this file and
- * the two it includes to learn what the kernels compute. The autovec backends are this same
- * source at -O3 for wider CPUs (PLAIN_NAME and PLAIN_NEEDS come from the build), with
- * contraction left to the compiler.
+ * Backend libm: plain loops with the C library's sin, cos and fmaf. This file and the two that it includes are the
+ * simplest definition of what kernels compute.
  *
- * Kernel <name> is plain_<name>(). Where x is absent an encoding or a bias is written out,
- * where it is there it is added to x: the two kernels of such a pair are one function.
+ * The autovec backends are the same source, compiled at -O3 for wider CPUs: the build defines PLAIN_NAME and the other
+ * macros, and lets the compiler contract products and sums to FMA.
+ *
+ * plain_<name>() is the kernel <name>. A kernel and its _add variant are one function: it adds the encoding or bias to
+ * x if the call has x, and writes it otherwise.
  */
 #include "plain_scores.h"
 #include "plain_tokens.h"

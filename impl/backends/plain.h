@@ -1,4 +1,4 @@
-/* Helpers of the plain loops, plain_tokens.h and plain_scores.h. */
+/* Helpers of the plain loops (plain_tokens.h, plain_scores.h): portable C without vector operations. */
 #ifndef POSENC_BACKENDS_PLAIN_H
 #define POSENC_BACKENDS_PLAIN_H
 
@@ -7,8 +7,8 @@
 #include "impl/kernels/common.h"
 #include "impl/kernels/storage.h"
 
-/* Before a loop: each turn reads and writes its own elements only, in place or not, so that
- * compilers may vectorise. (Where RISC-V has no vectors clang would warn that it cannot.) */
+/* Precedes a loop whose iterations are independent: each reads and writes only its own elements, in place or not, so
+ * that compilers may vectorise. (Clang would warn on a RISC-V CPU without vectors.) */
 #if defined(__riscv) && !defined(__riscv_vector)
 #define PLAIN_INDEPENDENT
 #elif defined(__clang__)
@@ -17,10 +17,10 @@
 #define PLAIN_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/* Before a function whose first argument is the type of elements, a constant (FOR_TYPE). */
+/* Specifiers of a function whose first argument, a dtype, is a constant in each call (FOR_TYPE). */
 #define TYPED static inline __attribute__((always_inline))
 
-/* x scale + value, rounded once; a sum is all it takes where the scale is 1. */
+/* Returns x * scale + value, rounded once. With scale 1 a sum gives the same bits. */
 static inline float add(float x, float scale, float value)
 {
     return scale == 1.0f ? x + value : fmaf(x, scale, value);

@@ -1,5 +1,5 @@
 /*
- * The plain loops over queries and keys: biases of attention scores, i the query, j the key.
+ * Plain loops over queries i and keys j: biases of attention scores.
  *
  *   alibi          -slope |i - j|                                 Press et al. 2108.12409
  *   t5             table[bucket(j - i)]                           Raffel et al. 1910.10683, 2.1
@@ -9,28 +9,28 @@
  *                  2106.08254
  *   relative       c2p[i, c] + p2c[j, c], c = index[i - j]        DeBERTa 2006.03654, Shaw
  *                  1803.02155
- *   relative_sum   sums of x[i, j] by c
+ *   relative_sum   sums of x[i, j] over the keys j with the same c
  */
 #ifndef POSENC_BACKENDS_PLAIN_SCORES_H
 #define POSENC_BACKENDS_PLAIN_SCORES_H
 
 #include "plain.h"
 
-/* A bias, onto scores where there are some. */
+/* Writes a bias, or adds it to the scores x unless they are NULL. */
 TYPED void put_bias(enum posenc_dtype type, const void *x, float x_scale, void *out, int64_t j,
                     float bias)
 {
     posenc_put(type, out, j, x ? add(posenc_get(type, x, j), x_scale, bias) : bias);
 }
 
-/* Row (b, h, i) of scores, or none. */
+/* Returns row (b, h, i) of scores, or NULL if the call has none. */
 static const void *scores_at(const struct posenc_const_tensor *x, int64_t b, int64_t h,
                              int64_t i)
 {
     return x->data ? input_at(x, b, h, i) : NULL;
 }
 
-/* The zero makes +0 of the -0 that a negative slope has at distance 0. */
+/* Adding +0 turns the -0 of a negative slope at distance 0 into +0. */
 TYPED void alibi_rows(enum posenc_dtype type, const struct posenc_alibi_args *args)
 {
     int64_t keys = args->out.shape[3];
@@ -89,7 +89,7 @@ static enum posenc_status plain_t5_bias(const struct posenc_t5_args *args)
     return POSENC_OK;
 }
 
-/* The values of a row run backwards: the later the key, the smaller the distance. */
+/* Values are read backwards, as the distance i - j decreases from key to key. */
 TYPED void distance_rows(enum posenc_dtype type, const struct posenc_distance_args *args)
 {
     int64_t keys = args->out.shape[3];
@@ -141,7 +141,7 @@ static enum posenc_status plain_window_bias(const struct posenc_window_args *arg
     return POSENC_OK;
 }
 
-/* A row of scale (c2p + p2c), in this order of roundings: the second product is fused. */
+/* Computes a row of scale (c2p + p2c): the product with c2p is rounded, that with p2c fused. */
 TYPED void relative_row(enum posenc_dtype type, const struct posenc_relative_args *args,
                         int64_t b, int64_t h, int64_t i)
 {
@@ -175,8 +175,7 @@ static enum posenc_status plain_relative_bias(const struct posenc_relative_args 
     return POSENC_OK;
 }
 
-/* Columns whose sums are on the stack at a time: they are rounded to the type of out only once.
- */
+/* Columns per pass. Their sums stay in f32 on the stack, as each is rounded to the dtype only once. */
 enum { PLAIN_SUMS = 2048 };
 
 TYPED void relative_sum_row(enum posenc_dtype type, const struct posenc_relative_sum_args *args,

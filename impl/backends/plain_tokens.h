@@ -1,20 +1,21 @@
 /*
- * The plain loops over tokens: sinusoidal encodings, learned ones, rotations.
+ * Plain loops over tokens: sinusoidal and learned encodings, rotations.
  *
  *   sinusoidal   sin, cos of position * theta^(-2i/dim)          Vaswani et al. 1706.03762, 3.5
  *   learned      x + table[position], and the table's gradient
  *   rope         (x0, x1) -> (x0 c - x1 s, x1 c + x0 s)          Su et al. 2104.09864, 3.4
- *   rope_qk_norm the same of x (weight + offset) / rms(x)        Qwen3 2505.09388
+ *   rope_qk_norm rotation of x (weight + offset) / rms(x)        Qwen3 2505.09388
  *
- * Profile exact forms the angle in f64 and rounds the sine once: right to 0.5 ulp at small
- * positions, and off by about position * 2^-53 at large ones.
+ * In numerics mode exact the angle is an f64 product, and its sine is rounded once. The error is 0.5 ulp at small
+ * positions, and about position * 2^-53 more at large ones.
  */
 #ifndef POSENC_BACKENDS_PLAIN_TOKENS_H
 #define POSENC_BACKENDS_PLAIN_TOKENS_H
 
 #include "plain.h"
 
-/* Pairs of a row in ascending order; `phi` is the row's own, first the position. */
+/* Computes sine and cosine of a pair, times `scale`. Pairs of a row must come in ascending order: `phi`, which is the
+ * position before the first, is ggml's iterated product. */
 static void sincos_pair(const struct posenc_freqs *freqs, double scale, double position,
                         int64_t pair, float *phi, float *sine, float *cosine)
 {
@@ -39,7 +40,7 @@ static void sincos_pair(const struct posenc_freqs *freqs, double scale, double p
 
 /* ---- sinusoidal ---- */
 
-/* One element of a sinusoidal row, onto x where there is one. */
+/* Writes an element of a sinusoidal row, or adds it to x unless that is NULL. */
 static void put(const struct posenc_sinusoidal_args *args, const void *x, void *out,
                 int64_t column, float value)
 {
@@ -108,7 +109,7 @@ static enum posenc_status plain_learned_add(const struct posenc_learned_args *ar
     return POSENC_OK;
 }
 
-/* Tokens in ascending order: each row of the table receives its sum in that order. */
+/* Tokens are added in ascending order, which posenc.h promises for each sum. */
 TYPED void gradient_rows(enum posenc_dtype type, const struct posenc_learned_grad_args *args)
 {
     for (int64_t b = 0; b < args->x.shape[0]; b++)
@@ -149,7 +150,7 @@ static enum posenc_status plain_rope_table(const struct posenc_rope_table_args *
     int32_t n_axes = args->positions.stride_axis == 0 ? 1 : plan->n_axes;
 
     for (int32_t axis = 0; axis < n_axes; axis++) {
-        struct posenc_positions positions = posenc_axis(&args->positions, axis);
+        struct posenc_positions positions = posenc_positions_on_axis(&args->positions, axis);
         for (int64_t b = 0; b < args->cos.shape[0]; b++)
             for (int64_t t = 0; t < args->cos.shape[1]; t++) {
                 double position = posenc_time(&positions, b, t);
@@ -168,7 +169,7 @@ static enum posenc_status plain_rope_table(const struct posenc_rope_table_args *
     return POSENC_OK;
 }
 
-/* n pairs of one head from channel `first` on, in either pairing; sign -1 is the transpose. */
+/* Rotate n pairs of one head from channel `first` on. A sign of -1 rotates backwards (transpose). */
 TYPED void rotate_half(enum posenc_dtype type, enum posenc_dtype angles, int64_t first,
                        int64_t n, const void *cosine, const void *sine, float sign,
                        const void *x, void *out)
@@ -196,7 +197,7 @@ TYPED void rotate_interleaved(enum posenc_dtype type, enum posenc_dtype angles, 
     }
 }
 
-/* Channels [from, to) of one head as they are. */
+/* Copies the channels [from, to) of one head. */
 static void copy(enum posenc_dtype type, int64_t from, int64_t to, const void *x, void *out)
 {
     int64_t size = (int64_t)posenc_dtype_size(type);
@@ -251,7 +252,7 @@ static enum posenc_status plain_rope_interleaved(const struct posenc_rope_args *
 
 /* ---- rope_qk_norm ---- */
 
-/* The sum of the squares of one head, in the order that posenc.h promises. */
+/* Returns the sum of the squares of one head, added in the order that posenc.h promises. */
 TYPED float sum_squares(enum posenc_dtype type, int64_t dim, const void *x)
 {
     float sums[64] = { 0.0f };
@@ -267,7 +268,7 @@ TYPED float sum_squares(enum posenc_dtype type, int64_t dim, const void *x)
     return sums[0];
 }
 
-/* Channel i of a head, normalised; r is one over its root mean square. */
+/* Returns channel i of a head after the norm; r is 1 / its root mean square. */
 TYPED float normed(enum posenc_dtype type, const float *weight, float offset, float r,
                    const void *x, int64_t i)
 {

@@ -5,14 +5,13 @@
  *   else, P the power of two below: the P slopes of P heads, then those of 2 P heads
  *                                    with odd h
  *
- * Reference: Press et al. 2108.12409; github.com/ofirpress/attention_with_linear_biases,
- * get_slopes.
+ * Reference: Press et al. 2108.12409; github.com/ofirpress/attention_with_linear_biases, get_slopes.
  */
-#include "plan.h"
+#include "freqs.h"
 
-enum { MOST_HEADS = 65536 };
+enum { MAX_HEADS = 65536 };
 
-/* 2^(-bias_max h / n), n a power of two. */
+/* Returns 2^(-bias_max h / n), for n a power of two. */
 static float slope(double bias_max, int64_t h, int64_t n)
 {
     static const struct dd ln2 = { 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56 };
@@ -27,7 +26,7 @@ enum posenc_status posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, f
 {
     if (!slopes)
         return POSENC_ERR_ARGUMENT;
-    if (n_heads < 1 || n_heads > MOST_HEADS)
+    if (n_heads < 1 || n_heads > MAX_HEADS)
         return POSENC_ERR_SHAPE;
     if (!(alibi_bias_max > 0.0 && alibi_bias_max <= 64.0))
         return POSENC_ERR_PARAMETER;

@@ -1,10 +1,10 @@
 /*
- * Double-double arithmetic: a value is the unevaluated sum hi + lo of two doubles, |lo| at most
- * half an ulp of hi; about 104 right bits. Only +, -, *, / and fma() are used, each of which
- * IEEE 754 defines to the bit, so results do not depend on the platform's libm.
+ * Double-double arithmetic: a value is the unevaluated sum hi + lo of two doubles, where |lo| is at most half an ulp of
+ * hi. About 104 bits are correct. Only +, -, *, /, sqrt() and fma() are used, all of which IEEE 754 defines to the bit,
+ * so results do not depend on the platform's libm.
  *
- * Reference: Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic building
- * blocks of double-word arithmetic", ACM TOMS 44(2), 2017. u is 2^-53.
+ * Reference: Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic building blocks of double-word
+ * arithmetic", ACM TOMS 44(2), 2017. u is 2^-53.
  */
 #ifndef POSENC_DD_H
 #define POSENC_DD_H
@@ -19,14 +19,14 @@ struct dd {
 
 static inline struct dd dd_from(double a) { return (struct dd){ a, 0.0 }; }
 
-/* a + b exactly, for |a| >= |b| or a = 0. */
+/* Returns a + b exactly, for |a| >= |b| or a = 0. */
 static inline struct dd dd_fast_sum(double a, double b)
 {
     double s = a + b;
     return (struct dd){ s, b - (s - a) };
 }
 
-/* a + b exactly. */
+/* Returns a + b exactly. */
 static inline struct dd dd_sum(double a, double b)
 {
     double s = a + b;
@@ -34,7 +34,7 @@ static inline struct dd dd_sum(double a, double b)
     return (struct dd){ s, (a - (s - bb)) + (b - bb) };
 }
 
-/* a b exactly, short of underflow. */
+/* Returns a b exactly, unless it underflows. */
 static inline struct dd dd_product(double a, double b)
 {
     double p = a * b;
@@ -43,7 +43,7 @@ static inline struct dd dd_product(double a, double b)
 
 static inline struct dd dd_neg(struct dd a) { return (struct dd){ -a.hi, -a.lo }; }
 
-/* Relative error below 3.1 u^2 whatever cancels. */
+/* The relative error is below 3.1 u^2, even under cancellation. */
 static inline struct dd dd_add(struct dd a, struct dd b)
 {
     struct dd s = dd_sum(a.hi, b.hi);
@@ -54,7 +54,7 @@ static inline struct dd dd_add(struct dd a, struct dd b)
 
 static inline struct dd dd_sub(struct dd a, struct dd b) { return dd_add(a, dd_neg(b)); }
 
-/* Relative error below 4 u^2. */
+/* The relative error is below 4 u^2. */
 static inline struct dd dd_mul(struct dd a, struct dd b)
 {
     struct dd p = dd_product(a.hi, b.hi);
@@ -62,13 +62,13 @@ static inline struct dd dd_mul(struct dd a, struct dd b)
     return dd_fast_sum(p.hi, p.lo + t);
 }
 
-/* Multiplication by a power of two: exact. */
+/* Multiplies by a power of two, exactly. */
 static inline struct dd dd_scale(struct dd a, double power_of_two)
 {
     return (struct dd){ a.hi * power_of_two, a.lo * power_of_two };
 }
 
-/* Three quotient digits: relative error of a few u^2. */
+/* Computes three quotient digits. The relative error is a few u^2. */
 static inline struct dd dd_div(struct dd a, struct dd b)
 {
     double q0 = a.hi / b.hi;
@@ -80,15 +80,25 @@ static inline struct dd dd_div(struct dd a, struct dd b)
     return dd_add(q, dd_from(q2));
 }
 
-/* Sign of a - b. */
+/* Returns the square root of a >= 0, by one Newton step on that of the high part. */
+static inline struct dd dd_sqrt(struct dd a)
+{
+    double root = sqrt(a.hi);
+    if (root == 0.0)
+        return dd_from(0.0);
+    struct dd rest = dd_sub(a, dd_product(root, root));
+    return dd_fast_sum(root, rest.hi / (2.0 * root));
+}
+
+/* Returns the sign of a - b. */
 static inline int dd_compare(struct dd a, struct dd b)
 {
     struct dd d = dd_sub(a, b);
     return (d.hi > 0.0) - (d.hi < 0.0);
 }
 
-/* Correctly rounded to f32: first to a double with an odd last bit where inexact, which can be
- * no midpoint of two floats, so the second rounding cannot go wrong. */
+/* Rounds correctly to f32. An inexact value is first rounded to odd: a double whose last bit is 1 is no midpoint of two
+ * floats, so that the second rounding is correct. */
 static inline float dd_to_float(struct dd a)
 {
     uint64_t bits;
@@ -100,29 +110,28 @@ static inline float dd_to_float(struct dd a)
     return (float)a.hi;
 }
 
-/* The functions below: relative error below 2^-100 where none is given. */
+/* The relative error of the functions below is less than 2^-100 unless stated otherwise. */
 
-/* Natural logarithm of a > 0 (normal range); near a = 1 the relative error holds too. */
+/* Returns the natural logarithm of a normal a > 0. The bound also holds near a = 1. */
 struct dd posenc_dd_log(struct dd a);
 
-/* e^a for |a| < 700. */
+/* Returns e^a for |a| < 700. */
 struct dd posenc_dd_exp(struct dd a);
 
-/* A fraction of a turn, or a phase: (hi + lo / 2^64) / 2^64, modulo 1. */
+/* A phase, as a fraction of a turn (2 pi): (hi + lo / 2^64) / 2^64. */
 struct turn {
     uint64_t hi, lo;
 };
 
-/* omega / (2 pi) modulo 1, for |omega| < 2^64; error below 2^-104 omega / (2 pi) + 2^-126. */
-struct turn posenc_turn(struct dd omega);
+/* Returns omega / (2 pi) modulo 1, for |omega| < 2^64. The absolute error is below 2^-104 omega / (2 pi) + 2^-126. */
+struct turn posenc_turn_of(struct dd omega);
 
-/* times * turn modulo 1, exactly. */
+/* Returns times * turn modulo 1, exactly. */
 struct turn posenc_turn_times(struct turn turn, uint32_t times);
 
-/* cos and sin of 2 pi turn, each with that relative error. */
+/* Computes cos and sin of 2 pi turn, each with that relative error. */
 void posenc_dd_cossin(struct turn turn, struct dd *cosine, struct dd *sine);
 
-/* pi, for formulas that want it. */
-extern const struct dd posenc_dd_pi;
+extern const struct dd posenc_dd_pi, posenc_dd_inverse_factorial[31]; /* 1/n! */
 
 #endif

@@ -5,56 +5,53 @@
  *   Sandwich  scale (sum over i < dim/2 of cos(d w_i) - dim/2), w_i = 10000^(-2i/dim), which is
  *             -2 scale times the sum of sin^2(d w_i / 2): nothing cancels at small distances
  *
- * At distance 0 all are +0. Values in plain doubles decide; those that quick.h leaves open are
- * evaluated in double-double, to 2^-90 or better (Sandwich: 2^-75, the phases of far
- * distances). The chance that a logarithm or a sum of cosines is nearer than that to a midpoint
- * of two floats is below 2^-45 for one value. A power can be a midpoint exactly, where |d| is
- * a square or the like: it is a whole number then, and taken as one.
+ * At distance 0 all are +0. Values that doubles do not decide (quick.h) are computed in double-double, with an error of
+ * at most 2^-90, or 2^-75 for the phases of large distances (Sandwich). A logarithm or a sum of cosines is closer than
+ * that to a midpoint of two floats with a probability below 2^-45. A power can be exactly a midpoint, for example if
+ * |d| is a square; it is then rational and computed as such.
  *
- * Reference: Chi et al. 2205.09921, chijames/KERPLE megatron/mpu/layers.py, ParallelKerpleLog
- * and ParallelKerplePower (they clamp p and a to 0.01 at least, and p of the power to 2 at
- * most); Chi et al. 2212.10356. The scale of Sandwich is the caller's: with h = 1 ... H of H
- * heads NVIDIA/NeMo sandwich_relative_position_embedding.py divides by 8h/H, scale H/(8h),
- * subtracting dim/2 too; its sum runs over i = 1 ... dim/2, not those of the sinusoidal
- * encoding.
+ * Reference: Chi et al. 2205.09921, chijames/KERPLE megatron/mpu/layers.py, ParallelKerpleLog and ParallelKerplePower
+ * (they clamp p and a to 0.01 at least, and p of the power to 2 at most); Chi et al. 2212.10356. The scale of Sandwich
+ * is the caller's: with h = 1 ... H of H heads NVIDIA/NeMo sandwich_relative_position_embedding.py divides by 8h/H,
+ * scale H/(8h), subtracting dim/2 too; its sum runs over i = 1 ... dim/2, not those of the sinusoidal encoding.
  */
 #include <float.h>
 
-#include "plan.h"
+#include "freqs.h"
 #include "quick.h"
 
-enum { MOST_HEADS = 65536, MOST_DISTANCE = 1 << 24, MOST_DIM = 65536 };
+enum { MAX_HEADS = 65536, MAX_DISTANCE = 1 << 24, MAX_DIM = 65536 };
 
-/* Pointers, heads, and n distances from `first`. */
-static enum posenc_status check(int64_t n_heads, const float *p, const float *a, int64_t first,
-                                int64_t n, const float *values)
+/* Checks pointers, heads, and n distances from `first` on. */
+static enum posenc_status check_sizes(int64_t n_heads, const float *p, const float *a,
+                                      int64_t first, int64_t n, const float *values)
 {
     if (!p || !a || !values)
         return POSENC_ERR_ARGUMENT;
-    if (n_heads < 1 || n_heads > MOST_HEADS || first <= -MOST_DISTANCE ||
-        first >= MOST_DISTANCE || n < 1 || n > MOST_DISTANCE - first)
+    if (n_heads < 1 || n_heads > MAX_HEADS || first <= -MAX_DISTANCE || first >= MAX_DISTANCE ||
+        n < 1 || n > MAX_DISTANCE - first)
         return POSENC_ERR_SHAPE;
     return POSENC_OK;
 }
 
-/* KERPLE's parameters of each head: above 0, p up to most_p. */
+/* Checks KERPLE's parameters of each head: 0 < p <= max_p, 0 < a. */
 static enum posenc_status check_kerple(int64_t n_heads, const float *p, const float *a,
-                                       float most_p)
+                                       float max_p)
 {
     for (int64_t h = 0; h < n_heads; h++)
-        if (!(p[h] > 0.0f && p[h] <= most_p && a[h] > 0.0f && a[h] <= FLT_MAX))
+        if (!(p[h] > 0.0f && p[h] <= max_p && a[h] > 0.0f && a[h] <= FLT_MAX))
             return POSENC_ERR_PARAMETER;
     return POSENC_OK;
 }
 
-/* |first + k| */
+/* Returns |first + k|. */
 static double distance(int64_t first, int64_t k)
 {
     int64_t d = first + k;
     return (double)(d < 0 ? -d : d);
 }
 
-/* d > 0; a d is exact in a double. */
+/* For d > 0. The product a d is exact in a double. */
 static float kerple_log(double p, double a, double d)
 {
     struct dd x = dd_sum(1.0, a * d);
@@ -67,7 +64,7 @@ static float kerple_log(double p, double a, double d)
 enum posenc_status posenc_kerple_log(int64_t n_heads, const float *p, const float *a,
                                      int64_t first, int64_t n, float *values)
 {
-    enum posenc_status status = check(n_heads, p, a, first, n, values);
+    enum posenc_status status = check_sizes(n_heads, p, a, first, n, values);
     if (!status)
         status = check_kerple(n_heads, p, a, FLT_MAX);
     for (int64_t h = 0; h < n_heads && !status; h++)
@@ -78,8 +75,8 @@ enum posenc_status posenc_kerple_log(int64_t n_heads, const float *p, const floa
     return status;
 }
 
-/* d^p where that is rational, else 0: p = m / 2^k is odd over a power of two, and d the
- * 2^k-th power of a whole number, whose m-th is below 2^48. */
+/* Returns d^p if it is rational, otherwise 0. With p = m / 2^k in lowest terms, d must be the 2^k-th power of a whole
+ * number; the result is the m-th power of that number, which is below 2^48. */
 static double rational_power(double d, double p)
 {
     for (; p != rint(p); p *= 2.0) {
@@ -96,7 +93,7 @@ static double rational_power(double d, double p)
     return power;
 }
 
-/* d > 0; log2_d is its binary logarithm. */
+/* For d > 0, whose binary logarithm is log2_d. */
 static float kerple_power(double p, double a, double d, double log2_d)
 {
     float value;
@@ -111,7 +108,7 @@ static float kerple_power(double p, double a, double d, double log2_d)
 enum posenc_status posenc_kerple_power(int64_t n_heads, const float *p, const float *a,
                                        int64_t first, int64_t n, float *values)
 {
-    enum posenc_status status = check(n_heads, p, a, first, n, values);
+    enum posenc_status status = check_sizes(n_heads, p, a, first, n, values);
     if (!status)
         status = check_kerple(n_heads, p, a, 2.0f);
     for (int64_t k = 0; k < n && !status; k++) {
@@ -124,52 +121,53 @@ enum posenc_status posenc_kerple_power(int64_t n_heads, const float *p, const fl
     return status;
 }
 
-/* Half the phase of pair i at a distance: its sine is that of Sandwich's sum but for the
- * sign. */
+/* Returns half the phase of a pair at distance d. Sandwich needs the square of its sine, so a half turn too few does
+ * not matter. */
 static struct turn half_phase(struct turn turn, double d)
 {
     struct turn phase = posenc_turn_times(turn, (uint32_t)d);
     return (struct turn){ phase.hi >> 1, phase.hi << 63 | phase.lo >> 1 };
 }
 
-/* -2 times the sum of squares, in full. */
+/* Returns -2 times the sum of squared sines, in double-double. */
 static struct dd sandwich_sum(const struct exact_rule *rule, int64_t n_pairs, double d)
 {
     struct dd sum = dd_from(0.0);
     for (int64_t i = 0; i < n_pairs; i++) {
         struct dd cosine, sine;
-        posenc_dd_cossin(half_phase(posenc_turn(posenc_exact_omega(rule, i)), d), &cosine,
+        posenc_dd_cossin(half_phase(posenc_turn_of(posenc_exact_omega(rule, i)), d), &cosine,
                          &sine);
         sum = dd_add(sum, dd_mul(sine, sine));
     }
     return dd_scale(sum, -2.0);
 }
 
-/* Columns are taken some at a time, for which each pair's frequency is evaluated once. */
+/* Columns per call of quick_sandwich_sums(), which evaluates the frequency of each pair once. */
 enum { COLUMNS = 256 };
 
-/* The same for `count` columns, in doubles: squares err by 2^-46, their sum by no more. */
-static void sandwich_sums(const struct exact_rule *rule, int64_t n_pairs, int64_t first,
-                          int64_t count, double *sums)
+/* Computes the same for `count` columns, with squares in doubles. The relative error of a square is 2^-46, and that of
+ * the sum is no larger, as the sum is in double-double. */
+static void quick_sandwich_sums(const struct exact_rule *rule, int64_t n_pairs, int64_t first,
+                                int64_t count, double *sums)
 {
-    struct dd exact[COLUMNS] = { { 0 } };
+    struct dd totals[COLUMNS] = { { 0 } };
     for (int64_t i = 0; i < n_pairs; i++) {
-        struct turn turn = posenc_turn(posenc_exact_omega(rule, i));
+        struct turn turn = posenc_turn_of(posenc_exact_omega(rule, i));
         for (int64_t k = 0; k < count; k++) {
             double cosine, sine;
             posenc_quick_cossin(half_phase(turn, distance(first, k)), &cosine, &sine);
-            struct dd sum = dd_sum(exact[k].hi, sine * sine);
-            exact[k] = dd_fast_sum(sum.hi, sum.lo + exact[k].lo);
+            struct dd sum = dd_sum(totals[k].hi, sine * sine);
+            totals[k] = dd_fast_sum(sum.hi, sum.lo + totals[k].lo);
         }
     }
     for (int64_t k = 0; k < count; k++)
-        sums[k] = -2.0 * exact[k].hi;
+        sums[k] = -2.0 * totals[k].hi;
 }
 
-/* One column of every head. */
-static void sandwich_column(const struct exact_rule *rule, int64_t n_pairs, double d,
-                            double quick_sum, const float *scale, int64_t n_heads, int64_t n,
-                            float *values)
+/* Fills one column of all heads. */
+static void fill_sandwich_column(const struct exact_rule *rule, int64_t n_pairs, double d,
+                                 double quick_sum, const float *scale, int64_t n_heads,
+                                 int64_t n, float *values)
 {
     struct dd sum = dd_from(0.0);
     for (int64_t h = 0; h < n_heads; h++) {
@@ -187,8 +185,8 @@ static void sandwich_column(const struct exact_rule *rule, int64_t n_pairs, doub
 enum posenc_status posenc_sandwich(int64_t dim, int64_t n_heads, const float *scale,
                                    int64_t first, int64_t n, float *values)
 {
-    enum posenc_status status = check(n_heads, scale, scale, first, n, values);
-    if (!status && (dim < 2 || dim > MOST_DIM || dim % 2 != 0))
+    enum posenc_status status = check_sizes(n_heads, scale, scale, first, n, values);
+    if (!status && (dim < 2 || dim > MAX_DIM || dim % 2 != 0))
         status = POSENC_ERR_SHAPE;
     for (int64_t h = 0; h < n_heads && !status; h++)
         if (!(fabsf(scale[h]) <= FLT_MAX))
@@ -197,14 +195,14 @@ enum posenc_status posenc_sandwich(int64_t dim, int64_t n_heads, const float *sc
         return status;
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     spec.dim = dim;
-    struct exact_rule rule = posenc_exact_rule(&spec);
+    struct exact_rule rule = posenc_exact_rule_of(&spec);
     for (int64_t from = 0; from < n; from += COLUMNS) {
         double sums[COLUMNS];
         int64_t count = n - from < COLUMNS ? n - from : COLUMNS;
-        sandwich_sums(&rule, dim / 2, first + from, count, sums);
+        quick_sandwich_sums(&rule, dim / 2, first + from, count, sums);
         for (int64_t k = 0; k < count; k++)
-            sandwich_column(&rule, dim / 2, distance(first, from + k), sums[k], scale, n_heads,
-                            n, values + from + k);
+            fill_sandwich_column(&rule, dim / 2, distance(first, from + k), sums[k], scale,
+                                 n_heads, n, values + from + k);
     }
     return POSENC_OK;
 }

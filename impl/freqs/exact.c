@@ -1,21 +1,21 @@
 /*
- * Frequencies in real mathematics, by double-double arithmetic.
+ * Exact frequencies, by double-double arithmetic. Before its scaling (scalings.c), a frequency is
  *
  *   omega_i = theta^(-2i/dim), or theta^(-i/(n-1)) with n = dim/2  (Vaswani et al. 1706.03762)
- *
- * and what a scaling family makes of it (scalings.c).
  */
 #include "scaling.h"
 
-/* ---- The axis of a pair, and its place among those of that axis ---- */
+/* ---- Axes of multimodal RoPE ---- */
 
-struct place {
+/* Pair j of those that an axis has. */
+struct axis_pair {
     int axis;
     int64_t j;
 };
 
-/* Pairs that the first rounds deal out, one to each axis whose section is not full. */
-static int64_t dealt_in(const int64_t section[3], int64_t rounds)
+/* Round robin assigns pairs in rounds, each of one pair to each axis whose section is not full. Returns the number of
+ * pairs in the first rounds. */
+static int64_t round_robin_count(const int64_t section[3], int64_t rounds)
 {
     int64_t n = 0;
     for (int axis = 0; axis < 3; axis++)
@@ -23,58 +23,59 @@ static int64_t dealt_in(const int64_t section[3], int64_t rounds)
     return n;
 }
 
-static struct place chunked(const int64_t section[3], int64_t i)
+/* Returns the i-th pair if the pairs of each axis follow those of the axis before. */
+static struct axis_pair chunked_pair(const int64_t section[3], int64_t i)
 {
-    struct place place = { 0, i };
-    while (place.axis < 2 && place.j >= section[place.axis])
-        place.j -= section[place.axis++];
-    return place;
+    struct axis_pair pair = { 0, i };
+    while (pair.axis < 2 && pair.j >= section[pair.axis])
+        pair.j -= section[pair.axis++];
+    return pair;
 }
 
-/* The i-th pair that is dealt out: of the last round j that begins no later. */
-static struct place dealt(const int64_t section[3], int64_t i)
+/* Returns the i-th pair that round robin assigns. It is in the last round j that begins at i or before, found by
+ * bisection. */
+static struct axis_pair round_robin_pair(const int64_t section[3], int64_t i)
 {
-    struct place place = { -1, 0 };
-    int64_t most = i + 1;
-    while (most - place.j > 1) {
-        const int64_t middle = place.j + (most - place.j) / 2;
-        *(dealt_in(section, middle) <= i ? &place.j : &most) = middle;
+    struct axis_pair pair = { -1, 0 };
+    int64_t end = i + 1;
+    while (end - pair.j > 1) {
+        const int64_t middle = pair.j + (end - pair.j) / 2;
+        *(round_robin_count(section, middle) <= i ? &pair.j : &end) = middle;
     }
-    for (i -= dealt_in(section, place.j); i >= 0;)
-        i -= section[++place.axis] > place.j;
-    return place;
+    for (i -= round_robin_count(section, pair.j); i >= 0;)
+        i -= section[++pair.axis] > pair.j;
+    return pair;
 }
 
-/* Returns the index of a pair in a layout that deals pairs out to the axes in turn. */
-static int64_t when_dealt(const int64_t section[3], struct place place)
+/* Returns the i of which `pair` is the round_robin_pair(). */
+static int64_t round_robin_index(const int64_t section[3], struct axis_pair pair)
 {
-    int64_t i = dealt_in(section, place.j);
-    for (int before = 0; before < place.axis; before++)
-        i += section[before] > place.j;
+    int64_t i = round_robin_count(section, pair.j);
+    for (int before = 0; before < pair.axis; before++)
+        i += section[before] > pair.j;
     return i;
 }
 
-static struct place place_of(const struct posenc_freqs_spec *spec, int64_t i)
+static struct axis_pair axis_pair_of(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const bool alternating = spec->mrope_layout == POSENC_MROPE_ALTERNATING;
-    return (alternating ? dealt : chunked)(spec->mrope_section, i);
+    return (alternating ? round_robin_pair : chunked_pair)(spec->mrope_section, i);
 }
 
 int posenc_axis_of(const struct posenc_freqs_spec *spec, int64_t i)
 {
     if (spec->mrope_layout == POSENC_MROPE_INTERLEAVED)
         return i < 3 * spec->mrope_section[i % 3] ? (int)(i % 3) : 0;
-    return place_of(spec, i).axis;
+    return axis_pair_of(spec, i).axis;
 }
 
 struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i)
 {
     if (spec->mrope_layout >= POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
-        const struct place place = place_of(spec, i);
+        const struct axis_pair pair = axis_pair_of(spec, i);
         if (spec->mrope_layout != POSENC_MROPE_DEALT)
-            return (struct exponent){ (double)place.j,
-                                      (double)spec->mrope_section[place.axis] };
-        i = when_dealt(spec->mrope_section, place);
+            return (struct exponent){ (double)pair.j, (double)spec->mrope_section[pair.axis] };
+        i = round_robin_index(spec->mrope_section, pair);
     }
     if (spec->convention == POSENC_EXPONENT)
         return (struct exponent){ 2.0 * (double)i, (double)spec->dim };
@@ -83,25 +84,25 @@ struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i)
                  : (struct exponent){ 0.0, 1.0 };
 }
 
-struct dd posenc_plain_omega(const struct exact_rule *rule, int64_t i)
+struct dd posenc_unscaled_omega(const struct exact_rule *rule, int64_t i)
 {
     struct exponent e = posenc_exponent(rule->spec, i);
     struct dd power = dd_div(dd_mul(rule->log_theta, dd_from(e.n)), dd_from(e.d));
     return posenc_dd_exp(dd_neg(power));
 }
 
-struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec)
+struct exact_rule posenc_exact_rule_of(const struct posenc_freqs_spec *spec)
 {
     const struct scaling *scaling = posenc_scaling_of(spec);
     struct exact_rule rule = { .spec = spec,
                                .log_theta = posenc_dd_log(dd_from(spec->rope_theta)),
-                               .turning = posenc_turning_pairs(spec) };
+                               .n_rotated = posenc_rotated_pairs(spec) };
     if (scaling->prepare)
         scaling->prepare(&rule);
-    if (scaling->stretch) {
+    if (scaling->theta_factor) {
         struct dd power = dd_div(dd_from((double)spec->dim), dd_from((double)(spec->dim - 2)));
         rule.log_theta =
-            dd_add(rule.log_theta, dd_mul(power, posenc_dd_log(scaling->stretch(spec))));
+            dd_add(rule.log_theta, dd_mul(power, posenc_dd_log(scaling->theta_factor(spec))));
     }
     return rule;
 }
@@ -109,16 +110,16 @@ struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec)
 struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i)
 {
     const struct scaling *scaling = posenc_scaling_of(rule->spec);
-    if (i >= rule->turning)
+    if (i >= rule->n_rotated)
         return dd_from(0.0);
-    struct dd omega = posenc_plain_omega(rule, i);
+    struct dd omega = posenc_unscaled_omega(rule, i);
     return scaling->omega ? scaling->omega(rule, i, omega) : omega;
 }
 
-int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec)
+int64_t posenc_rotated_pairs(const struct posenc_freqs_spec *spec)
 {
     const struct scaling *scaling = posenc_scaling_of(spec);
-    return scaling->turning ? scaling->turning(spec) : (spec->dim + 1) / 2;
+    return scaling->rotated_pairs ? scaling->rotated_pairs(spec) : (spec->dim + 1) / 2;
 }
 
 double posenc_attention_factor(const struct posenc_freqs_spec *spec)

@@ -1,39 +1,33 @@
 /*
- * Plans: what is accepted as a spec, and the making of the arrays that kernels read.
- * The mathematics is in exact.c (frequencies), hf_f32.c and ggml_f32.c (their f32 profiles),
- * scalings.c and yarn.c (the scaling families),
- * steps.c (rotation tables), xpos.c (what xPos multiplies by) and dd.c (the arithmetic).
+ * posenc_freqs_create(): checks a spec, allocates the arrays that kernels read, and fills them.
+ *
+ * The mathematics is in exact.c (exact frequencies), hf_f32.c and ggml_f32.c (f32 numerics modes), scalings.c and
+ * yarn.c (scaling families), rotations.c (rotation tables), xpos.c (factors of xPos) and dd.c (double-double
+ * arithmetic).
  */
 #include <float.h>
 #include <stdlib.h>
 
-#include "impl/grow.h"
+#include "impl/versioned.h"
 #include "scaling.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64 }; /* bytes of a cache line and of the widest vector */
 
-/* Frequencies outside would leave too few bits of a 128-bit turn, or more than a 2^53rd of one
- * per unit of an f64 angle. */
-static const double least_omega = 0x1p-80, most_omega = 0x1p16;
-/* With whole wavelengths, which are then whole numbers of an f64. */
-static const double least_whole = 0x1p-50;
+/* Range of frequencies. Below it, a turn of 128 bits would have too few significant bits. Above it, angles in f64
+ * would. */
+static const double min_omega = 0x1p-80, max_omega = 0x1p16;
+
+/* The minimum if wavelengths are rounded, so that f64 holds them as whole numbers. */
+static const double min_omega_whole = 0x1p-50;
 
 __extension__ typedef unsigned __int128 u128;
 
-enum posenc_status posenc_plan_refuse(struct posenc_error *error, enum posenc_status status,
-                                      const char *what, double value, double least, double most)
-{
-    if (error)
-        *error = (struct posenc_error){ status, what, value, least, most };
-    return status;
-}
-
-enum posenc_status posenc_plan_range(struct posenc_error *error, const char *what, double value,
-                                     double least, double most)
+enum posenc_status posenc_check_range(struct posenc_error *error, const char *what,
+                                      double value, double least, double most)
 {
     if (value >= least && value <= most)
         return POSENC_OK;
-    return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, what, value, least, most);
+    return reject_range(error, POSENC_ERR_PARAMETER, what, value, least, most);
 }
 
 static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
@@ -43,11 +37,11 @@ static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
     if (spec->scaling == POSENC_SCALING_NONE)
         return POSENC_OK;
     enum posenc_status status =
-        posenc_plan_range(error, "factor of the scaling", spec->factor, 1.0, 1e6);
+        posenc_check_range(error, "factor of the scaling", spec->factor, 1.0, 1e6);
     return status || !scaling->check ? status : scaling->check(spec, error);
 }
 
-/* Sections: none after an empty one, together all pairs. */
+/* Checks that no section follows an empty one, and that together they are all pairs. */
 static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
                                          struct posenc_error *error)
 {
@@ -58,50 +52,49 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
     for (int axis = 0; axis < 3; axis++) {
         int64_t section = spec->mrope_section[axis];
         if (section < 0 || section > pairs || (ended && section != 0))
-            return posenc_plan_refuse(error, POSENC_ERR_PARAMETER,
-                                      "mrope_section of an axis (0: no more)", (double)section,
-                                      0.0, ended ? 0.0 : (double)pairs);
+            return reject_range(error, POSENC_ERR_PARAMETER,
+                                "mrope_section of an axis (0: no more)", (double)section, 0.0,
+                                ended ? 0.0 : (double)pairs);
         ended = section == 0;
         sum += section;
     }
     if (sum == 0)
         return POSENC_OK;
     if (spec->dim % 2 != 0)
-        return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, "dim (even with mrope_section)",
-                                  (double)spec->dim, 1.0, 0.0);
+        return reject_value(error, POSENC_ERR_PARAMETER, "dim (even with mrope_section)",
+                            (double)spec->dim);
     if (sum != pairs)
-        return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)",
-                                  (double)sum, (double)pairs, (double)pairs);
+        return reject_range(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)",
+                            (double)sum, (double)pairs, (double)pairs);
     if ((unsigned)spec->mrope_layout > POSENC_MROPE_ALTERNATING)
-        return posenc_plan_refuse(error, bad, "mrope_layout", (double)spec->mrope_layout, 0.0,
-                                  POSENC_MROPE_ALTERNATING);
+        return reject_range(error, bad, "mrope_layout", (double)spec->mrope_layout, 0.0,
+                            POSENC_MROPE_ALTERNATING);
     if (spec->mrope_layout < POSENC_MROPE_RESTARTED)
         return POSENC_OK;
     if (spec->scaling != POSENC_SCALING_NONE)
-        return posenc_plan_refuse(error, bad,
-                                  "scaling (sections that restart or are dealt have none)",
-                                  (double)spec->scaling, 0.0, 0.0);
+        return reject_range(error, bad,
+                            "scaling (sections that restart or are dealt have none)",
+                            (double)spec->scaling, 0.0, 0.0);
     if (spec->convention != POSENC_EXPONENT)
-        return posenc_plan_refuse(
+        return reject_range(
             error, bad,
             "convention (sections that restart or are dealt have only the exponent)",
             (double)spec->convention, 0.0, 0.0);
     if (spec->values)
-        return posenc_plan_refuse(error, bad,
-                                  "values (sections that restart or are dealt make their own)",
-                                  1.0, 0.0, 0.0);
+        return reject_range(error, bad,
+                            "values (sections that restart or are dealt make their own)", 1.0,
+                            0.0, 0.0);
     if (spec->profile == POSENC_GGML_F32)
-        return posenc_plan_refuse(error, bad,
-                                  "profile (ggml_f32 restarts and deals no sections)",
-                                  (double)spec->profile, 0.0, POSENC_HF_F32);
+        return reject_range(error, bad, "profile (ggml_f32 restarts and deals no sections)",
+                            (double)spec->profile, 0.0, POSENC_HF_F32);
     return POSENC_OK;
 }
 
 /* Rejects members that an f32 numerics mode does not support. */
-static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
-                                        struct posenc_error *error)
+static enum posenc_status check_mode(const struct posenc_freqs_spec *spec,
+                                     struct posenc_error *error)
 {
-    static const char *const foreign[] = {
+    static const char *const unsupported[] = {
         [POSENC_HF_F32] = "scaling (not one that profile hf_f32 has)",
         [POSENC_GGML_F32] = "scaling (not one that profile ggml_f32 has)",
         [POSENC_TORCH_EXP_F32] = "scaling (profile torch_exp_f32 knows none)",
@@ -109,57 +102,55 @@ static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
     if (spec->profile == POSENC_EXACT)
         return POSENC_OK;
     if (!(spec->rope_theta >= (double)FLT_MIN && spec->rope_theta <= (double)FLT_MAX))
-        return posenc_plan_refuse(error, POSENC_ERR_THETA,
-                                  "rope_theta (an f32 in this profile)", spec->rope_theta,
-                                  (double)FLT_MIN, (double)FLT_MAX);
-    if (!(posenc_scaling_of(spec)->profiles >> spec->profile & 1u))
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT, foreign[spec->profile],
-                                  (double)spec->scaling, 0.0,
-                                  posenc_scalings_of(spec->profile) - 1);
+        return reject_range(error, POSENC_ERR_THETA, "rope_theta (an f32 in this profile)",
+                            spec->rope_theta, (double)FLT_MIN, (double)FLT_MAX);
+    if (!(posenc_scaling_of(spec)->modes >> spec->profile & 1u))
+        return reject_range(error, POSENC_ERR_ARGUMENT, unsupported[spec->profile],
+                            (double)spec->scaling, 0.0,
+                            posenc_scaling_count_of(spec->profile) - 1);
     if (spec->profile != POSENC_GGML_F32)
         return POSENC_OK;
     if (spec->convention != POSENC_EXPONENT)
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
-                                  "convention (profile ggml_f32 has only the exponent 2i/dim)",
-                                  (double)spec->convention, 0.0, 0.0);
+        return reject_range(error, POSENC_ERR_ARGUMENT,
+                            "convention (profile ggml_f32 has only the exponent 2i/dim)",
+                            (double)spec->convention, 0.0, 0.0);
     return POSENC_OK;
 }
 
-/* Checks the base, which is an f32 in those modes. */
+/* Checks the base after its scaling, which is an f32 in these modes. */
 static enum posenc_status check_base(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
     float theta = spec->profile == POSENC_EXACT ? 1.0f : posenc_f32_theta(spec);
     if (theta <= FLT_MAX)
         return POSENC_OK;
-    return posenc_plan_refuse(error, POSENC_ERR_THETA,
-                              "rope_theta after scaling (an f32 in this profile)",
-                              (double)theta, (double)FLT_MIN, (double)FLT_MAX);
+    return reject_range(error, POSENC_ERR_THETA,
+                        "rope_theta after scaling (an f32 in this profile)", (double)theta,
+                        (double)FLT_MIN, (double)FLT_MAX);
 }
 
-/* Checks the requirements of xPos on a checked spec. A scale base below 1 would
- * take 64 positions out of f64's range. */
+/* Checks the parameters of xPos. With a scale base below 1, the factors of a block of 64 positions would overflow
+ * f64. */
 static enum posenc_status check_xpos(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
     if (spec->xpos_scale_base == 0.0)
         return POSENC_OK;
-    enum posenc_status status = posenc_plan_range(error, "xpos_scale_base (0: no xPos)",
-                                                  spec->xpos_scale_base, 1.0, 0x1p40);
+    enum posenc_status status = posenc_check_range(error, "xpos_scale_base (0: no xPos)",
+                                                   spec->xpos_scale_base, 1.0, 0x1p40);
     if (!status)
-        status = posenc_plan_range(error, "xpos_centre", spec->xpos_centre, -0x1p40, 0x1p40);
+        status = posenc_check_range(error, "xpos_centre", spec->xpos_centre, -0x1p40, 0x1p40);
     if (status)
         return status;
     if (spec->profile != POSENC_EXACT)
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT, "profile (xPos is exact)",
-                                  (double)spec->profile, POSENC_EXACT, POSENC_EXACT);
+        return reject_range(error, POSENC_ERR_ARGUMENT, "profile (xPos is exact)",
+                            (double)spec->profile, POSENC_EXACT, POSENC_EXACT);
     if (spec->mrope_section[1] != 0)
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
-                                  "mrope_section of a second axis (xPos has one)",
-                                  (double)spec->mrope_section[1], 0.0, 0.0);
+        return reject_range(error, POSENC_ERR_ARGUMENT,
+                            "mrope_section of a second axis (xPos has one)",
+                            (double)spec->mrope_section[1], 0.0, 0.0);
     if (spec->dim % 2 != 0)
-        return posenc_plan_refuse(error, POSENC_ERR_SHAPE, "dim (even with xPos)",
-                                  (double)spec->dim, 1.0, 0.0);
+        return reject_value(error, POSENC_ERR_SHAPE, "dim (even with xPos)", (double)spec->dim);
     return POSENC_OK;
 }
 
@@ -167,18 +158,17 @@ static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
                                        struct posenc_error *error)
 {
     if (spec->scaling != POSENC_SCALING_NONE)
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
-                                  "scaling (the caller's own frequencies take none)",
-                                  (double)spec->scaling, 0.0, 0.0);
+        return reject_range(error, POSENC_ERR_ARGUMENT,
+                            "scaling (the caller's own frequencies take none)",
+                            (double)spec->scaling, 0.0, 0.0);
     if (spec->profile == POSENC_GGML_F32)
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
-                                  "profile (ggml_f32 makes frequencies from rope_theta alone)",
-                                  (double)spec->profile, 0.0, POSENC_HF_F32);
+        return reject_range(error, POSENC_ERR_ARGUMENT,
+                            "profile (ggml_f32 makes frequencies from rope_theta alone)",
+                            (double)spec->profile, 0.0, POSENC_HF_F32);
     for (int64_t i = 0; i < (spec->dim + 1) / 2; i++)
-        if (!(spec->values[i] >= 0.0 && spec->values[i] <= most_omega))
-            return posenc_plan_refuse(error, POSENC_ERR_PARAMETER,
-                                      "frequency of a pair, as given", spec->values[i], 0.0,
-                                      most_omega);
+        if (!(spec->values[i] >= 0.0 && spec->values[i] <= max_omega))
+            return reject_range(error, POSENC_ERR_PARAMETER, "frequency of a pair, as given",
+                                spec->values[i], 0.0, max_omega);
     return POSENC_OK;
 }
 
@@ -187,19 +177,19 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
 {
     const enum posenc_status bad = POSENC_ERR_ARGUMENT;
     if ((unsigned)spec->profile > POSENC_TORCH_EXP_F32)
-        return posenc_plan_refuse(error, bad, "profile", (double)spec->profile, 0.0,
-                                  POSENC_TORCH_EXP_F32);
+        return reject_range(error, bad, "profile", (double)spec->profile, 0.0,
+                            POSENC_TORCH_EXP_F32);
     if ((unsigned)spec->convention > POSENC_ENDPOINT)
-        return posenc_plan_refuse(error, bad, "convention", (double)spec->convention, 0.0,
-                                  POSENC_ENDPOINT);
-    if ((unsigned)spec->scaling >= (unsigned)posenc_scalings())
-        return posenc_plan_refuse(error, bad, "scaling", (double)spec->scaling, 0.0,
-                                  posenc_scalings() - 1);
-    if (spec->dim < 1 || spec->dim > POSENC_MOST_DIM)
-        return posenc_plan_refuse(error, POSENC_ERR_SHAPE, "dim", (double)spec->dim, 1.0,
-                                  POSENC_MOST_DIM);
-    enum posenc_status status = posenc_plan_range(error, "attention_factor (0: derived)",
-                                                  spec->attention_factor, 0.0, (double)FLT_MAX);
+        return reject_range(error, bad, "convention", (double)spec->convention, 0.0,
+                            POSENC_ENDPOINT);
+    if ((unsigned)spec->scaling >= (unsigned)posenc_scaling_count())
+        return reject_range(error, bad, "scaling", (double)spec->scaling, 0.0,
+                            posenc_scaling_count() - 1);
+    if (spec->dim < 1 || spec->dim > POSENC_MAX_DIM)
+        return reject_range(error, POSENC_ERR_SHAPE, "dim", (double)spec->dim, 1.0,
+                            POSENC_MAX_DIM);
+    enum posenc_status status = posenc_check_range(
+        error, "attention_factor (0: derived)", spec->attention_factor, 0.0, (double)FLT_MAX);
     if (!status)
         status = check_sections(spec, error);
     if (!status)
@@ -209,77 +199,79 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
     if (spec->values)
         return check_values(spec, error);
     if (!(spec->rope_theta > 0.0 && spec->rope_theta <= DBL_MAX))
-        return posenc_plan_refuse(error, POSENC_ERR_THETA, "rope_theta", spec->rope_theta,
-                                  DBL_MIN, DBL_MAX);
-    status = check_profile(spec, error);
+        return reject_range(error, POSENC_ERR_THETA, "rope_theta", spec->rope_theta, DBL_MIN,
+                            DBL_MAX);
+    status = check_mode(spec, error);
     if (!status)
         status = check_scaling(spec, error);
     return status ? status : check_base(spec, error);
 }
 
-/* The first of `n` elements of `size` bytes at *bytes, which moves past them and what may be
- * read beyond. */
-static void *carve(unsigned char *memory, size_t *bytes, int64_t n, size_t size)
+/* Reserves n elements of `size` bytes, and the padding behind them, from *bytes on. Returns their address in `memory`,
+ * or NULL if that is NULL. */
+static void *reserve(unsigned char *memory, size_t *bytes, int64_t n, size_t size)
 {
     void *start = memory ? memory + *bytes : NULL;
-    *bytes += (size_t)(n + POSENC_PLAN_PAD) * size; /* a multiple of 64: alignment is kept */
+    *bytes += (size_t)(n + POSENC_PLAN_PAD) * size; /* a multiple of ALIGNMENT */
     return start;
 }
 
-/* Places the arrays of a plan in `memory` (NULL: only counts) and returns the bytes needed. */
-static size_t lay_out(struct posenc_freqs *freqs, bool xpos, unsigned char *memory)
+/* Sets the arrays of `freqs` to their places in `memory`, and returns the bytes that all need. If `memory` is NULL it
+ * only counts. */
+static size_t place_arrays(struct posenc_freqs *freqs, bool xpos, unsigned char *memory)
 {
     int64_t n = freqs->stride;
     size_t bytes = (sizeof *freqs + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    freqs->view.omega = carve(memory, &bytes, n, sizeof(double));
-    freqs->view.turn_hi = carve(memory, &bytes, n, sizeof(uint64_t));
-    freqs->view.turn_lo = carve(memory, &bytes, n, sizeof(uint64_t));
-    freqs->view.omega_f32 = carve(memory, &bytes, n, sizeof(float));
-    freqs->turn_whole = carve(memory, &bytes, n, sizeof(uint32_t));
+    freqs->view.omega = reserve(memory, &bytes, n, sizeof(double));
+    freqs->view.turn_hi = reserve(memory, &bytes, n, sizeof(uint64_t));
+    freqs->view.turn_lo = reserve(memory, &bytes, n, sizeof(uint64_t));
+    freqs->view.omega_f32 = reserve(memory, &bytes, n, sizeof(float));
+    freqs->whole_turns = reserve(memory, &bytes, n, sizeof(uint32_t));
     if (freqs->view.n_axes > 1)
-        freqs->view.axis = carve(memory, &bytes, n, sizeof(uint8_t));
+        freqs->view.axis = reserve(memory, &bytes, n, sizeof(uint8_t));
     if (freqs->view.profile == POSENC_EXACT) {
-        freqs->middle = carve(memory, &bytes, POSENC_GROUPS * (4 * n), sizeof(double));
-        freqs->twice_cos = carve(memory, &bytes, n, sizeof(double));
+        freqs->middle = reserve(memory, &bytes, POSENC_GROUPS * (4 * n), sizeof(double));
+        freqs->twice_cos = reserve(memory, &bytes, n, sizeof(double));
     }
     if (freqs->view.profile == POSENC_GGML_F32) {
-        freqs->ggml.divisor = carve(memory, &bytes, n, sizeof(float));
-        freqs->ggml.kept = carve(memory, &bytes, n, sizeof(float));
+        freqs->ggml.divisor = reserve(memory, &bytes, n, sizeof(float));
+        freqs->ggml.ramp_mix = reserve(memory, &bytes, n, sizeof(float));
     }
     if (xpos) {
-        freqs->xpos_step = carve(memory, &bytes, POSENC_BLOCK * n, sizeof(double));
-        freqs->xpos_rate_hi = carve(memory, &bytes, n, sizeof(double));
-        freqs->xpos_rate_lo = carve(memory, &bytes, n, sizeof(double));
+        freqs->xpos_step = reserve(memory, &bytes, POSENC_BLOCK * n, sizeof(double));
+        freqs->xpos_rate_hi = reserve(memory, &bytes, n, sizeof(double));
+        freqs->xpos_rate_lo = reserve(memory, &bytes, n, sizeof(double));
     }
     return bytes;
 }
 
 static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
 {
-    struct posenc_freqs plan = { 0 };
-    plan.view.profile = spec->profile;
-    plan.view.dim = spec->dim;
-    plan.view.n_pairs = (spec->dim + 1) / 2;
-    plan.view.n_axes = 1;
-    while (plan.view.n_axes < 3 && spec->mrope_section[plan.view.n_axes] != 0)
-        plan.view.n_axes++;
-    plan.stride = (plan.view.n_pairs + POSENC_PLAN_PAD - 1) / POSENC_PLAN_PAD * POSENC_PLAN_PAD;
-    if (plan.view.n_axes > 1 && spec->mrope_layout == POSENC_MROPE_RESTARTED)
-        memcpy(plan.section, spec->mrope_section, sizeof plan.section);
+    struct posenc_freqs layout = { 0 };
+    layout.view.profile = spec->profile;
+    layout.view.dim = spec->dim;
+    layout.view.n_pairs = (spec->dim + 1) / 2;
+    layout.view.n_axes = 1;
+    while (layout.view.n_axes < 3 && spec->mrope_section[layout.view.n_axes] != 0)
+        layout.view.n_axes++;
+    layout.stride =
+        (layout.view.n_pairs + POSENC_PLAN_PAD - 1) / POSENC_PLAN_PAD * POSENC_PLAN_PAD;
+    if (layout.view.n_axes > 1 && spec->mrope_layout == POSENC_MROPE_RESTARTED)
+        memcpy(layout.section, spec->mrope_section, sizeof layout.section);
     bool xpos = spec->xpos_scale_base != 0.0;
-    size_t bytes = lay_out(&plan, xpos, NULL);
-    plan.memory = aligned_alloc(ALIGNMENT, bytes);
-    if (!plan.memory)
+    size_t bytes = place_arrays(&layout, xpos, NULL);
+    layout.memory = aligned_alloc(ALIGNMENT, bytes);
+    if (!layout.memory)
         return NULL;
-    memset(plan.memory, 0, bytes); /* all bits zero is 0.0: the padding */
-    lay_out(&plan, xpos, plan.memory);
-    struct posenc_freqs *freqs = plan.memory;
-    *freqs = plan;
+    memset(layout.memory, 0, bytes); /* padding is 0.0 */
+    place_arrays(&layout, xpos, layout.memory);
+    struct posenc_freqs *freqs = layout.memory;
+    *freqs = layout;
     return freqs;
 }
 
-/* The nearest whole wavelength: below 2^53, as omega is at least 2^-50. Nothing is half way, 2 pi
- * over an algebraic number being irrational. */
+/* Returns the nearest whole wavelength. It is below 2^53, as omega is at least 2^-50. There are no ties:
+ * 2 pi divided by an algebraic number is irrational. */
 static double nearest_wavelength(struct dd omega)
 {
     struct dd wavelength = dd_div(dd_scale(posenc_dd_pi, 2.0), omega);
@@ -287,16 +279,16 @@ static double nearest_wavelength(struct dd omega)
     return whole + rint(dd_sub(wavelength, dd_from(whole)).hi);
 }
 
-/* 1 / wavelength of a turn, to the nearest 2^-128. */
-static struct turn whole_turn(double wavelength)
+/* Returns 1 / wavelength as a turn, rounded to nearest. */
+static struct turn turn_of_wavelength(double wavelength)
 {
-    const u128 divisor = (u128)wavelength, most = ~(u128)0;
-    u128 turn = most / divisor;
-    turn += 2 * (most - turn * divisor + 1) >= divisor;
+    const u128 divisor = (u128)wavelength, max = ~(u128)0;
+    u128 turn = max / divisor;
+    turn += 2 * (max - turn * divisor + 1) >= divisor;
     return (struct turn){ (uint64_t)(turn >> 64), (uint64_t)turn };
 }
 
-/* Frequencies and turns. The view is const for readers; the plan is still ours. */
+/* Fills all arrays. They are const in the view, but nobody else has the struct yet. */
 static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs,
                                struct posenc_error *error)
 {
@@ -306,37 +298,37 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
              *turn_lo = (uint64_t *)freqs->view.turn_lo;
     struct exact_rule rule = { 0 };
     if (!spec->values)
-        rule = posenc_exact_rule(spec);
-    freqs->whole = posenc_scaling_of(spec)->whole;
-    const double least = freqs->whole ? least_whole : least_omega;
+        rule = posenc_exact_rule_of(spec);
+    freqs->whole = posenc_scaling_of(spec)->whole_wavelengths;
+    const double least = freqs->whole ? min_omega_whole : min_omega;
     for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         struct dd w = spec->values ? dd_from(spec->values[i]) : posenc_exact_omega(&rule, i);
-        bool still = !spec->values && i >= rule.turning;
-        if (!spec->values && !still && !(w.hi >= least && w.hi <= most_omega))
-            return posenc_plan_refuse(error, POSENC_ERR_THETA,
-                                      "frequency of a pair, from rope_theta and its scaling",
-                                      w.hi, least, most_omega);
-        struct turn turn = posenc_turn(w);
+        bool at_rest = !spec->values && i >= rule.n_rotated; /* its frequency is 0 */
+        if (!spec->values && !at_rest && !(w.hi >= least && w.hi <= max_omega))
+            return reject_range(error, POSENC_ERR_THETA,
+                                "frequency of a pair, from rope_theta and its scaling", w.hi,
+                                least, max_omega);
+        struct turn turn = posenc_turn_of(w);
         if (freqs->whole) {
             double wavelength = nearest_wavelength(w);
             w = dd_div(dd_scale(posenc_dd_pi, 2.0), dd_from(wavelength));
-            turn = whole_turn(wavelength);
+            turn = turn_of_wavelength(wavelength);
         }
         omega[i] = w.hi;
         omega_f32[i] = dd_to_float(w);
         turn_hi[i] = turn.hi;
         turn_lo[i] = turn.lo;
-        freqs->turn_whole[i] = posenc_whole_turns(w, turn);
+        freqs->whole_turns[i] = posenc_whole_turns(w, turn);
     }
     for (int64_t i = 0; freqs->view.axis && i < freqs->view.n_pairs; i++)
         ((uint8_t *)freqs->view.axis)[i] = (uint8_t)posenc_axis_of(spec, i);
     freqs->view.attention_factor = posenc_attention_factor(spec);
     if (spec->profile == POSENC_EXACT)
-        posenc_fill_steps(freqs);
+        posenc_freqs_fill_rotations(freqs);
     else if (spec->profile == POSENC_GGML_F32)
         posenc_ggml_f32_fill(spec, freqs);
     else if (!spec->values)
-        posenc_f32_omega(spec, freqs->view.n_pairs, omega_f32);
+        posenc_f32_fill_omega(spec, freqs->view.n_pairs, omega_f32);
     if (freqs->xpos_step)
         posenc_xpos_fill(spec, freqs);
     return POSENC_OK;
@@ -346,31 +338,29 @@ enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
                                        struct posenc_freqs **freqs, struct posenc_error *error)
 {
     if (!spec || !freqs)
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
-                                  spec ? "freqs (NULL)" : "spec (NULL)", 0.0, 1.0, 0.0);
-    struct posenc_freqs_spec own;
-    const struct grown *grown = &posenc_grown_freqs_spec;
-    if (posenc_grow(grown, &own, spec) && spec->size % grown->align != 0)
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
-                                  "size of the spec (no whole words)", (double)spec->size, 1.0,
-                                  0.0);
-    if (posenc_grow(grown, &own, spec))
-        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
-                                  "size of the spec (or newer members not 0)",
-                                  (double)spec->size, (double)grown->first, (double)sizeof own);
-    spec = &own;
+        return reject(error, POSENC_ERR_ARGUMENT, spec ? "freqs (NULL)" : "spec (NULL)");
+    struct posenc_freqs_spec copy;
+    const struct versioned *versioned = &posenc_versioned_freqs_spec;
+    if (posenc_versioned_copy(versioned, &copy, spec) && spec->size % versioned->align != 0)
+        return reject_value(error, POSENC_ERR_ARGUMENT, "size of the spec (no whole words)",
+                            (double)spec->size);
+    if (posenc_versioned_copy(versioned, &copy, spec))
+        return reject_range(error, POSENC_ERR_ARGUMENT,
+                            "size of the spec (or newer members not 0)", (double)spec->size,
+                            (double)versioned->min_size, (double)sizeof copy);
+    spec = &copy;
     enum posenc_status status = check_spec(spec, error);
     if (status)
         return status;
-    struct posenc_freqs *plan = allocate(spec);
-    if (!plan)
-        return posenc_plan_refuse(error, POSENC_ERR_MEMORY, "memory for a plan", 0.0, 1.0, 0.0);
-    status = fill(spec, plan, error);
+    struct posenc_freqs *created = allocate(spec);
+    if (!created)
+        return reject(error, POSENC_ERR_MEMORY, "memory for a plan");
+    status = fill(spec, created, error);
     if (status) {
-        posenc_freqs_destroy(plan);
+        posenc_freqs_destroy(created);
         return status;
     }
-    *freqs = plan;
+    *freqs = created;
     return POSENC_OK;
 }
 
@@ -385,8 +375,8 @@ struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs)
     return freqs->view;
 }
 
-/* `array` from element n on; NULL stays NULL. */
-#define FROM(array, n) ((array) ? (array) + (n) : NULL)
+/* Points to element n of an array, unless it is NULL. */
+#define ELEMENT(array, n) ((array) ? (array) + (n) : NULL)
 
 struct posenc_freqs posenc_freqs_section(const struct posenc_freqs *freqs, int axis)
 {
@@ -398,15 +388,15 @@ struct posenc_freqs posenc_freqs_section(const struct posenc_freqs *freqs, int a
     part.view.dim = 2 * part.view.n_pairs;
     part.view.n_axes = 1;
     part.view.axis = NULL;
-    part.view.omega = FROM(part.view.omega, from);
-    part.view.omega_f32 = FROM(part.view.omega_f32, from);
-    part.view.turn_hi = FROM(part.view.turn_hi, from);
-    part.view.turn_lo = FROM(part.view.turn_lo, from);
-    part.turn_whole = FROM(part.turn_whole, from);
-    part.middle = FROM(part.middle, from);
-    part.twice_cos = FROM(part.twice_cos, from);
+    part.view.omega = ELEMENT(part.view.omega, from);
+    part.view.omega_f32 = ELEMENT(part.view.omega_f32, from);
+    part.view.turn_hi = ELEMENT(part.view.turn_hi, from);
+    part.view.turn_lo = ELEMENT(part.view.turn_lo, from);
+    part.whole_turns = ELEMENT(part.whole_turns, from);
+    part.middle = ELEMENT(part.middle, from);
+    part.twice_cos = ELEMENT(part.twice_cos, from);
     memset(part.section, 0, sizeof part.section);
     part.memory = NULL;
     return part;
 }
-#undef FROM
+#undef ELEMENT

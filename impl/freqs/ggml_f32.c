@@ -1,12 +1,12 @@
 /*
- * Profile ggml_f32: angles as ggml forms them (ggml_rope_ext), in f32, each step rounded once.
+ * Numerics mode ggml_f32: the angles of ggml (ggml_rope_ext) in f32, each operation rounded once.
  *
  *   theta_scale = theta ^ f32(-2 / dim);   phi_0 = position,  phi_(i+1) = phi_i * theta_scale
  *   e = phi_i / divisor_i;   angle = freq_scale * e, with freq_scale = 1 / factor
  *
- * The product is iterated, so its error grows with the pair and with the position. What a scaling
- * family changes (divisors, freq_scale, YaRN's blend of two angles) is in scalings.c and yarn.c.
- * Powers and logarithms are correctly rounded: what a C library adds is its error.
+ * The product is iterated, so its error grows with the pair and with the position. Scaling families change divisors and
+ * freq_scale, or blend two angles (scalings.c, yarn.c). Powers and logarithms are correctly rounded, so results do not
+ * have the errors of a particular C library.
  */
 #include "scaling.h"
 
@@ -35,9 +35,9 @@ float posenc_ggml_f32_angles(const struct posenc_freqs *freqs, float phi, int64_
         float e = phi / freqs->ggml.divisor[i + k];
         angles[k] = freq_scale * e;
         if (freqs->ggml.blends) {
-            float kept = freqs->ggml.kept[i + k];
-            float interpolated = angles[k] * (1.0f - kept);
-            angles[k] = interpolated + e * kept;
+            float mix = freqs->ggml.ramp_mix[i + k];
+            float interpolated = angles[k] * (1.0f - mix);
+            angles[k] = interpolated + e * mix;
         }
     }
     return phi;

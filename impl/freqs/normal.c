@@ -1,6 +1,6 @@
 /*
- * Draws the initial values of learned tables, N(0, sigma), by Box and Muller. With
- * splitmix64's output
+ * posenc_normal(): initial values N(0, sigma) of learned tables, by the Box-Muller transform. With the output function
+ * of splitmix64,
  *
  *   mix(x): x += 0x9e3779b97f4a7c15;   x = (x ^ x >> 30) 0xbf58476d1ce4e5b9;
  *            x = (x ^ x >> 27) 0x94d049bb133111eb;   x ^ x >> 31        (modulo 2^64)
@@ -11,45 +11,35 @@
  *   u = (floor(mix(s + 2j g) / 2^11) + 1) / 2^53,   t = mix(s + (2j + 1) g) / 2^64
  *   sigma sqrt(-2 ln u) cos(2 pi t)   and   sigma sqrt(-2 ln u) sin(2 pi t)
  *
- * with g = 0x9e3779b97f4a7c15: a row is the stream of a splitmix64 that starts at s. Each
- * value is that real number correctly rounded to f32 (a zero is +0), so that it depends on
- * seed, row and column alone. None is beyond sqrt(106 ln 2) = 8.57 sigma.
+ * with g = 0x9e3779b97f4a7c15. A row is thus the stream of a splitmix64 whose state starts at s. Each value is
+ * correctly rounded to f32 (zero is +0) and depends only on seed, row and column. Its magnitude is at most sqrt(106 ln
+ * 2) sigma = 8.57 sigma.
  *
- * Reference: Box, Muller, "A note on the generation of random normal deviates", 1958; Steele,
- * Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+ * Reference: Box, Muller, "A note on the generation of random normal deviates", 1958; Steele, Lea, Flood, "Fast
+ * splittable pseudorandom number generators", OOPSLA 2014.
  */
 #include <float.h>
 
-#include "plan.h"
+#include "freqs.h"
 #include "quick.h"
 
-enum { MOST_DIM = 65536 };
-static const int64_t most_rows = INT64_C(1) << 31;
+enum { MAX_DIM = 65536 };
+static const int64_t max_rows = INT64_C(1) << 31;
 
-static const uint64_t golden = 0x9e3779b97f4a7c15;
+static const uint64_t golden_gamma = 0x9e3779b97f4a7c15;
 
 static uint64_t mix(uint64_t x)
 {
-    x += golden;
+    x += golden_gamma;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
     x = (x ^ x >> 27) * 0x94d049bb133111eb;
     return x ^ x >> 31;
 }
 
-/* sqrt a: the square root of the high part, one Newton step. a >= 0. */
-static struct dd square_root(struct dd a)
-{
-    double root = sqrt(a.hi);
-    if (root == 0.0)
-        return dd_from(0.0);
-    struct dd rest = dd_sub(a, dd_product(root, root));
-    return dd_fast_sum(root, rest.hi / (2.0 * root));
-}
-
-/* Both values of a pair in double-double, for those that f64 leaves undecided. */
+/* Draws a pair in double-double, if f64 does not decide how a value rounds. */
 static void draw_pair_dd(double u, struct turn turn, double sigma, float *even, float *odd)
 {
-    struct dd radius = square_root(dd_scale(posenc_dd_log(dd_from(u)), -2.0));
+    struct dd radius = dd_sqrt(dd_scale(posenc_dd_log(dd_from(u)), -2.0));
     struct dd cosine, sine;
     posenc_dd_cossin(turn, &cosine, &sine);
     radius = dd_mul(radius, dd_from(sigma));
@@ -75,16 +65,16 @@ enum posenc_status posenc_normal(uint64_t seed, int64_t first_row, int64_t rows,
 {
     if (!table)
         return POSENC_ERR_ARGUMENT;
-    if (dim < 1 || dim > MOST_DIM || first_row < 0 || first_row > most_rows || rows < 0 ||
-        rows > most_rows - first_row)
+    if (dim < 1 || dim > MAX_DIM || first_row < 0 || first_row > max_rows || rows < 0 ||
+        rows > max_rows - first_row)
         return POSENC_ERR_SHAPE;
     if (!(sigma > 0.0 && sigma <= (double)FLT_MAX))
         return POSENC_ERR_PARAMETER;
     for (int64_t r = 0; r < rows; r++) {
         uint64_t state = mix(mix(seed) + (uint64_t)(first_row + r));
-        for (int64_t c = 0; c < dim; c += 2, state += 2 * golden) {
+        for (int64_t c = 0; c < dim; c += 2, state += 2 * golden_gamma) {
             float values[2];
-            draw_pair(mix(state), mix(state + golden), sigma, &values[0], &values[1]);
+            draw_pair(mix(state), mix(state + golden_gamma), sigma, &values[0], &values[1]);
             for (int64_t k = c; k < dim && k < c + 2; k++)
                 table[r * dim + k] = values[k - c] + 0.0f; /* -0 becomes +0 */
         }

@@ -1,19 +1,21 @@
 /*
- * Positions where some tokens are padding: with n(t) the tokens up to t that are not,
+ * Positions of sequences with padding. Let n(t) be the number of tokens up to t that are no padding. Token t is at
+ * position
  *
- *   padding_idx + n(t),  or padding_idx for padding
+ *   padding_idx + n(t),  or padding_idx if it is padding
  *
- * so that padding on the left moves nothing. Tables of such models have padding_idx + 1 rows
- * more than tokens.
+ * so that padding on the left changes no position. Tables of such models have padding_idx + 1 more rows than the
+ * longest sequence has tokens.
  *
- * Reference: facebookresearch/fairseq fairseq/utils.py, make_positions; Hugging Face
- * modeling_roberta.py, create_position_ids_from_input_ids.
+ * Reference: facebookresearch/fairseq fairseq/utils.py, make_positions; Hugging Face modeling_roberta.py,
+ * create_position_ids_from_input_ids.
  */
 #include "impl/internal.h"
 
-/* One row; written where positions is not NULL. Whether each is in [0, 2^31). */
-static bool positions_of_row(int64_t tokens, const uint8_t *mask, int64_t padding_idx,
-                             int32_t *positions)
+/* Computes the positions of one sequence, and writes them unless `positions` is NULL. Returns false if one is
+ * not in [0, 2^31). */
+static bool fill_sequence(int64_t tokens, const uint8_t *mask, int64_t padding_idx,
+                          int32_t *positions)
 {
     int64_t count = 0;
     for (int64_t t = 0; t < tokens; t++) {
@@ -36,11 +38,11 @@ enum posenc_status posenc_padding_positions(int64_t batch, int64_t tokens, const
         return POSENC_ERR_SHAPE;
     if (padding_idx < INT32_MIN || padding_idx > INT32_MAX)
         return POSENC_ERR_POSITION;
-    batch = tokens == 0 ? 0 : batch; /* up to 2^31 rows of nothing */
+    batch = tokens == 0 ? 0 : batch; /* else up to 2^31 empty sequences */
     for (int64_t b = 0; b < batch; b++)
-        if (!positions_of_row(tokens, mask + b * tokens, padding_idx, NULL))
+        if (!fill_sequence(tokens, mask + b * tokens, padding_idx, NULL))
             return POSENC_ERR_POSITION;
     for (int64_t b = 0; b < batch; b++)
-        positions_of_row(tokens, mask + b * tokens, padding_idx, positions + b * tokens);
+        fill_sequence(tokens, mask + b * tokens, padding_idx, positions + b * tokens);
     return POSENC_OK;
 }

@@ -1,41 +1,22 @@
 /*
- * Logarithm, power of two, cosine and sine in plain doubles.
+ * Logarithm, power of two, cosine and sine in doubles: the quick phase (quick.h).
  *
  *   log   a = m 2^k, s = (m-1)/(m+1): k ln 2 + 2 (s + s^3/3 + s^5/5 + ...)
  *   2^x   x = k + r, |r| <= 1/2, t = r ln 2: 2^k (1 + t + t^2/2! + ...)
- *   cos, sin of a phase, reduced to 1/8 of a turn either side of a multiple of 1/4 by integer
- *   arithmetic, then the series of Taylor.
+ *   cos, sin   the phase is reduced by integer arithmetic to at most 1/8 of a turn from a multiple
+ *              of 1/4; then the Taylor series
  *
- * As in dd.c, only operations that IEEE 754 defines to the bit.
+ * As in dd.c, IEEE 754 defines the result of each operation to the bit.
  */
 #include "quick.h"
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;
 
-static const double inverse_factorial[18] = { 1.0,
-                                              1.0,
-                                              1.0 / 2,
-                                              1.0 / 6,
-                                              1.0 / 24,
-                                              1.0 / 120,
-                                              1.0 / 720,
-                                              1.0 / 5040,
-                                              1.0 / 40320,
-                                              1.0 / 362880,
-                                              1.0 / 3628800,
-                                              1.0 / 39916800,
-                                              1.0 / 479001600,
-                                              1.0 / 6227020800,
-                                              1.0 / 87178291200,
-                                              1.0 / 1307674368000,
-                                              1.0 / 20922789888000,
-                                              1.0 / 355687428096000 };
-
 static const double inverse_odd[10] = { 1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
                                         1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21 };
 
-/* sqrt(1/2) <= m < sqrt(2): of k ln 2 half remains at least. */
+/* sqrt(1/2) <= m < sqrt(2), so that cancellation leaves at least half of k ln 2. */
 double posenc_quick_log(struct dd a)
 {
     uint64_t bits;
@@ -48,21 +29,21 @@ double posenc_quick_log(struct dd a)
     memcpy(&scale, &scale_bits, sizeof scale);
     double m = a.hi * scale, rest = a.lo * scale;
     double s = (m - 1.0 + rest) / (m + 1.0 + rest);
-    double z = s * s; /* at most 0.0295: these terms leave 2^-60 */
+    double z = s * s; /* at most 0.0295: the error of these terms is 2^-60 */
     double sum = inverse_odd[9];
     for (int n = 8; n >= 0; n--)
         sum = sum * z + inverse_odd[n];
     return k * 0x1.62e42fefa39efp-1 + 2.0 * (s + s * z * sum);
 }
 
-/* The sum in brackets ends with t^12/14!: t^15/15! < 2^-63. */
+/* The series ends with t^14/14!, as t^15/15! < 2^-63. */
 double posenc_quick_exp2(struct dd x)
 {
     double k = rint(x.hi);
     double t = (x.hi - k + x.lo) * 0x1.62e42fefa39efp-1;
-    double sum = inverse_factorial[14];
+    double sum = posenc_dd_inverse_factorial[14].hi;
     for (int n = 13; n >= 2; n--)
-        sum = sum * t + inverse_factorial[n];
+        sum = sum * t + posenc_dd_inverse_factorial[n].hi;
     uint64_t bits = (uint64_t)(1023 + (int)k) << 52;
     double whole;
     memcpy(&whole, &bits, sizeof whole);
@@ -74,10 +55,11 @@ void posenc_quick_cossin(struct turn turn, double *cosine, double *sine)
     uint64_t quarter = (turn.hi + (UINT64_C(1) << 61)) >> 62;
     s128 rest = (s128)(((u128)(turn.hi - (quarter << 62)) << 64) | turn.lo);
     double x = (double)rest * (0x1.921fb54442d18p+2 * 0x1p-128); /* 2 pi 2^-128 */
-    double z = -x * x, c = inverse_factorial[16], s = inverse_factorial[17];
-    for (int n = 14; n >= 0; n -= 2) { /* |x| <= pi/4: what is left out is below 2^-58 */
-        c = c * z + inverse_factorial[n];
-        s = s * z + inverse_factorial[n + 1];
+    double z = -x * x, c = posenc_dd_inverse_factorial[16].hi,
+           s = posenc_dd_inverse_factorial[17].hi;
+    for (int n = 14; n >= 0; n -= 2) { /* |x| <= pi/4: omitted terms are below 2^-58 */
+        c = c * z + posenc_dd_inverse_factorial[n].hi;
+        s = s * z + posenc_dd_inverse_factorial[n + 1].hi;
     }
     s *= x;
     *cosine = quarter == 0 ? c : quarter == 1 ? -s : quarter == 2 ? -c : s;

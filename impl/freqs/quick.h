@@ -1,8 +1,7 @@
 /*
- * Values in plain doubles with a stated error, for formulas whose results are rounded to f32:
- * most are decided by them, the few next to a midpoint of two floats go to double-double.
- * Either way the result is the correctly rounded one, so its bits do not depend on which
- * decided.
+ * Quick phase of correct rounding to f32: functions in doubles with a known error. posenc_quick_round() accepts a value
+ * if its error cannot change the rounding. The few others, which are close to a midpoint of two floats, are computed
+ * again in double-double (Ziv's strategy). Both phases give the same bits.
  */
 #ifndef POSENC_QUICK_H
 #define POSENC_QUICK_H
@@ -11,13 +10,13 @@
 
 #include "dd.h"
 
-/* ln a for normal a > 0, with a relative error below 2^-48 however near 1 a is. */
+/* Returns ln a for a normal a > 0. The relative error is below 2^-48, even close to 1. */
 double posenc_quick_log(struct dd a);
 
-/* 2^x for |x| <= 1000, with a relative error below 2.3 2^-53. */
+/* Returns 2^x for |x| <= 1000. The relative error is below 2.3 2^-53. */
 double posenc_quick_exp2(struct dd x);
 
-/* cos and sin of 2 pi turn, each with a relative error below 2^-48. */
+/* Computes cos and sin of 2 pi turn. The relative error of each is below 2^-48. */
 void posenc_quick_cossin(struct turn turn, double *cosine, double *sine);
 
 /* Returns true if all numbers within a relative 2^-40 of a value round to the same float. */

@@ -1,61 +1,60 @@
 /*
- * Columns of terms by relative position: for each d = query - key, the column of what is
- * learned or computed for it.
+ * Columns of terms by relative position d = query - key, for relative_bias and relative_sum.
  *
- *   Shaw            clip(-d, -max, max) + max, as there distances are key - query
- *   Transformer-XL  keys - 1 - d, since its terms begin with the farthest; above the diagonal,
- *                   where its shift leaves what nobody reads, the column of distance 0
+ *   Shaw            clip(-d, -max, max) + max: distances are key - query
+ *   Transformer-XL  keys - 1 - d: terms begin with the farthest key; keys after the query, which models
+ *                   mask, get the column of distance 0
  *   DeBERTa         clip(bucket(d) + span, 0, 2 span - 1); with m = position_buckets / 2,
  *                   bucket(d) = d for |d| <= m, else
  *                   sign(d) (m + ceil((m - 1) ln(|d|/m) / ln((max - 1)/m)))
  *
- * In DeBERTa's ladder of m - 1 steps from m to max - 1 (ladder.c), |d| has bucket m + k where
- * it is beyond rung k - 1 and not beyond rung k. What lies beyond the last rung, bucket 2m or
- * more, is column 0 on the negative side and clipped on the positive one. Keys that look at
- * queries take the same column: there -d is negated again.
+ * DeBERTa's logarithmic grid has m - 1 steps from m to max - 1 (log_grid.c). A distance |d| has bucket m + k if it is
+ * beyond point k - 1 and not beyond point k. Beyond the last point the bucket is 2m or more, which is column 0 if d is
+ * negative and is clipped if d is positive. Terms of keys (p2c) have the same column, as the code of DeBERTa negates d
+ * twice.
  *
  * Reference: Shaw et al. 1803.02155, tensorflow/tensor2tensor layers/common_attention.py,
- * _generate_relative_positions_matrix; Dai et al. 1901.02860, kimiyoung/transformer-xl
- * pytorch/mem_transformer.py, _rel_shift; He et al. 2006.03654, Hugging Face
- * modeling_deberta_v2.py, make_log_bucket_position and disentangled_attention_bias.
+ * _generate_relative_positions_matrix; Dai et al. 1901.02860, kimiyoung/transformer-xl pytorch/mem_transformer.py,
+ * _rel_shift; He et al. 2006.03654, Hugging Face modeling_deberta_v2.py, make_log_bucket_position and
+ * disentangled_attention_bias.
  */
-#include "plan.h"
+#include "freqs.h"
 
-enum { MOST_SIZE = 1 << 24, MOST_DISTANCE = 1 << 20, LEAST_BUCKETS = 4, MOST_BUCKETS = 4096 };
+enum { MAX_SIZE = 1 << 24, MAX_DISTANCE = 1 << 20, MIN_BUCKETS = 4, MAX_BUCKETS = 4096 };
 
-/* Sizes, and distances first ... first + queries + keys - 2. */
-static enum posenc_status check(int64_t queries, int64_t keys, int64_t first,
-                                const int32_t *index)
+/* Checks the sizes, and the distances from `first` to first + queries + keys - 2. */
+static enum posenc_status check_sizes(int64_t queries, int64_t keys, int64_t first,
+                                      const int32_t *index)
 {
     if (!index)
         return POSENC_ERR_ARGUMENT;
-    if (queries < 1 || queries >= MOST_SIZE || keys < 1 || keys >= MOST_SIZE)
+    if (queries < 1 || queries >= MAX_SIZE || keys < 1 || keys >= MAX_SIZE)
         return POSENC_ERR_SHAPE;
-    if (first <= -MOST_SIZE || first + queries + keys - 2 >= MOST_SIZE)
+    if (first <= -MAX_SIZE || first + queries + keys - 2 >= MAX_SIZE)
         return POSENC_ERR_SHAPE;
     return POSENC_OK;
 }
 
-/* Returns the distance of element 0; it is out of range if it would overflow. */
+/* Returns the distance of element 0, or -MAX_SIZE, which check_sizes() rejects, if it may overflow. */
 static int64_t first_distance(int64_t keys, int64_t query_offset)
 {
-    bool far = query_offset <= -MOST_SIZE || query_offset >= MOST_SIZE;
-    return far || keys < 1 || keys >= MOST_SIZE ? -MOST_SIZE : query_offset - (keys - 1);
+    bool far = query_offset <= -MAX_SIZE || query_offset >= MAX_SIZE;
+    return far || keys < 1 || keys >= MAX_SIZE ? -MAX_SIZE : query_offset - (keys - 1);
 }
 
-static int64_t clip(int64_t value, int64_t least, int64_t most)
+static int64_t clip(int64_t value, int64_t min, int64_t max)
 {
-    return value < least ? least : value > most ? most : value;
+    return value < min ? min : value > max ? max : value;
 }
 
 enum posenc_status posenc_shaw_index(int64_t queries, int64_t keys, int64_t query_offset,
                                      int64_t max_distance, int32_t *index)
 {
     int64_t first = first_distance(keys, query_offset);
-    enum posenc_status status = check(queries, keys, first, index);
+    enum posenc_status status = check_sizes(queries, keys, first, index);
     if (status)
         return status;
-    if (max_distance < 1 || max_distance > MOST_DISTANCE)
+    if (max_distance < 1 || max_distance > MAX_DISTANCE)
         return POSENC_ERR_SHAPE;
     for (int64_t e = 0; e < queries + keys - 1; e++)
         index[e] = (int32_t)(clip(-(first + e), -max_distance, max_distance) + max_distance);
@@ -64,8 +63,8 @@ enum posenc_status posenc_shaw_index(int64_t queries, int64_t keys, int64_t quer
 
 enum posenc_status posenc_transformer_xl_index(int64_t queries, int64_t keys, int32_t *index)
 {
-    int64_t first = queries < 1 ? -MOST_SIZE : 1 - queries;
-    enum posenc_status status = check(queries, keys, first, index);
+    int64_t first = queries < 1 ? -MAX_SIZE : 1 - queries;
+    enum posenc_status status = check_sizes(queries, keys, first, index);
     if (status)
         return status;
     for (int64_t e = 0; e < queries + keys - 1; e++)
@@ -73,37 +72,37 @@ enum posenc_status posenc_transformer_xl_index(int64_t queries, int64_t keys, in
     return POSENC_OK;
 }
 
-/* Buckets above m, for |d| in ascending order: column m + k is reached by way of all before. */
-struct walk {
-    struct ladder ladder;
-    int64_t m, k, last; /* last: the greatest |d| of bucket m + k */
+/* An iteration over buckets, for |d| in ascending order. `last` is the largest |d| of bucket m + k. */
+struct bucket_iterator {
+    struct log_grid grid;
+    int64_t m, k, last;
 };
 
-/* The bucket of |d|, not less than at the call before; 2m is for all beyond the last rung. */
-static int64_t bucket(struct walk *walk, int64_t distance)
+/* Returns the bucket of |d|, which must not decrease from call to call; 2m beyond the last point. */
+static int64_t next_bucket(struct bucket_iterator *it, int64_t distance)
 {
-    if (distance <= walk->m)
+    if (distance <= it->m)
         return distance;
-    while (distance > walk->last && walk->k < walk->m) {
-        walk->k++;
-        walk->last = walk->k < walk->m ? posenc_rung_down(&walk->ladder, walk->k) : 0;
+    while (distance > it->last && it->k < it->m) {
+        it->k++;
+        it->last = it->k < it->m ? posenc_log_grid_floor(&it->grid, it->k) : 0;
     }
-    return walk->m + walk->k;
+    return it->m + it->k;
 }
 
-/* Columns of distances from, from + step, ... to `to`, away from 0. */
+/* Fills the columns of the distances from, from + step, ..., to; `step`, 1 or -1, leads away from 0. */
 static void fill_deberta(int64_t from, int64_t to, int step, int64_t position_buckets,
                          int64_t max_distance, int32_t *index)
 {
     int64_t span = position_buckets ? position_buckets : max_distance;
-    struct walk walk = { .m = span };
+    struct bucket_iterator it = { .m = span };
     if (position_buckets) {
-        walk.m = walk.last = position_buckets / 2;
-        walk.ladder = posenc_ladder(walk.m, max_distance - 1, walk.m - 1);
+        it.m = it.last = position_buckets / 2;
+        it.grid = posenc_log_grid_of(it.m, max_distance - 1, it.m - 1);
     }
     for (int64_t d = from; d * step <= to * step; d += step, index += step) {
         int64_t size = d * step;
-        int64_t b = position_buckets ? bucket(&walk, size) : size;
+        int64_t b = position_buckets ? next_bucket(&it, size) : size;
         *index = (int32_t)clip(step * b + span, 0, 2 * span - 1);
     }
 }
@@ -113,13 +112,13 @@ enum posenc_status posenc_deberta_index(int64_t queries, int64_t keys, int64_t q
                                         int32_t *index)
 {
     int64_t first = first_distance(keys, query_offset);
-    enum posenc_status status = check(queries, keys, first, index);
+    enum posenc_status status = check_sizes(queries, keys, first, index);
     if (status)
         return status;
-    if (max_distance < 1 || max_distance > MOST_DISTANCE)
+    if (max_distance < 1 || max_distance > MAX_DISTANCE)
         return POSENC_ERR_SHAPE;
     if (position_buckets != 0 &&
-        (position_buckets < LEAST_BUCKETS || position_buckets > MOST_BUCKETS ||
+        (position_buckets < MIN_BUCKETS || position_buckets > MAX_BUCKETS ||
          position_buckets % 2 != 0 || position_buckets >= max_distance))
         return POSENC_ERR_SHAPE;
     int64_t last = first + queries + keys - 2;

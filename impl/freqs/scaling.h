@@ -1,64 +1,56 @@
 /*
- * Scaling families: scalings.c has a row of functions for each, and nothing else in the library
- * asks which family a spec has. Every function but `check` gets a spec that has been validated
- * (freqs.c).
+ * Scaling families (context extension): scalings.c has a table with a row of functions for each family. No other file
+ * asks which family a spec has. A spec has been validated (freqs.c) before it reaches any function but `check`.
  */
 #ifndef POSENC_SCALING_H
 #define POSENC_SCALING_H
 
-#include "plan.h"
+#include "freqs.h"
 
-/* Profile hf_f32: what does not depend on the pair. */
+/* Parts of the frequencies of numerics mode hf_f32 that do not depend on the pair. */
 struct f32_rule {
     const struct posenc_freqs_spec *spec;
     double ramp_low, ramp_high; /* yarn: in pairs */
 };
 
-/* A function that is NULL: the family leaves alone what it would change. Only a family with
- * parameters besides `factor` must have one, `check`. */
+/* The functions of a family. One that is NULL changes nothing; a family with parameters besides `factor` must have
+ * `check`. */
 struct scaling {
-    unsigned profiles; /* besides exact, as bits: 1u << POSENC_HF_F32 */
-    /* Refuses parameters that are out of range, but for `factor`, which freqs.c checks. */
+    unsigned
+        modes; /* the f32 numerics modes that have this family, as bits: 1u << POSENC_HF_F32 */
+    /* Rejects parameters that are out of range, except for `factor`, which freqs.c checks. */
     enum posenc_status (*check)(const struct posenc_freqs_spec *spec,
                                 struct posenc_error *error);
-    /* theta is multiplied by this to the power of dim/(dim-2): in real mathematics; in Python's
-     * floats as the f32 profiles take it; and in f32 where Hugging Face has it in a tensor, which
-     * makes a tensor of theta, too (0: it is a Python float). */
-    struct dd (*stretch)(const struct posenc_freqs_spec *spec);
-    double (*stretch_f64)(const struct posenc_freqs_spec *spec);
-    float (*stretch_f32)(const struct posenc_freqs_spec *spec);
-    /* Wavelengths 2 pi / omega, after all else, are rounded to whole positions (from theta >= 1 on). */
-    bool whole;
-    /* Pairs that turn; the others have frequency 0. */
-    int64_t (*turning)(const struct posenc_freqs_spec *spec);
-    /* Profile exact: fills what of the rule does not depend on the pair; what becomes of omega. */
+    /* Return the number whose power dim/(dim-2) multiplies theta: exact, as a Python float, and as a tensor of f32. The
+     * last returns 0 if Hugging Face computes a Python float. */
+    struct dd (*theta_factor)(const struct posenc_freqs_spec *spec);
+    double (*theta_factor_f64)(const struct posenc_freqs_spec *spec);
+    float (*theta_factor_f32)(const struct posenc_freqs_spec *spec);
+    /* The wavelength 2 pi / omega of each pair is rounded to a whole number at the end. */
+    bool whole_wavelengths;
+    /* Returns the number of pairs that rotate. The others have frequency 0. */
+    int64_t (*rotated_pairs)(const struct posenc_freqs_spec *spec);
+    /* Numerics mode exact: `prepare` sets the members of the rule that the family uses, and `omega` returns the scaled
+     * frequency of a pair. */
     void (*prepare)(struct exact_rule *rule);
     struct dd (*omega)(const struct exact_rule *rule, int64_t i, struct dd omega);
-    /* Profile hf_f32: the same; the inverse frequency from theta^exponent. */
+    /* Numerics mode hf_f32: the same; pos_freq is theta^exponent, the inverse of the frequency. */
     void (*prepare_f32)(struct f32_rule *rule);
     float (*inv_freq)(const struct f32_rule *rule, int64_t i, float pos_freq);
-    /* Profile ggml_f32: changes plan->ggml, and plan->view.attention_factor. */
-    void (*ggml)(const struct posenc_freqs_spec *spec, struct posenc_freqs *plan);
-    /* The attention factor where none is given, correctly rounded. */
+    /* Numerics mode ggml_f32: changes freqs->ggml, and freqs->view.attention_factor. */
+    void (*ggml)(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs);
+    /* Returns the derived attention factor, correctly rounded. */
     double (*attention)(const struct posenc_freqs_spec *spec);
 };
 
-/* The row of a spec, whose id must be one of the list. */
+/* Returns the family of a spec, whose id must be valid. */
 const struct scaling *posenc_scaling_of(const struct posenc_freqs_spec *spec);
 
-/* Return the number of ids, from 0 on, and the number of them, from 0 on, that a numerics mode has before
- * the first that it lacks. */
-int posenc_scalings(void);
-int posenc_scalings_of(enum posenc_profile profile);
+/* Returns the number of families. */
+int posenc_scaling_count(void);
 
-/* ---- freqs.c: refusals ---- */
-
-enum posenc_status posenc_plan_refuse(struct posenc_error *error, enum posenc_status status,
-                                      const char *what, double value, double least,
-                                      double most);
-/* NaN is out of every range. */
-enum posenc_status posenc_plan_range(struct posenc_error *error, const char *what, double value,
-                                     double least, double most);
+/* Returns the number of families, counted from id 0 up to the first one that the mode lacks. */
+int posenc_scaling_count_of(enum posenc_profile mode);
 
 /* ---- yarn.c ---- */
 
@@ -68,7 +60,7 @@ void posenc_yarn_prepare(struct exact_rule *rule);
 struct dd posenc_yarn_omega(const struct exact_rule *rule, int64_t i, struct dd omega);
 void posenc_yarn_prepare_f32(struct f32_rule *rule);
 float posenc_yarn_inv_freq(const struct f32_rule *rule, int64_t i, float pos_freq);
-void posenc_yarn_ggml(const struct posenc_freqs_spec *spec, struct posenc_freqs *plan);
+void posenc_yarn_ggml(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs);
 double posenc_yarn_attention(const struct posenc_freqs_spec *spec);
 
 #endif

@@ -1,31 +1,30 @@
 /*
- * T5's buckets as integer thresholds. With e exact buckets and N logarithmic ones, distance n
- * >= e has bucket e + floor(N ln(n/e) / ln(max/e)), so bucket e + k begins at the least n not
- * below rung k of N from e to max (ladder.c).
+ * T5's buckets as integer thresholds. With e exact buckets and N logarithmic ones, a distance n >= e has bucket e +
+ * floor(N ln(n/e) / ln(max/e)). Bucket e + k therefore begins at the smallest n that is not below point k of the
+ * logarithmic grid from e to max in N steps (log_grid.c).
  *
- * Reference: Raffel et al. 1910.10683; tensorflow/mesh transformer_layers.py,
- * _relative_position_bucket.
+ * Reference: Raffel et al. 1910.10683; tensorflow/mesh transformer_layers.py, _relative_position_bucket.
  */
-#include "plan.h"
+#include "freqs.h"
 
-enum { MOST_BUCKETS = 4096, MOST_DISTANCE = 1 << 24 };
+enum { MAX_BUCKETS = 4096, MAX_DISTANCE = 1 << 24 };
 
 enum posenc_status posenc_t5_thresholds(int64_t num_buckets, int64_t max_distance,
                                         bool bidirectional, int32_t *thresholds)
 {
     if (!thresholds)
         return POSENC_ERR_ARGUMENT;
-    if (num_buckets < (bidirectional ? 4 : 2) || num_buckets > MOST_BUCKETS ||
+    if (num_buckets < (bidirectional ? 4 : 2) || num_buckets > MAX_BUCKETS ||
         (bidirectional && num_buckets % 2 != 0))
         return POSENC_ERR_SHAPE;
     int64_t one_way = bidirectional ? num_buckets / 2 : num_buckets;
     int64_t exact = one_way / 2, logarithmic = one_way - exact;
-    if (max_distance <= exact || max_distance >= MOST_DISTANCE)
+    if (max_distance <= exact || max_distance >= MAX_DISTANCE)
         return POSENC_ERR_PARAMETER;
     for (int64_t i = 0; i < exact; i++)
         thresholds[i] = (int32_t)i;
-    struct ladder ladder = posenc_ladder(exact, max_distance, logarithmic);
+    struct log_grid grid = posenc_log_grid_of(exact, max_distance, logarithmic);
     for (int64_t k = 0; k < logarithmic; k++)
-        thresholds[exact + k] = (int32_t)posenc_rung_up(&ladder, k);
+        thresholds[exact + k] = (int32_t)posenc_log_grid_ceil(&grid, k);
     return POSENC_OK;
 }

@@ -1,21 +1,20 @@
 /*
- * Rows of a bias table for each pair of tokens of a window: tokens run row by row, and a pair
- * at d = query - key, (dy, dx), has row
+ * Indices of window_bias: rows of a bias table for each pair of tokens in a window. Tokens are numbered row by row.
+ * With (dy, dx) the position of the query minus that of the key, the pair has row
  *
  *   (dy + height - 1)(2 width - 1) + dx + width - 1
  *
- * of (2 height - 1)(2 width - 1). BEiT has a class token before the others and three rows
- * more: class to token, token to class, class to class, in this order.
+ * of (2 height - 1)(2 width - 1). BEiT has a class token before the others, and three further rows: class to token,
+ * token to class, class to class.
  *
- * Reference: Liu et al. 2103.14030, microsoft/Swin-Transformer models/swin_transformer.py,
- * WindowAttention; Bao et al. 2106.08254, Hugging Face modeling_beit.py,
- * generate_relative_position_index.
+ * Reference: Liu et al. 2103.14030, microsoft/Swin-Transformer models/swin_transformer.py, WindowAttention; Bao et al.
+ * 2106.08254, Hugging Face modeling_beit.py, generate_relative_position_index.
  */
 #include "impl/internal.h"
 
-enum { MOST_SIDE = 256 };
+enum { MAX_SIDE = 256 };
 
-/* The pairs of tokens; a row of index has `stride` elements. */
+/* Fills the indices of all pairs of tokens. Each row of `index` has `stride` elements. */
 static void fill_pairs(int64_t height, int64_t width, int64_t stride, int32_t *index)
 {
     int64_t tokens = height * width;
@@ -27,18 +26,18 @@ static void fill_pairs(int64_t height, int64_t width, int64_t stride, int32_t *i
         }
 }
 
-static enum posenc_status check(int64_t height, int64_t width, const int32_t *index)
+static enum posenc_status check_sizes(int64_t height, int64_t width, const int32_t *index)
 {
     if (!index)
         return POSENC_ERR_ARGUMENT;
-    if (height < 1 || height > MOST_SIDE || width < 1 || width > MOST_SIDE)
+    if (height < 1 || height > MAX_SIDE || width < 1 || width > MAX_SIDE)
         return POSENC_ERR_SHAPE;
     return POSENC_OK;
 }
 
 enum posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index)
 {
-    enum posenc_status status = check(height, width, index);
+    enum posenc_status status = check_sizes(height, width, index);
     if (!status)
         fill_pairs(height, width, height * width, index);
     return status;
@@ -46,7 +45,7 @@ enum posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *ind
 
 enum posenc_status posenc_beit_index(int64_t height, int64_t width, int32_t *index)
 {
-    enum posenc_status status = check(height, width, index);
+    enum posenc_status status = check_sizes(height, width, index);
     if (status)
         return status;
     int64_t n = height * width + 1;

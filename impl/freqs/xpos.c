@@ -1,22 +1,21 @@
 /*
- * xPos: what cosines and sines of a position are multiplied by, for pair i
+ * xPos: the factors of cosines and sines. That of pair i at a position is
  *
  *   m zeta_i^(+-(position - centre) / scale_base),   zeta_i = (2i + 0.4 dim) / (1.4 dim)
  *
- * + for queries, - (xpos_inverse) for keys, so that a product of the two depends on the
- * difference of their positions alone, whatever the centre; m is the attention factor. The
- * centre only keeps values in range. torchscale centres a sequence of L tokens at ceil(L/2)
- * (min_pos = -L // 2 by Python's floor), flash-attn at floor(L/2); angles are those of the
- * position itself in both, and the scale base is 512 as a rule.
+ * where m is the attention factor. The sign is + for queries and - for keys (xpos_inverse), so that a product of both
+ * depends only on the difference of their positions. The centre cancels and only keeps values in range: torchscale
+ * centres a sequence of L tokens at ceil(L/2) (min_pos = -L // 2 by Python's floor), flash-attn at floor(L/2). In both,
+ * angles are those of the position itself, and the scale base is usually 512.
  *
  * Reference: Sun et al. 2212.10554; microsoft/torchscale torchscale/component/
- * xpos_relative_position.py (XPOS: zeta, the range of powers, 1/scale for keys), checked line
- * by line; Dao-AILab/flash-attention layers/rotary.py (the same zeta, the other centre).
+ * xpos_relative_position.py (XPOS: zeta, the range of powers, 1/scale for keys), checked line by line;
+ * Dao-AILab/flash-attention layers/rotary.py (the same zeta, the other centre).
  */
-#include "plan.h"
+#include "freqs.h"
 #include "quick.h"
 
-/* zeta_i without tenths: (10 i + 2 dim) / (7 dim). */
+/* Returns ln zeta_i. Without tenths, zeta_i is (10 i + 2 dim) / (7 dim), which is exact. */
 static struct dd log_zeta(int64_t dim, int64_t i)
 {
     return posenc_dd_log(
@@ -42,8 +41,8 @@ void posenc_xpos_fill(const struct posenc_freqs_spec *spec, struct posenc_freqs 
         }
     }
     struct dd log_factor = posenc_dd_log(dd_from(freqs->view.attention_factor));
-    double most = 126.0 - fabs(dd_div(log_factor, ln2).hi);
-    freqs->xpos_reach = most / steepest;
+    double max_log2 = 126.0 - fabs(dd_div(log_factor, ln2).hi);
+    freqs->xpos_reach = max_log2 / steepest;
 }
 
 void posenc_xpos_scale(const struct posenc_freqs *freqs, double position, int64_t i, int64_t n,

@@ -1,15 +1,17 @@
 /*
- * YaRN (Peng et al. 2309.00071): pairs that turn often within the original context stay, those that
- * turn seldom are interpolated, and a ramp goes from the first kind to the second.
+ * YaRN (Peng et al. 2309.00071): frequencies with many turns within the original context L remain, those with few turns
+ * are divided by `factor` (interpolated), and a linear ramp lies between.
  *
- *   c(n) = dim ln(L/(2 pi n)) / (2 ln theta); from c(beta_fast) to c(beta_slow), clamped to
- *   [0, dim-1], omega_i goes linearly to omega_i / factor
+ *   c(n) = dim ln(L/(2 pi n)) / (2 ln theta), the pair that makes n turns within L positions;
+ *   from pair c(beta_fast) to pair c(beta_slow), both clamped to [0, dim-1], the frequency goes
+ *   linearly from omega_i to omega_i / factor
  *
- * Profile hf_f32 takes the steps of Hugging Face, modeling_rope_utils.py, one by one. ggml blends
- * the two angles, not the frequencies, and always rounds the range outwards to whole pairs:
+ * Numerics mode hf_f32 repeats each operation of Hugging Face, modeling_rope_utils.py. ggml blends angles in place of
+ * frequencies, and always rounds the ends of the ramp outwards to whole pairs:
  *
- *   kept_i = 1 - clamp((i - floor c(beta_fast)) / max(0.001, ceil c(beta_slow) - ...))
- *   angle = (freq_scale * e) * (1 - kept_i) + e * kept_i
+ *   low = floor c(beta_fast), high = ceil c(beta_slow)
+ *   ramp_mix_i = 1 - clamp((i - low) / max(0.001, high - low), 0, 1)
+ *   angle = (freq_scale * e) * (1 - ramp_mix_i) + e * ramp_mix_i, e the angle without scaling
  */
 #include <float.h>
 
@@ -19,29 +21,29 @@ enum posenc_status posenc_yarn_check(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
     enum posenc_status status =
-        posenc_plan_range(error, "original_max_position_embeddings",
-                          spec->original_max_position_embeddings, 1.0, 0x1p40);
+        posenc_check_range(error, "original_max_position_embeddings",
+                           spec->original_max_position_embeddings, 1.0, 0x1p40);
     if (status)
         return status;
     if (spec->rope_theta <= 1.0)
-        return posenc_plan_refuse(error, POSENC_ERR_THETA,
-                                  "rope_theta (yarn divides by its logarithm)",
-                                  spec->rope_theta, 1.0 + DBL_EPSILON, DBL_MAX);
-    status = posenc_plan_range(error, "beta_slow", spec->beta_slow, 0x1p-40, 0x1p40);
+        return reject_range(error, POSENC_ERR_THETA,
+                            "rope_theta (yarn divides by its logarithm)", spec->rope_theta,
+                            1.0 + DBL_EPSILON, DBL_MAX);
+    status = posenc_check_range(error, "beta_slow", spec->beta_slow, 0x1p-40, 0x1p40);
     if (!status)
-        status = posenc_plan_range(error, "beta_fast (beta_slow at least)", spec->beta_fast,
-                                   spec->beta_slow, 0x1p40);
+        status = posenc_check_range(error, "beta_fast (beta_slow at least)", spec->beta_fast,
+                                    spec->beta_slow, 0x1p40);
     if (!status)
-        status = posenc_plan_range(error, "mscale", spec->mscale, 0.0, (double)FLT_MAX);
+        status = posenc_check_range(error, "mscale", spec->mscale, 0.0, (double)FLT_MAX);
     if (!status)
-        status = posenc_plan_range(error, "mscale_all_dim", spec->mscale_all_dim, 0.0,
-                                   (double)FLT_MAX);
+        status = posenc_check_range(error, "mscale_all_dim", spec->mscale_all_dim, 0.0,
+                                    (double)FLT_MAX);
     return status;
 }
 
 /* ---- exact ---- */
 
-/* c(rotations), rounded outwards to a whole pair if `truncate`. */
+/* Returns c(rotations). With `truncate` it is rounded to a whole pair, `up` or down. */
 static struct dd correction(const struct posenc_freqs_spec *spec, double rotations, bool up)
 {
     struct dd turns = dd_mul(dd_scale(posenc_dd_pi, 2.0), dd_from(rotations));
@@ -52,8 +54,7 @@ static struct dd correction(const struct posenc_freqs_spec *spec, double rotatio
     if (!spec->truncate)
         return c;
     double whole = up ? ceil(c.hi) : floor(c.hi);
-    if (whole == c.hi &&
-        c.lo != 0.0) /* c is irrational: the low part says on which side it lies */
+    if (whole == c.hi && c.lo != 0.0) /* c is not quite c.hi: its low part decides */
         whole += up ? (c.lo > 0.0) : -(double)(c.lo < 0.0);
     return dd_from(whole);
 }
@@ -87,8 +88,8 @@ struct dd posenc_yarn_omega(const struct exact_rule *rule, int64_t i, struct dd 
     return dd_add(dd_mul(scaled, t), dd_mul(omega, dd_sub(one, t)));
 }
 
-/* 0.1 mscale ln(factor) + 1 */
-static struct dd magnitude(double factor, double mscale)
+/* Returns 0.1 mscale ln(factor) + 1. */
+static struct dd attention_scale(double factor, double mscale)
 {
     struct dd log_factor = posenc_dd_log(dd_from(factor));
     struct dd tenth = dd_div(log_factor, dd_from(10.0));
@@ -98,15 +99,15 @@ static struct dd magnitude(double factor, double mscale)
 double posenc_yarn_attention(const struct posenc_freqs_spec *spec)
 {
     if (spec->mscale != 0.0 && spec->mscale_all_dim != 0.0) {
-        struct dd above = magnitude(spec->factor, spec->mscale);
-        return dd_div(above, magnitude(spec->factor, spec->mscale_all_dim)).hi;
+        struct dd numerator = attention_scale(spec->factor, spec->mscale);
+        return dd_div(numerator, attention_scale(spec->factor, spec->mscale_all_dim)).hi;
     }
-    return magnitude(spec->factor, 1.0).hi;
+    return attention_scale(spec->factor, 1.0).hi;
 }
 
 /* ---- hf_f32 ---- */
 
-/* find_correction_dim: Python floats; its logarithms correctly rounded. */
+/* Hugging Face's find_correction_dim(), in Python floats. Logarithms are correctly rounded. */
 static double correction_dim(const struct posenc_freqs_spec *spec, double rotations)
 {
     double turns = rotations * 2.0 * posenc_dd_pi.hi;
@@ -116,7 +117,7 @@ static double correction_dim(const struct posenc_freqs_spec *spec, double rotati
     return (double)spec->dim * log_ratio / (2.0 * log_theta);
 }
 
-/* find_correction_range */
+/* Hugging Face's find_correction_range(). */
 void posenc_yarn_prepare_f32(struct f32_rule *rule)
 {
     const struct posenc_freqs_spec *spec = rule->spec;
@@ -130,7 +131,7 @@ void posenc_yarn_prepare_f32(struct f32_rule *rule)
     rule->ramp_high = fmin(high, (double)(spec->dim - 1));
 }
 
-/* linear_ramp_factor at pair i */
+/* Hugging Face's linear_ramp_factor(), at pair i. */
 static float ramp_f32(double low, double high, int64_t i)
 {
     if (low == high)
@@ -143,9 +144,9 @@ float posenc_yarn_inv_freq(const struct f32_rule *rule, int64_t i, float pos_fre
 {
     float extrapolation = 1.0f / pos_freq;
     float interpolation = 1.0f / ((float)rule->spec->factor * pos_freq);
-    float extrapolated = 1.0f - ramp_f32(rule->ramp_low, rule->ramp_high, i);
-    float a = interpolation * (1.0f - extrapolated);
-    float b = extrapolation * extrapolated;
+    float unscaled_part = 1.0f - ramp_f32(rule->ramp_low, rule->ramp_high, i);
+    float a = interpolation * (1.0f - unscaled_part);
+    float b = extrapolation * unscaled_part;
     return a + b;
 }
 
@@ -153,29 +154,30 @@ float posenc_yarn_inv_freq(const struct f32_rule *rule, int64_t i, float pos_fre
 
 static float log_f32(float x) { return dd_to_float(posenc_dd_log(dd_from((double)x))); }
 
+/* ggml_rope_yarn_corr_dim() */
 static float ggml_correction(const struct posenc_freqs_spec *spec, double rotations)
 {
     float turns = (float)rotations * 2.0f;
     float span =
         (float)spec->original_max_position_embeddings / (turns * (float)posenc_dd_pi.hi);
-    float above = (float)spec->dim * log_f32(span);
-    return above / (2.0f * log_f32((float)spec->rope_theta));
+    float numerator = (float)spec->dim * log_f32(span);
+    return numerator / (2.0f * log_f32((float)spec->rope_theta));
 }
 
-/* The factor of cosines and sines is 1 + 0.1 ln(factor) unless both mscales make one. */
-void posenc_yarn_ggml(const struct posenc_freqs_spec *spec, struct posenc_freqs *plan)
+/* The attention factor is 1 + 0.1 ln(factor), unless it is given or both mscales derive it. */
+void posenc_yarn_ggml(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs)
 {
     float low = fmaxf(floorf(ggml_correction(spec, spec->beta_fast)), 0.0f);
     float high = fminf(ceilf(ggml_correction(spec, spec->beta_slow)), (float)(spec->dim - 1));
     float width = fmaxf(0.001f, high - low);
 
-    plan->ggml.blends = true;
-    plan->ggml.freq_scale = 1.0f / (float)spec->factor;
-    for (int64_t i = 0; i < plan->view.n_pairs; i++) {
+    freqs->ggml.blends = true;
+    freqs->ggml.freq_scale = 1.0f / (float)spec->factor;
+    for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         float y = ((float)i - low) / width;
-        plan->ggml.kept[i] = 1.0f - fminf(1.0f, fmaxf(0.0f, y));
+        freqs->ggml.ramp_mix[i] = 1.0f - fminf(1.0f, fmaxf(0.0f, y));
     }
     if (spec->attention_factor == 0.0 && (spec->mscale == 0.0 || spec->mscale_all_dim == 0.0))
-        plan->view.attention_factor =
-            (double)(1.0f + 0.1f * log_f32(1.0f / plan->ggml.freq_scale));
+        freqs->view.attention_factor =
+            (double)(1.0f + 0.1f * log_f32(1.0f / freqs->ggml.freq_scale));
 }

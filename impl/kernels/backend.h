@@ -17,7 +17,7 @@
                                      name)(const struct posenc_##signature##_args *args);      \
     static enum posenc_status name(const struct posenc_##signature##_args *args)               \
     {                                                                                          \
-        return posenc_dtype_of(POSENC_KERNEL_##name, args) == POSENC_BF16                      \
+        return posenc_args_dtype(POSENC_KERNEL_##name, args) == POSENC_BF16                    \
                    ? KERNEL(name)(args)                                                        \
                    : KERNEL_SYMBOL(POSENC_F32_ISA, name)(args);                                \
     }

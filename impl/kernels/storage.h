@@ -87,7 +87,7 @@ SIMD_INLINE void ask_for(const void *p, int64_t bytes)
  * sooner when it is asked to. */
 SIMD_INLINE void ask_ahead(const void *p, int64_t bytes)
 {
-    if (posenc_asks_ahead)
+    if (posenc_prefetch_enabled)
         ask_for(p, bytes);
 }
 

@@ -167,7 +167,7 @@ enum posenc_status KERNEL(rope_table)(const struct posenc_rope_table_args *args)
         return POSENC_OK;
     }
     for (int32_t axis = 0; axis < plan->n_axes; axis++) {
-        struct posenc_positions positions = posenc_axis(&args->positions, axis);
+        struct posenc_positions positions = posenc_positions_on_axis(&args->positions, axis);
         int64_t others = 0;
         run.axis = (uint8_t)axis;
         run.from = 0;

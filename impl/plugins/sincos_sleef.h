@@ -1,7 +1,7 @@
 /*
- * SLEEF's deterministic f32 sine and cosine ("finz": the same bits on every ISA with fma) on a
- * phase reduced as in sincos.h, for the kernels of table.c. At most 2 ulp: 1 from SLEEF, the
- * rest from rounding the reduced angle to f32.
+ * Sine and cosine by SLEEF for the kernels of table.c, which reduce the phase as in sincos.h. The functions "finz" are
+ * deterministic: they give the same bits on each ISA with FMA. The error is at most 2 ulp: 1 of SLEEF, and the rest
+ * from rounding the reduced angle to f32.
  *
  * SLEEF: Shibata and Petrogalli, IEEE TPDS 31(6), 2020.
  */
@@ -25,6 +25,7 @@ SIMD_INLINE void sleef_sincos(vf angle, vf *cosine, vf *sine)
     *sine = both.x;
 }
 
+/* Computes cos and sin of the angles of an f32 numerics mode, times `scale`. */
 SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
 {
     vf c, s, m = vf_set1((float)scale);
@@ -34,6 +35,7 @@ SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
     *sine = vf_mul(s, m);
 }
 
+/* Computes cos and sin of q quarter turns and r radians, times `scale`. */
 SIMD_INLINE void sleef_reduced(vd r, vq q, vd scale, vf *cosine, vf *sine)
 {
     vf c, s;

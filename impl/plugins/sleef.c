@@ -1,7 +1,7 @@
 /*
- * The backends sleef_*, plug-ins: the kernels of table.c over SLEEF's f32 sine and cosine, a shared object for each
- * instruction set. They read the inside of plans, which no header says, so each needs the very posenc that it was
- * made with.
+ * The plug-ins sleef_*: the kernels of table.c with SLEEF's f32 sine and cosine, one shared object for each instruction
+ * set. They read struct posenc_freqs, which no public header declares, so each requires the version of posenc that it
+ * was built with.
  */
 #include "impl/kernels/kernel.h"
 

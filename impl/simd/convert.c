@@ -15,7 +15,7 @@ static enum posenc_status check(int64_t n, const void *from, size_t from_size, c
     enum posenc_status status = posenc_check_array(from, n, from_size, "from", &read, NULL);
     if (!status)
         status = posenc_check_array(to, n, to_size, "to", &written, NULL);
-    return status ? status : posenc_check_apart(read, written, "to", NULL);
+    return status ? status : posenc_check_disjoint(read, written, "to", NULL);
 }
 
 enum posenc_status posenc_f32_to_f16(int64_t n, const float *from, uint16_t *to)

@@ -1,9 +1,9 @@
 /*
  * Tests conversions from f32 to f16 and bf16 and back, on all 65 536 values and all ties between them.
  *
- * The fields of the formats give the expected values, in doubles and without rounding. An f32 can hold
- * the middle between two neighbours of 16 bits. Values below it round down, values above it up, and
- * the middle itself to the neighbour whose last bit is 0.
+ * The fields of the formats give the expected values, in doubles and without rounding. An f32 can hold the middle
+ * between two neighbours of 16 bits. Values below it round down, values above it up, and the middle itself to the
+ * neighbour whose last bit is 0.
  */
 #include <posenc.h>
 #include "base/tap/tap.h"
@@ -42,8 +42,8 @@ static float of_bits(uint32_t bits)
 
 static int infinity_of(const struct format *f) { return 0x7fff >> f->fraction << f->fraction; }
 
-/* Returns the value of a magnitude. Infinity counts as the next larger number: values half a last
- * place above the largest number are rounded to it. */
+/* Returns the value of a magnitude. Infinity counts as the next larger number: values half a last place above the
+ * largest number are rounded to it. */
 static double magnitude_of(const struct format *f, int magnitude)
 {
     const int exponent = magnitude >> f->fraction, one = 1 << f->fraction;
@@ -96,8 +96,8 @@ static uint32_t draw_between(uint32_t first, uint32_t last, uint32_t *random)
     return first + (uint32_t)((uint64_t)(last - first) * (*random >> 16) >> 16);
 }
 
-/* Rounds values between the magnitudes low and low + 1, of both signs: the middle, neighbours of it
- * and of the ends, and a random one on each side. Returns the number of wrong ones. */
+/* Rounds values between the magnitudes low and low + 1, of both signs: the middle, neighbours of it and of the ends,
+ * and a random one on each side. Returns the number of wrong ones. */
 static int count_wrong_between(const struct format *f, int low, uint32_t *random)
 {
     const double least = magnitude_of(f, low), most = magnitude_of(f, low + 1);
@@ -137,8 +137,8 @@ static void test_narrowing(const struct format *f)
             "a NaN whose payload is lost stays a NaN, and a sign stays");
 }
 
-/* Converts arrays of each small length: every element is that of a call of its own, and nothing beside
- * the array is written. */
+/* Converts arrays of each small length: every element is that of a call of its own, and nothing beside the array is
+ * written. */
 static void test_lengths(const struct format *f)
 {
     enum { MOST = 70 };

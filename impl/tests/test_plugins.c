@@ -1,6 +1,6 @@
 /*
- * test_plugins OBJECT...: tests that a program can load plug-ins as posenc.h says. Each runs if a call
- * names it, or if it is selected by name after it was added to the list.
+ * test_plugins OBJECT...: tests that a program can load plug-ins as posenc.h says. Each runs if a call names it, or if
+ * it is selected by name after it was added to the list.
  */
 #include <posenc.h>
 #include "base/tap/tap.h"

@@ -1,6 +1,6 @@
 /*
- * Tests that a prepared call gives the bits of the kernel with other pointers and positions, rejects
- * what the kernel rejects, and then leaves the outputs as they were.
+ * Tests that a prepared call gives the bits of the kernel with other pointers and positions, rejects what the kernel
+ * rejects, and then leaves the outputs as they were.
  */
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
@@ -22,7 +22,7 @@ static void fill(float *x)
         x[i] = (float)(i % 13) - 5.5f;
 }
 
-static struct posenc_rope_args args_of(float *out)
+static struct posenc_rope_args make_args(float *out)
 {
     struct posenc_rope_args args = posenc_rope_args_init();
     args.error = &error;
@@ -36,7 +36,7 @@ static struct posenc_rope_args args_of(float *out)
 static void test_offsets(enum posenc_kernel kernel)
 {
     float first[N], other[N], want[N], apart[N];
-    struct posenc_rope_args args = args_of(first);
+    struct posenc_rope_args args = make_args(first);
     struct posenc_prepared *prepared = NULL;
     bool same = true;
     if (posenc_prepare(NULL, kernel, &args, &prepared))
@@ -44,11 +44,11 @@ static void test_offsets(enum posenc_kernel kernel)
     for (int64_t offset = 0; offset + TOKENS <= ROWS; offset++) {
         fill(other);
         fill(want);
-        struct posenc_rope_args plain = args_of(want);
-        plain.positions.offset = offset;
+        struct posenc_rope_args direct = make_args(want);
+        direct.positions.offset = offset;
         enum posenc_status status = kernel == POSENC_KERNEL_rope_half
-                                        ? posenc_rope_half(NULL, &plain)
-                                        : posenc_rope_interleaved(NULL, &plain);
+                                        ? posenc_rope_half(NULL, &direct)
+                                        : posenc_rope_interleaved(NULL, &direct);
         same &= status == POSENC_OK &&
                 posenc_run(prepared, other, apart, offset) == POSENC_OK &&
                 memcmp(apart, want, sizeof want) == 0;
@@ -62,7 +62,7 @@ static void test_offsets(enum posenc_kernel kernel)
 static void test_rejections(void)
 {
     float x[N + 1], before[N + 1];
-    struct posenc_rope_args args = args_of(x);
+    struct posenc_rope_args args = make_args(x);
     struct posenc_prepared *prepared = NULL, *none = NULL;
     char *odd = (char *)x + 1;
     fill(x);
@@ -94,14 +94,13 @@ static void test_rejections(void)
     posenc_prepared_destroy(NULL);
 }
 
-/* One table lies before out and one behind it, in either order. An output may begin at no element of
- * either. */
+/* Puts one table before out and one behind it, in either order. No output may begin within a table. */
 static void test_between_tables(bool sines_first)
 {
     enum { TABLE = ROWS * HALF };
     static float memory[TABLE + N + TABLE + N];
     float *out = memory + TABLE, *behind = out + N, x[N], want[N];
-    struct posenc_rope_args args = args_of(want);
+    struct posenc_rope_args args = make_args(want);
     struct posenc_prepared *prepared = NULL;
     memcpy(memory, sines_first ? sines : cosines, sizeof sines);
     memcpy(behind, sines_first ? cosines : sines, sizeof sines);
@@ -129,17 +128,17 @@ static void test_positions(int64_t stride)
 {
     static const int32_t good[TOKENS] = { 5, 3 }, bad[TOKENS] = { 5, ROWS };
     float x[N], want[N];
-    struct posenc_rope_args args = args_of(x), plain = args_of(want);
+    struct posenc_rope_args args = make_args(x), direct = make_args(want);
     struct posenc_prepared *prepared = NULL;
     fill(x);
     fill(want);
     args.positions = (struct posenc_positions){ .kind = POSENC_POSITIONS_I32,
                                                 .data = good,
                                                 .stride_token = 1 };
-    plain.positions = args.positions;
+    direct.positions = args.positions;
     args.positions.stride_token = stride;
     if (posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &prepared) ||
-        posenc_rope_half(NULL, &plain))
+        posenc_rope_half(NULL, &direct))
         abort();
     require(posenc_run_at(prepared, x, x, bad) == POSENC_ERR_POSITION,
             "a row that is not there");
@@ -151,19 +150,19 @@ static void test_positions(int64_t stride)
 
 /* ---- The other kernels that can be prepared ---- */
 
-/* The arguments of a call, and pointers to the members that change from run to run. */
-struct preparable {
+/* A call that can be prepared, with pointers to the members that each run sets. */
+struct preparable_call {
     enum posenc_kernel kernel;
     const void *args;
     const void **x;
     void **out;
     struct posenc_positions *positions;
-    const void *read;    /* another tensor that it reads, or NULL */
+    const void *input;   /* another tensor that it reads, or NULL */
     int64_t least, most; /* offsets */
     bool takes_x;
 };
 
-static enum posenc_status run_plain(const struct preparable *k)
+static enum posenc_status run_directly(const struct preparable_call *k)
 {
     switch ((int)k->kernel) {
     case POSENC_KERNEL_sinusoidal:
@@ -178,14 +177,14 @@ static enum posenc_status run_plain(const struct preparable *k)
     abort();
 }
 
-static void require_kernel(bool holds, const struct preparable *k, const char *what)
+static void require_kernel(bool holds, const struct preparable_call *k, const char *what)
 {
     char text[128];
     snprintf(text, sizeof text, "%s: %s", posenc_kernel_name(k->kernel), what);
     require(holds, text);
 }
 
-static void test_as_kernel(const struct preparable *k)
+static void test_as_kernel(const struct preparable_call *k)
 {
     float x[N], want[N], got[N];
     struct posenc_prepared *prepared = NULL;
@@ -199,7 +198,7 @@ static void test_as_kernel(const struct preparable *k)
         *k->out = want;
         k->positions->offset = offset;
         memset(got, 0, sizeof got);
-        same &= run_plain(k) == POSENC_OK &&
+        same &= run_directly(k) == POSENC_OK &&
                 posenc_run(prepared, *k->x, got, offset) == POSENC_OK &&
                 memcmp(got, want, sizeof want) == 0;
         same &= !k->takes_x || (posenc_run(prepared, x, x, offset) == POSENC_OK &&
@@ -215,8 +214,8 @@ static void test_as_kernel(const struct preparable *k)
     require_kernel(posenc_run(prepared, k->takes_x ? NULL : x, got, k->least) ==
                        POSENC_ERR_ARGUMENT,
                    k, k->takes_x ? "no x" : "an x where there is none");
-    require_kernel(!k->read || posenc_run(prepared, in, (void *)(uintptr_t)k->read, k->least) ==
-                                   POSENC_ERR_OVERLAP,
+    require_kernel(!k->input || posenc_run(prepared, in, (void *)(uintptr_t)k->input,
+                                           k->least) == POSENC_ERR_OVERLAP,
                    k, "out in what it reads");
     require_kernel(memcmp(got, want, sizeof got) == 0, k, "nothing has been written");
     posenc_prepared_destroy(prepared);
@@ -240,25 +239,25 @@ static void test_other_kernels(void)
     sinusoidal.error = &error;
     sinusoidal.freqs = freqs;
     sinusoidal.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
-    test_as_kernel(&(struct preparable){
+    test_as_kernel(&(struct preparable_call){
         POSENC_KERNEL_sinusoidal, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
         &sinusoidal.positions, NULL, -INT32_MAX, most, false });
     sinusoidal.out.data = out;
     sinusoidal.x = posenc_view(sinusoidal.out);
     sinusoidal.x.data = x;
     sinusoidal.positions.offset = 0;
-    test_as_kernel(&(struct preparable){ POSENC_KERNEL_sinusoidal_add, &sinusoidal,
-                                         &sinusoidal.x.data, &sinusoidal.out.data,
-                                         &sinusoidal.positions, NULL, -INT32_MAX, most, true });
+    test_as_kernel(&(struct preparable_call){
+        POSENC_KERNEL_sinusoidal_add, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
+        &sinusoidal.positions, NULL, -INT32_MAX, most, true });
 
     struct posenc_learned_args learned = posenc_learned_args_init();
     learned.error = &error;
     learned.table = posenc_const_dense(table, 2, ROWS, WIDTH, 0, 0);
     learned.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
     learned.x = posenc_view(learned.out);
-    test_as_kernel(&(struct preparable){ POSENC_KERNEL_learned_add, &learned, &learned.x.data,
-                                         &learned.out.data, &learned.positions, table, 0,
-                                         ROWS - TOKENS, true });
+    test_as_kernel(&(struct preparable_call){
+        POSENC_KERNEL_learned_add, &learned, &learned.x.data, &learned.out.data,
+        &learned.positions, table, 0, ROWS - TOKENS, true });
 
     struct posenc_rope_qk_norm_args norm = posenc_rope_qk_norm_args_init();
     norm.error = &error;
@@ -267,9 +266,9 @@ static void test_other_kernels(void)
     norm.weight = posenc_const_dense(weight, 1, DIM, 0, 0, 0);
     norm.out = posenc_dense(out, 3, TOKENS, HEADS, DIM, 0);
     norm.x = posenc_view(norm.out);
-    test_as_kernel(&(struct preparable){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
-                                         &norm.out.data, &norm.positions, weight, 0,
-                                         ROWS - TOKENS, true });
+    test_as_kernel(&(struct preparable_call){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
+                                              &norm.out.data, &norm.positions, weight, 0,
+                                              ROWS - TOKENS, true });
     posenc_freqs_destroy(freqs);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The simple object gives what the kernels give, bit for bit: from rows that are kept, from rows
- * made for one call, by offset and by positions, by one thread and by several.
+ * Tests that posenc_rotary gives the bits of the kernels: with cached and with temporary rows, at an offset and at
+ * positions, in one thread and in several. Tests posenc_add_sinusoids() in the same way.
  */
 #include <posenc.h>
 #include "base/tap/tap.h"
@@ -13,10 +13,10 @@
 enum { DIM = 8, HEAD_DIM = 10, TOKENS = 3, Q_HEADS = 3, K_HEADS = 2 };
 enum { Q = TOKENS * Q_HEADS * HEAD_DIM, K = TOKENS * K_HEADS * HEAD_DIM };
 
-static struct posenc_freqs *freqs; /* of spec_of(), made once: a plan takes long in emulators */
+static struct posenc_freqs *freqs; /* of make_spec(), made once as emulators take long for it */
 
-/* Fills with finite 16-bit numbers, for either dtype. */
-static void fill_halves(uint16_t *x, int n)
+/* Fills an array with numbers that are finite in f16 and in bf16. */
+static void fill_16_bits(uint16_t *x, int n)
 {
     for (int i = 0; i < n; i++)
         x[i] = (uint16_t)(0x3c00 + 97 * i % 0x700 + (i % 3 == 0 ? 0x8000 : 0));
@@ -28,14 +28,14 @@ static void fill(float *x, int n)
         x[i] = (float)(i % 17) - 7.5f;
 }
 
-static struct posenc_freqs_spec spec_of(void)
+static struct posenc_freqs_spec make_spec(void)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     spec.dim = DIM;
     return spec;
 }
 
-/* Rotates by the kernels, at positions as for posenc_rope_table(). */
+/* Rotates by posenc_rope_table() and the kernel of the pairing. */
 static void rotate_by_kernels(struct posenc_positions positions, enum posenc_pairing pairing,
                               enum posenc_dtype dtype, void *x, int64_t heads)
 {
@@ -57,9 +57,9 @@ static void rotate_by_kernels(struct posenc_positions positions, enum posenc_pai
         abort();
 }
 
-/* Compares rotations at an array of positions or, if NULL, at an offset. */
-static bool agrees(struct posenc_rotary *rotary, enum posenc_pairing pairing, int64_t offset,
-                   const int32_t *at)
+/* Compares q and k with the kernels, at an array of positions or, if that is NULL, at an offset. */
+static bool agrees_in_f32(struct posenc_rotary *rotary, enum posenc_pairing pairing,
+                          int64_t offset, const int32_t *at)
 {
     float q[Q], k[K], want_q[Q], want_k[K];
     struct posenc_positions positions = { .offset = offset };
@@ -80,13 +80,13 @@ static bool agrees(struct posenc_rotary *rotary, enum posenc_pairing pairing, in
            memcmp(k, want_k, sizeof k) == 0;
 }
 
-static bool halves_agree(struct posenc_rotary *rotary, enum posenc_pairing pairing,
-                         enum posenc_dtype dtype, int64_t offset)
+static bool agrees_in_16_bits(struct posenc_rotary *rotary, enum posenc_pairing pairing,
+                              enum posenc_dtype dtype, int64_t offset)
 {
     uint16_t q[Q], k[K], want_q[Q], want_k[K], before[Q];
     struct posenc_positions positions = { .offset = offset };
-    fill_halves(q, Q);
-    fill_halves(k, K);
+    fill_16_bits(q, Q);
+    fill_16_bits(k, K);
     memcpy(before, q, sizeof q);
     memcpy(want_q, q, sizeof q);
     memcpy(want_k, k, sizeof k);
@@ -98,9 +98,9 @@ static bool halves_agree(struct posenc_rotary *rotary, enum posenc_pairing pairi
            memcmp(q, before, sizeof q) != 0;
 }
 
-static struct posenc_rotary *rotary_of(enum posenc_pairing pairing)
+static struct posenc_rotary *make_rotary(enum posenc_pairing pairing)
 {
-    const struct posenc_freqs_spec spec = spec_of();
+    const struct posenc_freqs_spec spec = make_spec();
     struct posenc_rotary *rotary = NULL;
     if (posenc_rotary_create(&spec, HEAD_DIM, pairing, &rotary, NULL))
         abort();
@@ -110,53 +110,53 @@ static struct posenc_rotary *rotary_of(enum posenc_pairing pairing)
 static void test_bits(enum posenc_pairing pairing)
 {
     static const int32_t near[TOKENS] = { 5, 0, 5000 }, far[TOKENS] = { 7, -3, 1 << 30 };
-    struct posenc_rotary *rotary = rotary_of(pairing);
-    require(agrees(rotary, pairing, 0, NULL), "a prompt");
-    require(agrees(rotary, pairing, 511, NULL), "a step beyond the first rows");
-    require(agrees(rotary, pairing, -2, NULL), "negative positions");
-    require(agrees(rotary, pairing, INT32_MAX - 2, NULL), "the last positions");
-    require(agrees(rotary, pairing, 0, near), "positions");
-    require(agrees(rotary, pairing, 0, far), "positions far apart");
-    require(halves_agree(rotary, pairing, POSENC_F16, 3), "f16, by rows that are kept");
-    require(halves_agree(rotary, pairing, POSENC_F16, -2), "f16, by rows of the call");
-    require(halves_agree(rotary, pairing, POSENC_BF16, 3), "bf16, by rows that are kept");
-    require(halves_agree(rotary, pairing, POSENC_BF16, -2), "bf16, by rows of the call");
+    struct posenc_rotary *rotary = make_rotary(pairing);
+    require(agrees_in_f32(rotary, pairing, 0, NULL), "a prompt");
+    require(agrees_in_f32(rotary, pairing, 511, NULL), "a step beyond the first rows");
+    require(agrees_in_f32(rotary, pairing, -2, NULL), "negative positions");
+    require(agrees_in_f32(rotary, pairing, INT32_MAX - 2, NULL), "the last positions");
+    require(agrees_in_f32(rotary, pairing, 0, near), "positions");
+    require(agrees_in_f32(rotary, pairing, 0, far), "positions far apart");
+    require(agrees_in_16_bits(rotary, pairing, POSENC_F16, 3), "f16, by rows that are kept");
+    require(agrees_in_16_bits(rotary, pairing, POSENC_F16, -2), "f16, by rows of the call");
+    require(agrees_in_16_bits(rotary, pairing, POSENC_BF16, 3), "bf16, by rows that are kept");
+    require(agrees_in_16_bits(rotary, pairing, POSENC_BF16, -2), "bf16, by rows of the call");
     posenc_rotary_destroy(rotary);
 }
 
 static void *use_rotary(void *rotary)
 {
-    bool fine = true;
+    bool ok = true;
     for (int64_t p = 0; p < 200; p++)
-        fine &= agrees(rotary, POSENC_PAIRS_HALF, p * 97, NULL);
-    return fine ? rotary : NULL;
+        ok &= agrees_in_f32(rotary, POSENC_PAIRS_HALF, p * 97, NULL);
+    return ok ? rotary : NULL;
 }
 
 static void test_threads(void)
 {
-    struct posenc_rotary *rotary = rotary_of(POSENC_PAIRS_HALF);
+    struct posenc_rotary *rotary = make_rotary(POSENC_PAIRS_HALF);
     pthread_t threads[4];
-    bool fine = true;
+    bool ok = true;
     for (int i = 0; i < 4; i++)
         if (pthread_create(&threads[i], NULL, use_rotary, rotary))
             abort();
     for (int i = 0; i < 4; i++) {
         void *result;
         pthread_join(threads[i], &result);
-        fine &= result != NULL;
+        ok &= result != NULL;
     }
-    require(fine, "four threads while it grows");
+    require(ok, "four threads while it grows");
     posenc_rotary_destroy(rotary);
 }
 
-/* Rejected calls leave q alone. */
+/* Rejected calls must not change q. */
 static void test_rejections(void)
 {
-    const struct posenc_freqs_spec spec = spec_of();
+    const struct posenc_freqs_spec spec = make_spec();
     const struct posenc_freqs_spec odd = { .size = sizeof odd,
                                            .dim = 7,
                                            .rope_theta = 10000.0 };
-    struct posenc_rotary *rotary = rotary_of(POSENC_PAIRS_HALF), *none = NULL;
+    struct posenc_rotary *rotary = make_rotary(POSENC_PAIRS_HALF), *none = NULL;
     struct posenc_error error;
     float q[Q], before[Q];
     const int64_t most = INT32_MAX;
@@ -212,7 +212,7 @@ static void test_sinusoids(void)
 
 int main(void)
 {
-    const struct posenc_freqs_spec spec = spec_of();
+    const struct posenc_freqs_spec spec = make_spec();
     if (posenc_freqs_create(&spec, &freqs, NULL))
         abort();
     test_bits(POSENC_PAIRS_HALF);

@@ -1,7 +1,6 @@
 /*
- * Tests which backend runs a call without one: the one that posenc_select() or the environment names,
- * or the first of the list that runs here. A rejected selection keeps the one before.
- * posenc_backend_add() adds backends to the list.
+ * Tests which backend runs a call without one: the one that posenc_select() or the environment names, or the first of
+ * the list that runs here. A rejected selection keeps the one before. posenc_backend_add() adds backends to the list.
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -142,19 +141,25 @@ static enum posenc_status count_alibi(const struct posenc_alibi_args *args)
     return POSENC_OK;
 }
 
+static struct posenc_backend make_plugin(const char *name, const char *needs)
+{
+    return (struct posenc_backend){ .size = sizeof(struct posenc_backend),
+                                    .abi = POSENC_ABI,
+                                    .name = name,
+                                    .family = "mine",
+                                    .description = "of this test",
+                                    .needs = needs,
+                                    .alibi = count_alibi,
+                                    .alibi_add = count_alibi };
+}
+
 static void test_calls_by_footprint(void)
 {
     enum { HEADS = 2, QUERIES = 4, KEYS = 8, ELEMENTS = HEADS * QUERIES * KEYS };
     static struct posenc_backend counts;
     static float x[ELEMENTS], out[ELEMENTS];
     const float slopes[HEADS] = { 0.5f, 0.25f };
-    counts = (struct posenc_backend){ .size = sizeof counts,
-                                      .abi = POSENC_ABI,
-                                      .name = "counts",
-                                      .family = "mine",
-                                      .description = "of this test",
-                                      .needs = "",
-                                      .alibi_add = count_alibi };
+    counts = make_plugin("counts", "");
     struct posenc_alibi_args args = posenc_alibi_args_init();
     args.slopes = slopes;
     args.x = posenc_const_dense(x, 3, HEADS, QUERIES, KEYS, 0);
@@ -278,23 +283,6 @@ static void test_environment(void)
     select_in(NULL, NULL);
     require(posenc_selection(POSENC_KERNEL_COUNT).status == POSENC_ERR_ARGUMENT,
             "no such kernel");
-}
-
-static enum posenc_status no_alibi(const struct posenc_alibi_args *args)
-{
-    (void)args;
-    return POSENC_OK;
-}
-
-static struct posenc_backend make_plugin(const char *name, const char *needs)
-{
-    return (struct posenc_backend){ .size = sizeof(struct posenc_backend),
-                                    .abi = POSENC_ABI,
-                                    .name = name,
-                                    .family = "mine",
-                                    .description = "of this test",
-                                    .needs = needs,
-                                    .alibi = no_alibi };
 }
 
 static void test_tuning_file_of_environment(void)

@@ -1,7 +1,7 @@
 /*
- * Tests that parts of a call share no cache line if any axis can be cut so, write each element once, and
- * are empty if nothing is left; and that calls that cannot be cut are rejected. A property of the
- * conformance suite checks for every kernel that parts give the bits of the whole.
+ * Tests that parts of a call share no cache line if any axis can be cut so, write each element once, and are empty if
+ * nothing is left; and that calls that cannot be cut are rejected. A property of the conformance suite checks for every
+ * kernel that parts give the bits of the whole.
  */
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
@@ -26,7 +26,7 @@ struct shape {
     enum posenc_dtype dtype;
 };
 
-static struct posenc_rope_args args_of(const struct shape *s)
+static struct posenc_rope_args make_args(const struct shape *s)
 {
     struct posenc_rope_args args = posenc_rope_args_init();
     struct posenc_tensor *out = &args.out;
@@ -102,26 +102,26 @@ static bool has_clean_cut(const struct posenc_tensor *whole)
     return false;
 }
 
-static bool is_cut_well(const struct shape *s, int n)
+static bool has_good_parts(const struct shape *s, int n)
 {
-    const struct posenc_rope_args whole = args_of(s);
+    const struct posenc_rope_args whole = make_args(s);
     const bool clean = has_clean_cut(&whole.out);
     int64_t elements = 0;
-    bool well = true;
+    bool good = true;
     clear_marks();
     for (int k = 0; k < n; k++) {
         struct posenc_rope_args part;
-        well = well && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, n, &part);
-        well = well && mark_elements(&part.out, k) &&
+        good = good && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, n, &part);
+        good = good && mark_elements(&part.out, k) &&
                memcmp(part.x.shape, part.out.shape, 32) == 0;
         int64_t all = 1;
         for (int d = 0; d < 4; d++)
             all *= part.out.shape[d];
         elements += all;
-        well = well && (all == 0 || part.x.data == part.out.data);
+        good = good && (all == 0 || part.x.data == part.out.data);
     }
-    well = well && elements == s->batch * s->tokens * s->heads * s->dim;
-    if (well && (!clean || count_shared_lines() == 0))
+    good = good && elements == s->batch * s->tokens * s->heads * s->dim;
+    if (good && (!clean || count_shared_lines() == 0))
         return true;
     printf("# [%d %d %d %d] pad %d base %d backward %d dtype %d, %d parts: %d lines shared\n",
            (int)s->batch, (int)s->tokens, (int)s->heads, (int)s->dim, (int)s->pad, s->base,
@@ -134,7 +134,7 @@ static void test_cache_lines(void)
     static const int64_t sizes[] = { 1, 2, 3, 5 }, dims[] = { 2, 6, 16, 20 };
     static const int parts[] = { 2, 3, 7 }, bases[] = { 0, 4, 32, 60 };
     uint32_t seed = 1;
-    bool well = true;
+    bool good = true;
     for (int i = 0; i < 300; i++) {
         uint32_t r = seed = seed * 1664525u + 1013904223u;
         const struct shape s = { .batch = sizes[r >> 30],
@@ -145,13 +145,13 @@ static void test_cache_lines(void)
                                  .base = bases[r >> 20 & 3],
                                  .backward = r >> 19 & 1,
                                  .dtype = r >> 18 & 1 ? POSENC_F16 : POSENC_F32 };
-        well = is_cut_well(&s, parts[r % 3]) && well;
+        good = has_good_parts(&s, parts[r % 3]) && good;
     }
-    require(well, "no line of two parts where a cut between lines exists, each element once");
+    require(good, "no line of two parts where a cut between lines exists, each element once");
 }
 
-/* Cuts [tokens, 2, half], cosines and sines alternately. */
-static void test_woven_outputs(void)
+/* Cuts an array [tokens, 2, half] in which cosines and sines alternate. */
+static void test_interleaved_outputs(void)
 {
     /* Two tokens are three lines. Cosines and sines alone could be cut at other places. */
     enum { TOKENS = 10, HALF = 12 };
@@ -181,7 +181,7 @@ static void test_woven_outputs(void)
 static void test_empty_parts(void)
 {
     const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
-    struct posenc_rope_args whole = args_of(&s), part;
+    struct posenc_rope_args whole = make_args(&s), part;
     static float angles[16 * 8];
     int run = 0, empty = 0;
     whole.cos = whole.sin = posenc_const_dense(angles, 2, 16, 8, 0, 0);
@@ -210,7 +210,7 @@ static bool is_rejected(struct posenc_rope_args args, int64_t k, int64_t n,
 static void test_rejections(void)
 {
     const struct shape s = { 2, 3, 4, 16, 0, 0, false, POSENC_F32 };
-    const struct posenc_rope_args args = args_of(&s);
+    const struct posenc_rope_args args = make_args(&s);
     struct posenc_rope_args bad = args;
     bool rejected = is_rejected(args, -1, 2, POSENC_ERR_SHAPE) &&
                     is_rejected(args, 2, 2, POSENC_ERR_SHAPE) &&
@@ -250,7 +250,7 @@ static void test_errors(void)
 {
     const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
     static float angles[16 * 8];
-    struct posenc_rope_args whole = args_of(&s);
+    struct posenc_rope_args whole = make_args(&s);
     struct posenc_error shared = { 0 }, own = { 0 };
     bool apart = true;
     whole.cos = whole.sin = posenc_const_dense(angles, 2, 16, 8, 0, 0);
@@ -280,7 +280,7 @@ static void test_dense_positions(void)
 {
     static const int32_t positions[7] = { 9, 2, 7, 1, 8, 3, 5 };
     const struct shape s = { 1, 7, 1, 16, 0, 0, false, POSENC_F32 };
-    struct posenc_rope_args whole = args_of(&s), part;
+    struct posenc_rope_args whole = make_args(&s), part;
     bool dense = true;
     whole.positions =
         (struct posenc_positions){ .kind = POSENC_POSITIONS_I32, .data = positions };
@@ -297,7 +297,7 @@ int main(void)
     test_errors();
     test_dense_positions();
     test_cache_lines();
-    test_woven_outputs();
+    test_interleaved_outputs();
     test_empty_parts();
     test_rejections();
     return tap_end();

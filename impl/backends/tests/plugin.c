@@ -1,6 +1,6 @@
 /*
- * Backends of somebody else who does everything right, for the tests: the plain loops as a plug-in.
- * PLUGIN_F32 takes f32 alone; PLUGIN_CONTRACTS says that its compiler contracts.
+ * A correct plug-in, for tests of the command line: the plain loops. With PLUGIN_F32 it takes only f32. With
+ * PLUGIN_CONTRACTS it declares that its compiler contracts products and sums to FMA.
  */
 #include "impl/backends/plain_scores.h"
 #include "impl/backends/plain_tokens.h"

@@ -1,11 +1,11 @@
 /*
- * Tests that programs and plug-ins built with an older or a newer posenc.h, in which a struct is smaller
- * or larger, are accepted or rejected as that header promises.
+ * Tests that programs and plug-ins built with an older or a newer posenc.h, in which a struct is smaller or larger, are
+ * summary or rejected as that header promises.
  *
- * Older programs are simulated in two ways: by smaller sizes, and by a future library for which today's
- * structs are the old ones (posenc_grow() with a struct that has a further member).
+ * Older programs are simulated in two ways: by smaller sizes, and by a future library for which today's structs are the
+ * old ones (posenc_versioned_copy() with a struct that has a further member).
  */
-#include "impl/grow.h"
+#include "impl/versioned.h"
 #include "base/tap/tap.h"
 
 #include <stdio.h>
@@ -27,19 +27,19 @@ static void init_later(void *to)
 
 static void test_added_member(void)
 {
-    const struct grown later = { sizeof(struct later_args), sizeof(struct posenc_rope_args),
-                                 sizeof(int64_t), init_later };
+    const struct versioned later = { sizeof(struct later_args), sizeof(struct posenc_rope_args),
+                                     sizeof(int64_t), init_later };
     struct posenc_rope_args program = posenc_rope_args_init();
     struct later_args library;
 
     program.rotary_offset = 3;
-    require(posenc_grow(&later, &library, &program) == POSENC_OK,
+    require(posenc_versioned_copy(&later, &library, &program) == POSENC_OK,
             "today's arguments are accepted");
     require(library.now.rotary_offset == 3 && library.now.size == sizeof library,
             "with the values of the program");
     require(library.added == 7, "the new member has its default");
     program.size -= sizeof(int64_t);
-    require(posenc_grow(&later, &library, &program) == POSENC_ERR_ARGUMENT,
+    require(posenc_versioned_copy(&later, &library, &program) == POSENC_ERR_ARGUMENT,
             "a size below that of the first release is rejected");
 }
 
@@ -49,7 +49,7 @@ struct rotation {
     float x[8], cosines[4], sines[4];
 };
 
-static struct posenc_rope_args args_of(struct rotation *r)
+static struct posenc_rope_args make_args(struct rotation *r)
 {
     struct posenc_rope_args args = posenc_rope_args_init();
     for (int i = 0; i < 8; i++)
@@ -68,7 +68,7 @@ static void test_newer_program(void)
 {
     struct rotation r;
     struct posenc_error error;
-    struct later_args args = { .now = args_of(&r), .added = 0 };
+    struct later_args args = { .now = make_args(&r), .added = 0 };
 
     args.now.size = sizeof args;
     args.now.error = &error;
@@ -106,7 +106,7 @@ static void test_plugins(void)
     } newer = { .now = *posenc_backend_find("scalar"), .added = NULL };
     struct posenc_backend older = newer.now;
     struct rotation r;
-    struct posenc_rope_args args = args_of(&r);
+    struct posenc_rope_args args = make_args(&r);
 
     older.size = offsetof(struct posenc_backend, rope_interleaved);
     require(posenc_rope_half(&older, &args) == POSENC_OK, "an older plug-in has its kernels");

@@ -1,19 +1,19 @@
 /*
- * The rotation tables of a plan: 2 cos omega, and cos and sin of (8 b + 3) omega and
- * (8 b + 4) omega for b in 0 ... 7, rounded correctly to f64.
+ * The rotation tables of frequencies (`middle` and `twice_cos` of struct posenc_freqs): 2 cos omega, and cos and sin of
+ * (8 b + 3) omega and (8 b + 4) omega for b = 0 ... 7, correctly rounded to f64.
  *
  *   cos(a + b) = cos a cos b - sin a sin b,   sin(a + b) = sin a cos b + cos a sin b
  *
- * One evaluation per pair; the others by these formulas in double-double, which lose nothing
- * unless a sum cancels. Then, as for the first, the phase itself is evaluated.
+ * Only cos omega and sin omega are evaluated from their phase; these formulas in double-double give the others. If a
+ * sum cancels, that value is evaluated from its phase, too.
  */
-#include "plan.h"
+#include "freqs.h"
 
 struct rotation {
     struct dd cosine, sine;
 };
 
-/* a + b, and whether more than ten bits cancelled. */
+/* Returns a + b, and sets *cancelled if more than ten bits cancel. */
 static struct dd checked_sum(struct dd a, struct dd b, bool *cancelled)
 {
     struct dd sum = dd_add(a, b);
@@ -21,7 +21,7 @@ static struct dd checked_sum(struct dd a, struct dd b, bool *cancelled)
     return sum;
 }
 
-/* The rotation by `times` turns, whose summands are a and b. */
+/* Returns the product of two rotations, which is that by `times` positions. */
 static struct rotation compose(struct rotation a, struct rotation b, struct turn turn,
                                uint32_t times)
 {
@@ -35,21 +35,20 @@ static struct rotation compose(struct rotation a, struct rotation b, struct turn
     return r;
 }
 
-/* Cos and sin of `row` positions and of 8, 16, ... more: two columns of a table, one behind the
- * other. */
-static void fill(struct rotation first, uint32_t row, struct rotation group, struct turn turn,
-                 int64_t stride, double *column)
+/* Fills one pair of a row of each group: cos and sin of `row`, row + 8, row + 16, ... positions. */
+static void fill_groups(struct rotation first, uint32_t row, struct rotation group,
+                        struct turn turn, int64_t stride, double *middle)
 {
     struct rotation r = first;
-    for (int64_t b = 0; b < POSENC_GROUPS; b++, column += 4 * stride) {
-        column[0] = r.cosine.hi;
-        column[stride] = r.sine.hi;
+    for (int64_t b = 0; b < POSENC_GROUPS; b++, middle += 4 * stride) {
+        middle[0] = r.cosine.hi;
+        middle[stride] = r.sine.hi;
         row += POSENC_GROUP;
         r = compose(r, group, turn, row);
     }
 }
 
-void posenc_fill_steps(struct posenc_freqs *freqs)
+void posenc_freqs_fill_rotations(struct posenc_freqs *freqs)
 {
     for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         struct turn turn = { freqs->view.turn_hi[i], freqs->view.turn_lo[i] };
@@ -59,8 +58,8 @@ void posenc_fill_steps(struct posenc_freqs *freqs)
         upper = compose(lower, one, turn, POSENC_GROUP / 2);
         group = compose(upper, upper, turn, POSENC_GROUP);
         freqs->twice_cos[i] = 2.0 * one.cosine.hi;
-        fill(lower, POSENC_GROUP / 2 - 1, group, turn, freqs->stride, freqs->middle + i);
-        fill(upper, POSENC_GROUP / 2, group, turn, freqs->stride,
-             freqs->middle + 2 * freqs->stride + i);
+        fill_groups(lower, POSENC_GROUP / 2 - 1, group, turn, freqs->stride, freqs->middle + i);
+        fill_groups(upper, POSENC_GROUP / 2, group, turn, freqs->stride,
+                    freqs->middle + 2 * freqs->stride + i);
     }
 }

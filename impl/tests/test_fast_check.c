@@ -1,7 +1,7 @@
 /*
- * Tests that posenc_usual_rope(), a fast check of usual rotations, agrees with the full checks: they
- * accept what it accepts, and give the kernel the same arguments. Calls are drawn, and some of their
- * members become small, huge, negative or those of another tensor.
+ * Tests that posenc_fast_check_rope() agrees with the full checks: they accept all calls that it accepts, and give the
+ * kernel the same arguments. Calls are random, and some of their members are replaced by small, huge or negative
+ * values, or by addresses of other tensors.
  */
 #include "impl/checks.h"
 #include "base/tap/tap.h"
@@ -14,13 +14,15 @@ enum { DRAWS = 400000, MEMORY = 1 << 16 };
 
 static _Alignas(64) char memory[MEMORY];
 static uint64_t state = 1;
+
+/* Returns a random number below n. */
 static uint64_t draw(uint64_t n)
 {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (state >> 33) % n;
 }
 
-static int64_t draw_unusual(void)
+static int64_t draw_member(void)
 {
     static const int64_t edges[] = { INT32_MAX, INT64_C(1) << 31, INT64_C(1) << 40, INT64_MAX,
                                      INT64_MIN };
@@ -33,13 +35,13 @@ static int64_t draw_unusual(void)
 
 static void *draw_address(void)
 {
-    static const uintptr_t far[] = { 0, 1, 4, UINTPTR_MAX - 63, UINTPTR_MAX / 2 - 255 };
+    static const uintptr_t edges[] = { 0, 1, 4, UINTPTR_MAX - 63, UINTPTR_MAX / 2 - 255 };
     uint64_t i = draw(40);
-    return i < 5 ? (void *)far[i] : memory + draw(MEMORY / 64) * 64 + draw(2) * draw(8);
+    return i < 5 ? (void *)edges[i] : memory + draw(MEMORY / 64) * 64 + draw(2) * draw(8);
 }
 
-static void spoil_tensor(enum posenc_dtype *dtype, int32_t *rank, int64_t *shape,
-                         int64_t *stride)
+static void corrupt_tensor(enum posenc_dtype *dtype, int32_t *rank, int64_t *shape,
+                           int64_t *stride)
 {
     switch (draw(5)) {
     case 0:
@@ -49,35 +51,36 @@ static void spoil_tensor(enum posenc_dtype *dtype, int32_t *rank, int64_t *shape
         *rank = (int32_t)draw(7) - 1;
         break;
     case 2:
-        shape[draw(4)] = draw_unusual();
+        shape[draw(4)] = draw_member();
         break;
     default:
-        stride[draw(4)] = draw_unusual();
+        stride[draw(4)] = draw_member();
     }
 }
 
-static void spoil(struct posenc_rope_args *a)
+static void corrupt(struct posenc_rope_args *a)
 {
     struct posenc_const_tensor *inputs[] = { &a->cos, &a->sin, &a->x };
     uint64_t i = draw(12);
     if (i < 3)
-        spoil_tensor(&inputs[i]->dtype, &inputs[i]->rank, inputs[i]->shape, inputs[i]->stride);
+        corrupt_tensor(&inputs[i]->dtype, &inputs[i]->rank, inputs[i]->shape,
+                       inputs[i]->stride);
     else if (i < 6)
         inputs[i - 3]->data = draw_address();
     else if (i == 6)
         a->out.data = draw_address();
     else if (i == 7)
-        a->positions.offset = draw_unusual();
+        a->positions.offset = draw_member();
     else if (i == 8)
-        a->rotary_offset = draw_unusual();
+        a->rotary_offset = draw_member();
     else if (i == 9)
         a->positions.kind = (enum posenc_position_kind)draw(5);
     else
-        spoil_tensor(&a->out.dtype, &a->out.rank, a->out.shape, a->out.stride);
+        corrupt_tensor(&a->out.dtype, &a->out.rank, a->out.shape, a->out.stride);
 }
 
-/* Draws a usual call of rank 3 or 4, in place or not, of any dtype, with tensors apart in memory. */
-static struct posenc_rope_args draw_usual(void)
+/* Draws a call that the fast check must accept: rank 3 or 4, in place or not, any dtypes, disjoint tensors. */
+static struct posenc_rope_args draw_common_call(void)
 {
     struct posenc_rope_args a = posenc_rope_args_init();
     int64_t tokens = 1 + (int64_t)draw(2), heads = 1 + (int64_t)draw(3);
@@ -115,28 +118,28 @@ static bool same_call(const struct posenc_rope_args *a, const struct posenc_rope
 
 int main(void)
 {
-    int missed = 0, accepted = 0, rejected = 0, wrong = 0, other = 0;
+    int missed = 0, summary = 0, rejected = 0, wrong = 0, other = 0;
     for (int i = 0; i < DRAWS; i++) {
-        struct posenc_rope_args args = draw_usual(), call, checked;
-        struct accepted seen = { .empty = false }, known = { .empty = false };
-        int spoilt = (int)draw(4);
-        for (int k = 0; k < spoilt; k++)
-            spoil(&args);
+        struct posenc_rope_args args = draw_common_call(), call, checked;
+        struct call_summary fast = { .empty = false }, full = { .empty = false };
+        int corruptions = (int)draw(4);
+        for (int k = 0; k < corruptions; k++)
+            corrupt(&args);
         checked = args;
-        bool fine = posenc_check_rope(&checked, true, &known) == POSENC_OK && !known.empty;
-        if (!posenc_usual_rope(&args, &call, &seen)) {
-            missed += spoilt == 0;
-            rejected += !fine;
+        bool valid = posenc_check_rope(&checked, true, &full) == POSENC_OK && !full.empty;
+        if (!posenc_fast_check_rope(&args, &call, &fast)) {
+            missed += corruptions == 0;
+            rejected += !valid;
             continue;
         }
-        accepted++;
-        wrong += !fine;
-        other += fine && (!same_call(&call, &checked) || seen.dtypes != known.dtypes);
+        summary++;
+        wrong += !valid;
+        other += valid && (!same_call(&call, &checked) || fast.dtypes != full.dtypes);
     }
-    printf("# %d accepted, %d rejected\n", accepted, rejected);
+    printf("# %d accepted, %d rejected\n", summary, rejected);
     require(missed == 0, "every usual call is accepted");
     require(wrong == 0, "no call is accepted that the checks reject");
     require(other == 0, "and the kernel gets the same arguments");
-    require(accepted > DRAWS / 4 && rejected > DRAWS / 4, "there were many of both");
+    require(summary > DRAWS / 4 && rejected > DRAWS / 4, "there were many of both");
     return tap_end();
 }

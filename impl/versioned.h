@@ -1,0 +1,36 @@
+/*
+ * Structs that posenc.h may extend: `size`, the first member, is what the caller's compiler saw.
+ *
+ * A smaller size comes from a program built with an older header: members that it does not know get their defaults. A
+ * larger size comes from a newer program: the members that this library does not know must be zero, which means that
+ * the program does not use them.
+ */
+#ifndef POSENC_VERSIONED_H
+#define POSENC_VERSIONED_H
+
+#include "internal.h"
+
+/* Sizes of one such struct, and its defaults. */
+struct versioned {
+    size_t size;            /* in this library */
+    size_t min_size;        /* in the first release */
+    size_t align;           /* each valid size is a multiple of it */
+    void (*init)(void *to); /* writes the defaults */
+};
+
+#define POSENC_SIGNATURE(name) extern const struct versioned posenc_versioned_##name##_args;
+#include <posenc_signatures.def>
+extern const struct versioned posenc_versioned_freqs_spec;
+
+/* A backend provides the kernels that lie below its size. */
+extern const struct versioned posenc_versioned_backend;
+
+/* Returns true if the struct `from` is one that some header may have declared. */
+bool posenc_versioned_is_valid(const struct versioned *versioned, const void *from);
+
+/* Copies *from to *to, which has this library's size. Returns ARGUMENT unless `from` is valid; *to is filled even then,
+ * with defaults if the size is too small. */
+enum posenc_status posenc_versioned_copy(const struct versioned *versioned, void *to,
+                                         const void *from);
+
+#endif
