@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "impl/kernels/common.h"
-#include "impl/kernels/storage.h"
+#include "impl/kernels/dtype.h"
 
 /* Before a loop: each turn reads and writes its own elements only, in place or not, so that
  * compilers may vectorise. (Where RISC-V has no vectors clang would warn that it cannot.) */
