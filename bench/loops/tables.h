@@ -150,10 +150,10 @@ SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row,
             if (vectors++ % BOUND_ROWS == 0)
                 evaluate_anchor(k);
             if (!put_group(by_turns, spot, k, angles[0] + at, sign))
-                return; /* never reached with these angles; a kernel calls mend_small() */
+                return; /* never reached with these angles; a kernel calls fix_small() */
         }
         dst += all;
         src += src ? all : 0;
     }
-    (void)mend_small;
+    (void)fix_small;
 }
