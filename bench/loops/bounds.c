@@ -7,7 +7,7 @@
  */
 #include "bounds.h"
 #include "conversions.h"
-#include "impl/kernels/scores.h"
+#include "impl/kernels/biases.h"
 #include "rotations.h"
 #include "tables.h"
 
@@ -46,10 +46,10 @@ LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (in
 SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
                            vf c, vf d)
 {
-    a = vf_keep(add_onto(src, i, a));
-    b = vf_keep(add_onto(src, i + step, b));
-    c = vf_keep(add_onto(src, i + 2 * step, c));
-    d = vf_keep(add_onto(src, i + 3 * step, d));
+    a = vf_pin(add_onto(src, i, a));
+    b = vf_pin(add_onto(src, i + step, b));
+    c = vf_pin(add_onto(src, i + 2 * step, c));
+    d = vf_pin(add_onto(src, i + 3 * step, d));
     vf_store(dst + i, a);
     vf_store(dst + i + step, b);
     vf_store(dst + i + 2 * step, c);
@@ -156,17 +156,17 @@ static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
 
 /* Writes n keys of a row from j on as kernels do: biases from that of key j on, or all `value`. */
-SIMD_INLINE void put_row(enum biases biases, float *dst, const float *src, const float *bias,
-                         vf value, int64_t j, int64_t n)
+SIMD_INLINE void put_row(enum bias_layout layout, float *dst, const float *src,
+                         const float *bias, vf value, int64_t j, int64_t n)
 {
-    const int32_t *order = lanes_backwards();
+    const int32_t *order = reversed_lanes();
 
     if (src)
-        put_in_vectors(POSENC_F32, SUMMED, biases, bias, order, value, value, 1.0f, src, dst, j,
-                       n);
+        put_bias_row(POSENC_F32, ADD_UNSCALED, layout, bias, order, value, value, 1.0f, src,
+                     dst, j, n);
     else
-        put_in_vectors(POSENC_F32, STORED, biases, bias, order, value, value, 1.0f, NULL, dst,
-                       j, n);
+        put_bias_row(POSENC_F32, STORE, layout, bias, order, value, value, 1.0f, NULL, dst, j,
+                     n);
 }
 
 /* Writes a line of some hundred at the end of a row, from where a vector begins. */
@@ -177,8 +177,8 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
     const int64_t all = row > RUN_LINE ? row - RUN_LINE : 0, before = all - all % vf_lanes();
 
     if (before > 0)
-        put_row(SAME, dst, src, NULL, value, 0, before);
-    put_row(ALONG, dst, src, from, value, before, row - before);
+        put_row(ONE_VALUE, dst, src, NULL, value, 0, before);
+    put_row(FORWARD, dst, src, from, value, before, row - before);
 }
 
 /* Writes rows from a start that moves on by one.  The asm hides their number and length, as a kernel's are
@@ -196,7 +196,7 @@ SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row,
         if (kind == SLOPES)
             slope_row(dst, onto ? src : NULL, row);
         else if (kind == LINES)
-            put_row(AGAINST, dst, onto ? src : NULL, from + row, vf_set1(0.0f), 0, row);
+            put_row(REVERSED, dst, onto ? src : NULL, from + row, vf_set1(0.0f), 0, row);
         else
             runs_row(dst, onto ? src : NULL, from, row);
     }

@@ -2,7 +2,7 @@
  * Lower-bound loops of conversions, a part of bounds.c: tables are made in f64 and rounded to f32; elements
  * of 16 bits are widened and rounded.
  */
-#include "impl/kernels/storage.h"
+#include "impl/kernels/dtype.h"
 
 /* Numbers of a table before they are rounded: eight again and again, for vectors of any length. */
 #define EIGHT 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77
@@ -37,10 +37,10 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     int64_t i = 0;
 
     for (; i + 4 * w <= n; i += 4 * w) {
-        vf a = vf_keep(load_or_make(type, src, wide, i, w)),
-           b = vf_keep(load_or_make(type, src, wide, i + w, w));
-        vf c = vf_keep(load_or_make(type, src, wide, i + 2 * w, w));
-        vf d = vf_keep(load_or_make(type, src, wide, i + 3 * w, w));
+        vf a = vf_pin(load_or_make(type, src, wide, i, w)),
+           b = vf_pin(load_or_make(type, src, wide, i + w, w));
+        vf c = vf_pin(load_or_make(type, src, wide, i + 2 * w, w));
+        vf d = vf_pin(load_or_make(type, src, wide, i + 3 * w, w));
         store_as(type, dst, i, a, w);
         store_as(type, dst, i + w, b, w);
         store_as(type, dst, i + 2 * w, c, w);
@@ -58,7 +58,7 @@ SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *w
     const int64_t w = vf_lanes();
     int64_t i = 0;
 
-    for (; vf_pairs_bf16() && i + 2 * w <= n; i += 2 * w) {
+    for (; vf_prefers_bf16_pairs() && i + 2 * w <= n; i += 2 * w) {
         vf even = load_made(wide, i), odd = load_made(wide, i + w);
         if (src)
             vf_load_bf16_pairs(src + i, &even, &odd);

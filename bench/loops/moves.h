@@ -99,7 +99,7 @@ SIMD_INLINE void move_floats(enum move move, enum access access, float *dst, con
     for (; i < n; i++)
         dst[i] = moved_element(move, src, add, i);
     if (access == ACCESS_STREAM)
-        stream_end();
+        vf_stream_end();
 }
 
 /* Each begins at a line of its own, so that its time does not depend on the code before it. */
@@ -124,6 +124,6 @@ enum bound_moves BOUND_NAME_OF(moves, POSENC_ISA)(void)
 #else
     if (vf_lanes() == 1)
         return MOVES_NONE;
-    return vf_streams() || STREAMS_PAIRS ? MOVES_WITH_HINTS : MOVES_PLAIN;
+    return vf_has_streams() || STREAMS_PAIRS ? MOVES_WITH_HINTS : MOVES_PLAIN;
 #endif
 }

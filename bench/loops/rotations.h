@@ -20,7 +20,7 @@ SIMD_INLINE void turn_pair(enum posenc_dtype type, bool normed, void *dst, const
 {
     const int64_t w = vf_lanes();
     const vf weight = vf_set1(1.5f);
-    vf a = vf_keep(load_as(type, src, i, w)), b = vf_keep(load_as(type, src, j, w));
+    vf a = vf_pin(load_as(type, src, i, w)), b = vf_pin(load_as(type, src, j, w));
 
     if (normed) {
         a = vf_mul(vf_mul(a, factor), weight);
@@ -48,7 +48,7 @@ SIMD_INLINE void turn_split(uint16_t *dst, const uint16_t *src, int64_t half)
 SIMD_INLINE void turn_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
 {
     const int64_t w = vf_lanes(), half = TURN_HEAD / 2;
-    const bool split = type == POSENC_BF16 && vf_pairs_bf16() && 2 * w <= half;
+    const bool split = type == POSENC_BF16 && vf_prefers_bf16_pairs() && 2 * w <= half;
 
     for (int64_t h = 0; h + TURN_HEAD <= n; h += TURN_HEAD) {
         for (int64_t i = h; split && i + 2 * w <= h + half; i += 2 * w)
@@ -62,7 +62,7 @@ SIMD_INLINE void turn_as(enum posenc_dtype type, void *dst, const void *src, int
 SIMD_INLINE vf turned_pairs(enum posenc_dtype type, const void *src, int64_t i)
 {
     const vf c = vf_set1(0.8f), s = vf_zip_lo(vf_set1(-0.6f), vf_set1(0.6f));
-    const vf both = vf_keep(load_as(type, src, i, vf_lanes()));
+    const vf both = vf_pin(load_as(type, src, i, vf_lanes()));
 
     return vf_fma(both, c, vf_mul(vf_swap_pairs(both), s));
 }
@@ -73,7 +73,7 @@ SIMD_INLINE void turn_two_vectors(enum posenc_dtype type, void *dst, const void 
     const int64_t w = vf_lanes();
     vf a, b;
 
-    if (type == POSENC_BF16 && vf_pairs_bf16()) {
+    if (type == POSENC_BF16 && vf_prefers_bf16_pairs()) {
         vf_load_bf16_pairs((const uint16_t *)src + i, &a, &b);
         turn_both(a, b, &a, &b);
         vf_store_bf16_pairs((uint16_t *)dst + i, a, b);

@@ -61,7 +61,7 @@ SIMD_INLINE void rotate_anchor(int64_t k, const double *by, vd sign, vd *c, vd *
 SIMD_INLINE void round_both(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
 {
     if (by_turns) {
-        vf_turns_from_vd(sine, cosine, a, b);
+        vf_zip_from_vd(sine, cosine, a, b);
         return;
     }
     *a = vf_from_vd(cosine);
@@ -86,10 +86,10 @@ SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd
     round_both(by_turns, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
-    a = vf_keep(add_onto(spot->src, 0, a));
-    b = vf_keep(add_onto(spot->src, second, b));
-    other_a = vf_keep(add_onto(spot->src, row, other_a));
-    other_b = vf_keep(add_onto(spot->src, row + second, other_b));
+    a = vf_pin(add_onto(spot->src, 0, a));
+    b = vf_pin(add_onto(spot->src, second, b));
+    other_a = vf_pin(add_onto(spot->src, row, other_a));
+    other_b = vf_pin(add_onto(spot->src, row + second, other_b));
     vf_store(spot->dst, a);
     vf_store(spot->dst + second, b);
     spot->dst += row;
@@ -135,7 +135,7 @@ SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row,
 {
     const int64_t w = vf_lanes(), second = by_turns ? w : row / 2, step = by_turns ? 2 * w : w;
     const int64_t end = by_turns ? row : row / 2, all = BOUND_ROWS * row;
-    const vd sign = vd_from_vf(vf_keep(vf_set1(1.0f)));
+    const vd sign = vd_from_vf(vf_pin(vf_set1(1.0f)));
     uint64_t group = (uintptr_t)dst / sizeof *dst / (uint64_t)all;
     int64_t vectors = 0;
 
@@ -150,10 +150,10 @@ SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row,
             if (vectors++ % BOUND_ROWS == 0)
                 evaluate_anchor(k);
             if (!put_group(by_turns, spot, k, angles[0] + at, sign))
-                return; /* never reached with these angles; a kernel calls mend_small() */
+                return; /* never reached with these angles; a kernel calls fix_small() */
         }
         dst += all;
         src += src ? all : 0;
     }
-    (void)mend_small;
+    (void)fix_small;
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "impl/kernels/common.h"
-#include "impl/kernels/storage.h"
+#include "impl/kernels/dtype.h"
 
 /* Precedes a loop whose iterations are independent: each reads and writes only its own elements, in place or not, so
  * that compilers may vectorise. (Clang would warn on a RISC-V CPU without vectors.) */

@@ -27,7 +27,7 @@ TYPED void put_bias(enum posenc_dtype type, const void *x, float x_scale, void *
 static const void *scores_at(const struct posenc_const_tensor *x, int64_t b, int64_t h,
                              int64_t i)
 {
-    return x->data ? input_at(x, b, h, i) : NULL;
+    return x->data ? input_row(x, b, h, i) : NULL;
 }
 
 /* Adding +0 turns the -0 of a negative slope at distance 0 into +0. */
@@ -41,7 +41,7 @@ TYPED void alibi_rows(enum posenc_dtype type, const struct posenc_alibi_args *ar
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++) {
                 const void *x = scores_at(&args->x, b, h, i);
-                void *out = row_at(&args->out, b, h, i);
+                void *out = output_row(&args->out, b, h, i);
                 float slope = args->slopes[b * args->slopes_stride_batch + h];
                 int64_t query = i + args->query_offset;
                 PLAIN_INDEPENDENT
@@ -78,7 +78,7 @@ static enum posenc_status plain_t5_bias(const struct posenc_t5_args *args)
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++) {
                 const void *x = scores_at(&args->x, b, h, i);
-                void *out = row_at(&args->out, b, h, i);
+                void *out = output_row(&args->out, b, h, i);
                 for (int64_t j = 0; j < args->out.shape[3]; j++) {
                     int64_t bucket = t5_bucket(args, j - i - args->query_offset);
                     const float *row =
@@ -99,7 +99,7 @@ TYPED void distance_rows(enum posenc_dtype type, const struct posenc_distance_ar
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++) {
                 const void *x = scores_at(&args->x, b, h, i);
-                void *out = row_at(&args->out, b, h, i);
+                void *out = output_row(&args->out, b, h, i);
                 const float *values =
                     (const float *)args->values.data + h * args->values.stride[0];
                 int64_t nearest = i + args->query_offset - args->first;
@@ -125,7 +125,7 @@ TYPED void window_rows(enum posenc_dtype type, const struct posenc_window_args *
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++) {
                 const void *x = scores_at(&args->x, b, h, i);
-                void *out = row_at(&args->out, b, h, i);
+                void *out = output_row(&args->out, b, h, i);
                 const float *column = (const float *)args->table.data + h;
                 const int32_t *index = args->index + i * keys;
                 PLAIN_INDEPENDENT
@@ -148,7 +148,7 @@ TYPED void relative_row(enum posenc_dtype type, const struct posenc_relative_arg
     int64_t keys = args->out.shape[3];
     float scale = args->scale;
     const void *x = scores_at(&args->x, b, h, i), *c2p = scores_at(&args->c2p, b, h, i);
-    void *out = row_at(&args->out, b, h, i);
+    void *out = output_row(&args->out, b, h, i);
 
     for (int64_t j = 0; j < keys; j++) {
         const void *p2c = scores_at(&args->p2c, b, h, j);
@@ -202,8 +202,8 @@ TYPED void relative_sum_rows(enum posenc_dtype type,
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++)
-                relative_sum_row(type, args, i, input_at(&args->x, b, h, i),
-                                 row_at(&args->out, b, h, i));
+                relative_sum_row(type, args, i, input_row(&args->x, b, h, i),
+                                 output_row(&args->out, b, h, i));
 }
 
 static enum posenc_status plain_relative_sum(const struct posenc_relative_sum_args *args)

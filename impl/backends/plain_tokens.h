@@ -79,8 +79,8 @@ static enum posenc_status plain_sinusoidal(const struct posenc_sinusoidal_args *
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < args->out.shape[1]; t++)
             sinusoidal_row(args, posenc_time(&args->positions, b, t),
-                           args->x.data ? input_at(&args->x, b, t, 0) : NULL,
-                           row_at(&args->out, b, t, 0));
+                           args->x.data ? input_row(&args->x, b, t, 0) : NULL,
+                           output_row(&args->out, b, t, 0));
     return POSENC_OK;
 }
 
@@ -95,8 +95,8 @@ TYPED void learned_rows(enum posenc_dtype type, const struct posenc_learned_args
         for (int64_t t = 0; t < args->out.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
             const float *row = (const float *)args->table.data + id * args->table.stride[0];
-            const void *x = input_at(&args->x, b, t, 0);
-            void *out = row_at(&args->out, b, t, 0);
+            const void *x = input_row(&args->x, b, t, 0);
+            void *out = output_row(&args->out, b, t, 0);
             PLAIN_INDEPENDENT
             for (int64_t i = 0; i < dim; i++)
                 posenc_put(type, out, i, add(posenc_get(type, x, i), x_scale, row[i]));
@@ -115,7 +115,7 @@ TYPED void gradient_rows(enum posenc_dtype type, const struct posenc_learned_gra
     for (int64_t b = 0; b < args->x.shape[0]; b++)
         for (int64_t t = 0; t < args->x.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
-            const void *x = input_at(&args->x, b, t, 0);
+            const void *x = input_row(&args->x, b, t, 0);
             float *out = (float *)args->out.data + id * args->out.stride[0];
             PLAIN_INDEPENDENT
             for (int64_t i = 0; i < args->out.shape[1]; i++)
@@ -154,7 +154,8 @@ static enum posenc_status plain_rope_table(const struct posenc_rope_table_args *
         for (int64_t b = 0; b < args->cos.shape[0]; b++)
             for (int64_t t = 0; t < args->cos.shape[1]; t++) {
                 double position = posenc_time(&positions, b, t);
-                void *cosine = row_at(&args->cos, b, t, 0), *sine = row_at(&args->sin, b, t, 0);
+                void *cosine = output_row(&args->cos, b, t, 0),
+                     *sine = output_row(&args->sin, b, t, 0);
                 float phi = (float)position, c, s;
                 for (int64_t i = 0; i < args->cos.shape[3]; i++) {
                     sincos_pair(args->freqs, table_scale(args->freqs, position, i), position, i,
@@ -216,11 +217,11 @@ TYPED void rope_rows(enum posenc_dtype angles, enum posenc_dtype type,
     for (int64_t b = 0; b < args->x.shape[0]; b++)
         for (int64_t t = 0; t < args->x.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
-            const void *cosine = input_at(&args->cos, id, 0, 0);
-            const void *sine = input_at(&args->sin, id, 0, 0);
+            const void *cosine = input_row(&args->cos, id, 0, 0);
+            const void *sine = input_row(&args->sin, id, 0, 0);
             for (int64_t h = 0; h < args->x.shape[2]; h++) {
-                const void *x = input_at(&args->x, b, t, h);
-                void *out = row_at(&args->out, b, t, h);
+                const void *x = input_row(&args->x, b, t, h);
+                void *out = output_row(&args->out, b, t, h);
                 if (interleaved)
                     rotate_interleaved(type, angles, first, n, cosine, sine, sign, x, out);
                 else
@@ -258,7 +259,7 @@ TYPED float sum_squares(enum posenc_dtype type, int64_t dim, const void *x)
     float sums[64] = { 0.0f };
 
     for (int64_t i = 0; i < dim; i += 64)
-        for (int64_t k = 0, n = least(dim - i, 64); k < n; k++) {
+        for (int64_t k = 0, n = min_i64(dim - i, 64); k < n; k++) {
             float value = posenc_get(type, x, i + k);
             sums[k] += value * value;
         }
@@ -279,7 +280,8 @@ TYPED void norm_head(enum posenc_dtype angles, enum posenc_dtype type,
                      const struct posenc_rope_qk_norm_args *args, int64_t id,
                      const float *weight, float r, const void *x, void *out)
 {
-    const void *cosine = input_at(&args->cos, id, 0, 0), *sine = input_at(&args->sin, id, 0, 0);
+    const void *cosine = input_row(&args->cos, id, 0, 0),
+               *sine = input_row(&args->sin, id, 0, 0);
     int64_t n = args->cos.shape[1], first = args->rotary_offset;
     float offset = args->weight_offset;
 
@@ -307,14 +309,14 @@ TYPED void norm_token(enum posenc_dtype angles, enum posenc_dtype type,
     float of_token = 0.0f;
 
     for (int64_t h = 0; args->across_heads && h < heads; h++)
-        of_token += sum_squares(type, dim, input_at(&args->x, b, t, h));
+        of_token += sum_squares(type, dim, input_row(&args->x, b, t, h));
     for (int64_t h = 0; h < heads; h++) {
-        const void *x = input_at(&args->x, b, t, h);
+        const void *x = input_row(&args->x, b, t, h);
         float sum = args->across_heads ? of_token : sum_squares(type, dim, x);
         float r = 1.0f / sqrtf(sum / (float)n + args->epsilon);
         norm_head(angles, type, args, posenc_position(&args->positions, b, t),
                   (const float *)args->weight.data + h * args->weight.stride[0], r, x,
-                  row_at(&args->out, b, t, h));
+                  output_row(&args->out, b, t, h));
     }
 }
 

@@ -1,14 +1,14 @@
 /*
- * A backend of the family native: the kernels of one ISA, as posenc.h wants them. The file
- * that includes this defines TEMPLATE_NEEDS and TEMPLATE_DESCRIPTION.
+ * Defines the struct posenc_backend of one ISA, whose members are the kernels that the templates define. The including
+ * file defines TEMPLATE_NEEDS (CPU features) and TEMPLATE_DESCRIPTION.
  */
 #include "kernel.h"
 
 #define TEMPLATE_TEXT(name)   #name
 #define TEMPLATE_STRING(name) TEMPLATE_TEXT(name)
 
-/* An ISA that differs from another only in how it narrows to bf16 has that other's kernels for other outputs: the
- * build names it POSENC_F32_ISA. */
+/* POSENC_F32_ISA names another ISA whose kernels this backend calls, except for bf16 outputs. The build sets it for
+ * avx512_bf16, which differs from avx512 only in its conversion to bf16. */
 #ifdef POSENC_F32_ISA
 #include "impl/members.h"
 
@@ -22,9 +22,9 @@
                    : KERNEL_SYMBOL(POSENC_F32_ISA, name)(args);                                \
     }
 #include <posenc_kernels.def>
-#define SERVED(name) name
+#define KERNEL_OF(name) name
 #else
-#define SERVED(name) KERNEL(name)
+#define KERNEL_OF(name) KERNEL(name)
 #endif
 
 static int32_t lanes(void) { return (int32_t)vf_lanes(); }
@@ -39,6 +39,6 @@ const struct posenc_backend KERNEL_SYMBOL(backend, POSENC_ISA) = {
     .fused = true,
     .f16_bf16 = true,
     .family = "native",
-#define POSENC_KERNEL(name, ...) .name = SERVED(name),
+#define POSENC_KERNEL(name, ...) .name = KERNEL_OF(name),
 #include <posenc_kernels.def>
 };

@@ -1,26 +1,27 @@
 /*
- * Access to positions, and small helpers that all kernels share. Arguments are canonical (see struct
- * posenc_backend). Each backend compiles its own static copy. Rows are in storage.h.
+ * Positions, and small helpers that all kernels share. The front end has brought the arguments into one form (struct
+ * posenc_backend in posenc.h). Each backend compiles its own static copy.
  */
 #ifndef POSENC_KERNELS_COMMON_H
 #define POSENC_KERNELS_COMMON_H
 
 #include "impl/internal.h"
 
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Largest activations, in bytes, that are assumed to be in a cache. Larger ones are prefetched. */
-enum { IN_CACHE = 16 << 20 };
+/* Activations of more bytes than this are assumed to come from DRAM, and are prefetched. */
+enum { CACHED_MAX_BYTES = 16 << 20 };
 
-/* Returns the index of a position in its array. An offset has no array, and its strides are not
- * checked. */
+/* Returns the index of token t's position in batch b. Not for POSENC_OFFSET, which has no array and unchecked
+ * strides. */
 static inline int64_t posenc_position_index(const struct posenc_positions *p, int64_t b,
                                             int64_t t)
 {
     return b * p->stride_batch + t * p->stride_token;
 }
 
-/* Returns a position, truncated towards 0 if it has a fraction (POSENC_POSITIONS_F32). */
+/* Return the position of token t in batch b: posenc_position() truncated towards 0, posenc_time() with its
+ * fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     switch (p->kind) {
@@ -36,7 +37,7 @@ static inline int64_t posenc_position(const struct posenc_positions *p, int64_t 
     return p->offset + t;
 }
 
-/* Returns a position with its fraction. Adding 0.0 turns -0 into +0. */
+/* Adding 0.0 turns -0 into +0. */
 static inline double posenc_time(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     if (p->kind == POSENC_POSITIONS_F32)
@@ -44,7 +45,7 @@ static inline double posenc_time(const struct posenc_positions *p, int64_t b, in
     return (double)posenc_position(p, b, t);
 }
 
-/* Returns true if a position has no fraction. */
+/* Returns true if the position of token t in batch b has no fraction. */
 static inline bool posenc_is_whole(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     return p->kind != POSENC_POSITIONS_F32 ||

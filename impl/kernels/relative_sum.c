@@ -1,74 +1,73 @@
 /*
- * Kernel relative_sum: attention weights summed by relative position,
+ * Kernel relative_sum: attention weights x summed by relative position, in f32 from +0 on, keys in ascending order:
  *
- *     out[b,h,i,c] = sum of x[b,h,i,j] over ascending j with index[i - j + keys - 1] = c
+ *   out[b, h, i, c] = sum of x[b, h, i, j] over the keys j with index[i - j + keys - 1] = c
  *
- * in f32 from +0 on (Shaw et al. 1803.02155 section 3.2: what multiplies a^V).
+ * Shapes: x [batch, heads, queries, keys]; out [batch, heads, queries, columns]; index [queries + keys - 1], int32.
+ * Source: Shaw et al. 1803.02155 section 3.2: out multiplies a^V.
  *
- * Query i + 1 meets the columns of query i one key later. So a few queries walk together, each
- * a key ahead of the one before: at step t, query i0 + r is at key r + t and all are at one
- * column. Of queries too few for that the same one walks in a few heads, side by side. Their
- * additions wait for none but their own. The order within a column is that of the keys whatever
- * the ISA, hence the bits.
+ * The order within a column is fixed, so additions to one column depend on each other, and a single row waits for the
+ * latency of each. Query i + 1 has the column of query i one key later. Eight queries therefore advance together: at
+ * step t, query i0 + r is at key r + t, and all of them are at the same column. These additions are independent, and
+ * form a vector. If there are fewer queries, the rows come from several heads instead.
  *
- * Sums grow in a short f32 buffer and are stored, rounded, when they are complete. It holds a
- * range of columns. Where there are more, the walk is repeated for each range; over lines of
- * columns that only rise or only fall with the keys, as those of all builders do, it takes only
- * the steps that the range needs.
+ * Sums grow in an f32 buffer that holds a range of columns, and are stored, rounded, when they are complete. With more
+ * columns the rows are read once per range; for an index that only rises or only falls, each range takes only the steps
+ * that it needs.
  */
-#include "stores.h"
+#include "store_modes.h"
 
-/* Rows that walk together at most, and queries among them; columns of the buffer; steps for which rows of
- * 16-bit elements are widened at a time. SUM_PITCH from a query's sums to the next: no power of two, which
- * would map them to the same lines of the nearest cache. SUM_AHEAD: bytes from what eight rows add up to
- * what they ask for, 0.75 of the time in DRAM (avx2, Zen 5). Sixteen rows that lie a power of two apart
- * have no room for it in a cache (1.1 to 1.4 times the time in L2), and for half of it from DRAM (0.9). */
+/* Sizes. SUM_PITCH is no power of two, which would map all rows to the same sets of the L1 cache. Sixteen rows
+ * prefetch half as far, and only from DRAM: their prefetched lines would not fit into the L1 cache. */
 enum {
-    SUM_ROWS = 16,
-    SUM_QUERIES = 8,
-    SUM_COLUMNS = 512,
-    SUM_STEPS = 256,
-    SUM_PITCH = SUM_COLUMNS + 16,
-    SUM_AHEAD = 1024
+    SUM_ROWS = 16,                /* most rows that advance together */
+    SUM_QUERIES = 8,              /* most queries among them */
+    SUM_COLUMNS = 512,            /* columns of the buffer */
+    SUM_STEPS = 256,              /* steps for which 16-bit elements are converted at a time */
+    SUM_PITCH = SUM_COLUMNS + 16, /* floats between the sums of two rows */
+    SUM_PREFETCH_BYTES = 1024     /* prefetch distance of eight rows */
 };
 
+/* Rows that are summed together, and the sums of a range of columns. */
 struct sums {
-    const void *x[SUM_ROWS]; /* rows */
+    const void *x[SUM_ROWS];
     void *out[SUM_ROWS];
-    int64_t ahead[SUM_ROWS]; /* row r is at key ahead[r] + t */
-    int64_t most_ahead;
-    bool far;               /* from DRAM */
-    const int32_t *column;  /* at step t: column[-t] */
-    int64_t keys, first, n; /* the columns of the buffer: n from `first` on */
-    float at[SUM_ROWS * SUM_PITCH];
+    int64_t lead[SUM_ROWS]; /* row r is at key lead[r] + t at step t */
+    int64_t max_lead;
+    bool exceeds_cache;     /* x exceeds the caches */
+    const int32_t *column;  /* column[-t] is that of step t */
+    int64_t keys, first, n; /* columns in the buffer: [first, first + n) */
+    float buffer[SUM_ROWS * SUM_PITCH];
 };
 
+/* Returns sums + a + b + c + d, added in this order. */
 SIMD_INLINE vf add_four(vf sums, vf a, vf b, vf c, vf d)
 {
     return vf_add(vf_add(vf_add(vf_add(sums, a), b), c), d);
 }
 
-/* Steps t to t + n - 1 of rows at one column, four at a time: their elements come together in the nearest
- * cache, and from there as vectors of rows. Half as many rows as lanes have four steps in either half.
- * Returns how many steps are left. One by one, elements take half a cycle each, and twice as long (Zen 5). */
-SIMD_INLINE int64_t add_turned(bool halves, bool far, int64_t rows, const float *const *x,
-                               int64_t t, int64_t n, float *sum)
+/* Adds steps t to t + n - 1, all at one column, for rows that fill vectors. Four steps at a time are copied to a
+ * small buffer and transposed, so that a vector holds one step of all rows. With `halves`, there are half as many
+ * rows as lanes, and each half of a vector takes four steps. Returns the number of steps that are left. */
+SIMD_INLINE int64_t add_transposed(bool halves, bool exceeds_cache, int64_t rows,
+                                   const float *const *x, int64_t t, int64_t n, float *sum)
 {
     enum { FOUR = 4, LINE = 16 };
     const int32_t order[SUM_ROWS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     const int32_t upper[SUM_ROWS] = { 8, 9, 10, 11, 12, 13, 14, 15 };
     const int64_t w = vf_lanes(), together = halves ? w / 2 : w,
                   steps = halves ? 2 * FOUR : FOUR;
-    const bool few = together <= SUM_QUERIES;
-    const int64_t ahead = few ? SUM_AHEAD : SUM_AHEAD / 2;
+    const bool few_rows = together <= SUM_QUERIES;
+    const int64_t prefetch = few_rows ? SUM_PREFETCH_BYTES : SUM_PREFETCH_BYTES / 2;
     _Alignas(64) float near[SUM_ROWS * FOUR];
 
     for (int64_t first = 0; first < rows; first += together) {
         vf sums = vf_load_n(sum + first, together), a, b, c, d;
 
         for (int64_t k = t; k + steps <= t + n; k += steps) {
-            for (int64_t r = 0; (few || far) && (k - t) % LINE == 0 && r < together; r++)
-                ask_for(x[first + r], k * (int64_t)sizeof(float) + ahead);
+            for (int64_t r = 0;
+                 (few_rows || exceeds_cache) && (k - t) % LINE == 0 && r < together; r++)
+                prefetch_at(x[first + r], k * (int64_t)sizeof(float) + prefetch);
             for (int64_t r = 0; r < w; r++)
                 memcpy(near + r * FOUR, x[first + r % together] + k + r / together * FOUR,
                        FOUR * sizeof *near);
@@ -83,9 +82,9 @@ SIMD_INLINE int64_t add_turned(bool halves, bool far, int64_t rows, const float 
     return n % steps;
 }
 
-/* n steps at one column: sums + sum of x[r][t ... t + n - 1]. */
-SIMD_INLINE void add_chain(bool far, int64_t rows, const float *const *x, int64_t t, int64_t n,
-                           float *sums)
+/* Adds n steps at one column: sums[r * SUM_PITCH] += x[r][t] + ... + x[r][t + n - 1], in this order. */
+SIMD_INLINE void add_same_column(bool exceeds_cache, int64_t rows, const float *const *x,
+                                 int64_t t, int64_t n, float *sums)
 {
     enum { LONG = 16 };
     const int64_t w = vf_lanes(), end = t + n;
@@ -94,10 +93,10 @@ SIMD_INLINE void add_chain(bool far, int64_t rows, const float *const *x, int64_
     for (int64_t r = 0; r < rows; r++)
         sum[r] = sums[r * SUM_PITCH];
     if (w > 1 && w <= SUM_ROWS && rows % w == 0 && n >= LONG)
-        n = far ? add_turned(false, true, rows, x, t, n, sum)
-                : add_turned(false, false, rows, x, t, n, sum);
+        n = exceeds_cache ? add_transposed(false, true, rows, x, t, n, sum)
+                          : add_transposed(false, false, rows, x, t, n, sum);
     else if (w == SUM_ROWS && 2 * rows == w && n >= LONG)
-        n = add_turned(true, false, rows, x, t, n, sum);
+        n = add_transposed(true, false, rows, x, t, n, sum);
     for (int64_t k = end - n; k < end; k++)
         for (int64_t r = 0; r < rows; r++)
             sum[r] += x[r][k];
@@ -105,9 +104,9 @@ SIMD_INLINE void add_chain(bool far, int64_t rows, const float *const *x, int64_
         sums[r * SUM_PITCH] = sum[r];
 }
 
-/* n steps at columns that rise by one each. */
-SIMD_INLINE void add_side_by_side(int64_t rows, const float *const *x, int64_t t, int64_t n,
-                                  float *sums)
+/* Adds n steps whose columns rise by one each: contiguous elements to contiguous sums. */
+SIMD_INLINE void add_rising_columns(int64_t rows, const float *const *x, int64_t t, int64_t n,
+                                    float *sums)
 {
     int64_t w = vf_lanes();
 
@@ -121,8 +120,7 @@ SIMD_INLINE void add_side_by_side(int64_t rows, const float *const *x, int64_t t
         }
 }
 
-/* Returns the number of the next n steps that have the same column. It compares 64 at a time, as that
- * takes half to three quarters of the time of single steps. */
+/* Returns the number of steps, at most n, that have the same column as the first. Compares 64 at a time. */
 static int64_t same_steps(const int32_t *column, int64_t n)
 {
     enum { STEP = 64 };
@@ -141,7 +139,7 @@ static int64_t same_steps(const int32_t *column, int64_t n)
     return k;
 }
 
-/* Steps t to before `end` at which all rows have a key; x[r][k] is that of step t + k. */
+/* Adds steps [t, end), at which every row has a key. x[r][k] is row r's element of step t + k. */
 SIMD_INLINE void add_steps(int64_t rows, struct sums *sums, const float *const *x, int64_t t,
                            int64_t end)
 {
@@ -160,13 +158,13 @@ SIMD_INLINE void add_steps(int64_t rows, struct sums *sums, const float *const *
                column[-t - n] == column[-t] + (int32_t)n)
             n++;
         if (step == 1)
-            add_side_by_side(rows, x, k, n, sums->at + c);
+            add_rising_columns(rows, x, k, n, sums->buffer + c);
         else
-            add_chain(sums->far, rows, x, k, n, sums->at + c);
+            add_same_column(sums->exceeds_cache, rows, x, k, n, sums->buffer + c);
     }
 }
 
-/* Steps t to before `end` at which some rows have run out of keys or have not begun. */
+/* Adds steps [t, end), at which some rows have not begun or have run out of keys. */
 SIMD_INLINE void add_ragged(enum posenc_dtype type, int64_t rows, struct sums *sums, int64_t t,
                             int64_t end)
 {
@@ -174,30 +172,31 @@ SIMD_INLINE void add_ragged(enum posenc_dtype type, int64_t rows, struct sums *s
         int64_t c = sums->column[-t] - sums->first;
 
         for (int64_t r = 0; c >= 0 && c < sums->n && r < rows; r++)
-            if (sums->ahead[r] + t >= 0 && sums->ahead[r] + t < sums->keys)
-                sums->at[r * SUM_PITCH + c] += posenc_get(type, sums->x[r], sums->ahead[r] + t);
+            if (sums->lead[r] + t >= 0 && sums->lead[r] + t < sums->keys)
+                sums->buffer[r * SUM_PITCH + c] +=
+                    posenc_get(type, sums->x[r], sums->lead[r] + t);
     }
 }
 
-/* Steps t to before `end`. */
+/* Adds steps [t, end) of all rows: ragged steps, full steps, ragged steps. */
 SIMD_INLINE void add_all(enum posenc_dtype type, int64_t rows, struct sums *sums, int64_t t,
                          int64_t end)
 {
     float wide[SUM_ROWS][SUM_STEPS];
     const float *x[SUM_ROWS];
-    int64_t w = vf_lanes(), full = least(end, sums->keys - sums->most_ahead);
+    int64_t w = vf_lanes(), full = min_i64(end, sums->keys - sums->max_lead);
 
-    add_ragged(type, rows, sums, t, least(end, 0));
+    add_ragged(type, rows, sums, t, min_i64(end, 0));
     for (t = t < 0 ? 0 : t; t < full;) {
-        int64_t n = type == POSENC_F32 ? full - t : least(full - t, SUM_STEPS);
+        int64_t n = type == POSENC_F32 ? full - t : min_i64(full - t, SUM_STEPS);
 
         for (int64_t r = 0; r < rows; r++) {
-            int64_t key = sums->ahead[r] + t;
+            int64_t key = sums->lead[r] + t;
 
             x[r] = type == POSENC_F32 ? (const float *)sums->x[r] + key : wide[r];
             for (int64_t k = 0; type != POSENC_F32 && k < n; k += w)
-                store_f32(wide[r] + k, load_as(type, sums->x[r], key + k, least(n - k, w)),
-                          least(n - k, w));
+                store_f32(wide[r] + k, load_as(type, sums->x[r], key + k, min_i64(n - k, w)),
+                          min_i64(n - k, w));
         }
         add_steps(rows, sums, x, t, t + n);
         t += n;
@@ -205,8 +204,8 @@ SIMD_INLINE void add_all(enum posenc_dtype type, int64_t rows, struct sums *sums
     add_ragged(type, rows, sums, t, end);
 }
 
-/* First step of [t, end) at a column that is not below `bound`; where columns fall, at one that
- * is. */
+/* Returns the first step of [t, end) whose column is at least `bound` (rise), or below it (falling columns), by
+ * bisection. */
 static int64_t first_beyond(const int32_t *column, bool rise, int64_t bound, int64_t t,
                             int64_t end)
 {
@@ -220,7 +219,7 @@ static int64_t first_beyond(const int32_t *column, bool rise, int64_t bound, int
     return t;
 }
 
-/* Order of columns as keys rise: only rising, only falling, or neither. */
+/* Order of the columns as the index rises. */
 enum sum_order { SUM_RISING, SUM_FALLING, SUM_UNORDERED };
 static enum sum_order sum_order(const int32_t *index, int64_t n)
 {
@@ -233,7 +232,7 @@ static enum sum_order sum_order(const int32_t *index, int64_t n)
     return !more ? SUM_RISING : !less ? SUM_FALLING : SUM_UNORDERED;
 }
 
-/* All columns of some rows, of the query or from the query i on. */
+/* Sums all columns of some rows. sums->x, out and lead are set; row 0 is query i. */
 SIMD_INLINE void sum_rows(enum posenc_dtype type, int64_t rows,
                           const struct posenc_relative_sum_args *args, enum sum_order order,
                           int64_t i, struct sums *sums)
@@ -243,28 +242,28 @@ SIMD_INLINE void sum_rows(enum posenc_dtype type, int64_t rows,
     sums->keys = args->x.shape[3];
     sums->column = args->index + i + sums->keys - 1;
     for (int64_t c = 0; c < columns; c += SUM_COLUMNS) {
-        int64_t t = -sums->most_ahead, end = sums->keys;
+        int64_t t = -sums->max_lead, end = sums->keys;
         bool rise = order == SUM_RISING;
 
         sums->first = c;
-        sums->n = least(columns - c, SUM_COLUMNS);
+        sums->n = min_i64(columns - c, SUM_COLUMNS);
         if (columns > SUM_COLUMNS && order != SUM_UNORDERED) {
             t = first_beyond(sums->column, rise, rise ? c : c + sums->n, t, end);
             end = first_beyond(sums->column, rise, rise ? c + sums->n : c, t, end);
         }
         for (int64_t r = 0; r < rows; r++)
-            memset(sums->at + r * SUM_PITCH, 0, (size_t)sums->n * sizeof *sums->at);
+            memset(sums->buffer + r * SUM_PITCH, 0, (size_t)sums->n * sizeof *sums->buffer);
         add_all(type, rows, sums, t, end);
         for (int64_t r = 0; r < rows; r++)
             for (int64_t k = 0; k < sums->n; k += w) {
-                int64_t m = least(sums->n - k, w);
+                int64_t m = min_i64(sums->n - k, w);
                 store_as(type, sums->out[r], c + k,
-                         load_as(POSENC_F32, sums->at + r * SUM_PITCH, k, m), m);
+                         load_as(POSENC_F32, sums->buffer + r * SUM_PITCH, k, m), m);
             }
     }
 }
 
-/* `queries` from i on of `heads` heads, which are counted on from batch to batch: a row each. */
+/* Sums queries [i, i + queries) of the heads [head, head + heads), counted over all batches. */
 SIMD_INLINE void sum_together(enum posenc_dtype type,
                               const struct posenc_relative_sum_args *args, enum sum_order order,
                               int64_t head, int64_t heads, int64_t i, int64_t queries)
@@ -276,18 +275,18 @@ SIMD_INLINE void sum_together(enum posenc_dtype type,
         int64_t b = (head + r / queries) / args->out.shape[1];
         int64_t h = (head + r / queries) % args->out.shape[1];
 
-        sums.ahead[r] = r % queries;
-        sums.x[r] = input_at(&args->x, b, h, i + r % queries);
-        sums.out[r] = row_at(&args->out, b, h, i + r % queries);
+        sums.lead[r] = r % queries;
+        sums.x[r] = input_row(&args->x, b, h, i + r % queries);
+        sums.out[r] = output_row(&args->out, b, h, i + r % queries);
     }
-    sums.most_ahead = queries - 1;
-    sums.far = args->out.shape[0] * args->out.shape[1] * args->out.shape[2] * args->x.shape[3] *
-                   (int64_t)posenc_dtype_size(type) >
-               STREAM_FROM;
+    sums.max_lead = queries - 1;
+    sums.exceeds_cache = args->out.shape[0] * args->out.shape[1] * args->out.shape[2] *
+                             args->x.shape[3] * (int64_t)posenc_dtype_size(type) >
+                         STREAM_MIN_BYTES;
     sum_rows(type, rows, args, order, i, &sums);
 }
 
-/* Queries of all heads, the same of as many heads as fill a vector together, or else of fewer. */
+/* Sums queries [i, i + queries) of all heads: in groups of `together` heads, then in smaller groups. */
 SIMD_INLINE void sum_block(enum posenc_dtype type, const struct posenc_relative_sum_args *args,
                            enum sum_order order, int64_t i, int64_t queries, int64_t together)
 {
@@ -302,9 +301,8 @@ SIMD_INLINE void sum_block(enum posenc_dtype type, const struct posenc_relative_
         sum_together(type, args, order, head, 1, i, queries);
 }
 
-/* Returns the number of rows to sum together, with a distance of `stride` elements: one for each lane, but
- * eight of f32 rows that lie a multiple of 4 KiB apart. Those share a set of the nearest cache, which holds
- * eight or twelve lines. */
+/* Returns the number of rows to sum together whose distance is `stride` elements: a full vector, but eight for f32
+ * rows that are a multiple of 4 KiB apart. Those share a set of the L1 cache, which holds eight or twelve lines. */
 static int64_t rows_together(enum posenc_dtype type, int64_t stride)
 {
     const bool share = type == POSENC_F32 && stride * (int64_t)sizeof(float) % 4096 == 0;

@@ -1,32 +1,32 @@
 /*
- * Cosines and sines of position x frequency, a vector of pairs at a time.
+ * Cosines and sines of position * frequency, a vector of pairs at a time. Used by table.c through run.h.
  *
- * Profile exact. A frequency is a fraction of a turn in 128 binary digits, so position x
- * frequency mod 1 is integer multiplication and its wrap-around is the range reduction: exact
- * at any position. Anchors, at multiples of 64 positions, are evaluated from that phase in
- * f64. Of each group of eight positions after an anchor the two in the middle are the anchor
- * rotated by angles of the plan, and the six others follow from these two, outward, v being the
- * cosine or the sine:
+ * Numerics mode exact. A frequency is stored as a fraction of a turn with 128 binary digits (turn_hi, turn_lo).
+ * Position * frequency mod 1 is then an integer product that wraps around: an exact range reduction at any position.
  *
+ * Sines are cheap because few are evaluated. Positions form blocks of 64 (POSENC_BLOCK) and groups of 8 (POSENC_GROUP):
+ *   anchor        cos and sin at the first position of a block, evaluated from the phase in f64
+ *   middle rows   positions 3 and 4 of each group: the anchor, rotated by angles that the frequencies hold
+ *   outer rows    the six others, outward from the middle by the recurrence below, v being cos or sin
  *     v(p + 1) = 2 cos(omega) v(p) - v(p - 1),   v(p - 1) = 2 cos(omega) v(p) - v(p + 1)
+ * This costs one fused operation per value. Blocks and groups are those of absolute positions, so a value depends on
+ * its position alone, and not on where a batch was cut.
  *
- * An anchor and its rotation are off by at most 2^-51 (in all that follows, for a scale of 1).
- * k steps multiply that by 2 k + 1 at most, and add k (k + 1) / 2 times their own error, which
- * is below 2^-52.4, that of 2 cos(omega) included: less than 2^-47.6 after the three there are. That is below 0.1 ulp of f32 for results down to 2^-21, where an ulp is
- * 2^-44. Smaller ones, next to a zero, are evaluated from the phase itself (small_sine).
- * Blocks and groups are those of absolute positions, so a value depends on its position alone,
- * not on where a batch was cut.
+ * Error, for a scale of 1. An anchor and its rotation are off by at most 2^-51. k steps multiply that by at most 2 k +
+ * 1, and add k (k + 1) / 2 times their own error, which is below 2^-52.4 including that of 2 cos(omega). After the
+ * three steps the error is below 2^-47.6, which is below 0.1 ulp of f32 for results down to 2^-21, where an ulp is
+ * 2^-44. Smaller results, next to a zero, are evaluated from the phase itself (small_sine).
  *
- * The f32 profiles differ in how they come to an f32 angle. It is reduced by pi/2 in two f64
- * parts with fma, evaluated in f64 and rounded once.
+ * The f32 numerics modes differ in how they form an f32 angle. It is reduced by pi/2, in two f64 parts with fma,
+ * evaluated in f64 and rounded once.
  */
 #ifndef POSENC_KERNELS_SINCOS_H
 #define POSENC_KERNELS_SINCOS_H
 
 #include "kernel.h"
 
-/* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to
- * f64. The first term left out is below 2^-56 of the result. */
+/* Returns cos and sin of r, |r| <= pi/4 (1 + 2^-40), by the Taylor series with coefficients 1/k! rounded to f64.
+ * The first term that is left out is below 2^-56 of the result. */
 SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
 {
     vd z = vd_mul(r, r);
@@ -49,8 +49,8 @@ SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
     *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
 }
 
-/* From cos and sin of r those of r + q pi/2, in f64 or already rounded: bit 0 of q swaps them,
- * the cosine then becoming the negative sine, and bit 1 flips both signs. */
+/* Return cos and sin of r + q pi/2 from those of r, in f64 or already rounded. Bit 0 of q swaps them, the cosine
+ * becoming the negative sine; bit 1 flips both signs. */
 SIMD_INLINE void vd_quadrant(vq q, vd c, vd s, vd *cosine, vd *sine)
 {
     *cosine = vd_flip_bit1(vd_select_bit0(q, vd_mul(s, vd_set1(-1.0)), c), q);
@@ -63,8 +63,8 @@ SIMD_INLINE void vf_quadrant(vq q, vf c, vf s, vf *cosine, vf *sine)
     *sine = vf_flip_bit1(vf_select_bit0(q, c, s), q);
 }
 
-/* The phase of position x pairs i, i+1, ...: its nearest quarter turn q, and what is left in
- * radians as f64, from 96 bits so that a small angle keeps its relative accuracy. */
+/* Reduces the phase of position * (pairs i, i + 1, ...). Returns the rest in radians, with the nearest quarter turn
+ * in q. The rest has 96 bits before it is rounded to f64, so that a small angle keeps its relative accuracy. */
 SIMD_INLINE vd phase_reduced(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
                              vq *q)
 {
@@ -80,9 +80,8 @@ SIMD_INLINE vd phase_reduced(const struct posenc_freqs *freqs, uint32_t position
     return vd_mul(rest, vd_set1(0x1.921fb54442d18p+2 * 0x1p-64)); /* 2 pi 2^-64 */
 }
 
-/* scale * sin(2 pi position turn) for a result next to zero: the distance of the 128-bit phase
- * to the nearest half turn, exact, then sin x = x - x^3/6 (|x| < 2^-20: the rest is below
- * 2^-86 of it). */
+/* Returns scale * sin(2 pi position turn), or the cosine, for a result next to zero: the exact distance of the
+ * 128-bit phase to the nearest half turn, then sin x = x - x^3/6. The error is below 2^-86 of it for |x| < 2^-20. */
 static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t position,
                                bool cosine, double scale)
 {
@@ -105,23 +104,24 @@ static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t posi
     return (float)(negative ? -value : value);
 }
 
-/* Next to a zero of the sine or cosine the f64 rotation's absolute error shows: below this
- * magnitude, times |scale|, a result is taken from the phase. */
+/* Results below this magnitude, times |scale|, show the absolute error of the recurrence, and are evaluated from
+ * the phase. */
 #define POSENC_SMALL 0x1p-21
 
-/* Returns that bound. It is never 0, so that all zeros are below it. */
+/* Returns this bound. It is never 0, so that all zeros are below it. */
 static inline float small_limit(double scale)
 {
     float limit = (float)(POSENC_SMALL * fabs(scale));
     return limit < 0x1p-149f ? 0x1p-149f : limit;
 }
 
-/* Evaluates anew those of n pairs from i whose cosine or sine is small. Out of line: about one
- * value in 10^7 comes here, all of them at ISA-independent precision. */
-static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freqs,
-                                                 uint32_t position, int64_t i, int64_t n,
-                                                 double all, const double *each, float *cosine,
-                                                 float *sine)
+/* Evaluates again those of n pairs from i on whose cosine or sine is small. Their scale is each[k], or `all`
+ * without `each`. About one value in 10^7 comes here, hence not inlined. It is plain C, so its bits are those of
+ * every ISA. */
+static __attribute__((noinline)) void fix_small(const struct posenc_freqs *freqs,
+                                                uint32_t position, int64_t i, int64_t n,
+                                                double all, const double *each, float *cosine,
+                                                float *sine)
 {
     for (int64_t k = 0; k < n; k++) {
         double scale = each ? each[k] : all;
@@ -146,8 +146,8 @@ static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freq
     }
 }
 
-/* cos and sin of r, |r| <= pi/4 (1 + 2^-39), for results of f32: of minimax polynomials the
- * relative error is below 2^-53 (cosine) and 2^-47.5 (sine), less than 2^-22 of an ulp of f32. */
+/* Returns cos and sin of r, |r| <= pi/4 (1 + 2^-39), accurate enough for f32 results: the relative error of these
+ * minimax polynomials is below 2^-53 (cosine) and 2^-47.5 (sine), less than 2^-22 ulp of f32. */
 SIMD_INLINE void sincos_short(vd r, vd *cosine, vd *sine)
 {
     vd z = vd_mul(r, r);
@@ -165,12 +165,12 @@ SIMD_INLINE void sincos_short(vd r, vd *cosine, vd *sine)
     *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
 }
 
-/* Every f32 profile ends with three steps, sincos_short() being the second. The first one reduces f32 angles by
- * their nearest quarter turn q and returns the rest, in radians. */
+/* The f32 numerics modes end with three steps: this one, sincos_short() and sincos_scaled(). This one reduces f32
+ * angles by their nearest quarter turn q, and returns the rest in radians. */
 SIMD_INLINE vd angles_reduced(vf angles, vq *q)
 {
-    /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 2^-109.04; an angle of f32 is at
-     * least 2^-30 from its multiples but for 0. */
+    /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 2^-109.04. An f32 angle other than 0 is at least 2^-30
+     * from its multiples. Adding 1.5 * 2^52 (magic) rounds to an integer in the low bits. */
     const vd magic = vd_set1(0x1.8p52), two_over_pi = vd_set1(0x1.45f306dc9c883p-1);
     vd angle = vd_from_vf(angles);
     vd k = vd_fma(angle, two_over_pi, magic);
@@ -181,7 +181,7 @@ SIMD_INLINE vd angles_reduced(vf angles, vq *q)
     return vd_fnma(k, vd_set1(0x1.1a62633145c07p-54), r);
 }
 
-/* The last one rounds c and s, adds the quarter turn and multiplies by the scales. */
+/* Rounds c and s, adds the quarter turn and multiplies by the scales. */
 SIMD_INLINE void sincos_scaled(vq q, vd c, vd s, vf cosine_scale, vf sine_scale, vf *cosine,
                                vf *sine)
 {
@@ -190,7 +190,7 @@ SIMD_INLINE void sincos_scaled(vq q, vd c, vd s, vf cosine_scale, vf sine_scale,
     *sine = vf_mul(*sine, sine_scale);
 }
 
-/* Returns phi of ggml_angles() for the first pair of a row that begins at pair `from`. */
+/* Returns ggml's running product at pair `from` of a row (see ggml_angles). */
 SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int64_t from)
 {
     float phi = position, angles[POSENC_PLAN_PAD];
@@ -202,8 +202,8 @@ SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int
     return phi;
 }
 
-/* The angles of a vector of pairs from i on. `phi` carries ggml's product from vector to vector
- * of a row; it begins as the position. */
+/* Returns the angles of a vector of pairs from i on in mode ggml_f32. ggml multiplies one angle by a factor from
+ * pair to pair; `phi` carries this product along the row, and begins as the position. */
 SIMD_INLINE vf ggml_angles(const struct posenc_freqs *freqs, int64_t i, float *phi)
 {
     _Alignas(64) float angles[POSENC_PLAN_PAD];
@@ -211,7 +211,7 @@ SIMD_INLINE vf ggml_angles(const struct posenc_freqs *freqs, int64_t i, float *p
     return vf_load(angles);
 }
 
-/* The same in the other f32 profiles. Whole vectors, the plan's arrays being padded. */
+/* Returns the same in the other f32 modes. It reads whole vectors, as the arrays of frequencies are padded. */
 SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, float position, int64_t i)
 {
     return vf_mul(vf_set1(position), vf_load(freqs->view.omega_f32 + i));

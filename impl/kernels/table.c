@@ -1,15 +1,21 @@
 /*
- * Kernels sinusoidal, sinusoidal_add and rope_table: tokens cut into runs of consecutive
- * magnitudes (run.h), runs brought to rows. f32 goes there straight, 16 bits and what is large by way of
- * rows that are near (in_order.h), xPos and the rest of 16 bits by way of tiles (tiles.h).
+ * Kernels sinusoidal, sinusoidal_add and rope_table: cosines and sines of position * omega_i, for pairs i of a plan of
+ * frequencies. Shapes: cos and sin [batch, tokens, 1, pairs]; x and out [batch, tokens, 1, dim].
  *
- * Reference: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
- * al. 2212.10554 (xPos).
+ *   rope_table      cos = scale cos(position omega_i),   sin = scale sin(position omega_i)
+ *   sinusoidal      out = the sines and cosines of all pairs, in halves or interleaved, times scale
+ *   sinusoidal_add  out = fma(x, x_scale, the same)
+ *
+ * Sources: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et al. 2212.10554 (xPos).
+ *
+ * Tokens are cut into runs of consecutive positions, as a run needs few evaluations (sincos.h). f32 runs are stored
+ * directly. Large runs and 16-bit runs go through a buffer (run_buffer.h), and those with xPos and other special cases
+ * through tiles (run_tiles.h).
  */
-#include "tiles.h"
+#include "run_tiles.h"
 
-/* The run of token t: rows from `row` on, whose magnitudes are consecutive. Returns how
- * many. */
+/* Finds the run that begins at token t: tokens whose positions are consecutive and have one sign. Returns the
+ * number of tokens. */
 static int64_t run_find(const struct posenc_positions *positions, int64_t b, int64_t t,
                         int64_t tokens, struct run *run)
 {
@@ -19,7 +25,7 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
     if (!posenc_is_whole(positions, b, t))
         run->time = (float)fabs(posenc_time(positions, b, t));
     else if (positions->kind == POSENC_OFFSET)
-        n = p < 0 ? least(-p, tokens - t) : tokens - t;
+        n = p < 0 ? min_i64(-p, tokens - t) : tokens - t;
     else
         while (t + n < tokens && posenc_is_whole(positions, b, t + n) &&
                posenc_position(positions, b, t + n) == p + n && (p >= 0 || p + n < 0))
@@ -30,27 +36,26 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
     return n;
 }
 
-/* First token of a run, */
-static int64_t run_first(const struct run *run, int64_t t)
+/* Return the token at which the run's magnitudes begin, and the stride that walks them upward. */
+static int64_t run_first_token(const struct run *run, int64_t t)
 {
     return run->negative ? t + run->count - 1 : t;
 }
 
-/* and the stride that walks magnitudes upward. */
 static int64_t run_stride(const struct run *run, int64_t stride)
 {
     return run->negative ? -stride : stride;
 }
 
-/* First row of a run in an output. */
-static void *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t,
-                      const struct run *run, int64_t *stride)
+/* Returns the first row of a run in a tensor, and its stride. */
+static void *run_first_row(const struct posenc_tensor *tensor, int64_t b, int64_t t,
+                           const struct run *run, int64_t *stride)
 {
     *stride = run_stride(run, tensor->stride[1]);
-    return row_at(tensor, b, run_first(run, t), 0);
+    return output_row(tensor, b, run_first_token(run, t), 0);
 }
 
-/* Puts the zero column in which the halves of an odd dim end. */
+/* Stores the zero in the last column of halves whose dim is odd. */
 static void put_zero_column(const struct run *run, enum posenc_dtype type)
 {
     int64_t column = run->dim - 1;
@@ -64,6 +69,7 @@ static void put_zero_column(const struct run *run, enum posenc_dtype type)
     }
 }
 
+/* Evaluates and stores all runs of a call. */
 SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum sink sink,
                                  bool add)
 {
@@ -77,12 +83,12 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < tokens;) {
             int64_t n = run_find(&args->positions, b, t, tokens, &run);
-            run.out = run_base(&args->out, b, t, &run, &run.out_stride);
+            run.out = run_first_row(&args->out, b, t, &run, &run.out_stride);
             if (add) {
-                run.x = input_at(&args->x, b, run_first(&run, t), 0);
+                run.x = input_row(&args->x, b, run_first_token(&run, t), 0);
                 run.x_stride = run_stride(&run, args->x.stride[1]);
             }
-            run_to_rows(&run, sink, add, type);
+            run_write(&run, sink, add, type);
             if (sink != TO_INTERLEAVED && run.dim % 2)
                 put_zero_column(&run, type);
             t += n;
@@ -107,7 +113,7 @@ enum posenc_status KERNEL(sinusoidal_add)(const struct posenc_sinusoidal_args *a
     return POSENC_OK;
 }
 
-/* The run's pairs from one row to another, bit for bit. */
+/* Copies the run's pairs from one row to another, bit for bit. */
 static void copy_pairs(const struct run *run, enum posenc_dtype type, const void *from,
                        void *to)
 {
@@ -123,8 +129,8 @@ static void copy_pairs(const struct run *run, enum posenc_dtype type, const void
             ((uint16_t *)to)[i] = from_16[i];
 }
 
-/* Tokens from t on at the position of the one before: its pairs again. Pictures repeat a row's
- * height for each of its tokens, and the time for all. Returns the first that is elsewhere. */
+/* Repeats the row of token t - 1 for the tokens from t on that are at the same position. Images have such tokens: a
+ * row of patches shares its height, and all patches share the time. Returns the first token at another position. */
 static int64_t repeat_row(const struct posenc_rope_table_args *args,
                           const struct posenc_positions *positions, int64_t b, int64_t t,
                           const struct run *run)
@@ -132,15 +138,15 @@ static int64_t repeat_row(const struct posenc_rope_table_args *args,
     for (; positions->kind != POSENC_OFFSET && t < args->cos.shape[1] &&
            posenc_time(positions, b, t) == posenc_time(positions, b, t - 1);
          t++) {
-        copy_pairs(run, args->cos.dtype, row_at(&args->cos, b, t - 1, 0),
-                   row_at(&args->cos, b, t, 0));
-        copy_pairs(run, args->sin.dtype, row_at(&args->sin, b, t - 1, 0),
-                   row_at(&args->sin, b, t, 0));
+        copy_pairs(run, args->cos.dtype, output_row(&args->cos, b, t - 1, 0),
+                   output_row(&args->cos, b, t, 0));
+        copy_pairs(run, args->sin.dtype, output_row(&args->sin, b, t - 1, 0),
+                   output_row(&args->sin, b, t, 0));
     }
     return t;
 }
 
-/* The pairs [from, pairs) of every token, at one position each. */
+/* Fills the pairs [run.from, run.pairs) of every token, by the positions of one axis. */
 static void rope_table_axis(const struct posenc_rope_table_args *args,
                             const struct posenc_positions *positions, struct run run)
 {
@@ -149,9 +155,9 @@ static void rope_table_axis(const struct posenc_rope_table_args *args,
     for (int64_t b = 0; b < args->cos.shape[0]; b++)
         for (int64_t t = 0; t < tokens;) {
             int64_t n = run_find(positions, b, t, tokens, &run);
-            run.out = run_base(&args->cos, b, t, &run, &run.out_stride);
-            run.sine = run_base(&args->sin, b, t, &run, &run.sine_stride);
-            run_to_rows(&run, TO_COS_AND_SIN, false, args->cos.dtype);
+            run.out = run_first_row(&args->cos, b, t, &run, &run.out_stride);
+            run.sine = run_first_row(&args->sin, b, t, &run, &run.sine_stride);
+            run_write(&run, TO_COS_AND_SIN, false, args->cos.dtype);
             t = repeat_row(args, positions, b, t + n, &run);
         }
 }
@@ -174,7 +180,7 @@ enum posenc_status KERNEL(rope_table)(const struct posenc_rope_table_args *args)
         run.pairs = plan->n_pairs;
         while (run.from < run.pairs && plan->axis[run.from] != axis)
             run.from++;
-        run.from -= run.from % vf_lanes(); /* plans are padded for vectors that begin so */
+        run.from -= run.from % vf_lanes(); /* vectors begin at multiples of their size */
         while (run.pairs > run.from && plan->axis[run.pairs - 1] != axis)
             run.pairs--;
         for (int64_t i = run.from; i < run.pairs; i++)

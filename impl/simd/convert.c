@@ -1,11 +1,10 @@
 /*
- * Arrays between f32 and 16 bits, for callers. The loops are those that compilers vectorise;
- * what an element becomes is said once, in half.h.
+ * Public conversions of arrays between f32 and 16 bits. Compilers vectorise these loops over half.h.
  */
 #include "half.h"
 #include "impl/validate.h"
 
-/* Two arrays of n elements that lie apart; with n 0 there is nothing to look at. */
+/* Checks two arrays of n elements, which must not overlap. With n = 0 the pointers are not looked at. */
 static enum posenc_status check(int64_t n, const void *from, size_t from_size, const void *to,
                                 size_t to_size)
 {

@@ -1,11 +1,10 @@
 /*
- * f16 (IEEE 754 binary16: 5 bits of exponent, 10 of fraction) and bf16 (the upper half of a
- * binary32) as storage, in plain C: exact to f32, rounded once to nearest even from it. The
- * instructions behind the primitives of simd.h must give the same bits; of NaN any quiet one will
- * do, for some ISAs know no other.
+ * Conversions between f32 and the 16-bit types, in plain C: f16 (IEEE 754 binary16: 5 bits of exponent, 10 of fraction)
+ * and bf16 (the upper half of a binary32). Conversion to f32 is exact; conversion from it rounds once, to nearest even.
+ * The primitives of simd.h give the same bits, except that a NaN may become any quiet NaN.
  *
- * Without branches or calls, so that compilers vectorise the loops they stand in. A NaN
- * narrows to a quiet one with its sign and the upper bits of its payload.
+ * The code has no branches and no calls, so that compilers vectorise loops over it. A NaN narrows to a quiet NaN with
+ * its sign and the upper bits of its payload.
  */
 #ifndef POSENC_SIMD_HALF_H
 #define POSENC_SIMD_HALF_H
@@ -27,9 +26,9 @@ static inline float posenc_f32_from_bits(uint32_t bits)
     return x;
 }
 
-/* Exponent and fraction where f32 has them: a number 2^112 too small, f16's bias being 112
- * less. The product is exact, subnormals included; infinity and NaN then lack an exponent of
- * all ones. */
+/* Places f16's exponent and fraction at those of f32. The exponents' biases differ by 112, so the result is too
+ * small by 2^112, and the product with 2^112 is exact, subnormals included. Infinity and NaN then still need an
+ * exponent of all ones. */
 static inline float f32_from_f16(uint16_t h)
 {
     uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
@@ -38,15 +37,14 @@ static inline float f32_from_f16(uint16_t h)
     return posenc_f32_from_bits(bits | sign | (magnitude >= 0x0f800000 ? 0x7f800000 : 0));
 }
 
-/* The sum with a power of two whose last place is that of the result rounds to it; what the
- * sum's bits exceed the power's by counts such places: 1024 to 2048 of them, and below 2^-14,
- * where the last place stays 2^-24, 0 to 1024. Carries, to infinity too, come right by
- * addition. */
+/* Rounds by the addition of a power of two whose sum has its last place where f16 has it. The excess of the sum's
+ * bits over the power's bits counts such places: 1024 to 2048, or 0 to 1024 below 2^-14, where the last place stays
+ * 2^-24. Carries into the exponent, up to infinity, are right by addition. */
 static inline uint16_t f16_from_f32(float x)
 {
     uint32_t bits = posenc_f32_bits(x), magnitude = bits & 0x7fffffff;
     uint32_t capped = magnitude < 0x47800000 ? magnitude : 0x47800000; /* 2^16: infinity */
-    uint32_t exponent = capped >> 23 > 113 ? capped >> 23 : 113;       /* at least 2^-14's */
+    uint32_t exponent = capped >> 23 > 113 ? capped >> 23 : 113; /* at least that of 2^-14 */
     uint32_t power = (exponent + 13) << 23;
     uint32_t sum = posenc_f32_bits(posenc_f32_from_bits(capped) + posenc_f32_from_bits(power));
     uint32_t half = ((exponent - 113) << 10) + (sum - power);

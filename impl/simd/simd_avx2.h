@@ -1,4 +1,5 @@
-/* The primitives of simd.h for AVX2 with FMA: 8 lanes, f64 and u64 in two registers. */
+/* The primitives of simd.h for AVX2 with FMA and F16C: 8 lanes; vd and vq are pairs of registers, lo with lanes 0
+ * to 3. */
 #ifndef POSENC_SIMD_AVX2_H
 #define POSENC_SIMD_AVX2_H
 
@@ -19,8 +20,8 @@ SIMD_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
 SIMD_INLINE vf vf_iota(void) { return _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7); }
 SIMD_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
 
-/* Parts of a vector go by fours, twos and ones: AMD's masked stores take dozens of operations,
- * and some emulators' masked loads touch what the mask excludes. */
+/* Partial vectors are loaded and stored as four, two and one elements. Masked stores are slow on AMD, and some
+ * emulators' masked loads touch masked elements. */
 SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
 {
     const float *q = p + (n & 4);
@@ -59,10 +60,10 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     if (n & 1)
         _mm_store_ss(p, part);
 }
-SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
-SIMD_INLINE bool vf_masks(void) { return false; }
+SIMD_INLINE void vf_store_cold_n(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_has_masks(void) { return false; }
 
-/* n elements of 16 bits, the same way. */
+/* Do the same with 16-bit elements. */
 SIMD_INLINE __m128i half_load_n(const uint16_t *p, int64_t n)
 {
     const uint16_t *q = p + (n & 4);
@@ -117,7 +118,7 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_load_n(p, n)), 16));
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return vf_load_bf16_n(p, SIMD_LANES); }
-/* As bf16_from_f32(), in the upper half of each lane. */
+/* Returns the bits of bf16_from_f32() in the upper half of each lane. */
 SIMD_INLINE __m256i upper_from_vf(vf v)
 {
     __m256i bits = _mm256_castps_si256(v);
@@ -138,7 +139,7 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { vf_store_bf16_n(p, v, SIMD_LANES); }
 
-/* The bits of numbers; of NaN those of a quiet one whose lower half is zero. */
+/* Returns the bits of v; a NaN becomes quiet, and its lower half zero, so that rounding cannot change it. */
 SIMD_INLINE __m256i short_nan(vf v)
 {
     __m256 quiet = _mm256_or_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x400000)));
@@ -146,16 +147,16 @@ SIMD_INLINE __m256i short_nan(vf v)
     return _mm256_castps_si256(_mm256_blendv_ps(v, quiet, _mm256_cmp_ps(v, v, _CMP_UNORD_Q)));
 }
 
-/* A shift, a mask and a blend in place of widening and packing, and one look for NaN. */
-SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
+/* Pairs need one shift, mask and blend in place of widening and packing, and one test for NaN. */
+SIMD_INLINE bool vf_prefers_bf16_pairs(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     __m256i both = _mm256_loadu_si256((const __m256i *)p);
     *a = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
     *b = _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32(-0x10000)));
 }
-/* Upper and lower halves apart. A tie before an even last place is less by one than before an odd
- * one; what is left of half a place or more is then the top bit of the lower half. */
+/* Rounds upper and lower halves of even and odd elements side by side. One is subtracted from the lower half if the
+ * upper half is even, so that a tie rounds to even; the top bit of the lower half is then the rounding increment. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
     __m256i even = _mm256_castps_si256(a), odd = _mm256_castps_si256(b);
@@ -170,8 +171,8 @@ SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
     _mm256_storeu_si256((__m256i *)p, _mm256_add_epi16(upper, _mm256_srli_epi16(lower, 15)));
 }
 
-/* Eight loads: on Zen 4 they take 0.6 of the time of VGATHERDPS, which the remedy for Downfall
- * made slow on Intel's generations 6 to 11. Lanes past n load the first again. */
+/* Returns eight single loads, which are faster than VGATHERDPS on Zen 4, and on Intel CPUs with the microcode
+ * against Downfall. Lanes past n load element 0 again. */
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
 {
     vf lanes = _mm256_setr_ps(base[index[0]], base[index[n > 1 ? 1 : 0]],
@@ -184,14 +185,14 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return _mm256_and_ps(lanes, _mm256_cmp_ps(vf_iota(), _mm256_set1_ps((float)n), _CMP_LT_OQ));
 }
 
-/* Two rows of four side by side. */
+/* Returns two rows of four elements side by side. */
 SIMD_INLINE vf vf_two_rows(const float *low, const float *high)
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high),
                                 1);
 }
-/* Transposes rows k and k + 4 side by side, for each k, to a column in each of a, b, c, d. */
-SIMD_INLINE void vf_turn_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
+/* Transposes: rows[k] holds rows k and k + 4 of four elements. Each of a, b, c, d gets a column. */
+SIMD_INLINE void vf_transpose_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
 {
     __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[0], rows[1]));
     __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(rows[0], rows[1]));
@@ -209,7 +210,7 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
 
     for (int k = 0; k < 4; k++)
         rows[k] = vf_two_rows(base + 4 * (int64_t)index[k], base + 4 * (int64_t)index[k + 4]);
-    vf_turn_rows(rows, a, b, c, d);
+    vf_transpose_rows(rows, a, b, c, d);
 }
 SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
 {
@@ -217,10 +218,10 @@ SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c
 
     for (int k = 0; k < 4; k++, base += stride)
         rows[k] = vf_two_rows(base, base + 4 * stride);
-    vf_turn_rows(rows, a, b, c, d);
+    vf_transpose_rows(rows, a, b, c, d);
 }
 
-SIMD_INLINE bool vf_streams(void) { return true; }
+SIMD_INLINE bool vf_has_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
 SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v)
 {
@@ -230,9 +231,9 @@ SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v)
 {
     _mm_stream_si128((__m128i *)p, bf16_from_vf(v));
 }
-SIMD_INLINE void stream_end(void) { _mm_sfence(); }
+SIMD_INLINE void vf_stream_end(void) { _mm_sfence(); }
 
-/* Return the number of 2n floats from p in the first and in the second register. */
+/* Returns how many of the 2 n floats at p belong to the first register. */
 SIMD_INLINE int64_t vf_in_first(int64_t n) { return 2 * n < SIMD_LANES ? 2 * n : SIMD_LANES; }
 
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
@@ -290,7 +291,8 @@ SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
 SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
 {
     const __m256i lane = _mm256_loadu_si256((const __m256i *)index);
-    const __m256 in_b = _mm256_castsi256_ps(_mm256_slli_epi32(lane, 28)); /* 8 as the sign */
+    const __m256 in_b =
+        _mm256_castsi256_ps(_mm256_slli_epi32(lane, 28)); /* bit 3 of the lane as the sign */
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, lane),
                             _mm256_permutevar8x32_ps(b, lane), in_b);
 }
@@ -371,19 +373,19 @@ SIMD_INLINE vf vf_from_vd(vd v)
     return _mm256_set_m128(_mm256_cvtpd_ps(v.hi), _mm256_cvtpd_ps(v.lo));
 }
 
-SIMD_INLINE vf vf_half_turns(__m256d a, __m256d b)
+SIMD_INLINE vf vf_half_zip(__m256d a, __m256d b)
 {
     __m128 x = _mm256_cvtpd_ps(a), y = _mm256_cvtpd_ps(b);
 
     return _mm256_set_m128(_mm_unpackhi_ps(x, y), _mm_unpacklo_ps(x, y));
 }
-SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+SIMD_INLINE void vf_zip_from_vd(vd a, vd b, vf *lo, vf *hi)
 {
-    *lo = vf_half_turns(a.lo, b.lo);
-    *hi = vf_half_turns(a.hi, b.hi);
+    *lo = vf_half_zip(a.lo, b.lo);
+    *hi = vf_half_zip(a.hi, b.hi);
 }
 
-/* Values below 2^32: the bits of 2^52 + value, minus 2^52; exact. */
+/* Returns lanes below 2^32 as f64, exactly: the bits of 2^52 + value, minus 2^52. */
 SIMD_INLINE __m256d vd_half_from_u32(__m256i q)
 {
     const __m256d two52 = _mm256_set1_pd(0x1p52);
@@ -391,9 +393,8 @@ SIMD_INLINE __m256d vd_half_from_u32(__m256i q)
                          two52);
 }
 
-/* high 2^32 + low, high signed: the bits of 2^84 with (high + 2^31) in the low word are the
- * number 2^84 + 2^63 + high 2^32; that less 2^84 + 2^63 is exact, and the sum with low rounds
- * once. */
+/* Returns signed lanes high 2^32 + low as f64. The bits of 2^84 with high + 2^31 in the low word are the number
+ * 2^84 + 2^63 + high 2^32. Subtracting 2^84 + 2^63 is exact, and adding low rounds once. */
 SIMD_INLINE __m256d vd_half_from_i64(__m256i q)
 {
     const __m256d two84 = _mm256_set1_pd(0x1p84 + 0x1p63);
@@ -456,7 +457,7 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
 {
     return SIMD_PAIRWISE(vd, vd_half_flip(v.lo, q.lo), vd_half_flip(v.hi, q.hi));
 }
-/* The low word of each 64-bit lane. */
+/* Returns the low word of each 64-bit lane. */
 SIMD_INLINE __m256i vq_narrow(vq q)
 {
     __m256 words =
@@ -473,12 +474,12 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
     return _mm256_xor_ps(v, _mm256_castsi256_ps(sign));
 }
 
-SIMD_INLINE vf vf_keep(vf v)
+SIMD_INLINE vf vf_pin(vf v)
 {
     __asm__("" : "+x"(v));
     return v;
 }
-SIMD_INLINE vf vf_keep_here(vf v)
+SIMD_INLINE vf vf_pin_here(vf v)
 {
     __asm__ volatile("" : "+x"(v));
     return v;

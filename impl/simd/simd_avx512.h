@@ -1,4 +1,5 @@
-/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes, f64 and u64 in pairs. */
+/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes; vd and vq are pairs of registers, lo with lanes 0
+ * to 7. */
 #ifndef POSENC_SIMD_AVX512_H
 #define POSENC_SIMD_AVX512_H
 
@@ -27,8 +28,8 @@ SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
     return _mm512_maskz_loadu_ps(vf_first(n), p);
 }
 SIMD_INLINE void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
-/* The first n lanes by two parts that may have some in common. A masked store holds up each load of
- * what it spans, masked or not: that of the next row, which lies after it (24 cycles on Zen 5). */
+/* Stores the first n lanes as two parts of equal size that may overlap. A masked store would delay each load that
+ * it spans, even of masked elements: the next row's, which follows in memory. */
 SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 {
     const int64_t part = n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
@@ -51,11 +52,11 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     }
 }
 
-SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n)
+SIMD_INLINE void vf_store_cold_n(float *p, vf v, int64_t n)
 {
     _mm512_mask_storeu_ps(p, vf_first(n), v);
 }
-SIMD_INLINE bool vf_masks(void) { return true; }
+SIMD_INLINE bool vf_has_masks(void) { return true; }
 
 SIMD_INLINE vf vf_load_f16(const uint16_t *p)
 {
@@ -65,7 +66,7 @@ SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(vf_first(n), p));
 }
-/* In a register first: on Zen 5 the form that stores takes 2.0 cycles where both apart take 1.4. */
+/* The empty asm makes this two instructions: on Zen 5 the form of VCVTPS2PH that stores is slower than both. */
 SIMD_INLINE __m256i half_from_vf(vf v)
 {
     __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
@@ -76,7 +77,7 @@ SIMD_INLINE void vf_store_f16(uint16_t *p, vf v)
 {
     _mm256_storeu_si256((__m256i *)p, half_from_vf(v));
 }
-/* As vf_store_n(). */
+/* Stores the first n elements; see vf_store_n(). */
 SIMD_INLINE void store_halves_n(uint16_t *p, __m256i v, int64_t n)
 {
     const int64_t part = n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
@@ -116,7 +117,7 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
 {
     return vf_from_upper(_mm256_maskz_loadu_epi16(vf_first(n), p));
 }
-/* As bf16_from_f32(), in the upper half of each lane. */
+/* Returns the bits of bf16_from_f32() in the upper half of each lane. */
 SIMD_INLINE __m512i upper_of_any(vf v)
 {
     __m512i bits = _mm512_castps_si512(v), one = _mm512_set1_epi32(1);
@@ -126,7 +127,7 @@ SIMD_INLINE __m512i upper_of_any(vf v)
     return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), bits,
                                 _mm512_set1_epi32(0x400000));
 }
-/* The instruction takes a subnormal for zero, the conversion does not. */
+/* VCVTNEPS2BF16 treats subnormals as zero, so vectors with subnormals take the long way. */
 SIMD_INLINE __m256i upper_from_vf(vf v)
 {
 #ifdef __AVX512BF16__
@@ -144,16 +145,15 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     store_halves_n(p, upper_from_vf(v), n);
 }
 
-/* As in simd_avx2.h. The instruction of AVX512_BF16 rounds two vectors at once; where it will not
- * do, each goes by itself, which costs the loop no register. */
-SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
+/* See simd_avx2.h. VCVTNE2PS2BF16 of AVX512_BF16 rounds two vectors at once. */
+SIMD_INLINE bool vf_prefers_bf16_pairs(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     __m512i both = _mm512_loadu_si512(p);
     *a = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16));
     *b = _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32(-0x10000)));
 }
-/* The bits of numbers; of NaN those of a quiet one whose lower half is zero. */
+/* Returns the bits of v; a NaN becomes quiet, and its lower half zero, so that rounding cannot change it. */
 SIMD_INLINE __m512i short_nan(vf v)
 {
     __m512i bits = _mm512_castps_si512(v);
@@ -168,7 +168,7 @@ SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
         _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
                          22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     __m512i both = (__m512i)_mm512_cvtne2ps_pbh(b, a);
-    /* Only what has become zero may have been a subnormal. */
+    /* Only an element that became zero may have been a subnormal. */
     if (__builtin_expect(_mm512_testn_epi16_mask(both, _mm512_set1_epi16(0x7fff)) == 0, 1) ||
         _kortestz_mask16_u8(_mm512_fpclass_ps_mask(a, 0x20), _mm512_fpclass_ps_mask(b, 0x20))) {
         _mm512_storeu_si512(p, _mm512_permutexvar_epi16(by_turns, both));
@@ -190,7 +190,7 @@ SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 #endif
 }
 
-/* Whole vectors by single loads, for the reasons in simd_avx2.h. */
+/* Whole vectors use single loads, for the reasons in simd_avx2.h. */
 SIMD_INLINE __m256 vf_half_gather(const float *base, const int32_t *index)
 {
     return _mm256_setr_ps(base[index[0]], base[index[1]], base[index[2]], base[index[3]],
@@ -207,7 +207,7 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
                                     _mm512_maskz_loadu_epi32(first, index), base, 4);
 }
 
-/* Four rows of four side by side. */
+/* Returns four rows of four elements side by side. */
 SIMD_INLINE vf vf_four_rows(const float *first, const float *second, const float *third,
                             const float *fourth)
 {
@@ -217,8 +217,8 @@ SIMD_INLINE vf vf_four_rows(const float *first, const float *second, const float
                                        _mm_loadu_ps(fourth), 1);
     return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
-/* Transposes rows k, k + 4, k + 8, k + 12 side by side, for each k, to a column in each of a, b, c, d. */
-SIMD_INLINE void vf_turn_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
+/* Transposes: rows[k] holds rows k, k + 4, k + 8 and k + 12 of four elements. Each of a, b, c, d gets a column. */
+SIMD_INLINE void vf_transpose_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
 {
     __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(rows[0], rows[1]));
     __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(rows[0], rows[1]));
@@ -237,7 +237,7 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
     for (int k = 0; k < 4; k++, index++)
         rows[k] = vf_four_rows(base + 4 * (int64_t)index[0], base + 4 * (int64_t)index[4],
                                base + 4 * (int64_t)index[8], base + 4 * (int64_t)index[12]);
-    vf_turn_rows(rows, a, b, c, d);
+    vf_transpose_rows(rows, a, b, c, d);
 }
 SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
 {
@@ -245,10 +245,10 @@ SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c
 
     for (int k = 0; k < 4; k++, base += stride)
         rows[k] = vf_four_rows(base, base + 4 * stride, base + 8 * stride, base + 12 * stride);
-    vf_turn_rows(rows, a, b, c, d);
+    vf_transpose_rows(rows, a, b, c, d);
 }
 
-SIMD_INLINE bool vf_streams(void) { return true; }
+SIMD_INLINE bool vf_has_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
 SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v)
 {
@@ -258,7 +258,7 @@ SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v)
 {
     _mm256_stream_si256((__m256i *)p, upper_from_vf(v));
 }
-SIMD_INLINE void stream_end(void) { _mm_sfence(); }
+SIMD_INLINE void vf_stream_end(void) { _mm_sfence(); }
 
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
@@ -395,9 +395,9 @@ SIMD_INLINE vf vf_from_vd(vd v)
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(v.lo)),
                               _mm512_cvtpd_ps(v.hi), 1);
 }
-/* Each half by one permutation of one register, which takes half a cycle on Zen 5; one of two
- * registers, as in the zips, takes 1.25. */
-SIMD_INLINE vf vf_half_turns(__m512d a, __m512d b)
+/* Each half takes one permutation of one register, which is faster on Zen 5 than one of two registers, as in the
+ * zips. */
+SIMD_INLINE vf vf_half_zip(__m512d a, __m512d b)
 {
     const __m512i order =
         _mm512_setr_epi32(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
@@ -406,10 +406,10 @@ SIMD_INLINE vf vf_half_turns(__m512d a, __m512d b)
         order,
         _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1));
 }
-SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+SIMD_INLINE void vf_zip_from_vd(vd a, vd b, vf *lo, vf *hi)
 {
-    *lo = vf_half_turns(a.lo, b.lo);
-    *hi = vf_half_turns(a.hi, b.hi);
+    *lo = vf_half_zip(a.lo, b.lo);
+    *hi = vf_half_zip(a.hi, b.hi);
 }
 SIMD_INLINE vd vd_from_i64(vq q)
 {
@@ -465,7 +465,7 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
 {
     return SIMD_PAIRWISE(vd, vd_half_flip(v.lo, q.lo), vd_half_flip(v.hi, q.hi));
 }
-/* The low word of each 64-bit lane. */
+/* Returns the low word of each 64-bit lane. */
 SIMD_INLINE __m512i vq_narrow(vq q)
 {
     const __m512i even =
@@ -485,12 +485,12 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
                                                          0x78)); /* v ^ (bit & sign) */
 }
 
-SIMD_INLINE vf vf_keep(vf v)
+SIMD_INLINE vf vf_pin(vf v)
 {
     __asm__("" : "+v"(v));
     return v;
 }
-SIMD_INLINE vf vf_keep_here(vf v)
+SIMD_INLINE vf vf_pin_here(vf v)
 {
     __asm__ volatile("" : "+v"(v));
     return v;

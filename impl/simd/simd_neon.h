@@ -1,5 +1,5 @@
-/* The primitives of simd.h for Advanced SIMD of AArch64: 4 lanes, f64 and u64 in two registers.
- */
+/* The primitives of simd.h for Advanced SIMD of AArch64 (NEON): 4 lanes; vd and vq are pairs of registers, lo with
+ * lanes 0 and 1. */
 #ifndef POSENC_SIMD_NEON_H
 #define POSENC_SIMD_NEON_H
 
@@ -24,7 +24,7 @@ SIMD_INLINE vf vf_iota(void)
 }
 SIMD_INLINE vf vf_load(const float *p) { return vld1q_f32(p); }
 
-/* There are no masks: parts of a vector go by twos and ones. */
+/* NEON has no masks: partial vectors are loaded and stored as two and one elements. */
 SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
 {
     float32x2_t none = vdup_n_f32(0.0f);
@@ -49,8 +49,8 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     if (n == 3)
         vst1q_lane_f32(p + 2, v, 2);
 }
-SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
-SIMD_INLINE bool vf_masks(void) { return false; }
+SIMD_INLINE void vf_store_cold_n(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_has_masks(void) { return false; }
 
 SIMD_INLINE uint16x4_t half_load_n(const uint16_t *p, int64_t n)
 {
@@ -92,12 +92,12 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
     return vreinterpretq_f32_u32(vshll_n_u16(half_load_n(p, n), 16));
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return vf_load_bf16_n(p, SIMD_LANES); }
-/* The bits of numbers; of any NaN those of one, whose lower half is zero. */
+/* Returns the bits of v; every NaN becomes the same quiet NaN, whose lower half is zero. */
 SIMD_INLINE uint32x4_t with_one_nan(vf v)
 {
     return vbslq_u32(vceqq_f32(v, v), vreinterpretq_u32_f32(v), vdupq_n_u32(0x7fc00000));
 }
-/* As bf16_from_f32(). A test for the last place gives -1. */
+/* Rounds as bf16_from_f32(). The test of the last place gives -1 or 0, hence the subtraction. */
 SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
     uint32x4_t bits = with_one_nan(v);
@@ -106,15 +106,14 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { vf_store_bf16_n(p, v, SIMD_LANES); }
 
-SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
+SIMD_INLINE bool vf_prefers_bf16_pairs(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     uint32x4_t both = vreinterpretq_u32_u16(vld1q_u16(p));
     *a = vreinterpretq_f32_u32(vshlq_n_u32(both, 16));
     *b = vreinterpretq_f32_u32(vandq_u32(both, vdupq_n_u32(0xffff0000)));
 }
-/* Upper and lower halves apart. A tie before an even last place is less by one than before an odd
- * one; what is left of half a place or more is then the top bit of the lower half. */
+/* Rounds as in simd_avx2.h. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
     uint16x8_t even = vreinterpretq_u16_u32(with_one_nan(a));
@@ -137,8 +136,8 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return lanes;
 }
 
-SIMD_INLINE void vf_turn_rows(const float *row0, const float *row1, const float *row2,
-                              const float *row3, vf *a, vf *b, vf *c, vf *d)
+SIMD_INLINE void vf_transpose_rows(const float *row0, const float *row1, const float *row2,
+                                   const float *row3, vf *a, vf *b, vf *c, vf *d)
 {
     float32x4x2_t rows01 = vtrnq_f32(vld1q_f32(row0), vld1q_f32(row1));
     float32x4x2_t rows23 = vtrnq_f32(vld1q_f32(row2), vld1q_f32(row3));
@@ -150,20 +149,20 @@ SIMD_INLINE void vf_turn_rows(const float *row0, const float *row1, const float 
 }
 SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
 {
-    vf_turn_rows(base + 4 * (int64_t)index[0], base + 4 * (int64_t)index[1],
-                 base + 4 * (int64_t)index[2], base + 4 * (int64_t)index[3], a, b, c, d);
+    vf_transpose_rows(base + 4 * (int64_t)index[0], base + 4 * (int64_t)index[1],
+                      base + 4 * (int64_t)index[2], base + 4 * (int64_t)index[3], a, b, c, d);
 }
 SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
 {
-    vf_turn_rows(base, base + stride, base + 2 * stride, base + 3 * stride, a, b, c, d);
+    vf_transpose_rows(base, base + stride, base + 2 * stride, base + 3 * stride, a, b, c, d);
 }
 
-/* A vector is a quarter of a line: nothing is gained past the caches. */
-SIMD_INLINE bool vf_streams(void) { return false; }
+/* Streaming stores gain nothing, as a vector is a quarter of a cache line. */
+SIMD_INLINE bool vf_has_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }
 SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
 SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
-SIMD_INLINE void stream_end(void) {}
+SIMD_INLINE void vf_stream_end(void) {}
 
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
@@ -210,7 +209,7 @@ SIMD_INLINE vf vf_load_twice(const float *p)
 }
 SIMD_INLINE vf vf_zip_lo(vf a, vf b) { return vzip1q_f32(a, b); }
 SIMD_INLINE vf vf_zip_hi(vf a, vf b) { return vzip2q_f32(a, b); }
-/* By the bytes: those of lane l are 4 l to 4 l + 3. */
+/* Looks up bytes: those of lane l are 4 l to 4 l + 3. */
 SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
 {
     uint32x4_t lane = vreinterpretq_u32_s32(vsubq_s32(vld1q_s32(index), vdupq_n_s32(first)));
@@ -232,7 +231,7 @@ SIMD_INLINE vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
 SIMD_INLINE vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
 SIMD_INLINE vf vf_sqrt(vf a) { return vsqrtq_f32(a); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
-/* The sign goes to d, which loops keep: there is no fused multiply-subtract of this kind. */
+/* NEON has no fused form of a b - c, so d is negated; loops keep -d in a register. */
 SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
 {
     return vfmaq_f32(vmulq_f32(c, vnegq_f32(d)), a, b);
@@ -291,8 +290,8 @@ SIMD_INLINE vd vd_from_vf(vf v)
     return SIMD_PAIRWISE(vd, vcvt_f64_f32(vget_low_f32(v)), vcvt_high_f64_f32(v));
 }
 SIMD_INLINE vf vf_from_vd(vd v) { return vcvt_high_f32_f64(vcvt_f32_f64(v.lo), v.hi); }
-/* By turns. */
-SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+/* Rounds, then zips. */
+SIMD_INLINE void vf_zip_from_vd(vd a, vd b, vf *lo, vf *hi)
 {
     vf x = vf_from_vd(a), y = vf_from_vd(b);
 
@@ -348,7 +347,7 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
 {
     return SIMD_PAIRWISE(vd, vd_half_flip(v.lo, q.lo), vd_half_flip(v.hi, q.hi));
 }
-/* The low word of each 64-bit lane. */
+/* Returns the low word of each 64-bit lane. */
 SIMD_INLINE uint32x4_t vq_narrow(vq q)
 {
     return vuzp1q_u32(vreinterpretq_u32_u64(q.lo), vreinterpretq_u32_u64(q.hi));
@@ -363,12 +362,12 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
     return vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(v), sign));
 }
 
-SIMD_INLINE vf vf_keep(vf v)
+SIMD_INLINE vf vf_pin(vf v)
 {
     __asm__("" : "+w"(v));
     return v;
 }
-SIMD_INLINE vf vf_keep_here(vf v)
+SIMD_INLINE vf vf_pin_here(vf v)
 {
     __asm__ volatile("" : "+w"(v));
     return v;

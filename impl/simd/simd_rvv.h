@@ -1,16 +1,16 @@
 /*
- * The primitives of simd.h for RISC-V Vector 1.0, of any length: one register of f32, groups of
- * two for f64 and u64. The ratio of element to group is then the same for all, so one vl
- * serves them, a mask of one is a mask of another, and a change of type leaves vl alone.
+ * The primitives of simd.h for RISC-V Vector 1.0, of any length: one register of f32, groups of two registers for f64
+ * and u64. The ratio of element size to group size is then the same for all types. One vl therefore serves all of them,
+ * a mask of one type is a mask of another, and a change of type leaves vl alone.
  *
- * Lanes: those of a register, at most POSENC_PLAN_PAD, for no array of a plan or a kernel is
- * padded further. Registers of more than 2048 bits are filled in part, so no primitive may
- * take the second register of a group for the second half of its lanes.
+ * Lanes: those of a register, at most POSENC_PLAN_PAD, as no array of the library is padded further. Registers of more
+ * than 2048 bits are filled in part. So no primitive may take the second register of a group for the second half of its
+ * lanes.
  *
- * Rounding: by the dynamic mode, to nearest even unless the caller has set another.
+ * Rounding: by the dynamic mode, which is to nearest even unless the caller has set another.
  *
- * References: The RISC-V "V" Vector Extension 1.0; RISC-V Vector C Intrinsics 1.0. Choices
- * between instructions: cycles measured on seven cores, github.com/camel-cdr/rvv-bench-results.
+ * References: The RISC-V "V" Vector Extension 1.0; RISC-V Vector C Intrinsics 1.0. Choices between instructions follow
+ * cycles measured on seven cores, github.com/camel-cdr/rvv-bench-results.
  */
 #ifndef POSENC_SIMD_RVV_H
 #define POSENC_SIMD_RVV_H
@@ -23,8 +23,8 @@ typedef vfloat32m1_t vf;
 typedef vfloat64m2_t vd;
 typedef vuint64m2_t vq;
 
-/* vl of every operation on whole vectors. Compilers know that asking twice gives the same, so
- * a function asks once; that V promises 128 bits, hence 4 lanes, they have to be told. */
+/* Returns vl for all operations on whole vectors. Compilers know that a repeated vsetvl gives the same result. They
+ * do not know that V has at least 128 bits, hence 4 lanes. */
 SIMD_INLINE size_t vf_vl(void)
 {
     size_t vl = __riscv_vsetvl_e32m1(POSENC_PLAN_PAD);
@@ -50,12 +50,11 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 {
     __riscv_vse32_v_f32m1(p, v, (size_t)n);
 }
-SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
-SIMD_INLINE bool vf_masks(void) { return false; }
+SIMD_INLINE void vf_store_cold_n(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_has_masks(void) { return false; }
 
-/* Elements of 16 bits. `v` alone can neither widen nor narrow f16: it is widened as in half.h;
- * narrowed, vnclipu rounds a shifted integer to nearest even, and below 2^-14 the sum with 2^-1
- * does, whose last place is that of f16's subnormals. */
+/* 16-bit elements. V alone cannot convert f16. It is widened as in half.h. Narrowing: vnclipu rounds a shifted
+ * integer to nearest even; below 2^-14 the sum with 2^-1 rounds, whose last place is that of f16's subnormals. */
 SIMD_INLINE vuint16mf2_t half_load_n(const uint16_t *p, int64_t n)
 {
     return __riscv_vle16_v_u16mf2_tu(__riscv_vmv_v_x_u16mf2(0, vf_vl()), p, (size_t)n);
@@ -118,7 +117,7 @@ SIMD_INLINE vf vf_from_bf16(vuint16mf2_t half)
     vuint32m1_t wide = __riscv_vzext_vf2_u32m1(half, vf_vl());
     return __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vsll_vx_u32m1(wide, 16, vf_vl()));
 }
-/* The bits of numbers; of any NaN those of the one that arithmetic has, whose lower half is zero. */
+/* Returns the bits of v; every NaN becomes the canonical NaN, whose lower half is zero. */
 SIMD_INLINE vuint32m1_t with_one_nan(vf v)
 {
     return __riscv_vreinterpret_v_f32m1_u32m1(__riscv_vfmax_vv_f32m1(v, v, vf_vl()));
@@ -144,9 +143,9 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     __riscv_vse16_v_u16mf2(p, bf16_from_vf(v), (size_t)n);
 }
 
-/* A function, because clang 19 leaves in memory what a cast is stored to by way of a pointer. */
+/* A function, because clang 19 keeps a cast in memory if it is stored through a pointer. */
 SIMD_INLINE vf vf_of_bits(vuint32m1_t bits) { return __riscv_vreinterpret_v_u32m1_f32m1(bits); }
-SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
+SIMD_INLINE bool vf_prefers_bf16_pairs(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     vuint32m1_t both =
@@ -154,7 +153,7 @@ SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
     *a = vf_of_bits(__riscv_vsll_vx_u32m1(both, 16, vf_vl()));
     *b = vf_of_bits(__riscv_vand_vx_u32m1(both, 0xffff0000, vf_vl()));
 }
-/* Joined by one multiplication and sum: on a C908 half of what a shift takes. */
+/* One multiplication-addition joins both halves; on a C908 it takes half the time of a shift. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
     vuint32m1_t even = __riscv_vssrl_vx_u32m1(with_one_nan(a), 16, __RISCV_VXRM_RNE, vf_vl());
@@ -163,7 +162,7 @@ SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
     __riscv_vse16_v_u16m1(p, __riscv_vreinterpret_v_u32m1_u16m1(both), 2 * vf_vl());
 }
 
-/* Indices count bytes and are unsigned, hence 64 bits wide. */
+/* Indices of vluxei count bytes and are unsigned, hence 64 bits wide. */
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
 {
     vuint32m1_t element = __riscv_vle32_v_u32m1((const uint32_t *)index, (size_t)n);
@@ -171,7 +170,7 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return __riscv_vluxei64_v_f32m1_tu(vf_set1(0.0f), base, byte, (size_t)n);
 }
 
-SIMD_INLINE void vf_take_fours(vfloat32m1x4_t fours, vf *a, vf *b, vf *c, vf *d)
+SIMD_INLINE void vf_unpack_fours(vfloat32m1x4_t fours, vf *a, vf *b, vf *c, vf *d)
 {
     *a = __riscv_vget_v_f32m1x4_f32m1(fours, 0);
     *b = __riscv_vget_v_f32m1x4_f32m1(fours, 1);
@@ -183,21 +182,21 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
     vuint32m1_t row = __riscv_vle32_v_u32m1((const uint32_t *)index, vf_vl());
     vuint32m1_t byte = __riscv_vsll_vx_u32m1(row, 4, vf_vl());
 
-    vf_take_fours(__riscv_vluxseg4ei32_v_f32m1x4(base, byte, vf_vl()), a, b, c, d);
+    vf_unpack_fours(__riscv_vluxseg4ei32_v_f32m1x4(base, byte, vf_vl()), a, b, c, d);
 }
 SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
 {
     const ptrdiff_t bytes = (ptrdiff_t)(stride * (int64_t)sizeof(float));
 
-    vf_take_fours(__riscv_vlsseg4e32_v_f32m1x4(base, bytes, vf_vl()), a, b, c, d);
+    vf_unpack_fours(__riscv_vlsseg4e32_v_f32m1x4(base, bytes, vf_vl()), a, b, c, d);
 }
 
-/* The extension has no store past the caches. */
-SIMD_INLINE bool vf_streams(void) { return false; }
+/* V has no streaming stores. */
+SIMD_INLINE bool vf_has_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }
 SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
 SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
-SIMD_INLINE void stream_end(void) {}
+SIMD_INLINE void vf_stream_end(void) {}
 
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
@@ -216,7 +215,7 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
     __riscv_vsseg2e32_v_f32m1x2(p, __riscv_vcreate_v_f32m1x2(a, b), (size_t)n);
 }
 
-/* A pair of lanes as one of 64 bits: (a + b) + (2^32 - 1) b = a + 2^32 b. */
+/* Computes each pair of lanes as 64 bits: (a + b) + (2^32 - 1) b = a + 2^32 b. */
 SIMD_INLINE vf vf_zip_lo(vf a, vf b)
 {
     vuint32mf2_t x = __riscv_vlmul_trunc_v_u32m1_u32mf2(__riscv_vreinterpret_v_f32m1_u32m1(a));
@@ -251,8 +250,8 @@ SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
                                     __riscv_vrgather_vv_f32m1(b, in_b, vf_vl()),
                                     __riscv_vmsgeu_vx_u32m1_b32(lane, lanes, vf_vl()), vf_vl());
 }
-/* A slide down and a masked slide up would do: slower, but on cores that gather lane by lane
- * (such as SiFive's X280). */
+/* One gather is faster than a slide down and a masked slide up, except on cores that gather lane by lane, such as
+ * SiFive's X280. */
 SIMD_INLINE vf vf_swap_pairs(vf a)
 {
     vuint32m1_t other = __riscv_vxor_vx_u32m1(__riscv_vid_v_u32m1(vf_vl()), 1, vf_vl());
@@ -270,12 +269,12 @@ SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
     return __riscv_vfmsub_vv_f32m1(a, b, vf_mul(c, d), vf_vl());
 }
 SIMD_INLINE vf vf_abs(vf a) { return __riscv_vfabs_v_f32m1(a, vf_vl()); }
-/* Returns the number of a number and a NaN, as plain C returns b: kernels have no NaN here. */
+/* vfmin of a number and a NaN returns the number, where plain C returns b. Kernels have no NaN here. */
 SIMD_INLINE vf vf_min_abs(vf a, vf b)
 {
     return __riscv_vfmin_vv_f32m1(vf_abs(a), vf_abs(b), vf_vl());
 }
-/* Nothing is less than a NaN, as in C. */
+/* A comparison with NaN is false, as in C. */
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)
 {
     return __riscv_vmerge_vvm_f32m1(y, x, __riscv_vmflt_vv_f32m1_b32(a, b, vf_vl()), vf_vl());
@@ -297,9 +296,8 @@ SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
                                 vf_vl()) < 0;
 }
 
-/* Made anew where it is used: the polynomials have more constants than there are groups, and
- * clang 19 would else keep them on the stack, whence a constant costs more than to make it (a
- * vector of hf_f32: 97 cycles against 71 by llvm-mca's model of the P670). */
+/* The empty asm makes a constant anew at each use. The polynomials have more constants than there are register
+ * groups, and clang 19 would keep them on the stack, from where a load costs more. */
 SIMD_INLINE vd vd_set1(double x)
 {
     __asm__ volatile("" : "+f"(x));
@@ -315,8 +313,8 @@ SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return __riscv_vfmsub_vv_f64m2(a, b, c
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return __riscv_vfnmsub_vv_f64m2(a, b, c, vf_vl()); }
 SIMD_INLINE vd vd_from_vf(vf v) { return __riscv_vfwcvt_f_f_v_f64m2(v, vf_vl()); }
 SIMD_INLINE vf vf_from_vd(vd v) { return __riscv_vfncvt_f_f_w_f32m1(v, vf_vl()); }
-/* By turns. */
-SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+/* Rounds, then zips. */
+SIMD_INLINE void vf_zip_from_vd(vd a, vd b, vf *lo, vf *hi)
 {
     vf x = vf_from_vd(a), y = vf_from_vd(b);
 
@@ -335,7 +333,7 @@ SIMD_INLINE vq vq_add(vq a, vq b) { return __riscv_vadd_vv_u64m2(a, b, vf_vl());
 SIMD_INLINE vq vq_sub(vq a, vq b) { return __riscv_vsub_vv_u64m2(a, b, vf_vl()); }
 SIMD_INLINE vq vq_shl(vq q, size_t k) { return __riscv_vsll_vx_u64m2(q, k, vf_vl()); }
 SIMD_INLINE vq vq_shr(vq q, size_t k) { return __riscv_vsrl_vx_u64m2(q, k, vf_vl()); }
-/* The low word of each 64-bit lane. */
+/* Returns the low word of each 64-bit lane. */
 SIMD_INLINE vuint32m1_t vq_narrow(vq q) { return __riscv_vnsrl_wx_u32m1(q, 0, vf_vl()); }
 SIMD_INLINE vq vq_mul32(vq a, vq b)
 {
@@ -343,7 +341,7 @@ SIMD_INLINE vq vq_mul32(vq a, vq b)
 }
 SIMD_INLINE vq vq_from_bits(vd v) { return __riscv_vreinterpret_v_f64m2_u64m2(v); }
 
-/* v times the sign of a number whose sign bit is bit 1 of q. */
+/* Returns v times the sign of a number whose sign bit is bit 1 of q. */
 SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
 {
     vd sign = __riscv_vreinterpret_v_u64m2_f64m2(vq_shl(q, 62));
@@ -368,7 +366,7 @@ SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
     return __riscv_vmerge_vvm_f32m1(y, x, vq_bit0(q), vf_vl());
 }
 
-/* No operation takes an operand from memory. */
-SIMD_INLINE vf vf_keep(vf v) { return v; }
-SIMD_INLINE vf vf_keep_here(vf v) { return v; }
+/* No RVV instruction takes an operand from memory, so there is nothing to pin. */
+SIMD_INLINE vf vf_pin(vf v) { return v; }
+SIMD_INLINE vf vf_pin_here(vf v) { return v; }
 #endif

@@ -1,4 +1,4 @@
-/* The primitives of simd.h with one lane, in plain C: what the wider ones must equal. */
+/* The primitives of simd.h in plain C, with one lane: the results that wider ISAs have to equal. */
 #ifndef POSENC_SIMD_SCALAR_H
 #define POSENC_SIMD_SCALAR_H
 
@@ -23,8 +23,8 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     (void)n;
     *p = v;
 }
-SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
-SIMD_INLINE bool vf_masks(void) { return false; }
+SIMD_INLINE void vf_store_cold_n(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_has_masks(void) { return false; }
 SIMD_INLINE vf vf_load_f16(const uint16_t *p) { return f32_from_f16(*p); }
 SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
 {
@@ -49,7 +49,7 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     (void)n;
     *p = bf16_from_f32(v);
 }
-SIMD_INLINE bool vf_pairs_bf16(void) { return false; }
+SIMD_INLINE bool vf_prefers_bf16_pairs(void) { return false; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     *a = f32_from_bf16(p[0]);
@@ -77,11 +77,11 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
 {
     vf_load4(base + 4 * (int64_t)*index, 0, a, b, c, d);
 }
-SIMD_INLINE bool vf_streams(void) { return false; }
+SIMD_INLINE bool vf_has_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }
 SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
 SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
-SIMD_INLINE void stream_end(void) {}
+SIMD_INLINE void vf_stream_end(void) {}
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
     (void)n;
@@ -147,8 +147,8 @@ SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return fma(a, b, -c); }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return fma(-a, b, c); }
 SIMD_INLINE vd vd_from_vf(vf v) { return (double)v; }
 SIMD_INLINE vf vf_from_vd(vd v) { return (float)v; }
-/* By turns. */
-SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+/* With one lane, lo is a and hi is b. */
+SIMD_INLINE void vf_zip_from_vd(vd a, vd b, vf *lo, vf *hi)
 {
     vf x = vf_from_vd(a), y = vf_from_vd(b);
 
@@ -177,6 +177,6 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q) { return q & 2 ? -v : v; }
 SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y) { return q & 1 ? x : y; }
 SIMD_INLINE vf vf_flip_bit1(vf v, vq q) { return q & 2 ? -v : v; }
 
-SIMD_INLINE vf vf_keep(vf v) { return v; }
-SIMD_INLINE vf vf_keep_here(vf v) { return v; }
+SIMD_INLINE vf vf_pin(vf v) { return v; }
+SIMD_INLINE vf vf_pin_here(vf v) { return v; }
 #endif

@@ -1,7 +1,6 @@
 /*
- * The primitives of simd.h for the Scalable Vector Extension, of any length that is a power of
- * two: f64 and u64 are pairs of registers, the first holding the first half of the lanes. The
- * types have no size, hence tuples instead of structs.
+ * The primitives of simd.h for the Scalable Vector Extension, of any length that is a power of two. vd and vq are pairs
+ * of registers, the first with the first half of the lanes. The types have no size, hence tuples instead of structs.
  */
 #ifndef POSENC_SIMD_SVE_H
 #define POSENC_SIMD_SVE_H
@@ -24,10 +23,10 @@ SIMD_INLINE vf vf_load(const float *p) { return svld1_f32(SIMD_ALL32, p); }
 SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { return svld1_f32(vf_first(n), p); }
 SIMD_INLINE void vf_store(float *p, vf v) { svst1_f32(SIMD_ALL32, p, v); }
 SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { svst1_f32(vf_first(n), p, v); }
-SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
-SIMD_INLINE bool vf_masks(void) { return false; }
+SIMD_INLINE void vf_store_cold_n(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_has_masks(void) { return false; }
 
-/* An element of 16 bits is the low half of its lane in registers. */
+/* A 16-bit element is the low half of its lane in a register. */
 SIMD_INLINE vf vf_from_f16(svuint32_t half)
 {
     return svcvt_f32_f16_x(SIMD_ALL32, svreinterpret_f16_u32(half));
@@ -54,7 +53,7 @@ SIMD_INLINE vf vf_from_bf16(svuint32_t half)
 {
     return svreinterpret_f32_u32(svlsl_n_u32_x(SIMD_ALL32, half, 16));
 }
-/* As bf16_from_f32(). */
+/* Rounds as bf16_from_f32(). */
 SIMD_INLINE svuint32_t bf16_from_vf(vf v)
 {
     svuint32_t bits = svreinterpret_u32_f32(v);
@@ -81,21 +80,21 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     svst1h_u32(vf_first(n), p, bf16_from_vf(v));
 }
 
-SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
+SIMD_INLINE bool vf_prefers_bf16_pairs(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     svuint32_t both = svreinterpret_u32_u16(svld1_u16(svptrue_b16(), p));
     *a = vf_from_bf16(both);
     *b = svreinterpret_f32_u32(svand_n_u32_x(SIMD_ALL32, both, 0xffff0000));
 }
-/* The bits of numbers; of NaN those of a quiet one whose lower half is zero. */
+/* Returns the bits of v; a NaN becomes quiet, and its lower half zero, so that rounding cannot change it. */
 SIMD_INLINE svuint32_t short_nan(vf v)
 {
     svbool_t nan = svcmpuo_f32(SIMD_ALL32, v, v);
     svuint32_t quiet = svorr_n_u32_m(nan, svreinterpret_u32_f32(v), 0x400000);
     return svand_n_u32_m(nan, quiet, 0xffff0000);
 }
-/* As in simd_neon.h, but with one look for NaN. */
+/* Rounds as in simd_avx2.h. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
     svuint32_t even = svreinterpret_u32_f32(a), odd = svreinterpret_u32_f32(b);
@@ -116,7 +115,7 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return svld1_gather_s32index_f32(vf_first(n), base, svld1_s32(vf_first(n), index));
 }
 
-SIMD_INLINE void vf_fours_at(const float *base, svint32_t index, vf *a, vf *b, vf *c, vf *d)
+SIMD_INLINE void vf_gather_fours(const float *base, svint32_t index, vf *a, vf *b, vf *c, vf *d)
 {
     *a = svld1_gather_s32index_f32(SIMD_ALL32, base, index);
     *b = svld1_gather_s32index_f32(SIMD_ALL32, base + 1, index);
@@ -127,19 +126,19 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
 {
     svint32_t row = svld1_s32(SIMD_ALL32, index);
 
-    vf_fours_at(base, svlsl_n_s32_x(SIMD_ALL32, row, 2), a, b, c, d);
+    vf_gather_fours(base, svlsl_n_s32_x(SIMD_ALL32, row, 2), a, b, c, d);
 }
 SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
 {
-    vf_fours_at(base, svindex_s32(0, (int32_t)stride), a, b, c, d);
+    vf_gather_fours(base, svindex_s32(0, (int32_t)stride), a, b, c, d);
 }
 
-/* Not ordered differently from other stores, so nothing is left for stream_end. */
-SIMD_INLINE bool vf_streams(void) { return true; }
+/* STNT1 is ordered as other stores are, so vf_stream_end() has nothing to do. */
+SIMD_INLINE bool vf_has_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { svstnt1_f32(SIMD_ALL32, p, v); }
 SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
 SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
-SIMD_INLINE void stream_end(void) {}
+SIMD_INLINE void vf_stream_end(void) {}
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
     svfloat32x2_t pairs = svld2_f32(vf_first(n), p);
@@ -171,7 +170,7 @@ SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
                      svtbl_f32(a, svreinterpret_u32_s32(lane)),
                      svtbl_f32(b, svreinterpret_u32_s32(in_b)));
 }
-/* REVW merges into its destination: each turn of a loop would wait for the one before. */
+/* Not by REVW, which merges into its destination: each iteration of a loop would wait for the one before. */
 SIMD_INLINE vf vf_swap_pairs(vf a)
 {
     return svtbl_f32(a, sveor_n_u32_x(SIMD_ALL32, svindex_u32(0, 1), 1));
@@ -205,7 +204,7 @@ SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
     return !svptest_any(SIMD_ALL32, svcmpne_n_u32(SIMD_ALL32, all, POSENC_NOT_SMALL));
 }
 
-/* Both halves of an operation on pairs; lo(x) and hi(x) are those of an operand. */
+/* Apply an operation to both halves of pairs. SIMD_LO and SIMD_HI are the halves of an operand. */
 #define SIMD_LO(x)        svget2(x, 0)
 #define SIMD_HI(x)        svget2(x, 1)
 #define SIMD_BOTH1(op, a) svcreate2(op(SIMD_ALL64, SIMD_LO(a)), op(SIMD_ALL64, SIMD_HI(a)))
@@ -232,7 +231,7 @@ SIMD_INLINE vd vd_fma(vd a, vd b, vd c) { return SIMD_BOTH3(svmla_f64_x, c, a, b
 SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return SIMD_BOTH3(svnmls_f64_x, c, a, b); }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return SIMD_BOTH3(svmls_f64_x, c, a, b); }
 
-/* A conversion between widths reads and writes the low word of each 64-bit lane. */
+/* SVE converts between f32 and f64 in the low word of each 64-bit lane. */
 SIMD_INLINE vd vd_from_vf(vf v)
 {
     svuint64_t lo = svunpklo_u64(svreinterpret_u32_f32(v));
@@ -245,8 +244,8 @@ SIMD_INLINE vf vf_from_vd(vd v)
     return svuzp1_f32(svcvt_f32_f64_x(SIMD_ALL64, SIMD_LO(v)),
                       svcvt_f32_f64_x(SIMD_ALL64, SIMD_HI(v)));
 }
-/* By turns. */
-SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+/* Rounds, then zips. */
+SIMD_INLINE void vf_zip_from_vd(vd a, vd b, vf *lo, vf *hi)
 {
     vf x = vf_from_vd(a), y = vf_from_vd(b);
 
@@ -302,7 +301,7 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
     return svcreate2(vd_half_flip(SIMD_LO(v), SIMD_LO(q)),
                      vd_half_flip(SIMD_HI(v), SIMD_HI(q)));
 }
-/* The low word of each 64-bit lane. */
+/* Returns the low word of each 64-bit lane. */
 SIMD_INLINE svuint32_t vq_narrow(vq q)
 {
     return svuzp1_u32(svreinterpret_u32_u64(SIMD_LO(q)), svreinterpret_u32_u64(SIMD_HI(q)));
@@ -318,12 +317,12 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
     return svreinterpret_f32_u32(sveor_u32_x(SIMD_ALL32, svreinterpret_u32_f32(v), sign));
 }
 
-SIMD_INLINE vf vf_keep(vf v)
+SIMD_INLINE vf vf_pin(vf v)
 {
     __asm__("" : "+w"(v));
     return v;
 }
-SIMD_INLINE vf vf_keep_here(vf v)
+SIMD_INLINE vf vf_pin_here(vf v)
 {
     __asm__ volatile("" : "+w"(v));
     return v;

@@ -1,12 +1,11 @@
 /*
- * Runs the tests of the primitives: of each ISA named, or of all that this build has.
+ * Runs the tests of the primitives, for the ISAs named or for all of this build.
  *
  *     primitives [--except NAME] [ISA]...
  *
- * --except leaves out the primitives whose names begin so, for an emulator that is wrong there.
- * Prints a line for each failure and for each ISA "ISA (L lanes): N passed, N failed, N
- * skipped", a test being a primitive, or "off: ISA: reason" where the CPU lacks it; last the sum
- * of all. Exit 1 on failures, 2 on bad input, 77 when nothing ran.
+ * --except leaves out the primitives whose names begin with NAME, for emulators that get them wrong. Prints a line for
+ * each failure, and for each ISA "ISA (L lanes): N passed, N failed, N skipped" or "off: ISA: reason", then the sums. A
+ * test is a primitive. Exit 1 on failures, 2 on bad input, 77 if nothing ran.
  */
 #include "primitives.h"
 
@@ -57,7 +56,7 @@ static void test_isa(const struct isa *isa, const char *except, struct counts *a
     all->skipped += counts.skipped;
 }
 
-static int refuse(const char *what)
+static int report_unknown_isa(const char *what)
 {
     fprintf(stderr, "primitives: %s: not an ISA of this build: expected one of", what);
     for (int k = 0; k < ISA_COUNT; k++)
@@ -80,7 +79,7 @@ int main(int argc, char **argv)
         for (k = 0; k < ISA_COUNT && strcmp(argv[i], isas[k].name) != 0; k++)
             ;
         if (k == ISA_COUNT)
-            return refuse(argv[i]);
+            return report_unknown_isa(argv[i]);
         wanted[k] = named = true;
     }
     for (int k = 0; k < ISA_COUNT; k++)

@@ -1,6 +1,6 @@
 /*
- * Tests of primitives that load and store, of one ISA: at the end and at the start of memory,
- * for each n. Conversions of 16 bits are tried with each of their patterns.
+ * Tests of primitives that load and store, for one ISA: at the end and at the start of accessible memory, for each n.
+ * Conversions of 16 bits are checked for every bit pattern.
  */
 #ifndef POSENC_SIMD_TESTS_MEMORY_H
 #define POSENC_SIMD_TESTS_MEMORY_H
@@ -32,8 +32,8 @@ static void store_of(const struct test *test, void *p, vf v, int64_t n)
         vf_store_bf16_n(p, v, n);
     else if (test->whole)
         vf_store(p, v);
-    else if (test->alone)
-        vf_store_alone(p, v, n);
+    else if (test->cold)
+        vf_store_cold_n(p, v, n);
     else
         vf_store_n(p, v, n);
 }
@@ -43,7 +43,7 @@ static const char *edge_name(enum edge edge)
     return edge == AT_END ? "at the end of memory" : "at the start of memory";
 }
 
-/* From n elements at p: whatever lies past them reads as zero. */
+/* Loads n elements at p; further lanes have to be zero. */
 static void try_load(const struct test *test, const void *p, int64_t n)
 {
     float got[WIDEST], wanted[WIDEST] = { 0 };
@@ -82,7 +82,7 @@ static void loads(const struct test *test)
     }
 }
 
-/* Of n values to p. */
+/* Stores n values to p. */
 static void try_store(const struct test *test, void *p, const float *values, int64_t n)
 {
     uint16_t wanted[WIDEST];
@@ -97,14 +97,14 @@ static void try_store(const struct test *test, void *p, const float *values, int
     expect_halves(p, wanted, n, test->type);
 }
 
-/* Of a pattern of 16 bits: the value, the tie between it and the next greater, and what lies
- * next to the tie. */
+/* Returns four numbers around a 16-bit pattern: its value, the tie between it and the next greater, and the
+ * neighbours of the tie. */
 static void around(enum posenc_dtype type, uint16_t half, float *four)
 {
     float value = plain_widen(type, half), next = plain_widen(type, (uint16_t)(half + 1));
     double tie = ((double)value + (double)next) / 2.0;
 
-    if (isinf(next) && !isinf(value)) /* as if exponents went on */
+    if (isinf(next) && !isinf(value)) /* the tie below infinity, as if exponents continued */
         tie = (double)value +
               ((double)value - (double)plain_widen(type, (uint16_t)(half - 1))) / 2.0;
     four[0] = value;
@@ -113,12 +113,12 @@ static void around(enum posenc_dtype type, uint16_t half, float *four)
     four[3] = nextafterf(four[1], -INFINITY);
 }
 
-/* NaNs that rounding as a number would make a zero, that a cut would make infinite, and others. */
+/* NaNs that rounding as a number would make zero, that truncation would make infinite, and others. */
 static const uint32_t some_nans[] = { 0x7fffffff, 0xffffffff, 0x7f800001, 0xff800001,
                                       0x7f808000, 0xff80ffff, 0x7fbfffff, 0xffc00000 };
 enum { SOME_NANS = sizeof some_nans / sizeof *some_nans };
 
-/* n numbers, and one of these in lane k. */
+/* Fills n ordinary numbers with one of these NaNs in lane k. */
 static void one_nan_of(float *values, int64_t n, int nan, int64_t k)
 {
     for (int64_t i = 0; i < n; i++)
@@ -158,8 +158,8 @@ static void stores(const struct test *test)
     }
 }
 
-/* Whole vectors by twos, loaded and stored again: at the edges of memory, of each pattern and of
- * what lies around it. */
+/* Stores and loads whole vectors of bf16 pairs: at the edges of memory, and for each pattern and the numbers around
+ * it. */
 static void try_pairs(uint16_t *p, const float *values)
 {
     float even[WIDEST], odd[WIDEST], a[WIDEST], b[WIDEST];
@@ -192,7 +192,7 @@ static void bf16_pairs(const struct test *test)
     uint16_t halves[2 * WIDEST];
     int64_t w = vf_lanes();
     size_t size = (size_t)(2 * w) * sizeof *halves;
-    bool pairs = vf_pairs_bf16();
+    bool pairs = vf_prefers_bf16_pairs();
 
     for (int i = 0; i < 256; i++) {
         const enum edge edge = i % 2 ? AT_END : AT_START;
@@ -214,12 +214,12 @@ static void bf16_pairs(const struct test *test)
         for (int64_t k = 0; k < w; k++)
             around(POSENC_BF16, (uint16_t)(from + k), values + 4 * k);
         values[4 * w] = *values;
-        for (int64_t start = 0; start < 2; start++) { /* each of them once even, once odd */
+        for (int64_t start = 0; start < 2; start++) { /* each number once even, once odd */
             try_pairs(halves, values + start);
             try_pairs(halves, values + start + 2 * w);
         }
     }
-    expect(vf_pairs_bf16() == pairs, "says now this, now that");
+    expect(vf_prefers_bf16_pairs() == pairs, "two calls return different values");
     (void)test;
 }
 
@@ -251,7 +251,7 @@ static void load_pairs(const struct test *test)
     (void)test;
 }
 
-/* With one lane there is nothing to tell. */
+/* With one lane there is nothing to check. */
 static void load_twice(const struct test *test)
 {
     uint64_t bits[WIDEST];
@@ -292,7 +292,7 @@ static void store_pairs(const struct test *test)
     (void)test;
 }
 
-/* From a base that is near and from one so far below that bytes do not fit into 32 bits. */
+/* Gathers from a near base, and from one so far below the data that byte offsets exceed 32 bits. */
 static void gathers(const struct test *test)
 {
     enum { ELEMENTS = 100 };
@@ -324,7 +324,7 @@ static void gathers(const struct test *test)
     (void)test;
 }
 
-/* Rows of four between what must not be read, the first and the last among them. */
+/* Gathers rows of four elements between inaccessible pages, the first and the last row included. */
 static void gathers_rows(const struct test *test)
 {
     enum { ROWS = 50 };
@@ -357,7 +357,7 @@ static void gathers_rows(const struct test *test)
     (void)test;
 }
 
-/* Rows of four at a stride, from the first float of a page on or up to its last one; 64 rows fit into one. */
+/* Loads rows of four at a stride, from the first float of a page on or up to its last one. 64 rows fit into a page. */
 static void loads_rows(const struct test *test)
 {
     const int64_t strides[] = { 1, 4, 5, 16, 15, 0, -1, -4, -13 }, w = vf_lanes();
@@ -386,11 +386,10 @@ static void loads_rows(const struct test *test)
     (void)test;
 }
 
-/* Where masks cost nothing, a store through one writes its lanes and no other, between those of two that
- * were there. */
+/* Where masked stores are fast, one between two others writes its lanes only. */
 static void masks(const struct test *test)
 {
-    const bool has = vf_masks();
+    const bool has = vf_has_masks();
     float values[WIDEST], around[3 * WIDEST], wanted[3 * WIDEST];
     const int64_t w = vf_lanes();
 
@@ -399,12 +398,12 @@ static void masks(const struct test *test)
         for (int64_t k = 0; k < 3 * w; k++)
             around[k] = wanted[k] = -7.0f;
         memcpy(wanted + w, values, (size_t)n * sizeof *values);
-        vf_store_alone(around + w, vf_load(values), n);
+        vf_store_cold_n(around + w, vf_load(values), n);
         expect_bits32(around, wanted, w);
         expect_bits32(around + w, wanted + w, w);
         expect_bits32(around + 2 * w, wanted + 2 * w, w);
     }
-    expect(vf_masks() == has, "says now this, now that");
+    expect(vf_has_masks() == has, "two calls return different values");
     (void)test;
 }
 
@@ -413,14 +412,14 @@ static void streaming(const struct test *test)
     float values[2 * WIDEST];
     int64_t w = vf_lanes();
     size_t size = (size_t)w * sizeof *values;
-    bool streams = vf_streams();
+    bool streams = vf_has_streams();
 
     for (int64_t i = 0; i < 64; i++) {
         char *p = edge_memory(AT_START, 2 * size);
         draw_f32(values, 2, w);
         vf_stream((float *)p, vf_load(values));
         vf_stream((float *)(p + size), vf_load(values + WIDEST));
-        stream_end();
+        vf_stream_end();
         expect_untouched(p, 2 * size);
         expect_bits32(p, values, w);
         expect_bits32(p + size, values + WIDEST, w);
@@ -430,17 +429,17 @@ static void streaming(const struct test *test)
         p = edge_memory(AT_START, size);
         vf_stream_f16((uint16_t *)p, vf_load(values));
         vf_stream_bf16((uint16_t *)(p + size / 2), vf_load(values + WIDEST));
-        stream_end();
+        vf_stream_end();
         expect_untouched(p, size);
         expect(memcmp(p, wanted[0], size / 2) == 0, "f16 is another than is stored");
         expect(memcmp(p + size / 2, wanted[1], size / 2) == 0,
                "bf16 is another than is stored");
     }
-    expect(vf_streams() == streams, "says now this, now that");
+    expect(vf_has_streams() == streams, "two calls return different values");
     (void)test;
 }
 
-/* f64 and u64: whole vectors, of as many lanes. */
+/* Loads and stores whole vectors of f64 and u64. */
 static void wide_memory(const struct test *test)
 {
     uint64_t bits[WIDEST], got[WIDEST];

@@ -1,4 +1,4 @@
-/* Tests of primitives that compute or move lanes, of one ISA. */
+/* Tests of primitives that compute or move lanes, for one ISA. */
 #ifndef POSENC_SIMD_TESTS_OPERATIONS_H
 #define POSENC_SIMD_TESTS_OPERATIONS_H
 
@@ -6,10 +6,10 @@
 
 #include "impl/simd/simd.h"
 
-enum { TRIED = 1 << 15, WIDEST = POSENC_PLAN_PAD };
+enum { VALUES_TRIED = 1 << 15, WIDEST = POSENC_PLAN_PAD };
 
-/* A primitive and how it is tried: an operation of one to four operands and what plain C makes
- * of them, or a way to memory. */
+/* A test of one primitive: an operation of one to four operands with its counterpart in plain C, or a load or
+ * store. */
 struct test {
     const char *name;
     void (*run)(const struct test *test);
@@ -18,8 +18,8 @@ struct test {
     vf (*f32_3)(vf, vf, vf);
     vf (*f32_4)(vf, vf, vf, vf);
     float (*f32)(const float *x);
-    bool same_nan; /* moves bits: a NaN stays what it is */
-    bool no_nan;   /* promises nothing of one */
+    bool same_nan; /* moves bits: a NaN keeps its bits */
+    bool no_nan;   /* unspecified for NaN */
     vd (*f64_2)(vd, vd);
     vd (*f64_3)(vd, vd, vd);
     double (*f64)(const double *x);
@@ -27,8 +27,8 @@ struct test {
     uint64_t (*u64)(const uint64_t *x);
     int64_t (*source)(int64_t lane, int64_t lanes);
     enum posenc_dtype type;
-    bool whole; /* without n */
-    bool alone; /* the store that nothing reads soon */
+    bool whole; /* whole vectors, without n */
+    bool cold;  /* vf_store_cold_n */
 };
 
 /* ---- Lane by lane ---- */
@@ -38,7 +38,7 @@ static void f32_op(const struct test *test)
     float x[4 * WIDEST] = { 0 }, got[WIDEST], wanted[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_f32(x, test->f32_4 ? 4 : test->f32_3 ? 3 : 2, w);
         for (int64_t k = 0; k < w && test->no_nan; k++)
             if (isnan(x[k]) || isnan(x[k + WIDEST]))
@@ -63,7 +63,7 @@ static void f64_op(const struct test *test)
     double x[3 * WIDEST] = { 0 }, got[WIDEST], wanted[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_f64(x, test->f64_3 ? 3 : 2, w);
         vd a = vd_load(x), b = vd_load(x + WIDEST), c = vd_load(x + 2 * WIDEST);
         vd_store(got, test->f64_3 ? test->f64_3(a, b, c) : test->f64_2(a, b));
@@ -73,7 +73,7 @@ static void f64_op(const struct test *test)
     }
 }
 
-/* The lanes of q: there is no store of them, their halves are exact in f64. */
+/* Reads the lanes of q, which has no store: its 32-bit halves are exact in f64. */
 static void lanes_of(vq q, uint64_t *lanes)
 {
     double high[WIDEST], low[WIDEST];
@@ -89,7 +89,7 @@ static void u64_op(const struct test *test)
     uint64_t x[2 * WIDEST], got[WIDEST], wanted[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_u64(x, 2, w);
         lanes_of(test->u64_2(vq_load(x), vq_load(x + WIDEST)), got);
         for (int64_t k = 0; k < w; k++)
@@ -140,7 +140,7 @@ static void bits_of(const struct test *test)
     uint64_t got[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_f64(x, 1, w);
         lanes_of(vq_from_bits(vd_load(x)), got);
         expect_bits64(got, x, w);
@@ -153,10 +153,10 @@ static void any_lt(const struct test *test)
     float x[2 * WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED / 8; i++) {
+    for (int64_t i = 0; i < VALUES_TRIED / 8; i++) {
         bool less = false;
         draw_f32(x, 2, w);
-        /* mostly none but perhaps one */
+        /* mostly no lane, sometimes one */
         for (int64_t k = 0; k < w && i % 4; k++)
             if (k != i % w && x[k] < x[k + WIDEST])
                 x[k] = x[k + WIDEST];
@@ -168,13 +168,13 @@ static void any_lt(const struct test *test)
     (void)test;
 }
 
-/* One lane of one vector any float, all others in the range. */
+/* Any float in one lane of one vector, all other lanes in the range. */
 static void none_small(const struct test *test)
 {
     float x[4 * WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i++) {
+    for (int64_t i = 0; i < VALUES_TRIED; i++) {
         float any[WIDEST];
         draw_f32(any, 1, w);
         for (int64_t k = 0; k < 4 * WIDEST; k++)
@@ -192,7 +192,7 @@ static void none_small(const struct test *test)
     (void)test;
 }
 
-/* Bits of q other than the one asked for are drawn, and must not matter. */
+/* Bits of q other than the tested one are random, and must not matter. */
 static void by_bit(const struct test *test)
 {
     float x[2 * WIDEST], f32[WIDEST], f32_wanted[WIDEST];
@@ -201,7 +201,7 @@ static void by_bit(const struct test *test)
     int64_t w = vf_lanes();
     bool flip = test->name[3] == 'f', wide = test->name[1] == 'd';
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_f32(x, 2, w);
         draw_f64(y, 2, w);
         draw_u64(q, 1, w);
@@ -220,7 +220,7 @@ static void by_bit(const struct test *test)
     }
 }
 
-/* ---- From one type to another ---- */
+/* ---- Conversions between types ---- */
 
 static void f64_from_f32(const struct test *test)
 {
@@ -228,7 +228,7 @@ static void f64_from_f32(const struct test *test)
     double got[WIDEST], wanted[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_f32(x, 1, w);
         for (int64_t k = 0; k < w; k++)
             wanted[k] = (double)x[k];
@@ -244,7 +244,7 @@ static void f32_from_f64(const struct test *test)
     float got[WIDEST], wanted[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_f64(x, 1, w);
         for (int64_t k = 0; k < w; k++)
             wanted[k] = plain_from_f64(x[k]);
@@ -260,12 +260,12 @@ static void turns_from_f64(const struct test *test)
     float got[2 * WIDEST], wanted[2 * WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         vf lo, hi;
         draw_f64(x, 1, 2 * w);
         for (int64_t k = 0; k < 2 * w; k++)
             wanted[k] = plain_from_f64(x[k % 2 ? w + k / 2 : k / 2]);
-        vf_turns_from_vd(vd_load(x), vd_load(x + w), &lo, &hi);
+        vf_zip_from_vd(vd_load(x), vd_load(x + w), &lo, &hi);
         vf_store(got, lo);
         vf_store(got + w, hi);
         expect_f32(got, wanted, 2 * w);
@@ -280,7 +280,7 @@ static void f64_from_int(const struct test *test)
     int64_t w = vf_lanes();
     bool is_signed = test->name[8] == 'i';
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         draw_u64(x, 1, w);
         for (int64_t k = 0; k < w; k++) {
             x[k] &= is_signed ? UINT64_MAX : UINT32_MAX;
@@ -291,14 +291,14 @@ static void f64_from_int(const struct test *test)
     }
 }
 
-/* ---- From lane to lane ---- */
+/* ---- Permutations ---- */
 
 static void permutation(const struct test *test)
 {
     float x[2 * WIDEST], got[WIDEST], wanted[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED && w > 1; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED && w > 1; i += w) {
         draw_f32(x, 2, w);
         vf a = vf_load(x), b = vf_load(x + WIDEST);
         vf_store(got, test->f32_1 ? test->f32_1(a) : test->f32_2(a, b));
@@ -323,11 +323,11 @@ static void lookup(const struct test *test)
     float x[WIDEST], got[WIDEST];
     int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         int32_t first = (int32_t)(draw_below(1 << 30)) - (i % 2 ? 1 << 29 : 0);
         int32_t *index = edge_memory(AT_END, (size_t)w * sizeof *index);
         draw_f32(x, 1, w);
-        for (int64_t k = 0; k < w; k++) /* also of lanes that are none */
+        for (int64_t k = 0; k < w; k++) /* indices without a lane, too */
             index[k] = first + (int32_t)draw_below((uint64_t)(i % 4 ? w : 3 * w)) -
                        (i % 4 ? 0 : (int32_t)w);
         vf_store(got, vf_lookup(vf_load(x), index, first));
@@ -343,7 +343,7 @@ static void lookup2(const struct test *test)
     float x[2 * WIDEST], got[WIDEST];
     const int64_t w = vf_lanes();
 
-    for (int64_t i = 0; i < TRIED; i += w) {
+    for (int64_t i = 0; i < VALUES_TRIED; i += w) {
         int32_t *index = edge_memory(AT_END, (size_t)w * sizeof *index);
         draw_f32(x, 2, w);
         for (int64_t k = 0; k < w; k++)
@@ -361,7 +361,7 @@ static void same_in_all(const struct test *test)
     double y, f64[WIDEST];
     uint64_t q, u64[WIDEST];
 
-    for (int64_t i = 0; i < TRIED / 8; i++) {
+    for (int64_t i = 0; i < VALUES_TRIED / 8; i++) {
         draw_f32(&x, 1, 1);
         draw_f64(&y, 1, 1);
         draw_u64(&q, 1, 1);

@@ -1,4 +1,4 @@
-/* The plain half of the tests of the primitives (primitives.h). */
+/* The part of the tests of primitives that is compiled without flags of an ISA (primitives.h). */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "primitives.h"
 
@@ -156,7 +156,7 @@ void draw_u64(uint64_t *rows, int operands, int64_t n)
         }
 }
 
-/* ---- What plain C makes of them: operand i is x[i POSENC_PLAN_PAD] ---- */
+/* ---- Expected results in plain C: operand i is x[i POSENC_PLAN_PAD] ---- */
 
 enum { A = 0, B = POSENC_PLAN_PAD, C = 2 * POSENC_PLAN_PAD, D = 3 * POSENC_PLAN_PAD };
 
@@ -193,7 +193,7 @@ uint64_t plain_from_halves(double high, double low)
 double plain_from_i64(uint64_t q) { return q >> 63 ? -(double)(-q) : (double)q; }
 float plain_from_f64(double x) { return (float)x; }
 
-/* Fraction bits and least exponent of the format. */
+/* Number of fraction bits and least exponent of a format. */
 static int fraction_bits(enum posenc_dtype type) { return type == POSENC_F16 ? 10 : 7; }
 static int least_exponent(enum posenc_dtype type) { return type == POSENC_F16 ? -14 : -126; }
 
@@ -210,9 +210,9 @@ float plain_widen(enum posenc_dtype type, uint16_t half)
     return (float)(sign * ldexp((1 << fraction) + rest, exponent - 1 + least - fraction));
 }
 
-/* The magnitude in units of its last place, rounded to nearest even: a normal one has
- * 2^fraction units or more, and each power of two above the least exponent adds as many to what
- * the bits count. Any NaN is one with a sign of its own. */
+/* Counts the magnitude in units of its last place, rounded to nearest even. A normal number has at least 2^fraction
+ * units, and each power of two above the least exponent adds as many to the count of the bits. A NaN becomes any
+ * NaN with its sign. */
 uint16_t plain_narrow(enum posenc_dtype type, float x)
 {
     int fraction = fraction_bits(type), least = least_exponent(type), exponent;
@@ -270,9 +270,9 @@ void expect_untouched(const void *memory, size_t bytes)
     expect(changed == 0, "writes beside its elements");
 }
 
-/* ---- Judging ---- */
+/* ---- Comparison ---- */
 
-/* A primitive that is wrong is so in many lanes: the first is what one reads. */
+/* Reports the first difference only: a wrong primitive is wrong in many lanes. */
 static struct {
     const char *isa, *primitive, *what;
     int64_t n;

@@ -1,6 +1,6 @@
 /*
- * The tests of the primitives of one ISA: POSENC_SIMD names its header, ISA_TESTS what is
- * defined here. Each primitive of the contract has its row; contract.sh sees to that.
+ * The table of tests for one ISA. The build defines POSENC_SIMD, the ISA's header, and ISA_TESTS, the name of the
+ * result. contract.sh checks that each primitive of simd.h has a row.
  */
 #include "memory.h"
 
@@ -13,8 +13,8 @@ static const struct test tests[] = {
     { "vf_load_n", .run = loads, .type = POSENC_F32 },
     { "vf_store", .run = stores, .type = POSENC_F32, .whole = true },
     { "vf_store_n", .run = stores, .type = POSENC_F32 },
-    { "vf_store_alone", .run = stores, .type = POSENC_F32, .alone = true },
-    { "vf_masks", .run = masks },
+    { "vf_store_cold_n", .run = stores, .type = POSENC_F32, .cold = true },
+    { "vf_has_masks", .run = masks },
     { "vf_load_f16", .run = loads, .type = POSENC_F16, .whole = true },
     { "vf_load_f16_n", .run = loads, .type = POSENC_F16 },
     { "vf_store_f16", .run = stores, .type = POSENC_F16, .whole = true },
@@ -25,15 +25,15 @@ static const struct test tests[] = {
     { "vf_store_bf16_n", .run = stores, .type = POSENC_BF16 },
     { "vf_load_bf16_pairs", .run = bf16_pairs },
     { "vf_store_bf16_pairs", .run = bf16_pairs },
-    { "vf_pairs_bf16", .run = bf16_pairs },
+    { "vf_prefers_bf16_pairs", .run = bf16_pairs },
     { "vf_gather_n", .run = gathers },
     { "vf_gather4", .run = gathers_rows },
     { "vf_load4", .run = loads_rows },
     { "vf_stream", .run = streaming },
     { "vf_stream_f16", .run = streaming },
     { "vf_stream_bf16", .run = streaming },
-    { "vf_streams", .run = streaming },
-    { "stream_end", .run = streaming },
+    { "vf_has_streams", .run = streaming },
+    { "vf_stream_end", .run = streaming },
     { "vf_load2_n", .run = load_pairs },
     { "vf_store2_n", .run = store_pairs },
     { "vf_load_twice", .run = load_twice },
@@ -55,9 +55,8 @@ static const struct test tests[] = {
       .same_nan = true },
     { "vf_any_lt", .run = any_lt },
     { "vf_none_small", .run = none_small },
-    { "vf_keep", .run = f32_op, .f32_1 = vf_keep, .f32 = plain_same, .same_nan = true },
-    { "vf_keep_here", .run = f32_op, .f32_1 = vf_keep_here, .f32 = plain_same,
-      .same_nan = true },
+    { "vf_pin", .run = f32_op, .f32_1 = vf_pin, .f32 = plain_same, .same_nan = true },
+    { "vf_pin_here", .run = f32_op, .f32_1 = vf_pin_here, .f32 = plain_same, .same_nan = true },
     { "vd_set1", .run = same_in_all },
     { "vd_load", .run = wide_memory },
     { "vd_store", .run = wide_memory },
@@ -69,7 +68,7 @@ static const struct test tests[] = {
     { "vd_fnma", .run = f64_op, .f64_3 = vd_fnma, .f64 = plain_fnma_f64 },
     { "vd_from_vf", .run = f64_from_f32 },
     { "vf_from_vd", .run = f32_from_f64 },
-    { "vf_turns_from_vd", .run = turns_from_f64 },
+    { "vf_zip_from_vd", .run = turns_from_f64 },
     { "vd_from_i64", .run = f64_from_int },
     { "vd_from_u32", .run = f64_from_int },
     { "vq_set1", .run = same_in_all },

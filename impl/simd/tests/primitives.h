@@ -1,11 +1,10 @@
 /*
- * Tests of the primitives of simd.h, each alone, against plain C.
+ * Tests of each primitive of simd.h against plain C.
  *
- *   primitives.c, operations.h, memory.h
- *                  the tests, compiled once for each ISA with that ISA's flags
- *   plain.c        compiled once, with none: what a primitive should give, numbers to try it
- *                  with, memory between guard pages, and the count of what was found
- *   main.c         runs the tests of the ISAs that this CPU has
+ *   primitives.c, operations.h, memory.h   the tests, compiled once for each ISA with its flags
+ *   plain.c                                compiled once, without flags: expected results, operands, memory between
+ *                                          guard pages, and the count of failures
+ *   main.c                                 runs the tests of the ISAs that this CPU has
  */
 #ifndef POSENC_SIMD_TESTS_H
 #define POSENC_SIMD_TESTS_H
@@ -16,7 +15,7 @@
 
 #include "impl/internal.h"
 
-/* The tests of one ISA, one a primitive. */
+/* The tests of one ISA, one per primitive. */
 struct isa_tests {
     int64_t (*lanes)(void);
     size_t (*count)(void);
@@ -26,15 +25,15 @@ struct isa_tests {
 
 /* ---- Numbers to try ---- */
 
-/* `operands` rows of POSENC_PLAN_PAD lanes, of which n are filled: special values, bits drawn at
- * random, and numbers of like size. Where there are three or four operands, sums often cancel,
- * so that a product rounded on its own shows. The same numbers in each run. */
+/* Fill `operands` rows of POSENC_PLAN_PAD lanes, n of them: special values, random bits, and numbers of similar
+ * size. With three or four operands, sums often cancel, so that a product rounded by itself shows. The numbers are
+ * the same in each run. */
 void draw_f32(float *rows, int operands, int64_t n);
 void draw_f64(double *rows, int operands, int64_t n);
 void draw_u64(uint64_t *rows, int operands, int64_t n);
 uint64_t draw_below(uint64_t limit);
 
-/* ---- What plain C makes of them ---- */
+/* ---- Expected results in plain C ---- */
 
 float plain_add(const float *x);
 float plain_sub(const float *x);
@@ -63,37 +62,37 @@ uint64_t plain_from_halves(double high, double low);
 double plain_from_i64(uint64_t q);
 float plain_from_f64(double x);
 
-/* Elements of 16 bits by the definition of their formats, not as half.h does it. */
+/* Convert 16-bit elements by the definition of their formats, independently of half.h. */
 float plain_widen(enum posenc_dtype type, uint16_t half);
 uint16_t plain_narrow(enum posenc_dtype type, float x);
 
 /* ---- Memory ---- */
 
-/* Ends with the last byte before a page that nobody may touch, or begins with the first after
- * one. All of it but these bytes is filled with a pattern. */
+/* Returns memory that ends at an inaccessible page, or begins after one. Its surroundings are filled with a
+ * pattern. */
 enum edge { AT_END, AT_START };
 void *edge_memory(enum edge edge, size_t bytes);
-/* A second such place, for a primitive that takes two. */
+/* Returns a second such place, for a primitive with two pointers. */
 void *other_edge_memory(enum edge edge, size_t bytes);
-/* Whether the pattern is still there all around these bytes of edge_memory(). */
+/* Fails if the pattern around these bytes of edge_memory() has changed. */
 void expect_untouched(const void *memory, size_t bytes);
 
-/* ---- Judging ---- */
+/* ---- Comparison ---- */
 
-/* What is being tried, for the message of a failure: n of a primitive that takes it. */
+/* Sets the words that describe the current check in failure messages; n is that of the primitive, if it has one. */
 void trying(const char *what, int64_t n);
-/* Lane by lane. Bits as they are, or any NaN for a NaN. */
+/* Compare lane by lane: bits32 bit for bit, the others with any NaN for a NaN. */
 void expect_bits32(const void *got, const void *wanted, int64_t n);
 void expect_bits64(const void *got, const void *wanted, int64_t n);
 void expect_f32(const float *got, const float *wanted, int64_t n);
 void expect_f64(const double *got, const double *wanted, int64_t n);
 void expect_halves(const uint16_t *got, const uint16_t *wanted, int64_t n,
                    enum posenc_dtype type);
-/* As many as the contract allows. Out of line: gcc 12 fails on it for SVE. */
+/* Fails if the number of lanes breaks the contract. Not inlined, as gcc 12 fails on it for SVE. */
 void expect_lanes(int64_t lanes);
 void expect(bool right, const char *what);
 
-/* Runs a test, a fault in it being a failure of it; returns whether all was as expected. */
+/* Runs a test; a fault (signal) in it is a failure. Returns true if it passed. */
 bool run_test(const char *isa, const struct isa_tests *tests, size_t test);
 
 #endif

@@ -1,22 +1,21 @@
 /*
- * Runs (run.h) that have xPos, or are stored in 16 bits and do not go in order (in_order.h): profiles in
- * f32, single axes, times, long rows. The cosines and sines of a few rows and pairs are first written
- * in f32 to a tile, which stays in the L1 cache. From there they go to the output, added to x where
- * there is one, rounded once more to the output's type: the bits are those of the f32 call, rounded.
+ * Runs that are computed in tiles: those with xPos, and 16-bit outputs that cannot use a buffer (run_buffer.h), for
+ * example f32 numerics modes, single axes, fractions and long rows. The cosines and sines of a few rows and pairs are
+ * written in f32 to a tile in the L1 cache. From there they go to the output, added to x if there is one, and rounded
+ * to its dtype. The bits are those of the f32 call, rounded.
  *
- * With xPos each value of a tile has a scale of its own: that of the block's first position,
- * times the plan's step. The scales of negative positions and of times are evaluated one by
- * one.
+ * With xPos (Sun et al. 2212.10554) each value of a tile has its own scale: that of the block's first position, times a
+ * step that the frequencies hold. The scales of negative positions and of fractions are evaluated one by one.
  */
-#ifndef POSENC_KERNELS_TILES_H
-#define POSENC_KERNELS_TILES_H
+#ifndef POSENC_KERNELS_RUN_TILES_H
+#define POSENC_KERNELS_RUN_TILES_H
 
-#include "in_order.h"
+#include "run_buffer.h"
 
-/* Both halves of a tile and the plan's rows for it fit in an L1 cache of 32 KiB. */
-enum { TILE_ROWS = POSENC_BLOCK / 2, TILE = TILE_ROWS * STRIP_PAIRS };
+/* The two halves of a tile, and the frequencies' rows for it, fit in an L1 cache of 32 KiB. */
+enum { TILE_ROWS = POSENC_BLOCK / 2, TILE_VALUES = TILE_ROWS * STRIP_PAIRS };
 
-/* xPos: the scales of a tile's values, zero past the last pair. */
+/* Computes the xPos scales of a tile's values; 0 past the last pair. */
 static void find_scales(const struct run *tile, double *scales)
 {
     const struct posenc_freqs *freqs = tile->freqs;
@@ -40,9 +39,8 @@ static void find_scales(const struct run *tile, double *scales)
     }
 }
 
-/* Values of a tile on their way to a part of one row of the output: onto x, where that is not
- * NULL, and stored as `type`. */
-SIMD_INLINE void send_vector(enum posenc_dtype type, const void *x, float x_scale, void *out,
+/* Stores n values to out[i] ... as `type`, added to x if x is not NULL. */
+SIMD_INLINE void copy_vector(enum posenc_dtype type, const void *x, float x_scale, void *out,
                              int64_t i, vf value, int64_t n)
 {
     if (x)
@@ -50,21 +48,21 @@ SIMD_INLINE void send_vector(enum posenc_dtype type, const void *x, float x_scal
     store_as(type, out, i, value, n);
 }
 
-SIMD_INLINE void send_values(enum posenc_dtype type, const void *x, float x_scale, void *out,
+SIMD_INLINE void copy_values(enum posenc_dtype type, const void *x, float x_scale, void *out,
                              int64_t at, const float *values, int64_t n)
 {
     const int64_t w = vf_lanes();
     int64_t i = 0;
 
     for (; i + w <= n; i += w)
-        send_vector(type, x, x_scale, out, at + i, vf_load(values + i), w);
+        copy_vector(type, x, x_scale, out, at + i, vf_load(values + i), w);
     if (i < n)
-        send_vector(type, x, x_scale, out, at + i, vf_load_n(values + i, n - i), n - i);
+        copy_vector(type, x, x_scale, out, at + i, vf_load_n(values + i, n - i), n - i);
 }
 
-/* The same of sines and cosines by turns, n values in all. */
-SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_scale, void *out,
-                               const float *cosine, const float *sine, int64_t n)
+/* Stores n values in all: sin, cos, sin, cos, .... */
+SIMD_INLINE void copy_interleaved(enum posenc_dtype type, const void *x, float x_scale,
+                                  void *out, const float *cosine, const float *sine, int64_t n)
 {
     const int64_t w = vf_lanes();
     _Alignas(64) float rest[2 * STRIP_PAIRS];
@@ -72,46 +70,45 @@ SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_sc
 
     for (; w > 1 && 2 * (k + w) <= n; k += w) {
         vf c = vf_load(cosine + k), s = vf_load(sine + k);
-        send_vector(type, x, x_scale, out, 2 * k, vf_zip_lo(s, c), w);
-        send_vector(type, x, x_scale, out, 2 * k + w, vf_zip_hi(s, c), w);
+        copy_vector(type, x, x_scale, out, 2 * k, vf_zip_lo(s, c), w);
+        copy_vector(type, x, x_scale, out, 2 * k + w, vf_zip_hi(s, c), w);
     }
     for (int64_t m = k; 2 * m < n; m += w)
         vf_store2_n(rest + 2 * (m - k), vf_load(sine + m), vf_load(cosine + m), w);
-    send_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
+    copy_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
 }
 
-/* Address of a part of the first row, that of its addend or NULL, and bytes to the next row. */
+/* Part of an output: addresses in its first row and in that of x (or NULL), and bytes from row to row. */
 struct part {
     char *out;
     const char *x;
     int64_t out_step, x_step;
 };
 
-/* Parts of `rows` rows, of n values each: of two planes of a tile by turns, or of one, the other being
- * NULL. */
-SIMD_INLINE void send_planes(enum posenc_dtype type, struct part part, float x_scale,
+/* Stores n values in each of `rows` rows: cosine and sine interleaved, or the one that is not NULL. */
+SIMD_INLINE void copy_planes(enum posenc_dtype type, struct part part, float x_scale,
                              const float *cosine, const float *sine, int64_t rows, int64_t n)
 {
     for (; rows > 0; rows--, part.out += part.out_step, part.x += part.x ? part.x_step : 0) {
         if (cosine && sine)
-            send_by_turns(type, part.x, x_scale, part.out, cosine, sine, n);
+            copy_interleaved(type, part.x, x_scale, part.out, cosine, sine, n);
         else
-            send_values(type, part.x, x_scale, part.out, 0, cosine ? cosine : sine, n);
+            copy_values(type, part.x, x_scale, part.out, 0, cosine ? cosine : sine, n);
         cosine += cosine ? STRIP_PAIRS : 0;
         sine += sine ? STRIP_PAIRS : 0;
     }
 }
 
-/* Out of line: with all parts in one function gcc 12 fails on it for SVE. */
-static __attribute__((noinline)) void send_part(enum posenc_dtype type, const struct part *part,
+/* Not inlined, as gcc 12 fails on one large function for SVE. */
+static __attribute__((noinline)) void copy_part(enum posenc_dtype type, const struct part *part,
                                                 float x_scale, const float *cosine,
                                                 const float *sine, int64_t rows, int64_t n)
 {
-    FOR_TYPE(type, send_planes, *part, x_scale, cosine, sine, rows, n);
+    FOR_TYPE(type, copy_planes, *part, x_scale, cosine, sine, rows, n);
 }
 
-/* Sends those of n pairs of one row, from pair `from` on, that belong to the run's axis. */
-static void send_axis(enum posenc_dtype type, const struct run *run, int64_t row, int64_t from,
+/* Stores those of n pairs of a row that belong to the run's axis, from pair `from` on. */
+static void copy_axis(enum posenc_dtype type, const struct run *run, int64_t row, int64_t from,
                       const float *cosine, const float *sine, int64_t n)
 {
     for (int64_t k = 0; k < n; k++)
@@ -121,7 +118,7 @@ static void send_axis(enum posenc_dtype type, const struct run *run, int64_t row
         }
 }
 
-/* The part of an output that begins `column` elements after `out`, from row `row` on. */
+/* Returns the part that begins `column` elements into row `row` of an output array. */
 static struct part part_of(const struct run *run, void *out, int64_t stride, int64_t size,
                            int64_t row, int64_t column)
 {
@@ -133,8 +130,8 @@ static struct part part_of(const struct run *run, void *out, int64_t stride, int
                           .x_step = run->x_stride * size };
 }
 
-/* Sends the rows of a tile, the first of which is row `row` of the run. */
-static void send_tile(enum posenc_dtype type, const struct run *run, enum sink sink,
+/* Stores the rows of a tile, the first of which is row `row` of the run. */
+static void copy_tile(enum posenc_dtype type, const struct run *run, enum sink sink,
                       int64_t row, const struct run *tile)
 {
     const int64_t size = (int64_t)posenc_dtype_size(type), from = tile->from;
@@ -145,29 +142,31 @@ static void send_tile(enum posenc_dtype type, const struct run *run, enum sink s
 
     if (run->axis_of) {
         for (int64_t k = 0; k < rows; k++)
-            send_axis(type, run, row + k, from, cosine + k * STRIP_PAIRS,
+            copy_axis(type, run, row + k, from, cosine + k * STRIP_PAIRS,
                       sine + k * STRIP_PAIRS, n);
     } else if (sink == TO_INTERLEAVED) {
         part = part_of(run, run->out, run->out_stride, size, row, 2 * from);
-        send_part(type, &part, x_scale, cosine, sine, rows, least(2 * n, run->dim - 2 * from));
+        copy_part(type, &part, x_scale, cosine, sine, rows,
+                  min_i64(2 * n, run->dim - 2 * from));
     } else if (sink == TO_HALVES) {
         part = part_of(run, run->out, run->out_stride, size, row, run->sine_at + from);
-        send_part(type, &part, x_scale, NULL, sine, rows, n);
+        copy_part(type, &part, x_scale, NULL, sine, rows, n);
         part = part_of(run, run->out, run->out_stride, size, row, run->cosine_at + from);
-        send_part(type, &part, x_scale, cosine, NULL, rows, n);
+        copy_part(type, &part, x_scale, cosine, NULL, rows, n);
     } else {
         part = part_of(run, run->out, run->out_stride, size, row, from);
-        send_part(type, &part, 1.0f, cosine, NULL, rows, n);
+        copy_part(type, &part, 1.0f, cosine, NULL, rows, n);
         part = part_of(run, run->sine, run->sine_stride, size, row, from);
-        send_part(type, &part, 1.0f, NULL, sine, rows, n);
+        copy_part(type, &part, 1.0f, NULL, sine, rows, n);
     }
 }
 
+/* Evaluates a run tile by tile, and stores each. */
 static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum sink sink,
                                                    enum posenc_dtype type)
 {
-    _Alignas(64) float cosines[TILE], sines[TILE];
-    _Alignas(64) double scales[TILE];
+    _Alignas(64) float cosines[TILE_VALUES], sines[TILE_VALUES];
+    _Alignas(64) double scales[TILE_VALUES];
     struct run tile = *run;
 
     tile.out = cosines;
@@ -178,25 +177,25 @@ static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum s
     }
     for (int64_t row = 0; row < run->count; row += tile.count) {
         tile.first = run->first + (uint32_t)row;
-        tile.count = least(run->count - row, TILE_ROWS - (int64_t)(tile.first % TILE_ROWS));
+        tile.count = min_i64(run->count - row, TILE_ROWS - (int64_t)(tile.first % TILE_ROWS));
         for (tile.from = run->from; tile.from < run->pairs; tile.from += STRIP_PAIRS) {
-            tile.pairs = least(tile.from + STRIP_PAIRS, run->pairs);
+            tile.pairs = min_i64(tile.from + STRIP_PAIRS, run->pairs);
             if (tile.scales)
                 find_scales(&tile, scales);
-            run_all(&tile, TO_TILE, false);
-            send_tile(type, run, sink, row, &tile);
+            run_evaluate(&tile, TO_TILE, false);
+            copy_tile(type, run, sink, row, &tile);
         }
     }
 }
 
-/* A run to rows of any type. */
-SIMD_INLINE void run_to_rows(const struct run *run, enum sink sink, bool add,
-                             enum posenc_dtype type)
+/* Evaluates a run and stores it to rows of any dtype. */
+SIMD_INLINE void run_write(const struct run *run, enum sink sink, bool add,
+                           enum posenc_dtype type)
 {
-    if (may_go_in_order(run, sink, type))
-        run_in_order(run, sink, type);
+    if (can_buffer(run, sink, type))
+        run_buffered(run, sink, type);
     else if (type == POSENC_F32 && !run->freqs->xpos_step)
-        run_all(run, sink, add);
+        run_evaluate(run, sink, add);
     else
         run_in_tiles(run, sink, type);
 }
