@@ -1,6 +1,4 @@
-/*
- * Reads the monotonic clock, and measures its resolution.
- */
+/* Reads the monotonic clock, and measures its resolution. */
 #define _POSIX_C_SOURCE 200809L
 #include "clock.h"
 

@@ -103,6 +103,17 @@ int records_close(struct records *records, char error[RECORDS_ERROR])
     return -1;
 }
 
+json_t *record_words(const char *text)
+{
+    json_t *array = json_array();
+    while (text && *(text += strspn(text, " "))) {
+        const size_t n = strcspn(text, " ");
+        json_array_append_new(array, json_stringn(text, n));
+        text += n;
+    }
+    return array;
+}
+
 json_t *record_number(double value)
 {
     if (isfinite(value))
@@ -151,6 +162,11 @@ const char *record_text(const json_t *record, const char *path)
 {
     const char *text = json_string_value(find_member(record, path));
     return text ? text : "";
+}
+
+bool record_is(const json_t *record, const char *path, const char *text)
+{
+    return strcmp(record_text(record, path), text) == 0;
 }
 
 double record_value(const json_t *record, const char *path, double otherwise)

@@ -1,11 +1,10 @@
 /*
- * Records, schema posenc.results/2: one JSON object for each line. Its member "t" is the kind: header,
- * env, kernel, backend, model, check, bench, overhead, count, pair, change, agreement, part, machine
- * or footer.
+ * Records, schema posenc.results/2: one JSON object for each line. Its member "t" is the kind: header, env, kernel,
+ * backend, model, check, bench, overhead, count, pair, change, agreement, part, machine or footer.
  *
- * Each line is flushed, so that a run that dies leaves a readable file without a footer. The footer of
- * an interrupted run says that it is not complete. NaN and infinities are the strings "nan", "inf"
- * and "-inf". Readers ignore members and kinds that they do not know.
+ * Each line is flushed, so that a run that dies leaves a readable file without a footer. The footer of an interrupted
+ * run says that it is not complete. NaN and infinities are the strings "nan", "inf" and "-inf". Readers ignore members
+ * and kinds that they do not know.
  */
 #ifndef POSENC_RECORDS_H
 #define POSENC_RECORDS_H
@@ -16,8 +15,7 @@
 
 #define RECORDS_SCHEMA "posenc.results/2"
 
-/* Flags of jansson for a record. Ten digits are finer than any clock; exact floats are hexadecimal
- * strings. */
+/* Flags of jansson for a record. Ten digits are finer than any clock; exact floats are hexadecimal strings. */
 #define RECORDS_DUMP (JSON_COMPACT | JSON_REAL_PRECISION(10))
 
 enum { RECORDS_ERROR = 512 }; /* bytes of an error message */
@@ -31,8 +29,7 @@ struct records {
 
 /* Starts with records in memory alone. Returns 0, or -1 and a message. */
 int records_open(struct records *records, char error[RECORDS_ERROR]);
-/* Appends a record and takes its reference; NULL, a record that could not be made, is an error.
- * Returns 0 or -1. */
+/* Appends a record and takes its reference; NULL, a record that could not be made, is an error. Returns 0 or -1. */
 int records_append(struct records *records, json_t *record);
 /* Do the two halves of it: append to the list; write to the stream, if there is one. */
 int records_keep(struct records *records, json_t *record);
@@ -43,6 +40,8 @@ int records_close(struct records *records, char error[RECORDS_ERROR]);
 /* Returns a text as a record holds it; NULL: out of memory. */
 json_t *record_string(const char *text);
 
+/* Returns an array of the words of a text, which spaces separate; empty for NULL. */
+json_t *record_words(const char *text);
 /* Returns a number as a record holds it: json_real, or a string if it is not finite. */
 json_t *record_number(double value);
 /* Returns a float exactly, as a hexadecimal string ("0x1.8p+1"). */
@@ -52,6 +51,8 @@ double record_double(const json_t *value, double otherwise);
 /* Return a member by its path ("cpu.key"), or "" or `otherwise` if absent. */
 const char *record_text(const json_t *record, const char *path);
 double record_value(const json_t *record, const char *path, double otherwise);
+/* Returns true if the member at a path is this text. */
+bool record_is(const json_t *record, const char *path, const char *text);
 /* Returns a whole number from -1e9 to 1e9; `otherwise` for others, too. */
 int record_int(const json_t *record, const char *path, int otherwise);
 

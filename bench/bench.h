@@ -1,6 +1,4 @@
-/*
- * The timing harness: cases x backends -> results, with rooflines and an A/A control in the same rounds.
- */
+/* The timing harness: cases x backends -> results, with rooflines and an A/A control in the same rounds. */
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
 
@@ -37,8 +35,8 @@ struct bench_result {
     const char
         *roofline_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
     double roofline_gbps, roofline_ratio;
-    /* The limit that binds: its resource, "memory" to "calls" (NULL: unknown), the kind of its roofline or
-     * loop, or "call", and the variant, or the backend of a call. */
+    /* The limit that binds: its resource, "memory" to "calls" (NULL: unknown), the kind of its roofline or loop, or
+     * "call", and the variant, or the backend of a call. */
     const char *limit_resource, *limit_kind, *limit_variant;
     double limit_gbps, limit_ratio;
     double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0: unknown */
@@ -56,8 +54,8 @@ struct bench_options {
     int threads;
     double budget_s; /* adds no more rounds after this; 0: the default of the mode */
     uint64_t seed;
-    /* Asked between rounds, with the sink's `user`: true ends the run without the present case.  NULL, as
-     * each callback may be: nothing is asked. */
+    /* Asked between rounds, with the sink's `user`: true ends the run without the present case. NULL, as each callback
+     * may be: nothing is asked. */
     bool (*stop)(void *user);
     /* Is told the backend that is called on a case, and NULL after the calls. */
     void (*watch)(void *user, const struct bench_case *bench_case,
@@ -69,9 +67,9 @@ struct bench_options {
 
 enum { BENCH_DTYPES = POSENC_BF16 + 1 };
 
-/* Makes the footprint cases of the kernels that are set (none: all), in the dtypes that are set (none:
- * f32): L1 16 KiB, L2 512 KiB (less if the cache is smaller), L3 16 MiB, DRAM 256 MiB; not full: L2 and
- * DRAM, profile hf_f32 in L2 only.  Returns how many; *cases is malloc'ed. */
+/* Makes the footprint cases of the kernels that are set (none: all), in the dtypes that are set (none: f32): L1 16 KiB,
+ * L2 512 KiB (less if the cache is smaller), L3 16 MiB, DRAM 256 MiB; not full: L2 and DRAM, profile hf_f32 in L2 only.
+ * Returns how many; *cases is malloc'ed. */
 size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
@@ -79,17 +77,17 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
 const char *bench_footprint(size_t bytes);
 bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
-/* Makes the cases of a tuning: for each kernel and dtype that is set (none: all) one in each level of
- * memory, nearest first.  Memory is taken at twice the last cache, 64 to 128 MiB, which is made in a
- * fraction of a second; a larger cache has no such level.  Returns how many; *cases is malloc'ed. */
+/* Makes the cases of a tuning: for each kernel and dtype that is set (none: all) one in each level of memory, nearest
+ * first. Memory is taken at twice the last cache, 64 to 128 MiB, which is made in a fraction of a second; a larger
+ * cache has no such level. Returns how many; *cases is malloc'ed. */
 size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
                           const bool dtypes[BENCH_DTYPES], struct bench_case **cases);
 
 /* Returns the seconds after which a run adds no more rounds: those of the options, or of the mode. */
 double bench_budget(const struct bench_options *options);
 
-/* Times all cases.  Returns 0, or -1 with a reason in `error` (256 bytes), such as an emulator, under
- * which nothing is timed. */
+/* Times all cases. Returns 0, or -1 with a reason in `error` (256 bytes), such as an emulator, under which nothing is
+ * timed. */
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);
@@ -111,8 +109,8 @@ struct overhead {
     int64_t heads, head_dim;
     int rounds;
     double function_ns; /* one call of the backend's function: the median */
-    /* Time that this core took for some plain loads, compares and stores in the same rounds, over that of
-     * the core for which the limits of 20 and 5 ns were set (Sapphire Rapids, 2.6 GHz, quiet). */
+    /* Time that this core took for some plain loads, compares and stores in the same rounds, over that of the core for
+     * which the limits of 20 and 5 ns were set (Sapphire Rapids, 2.6 GHz, quiet). */
     double pace;
     struct overhead_ns above[OVERHEAD_WAYS];
 };

@@ -1,6 +1,4 @@
-/*
- * Outputs of a call against the oracle, in some rows, and against scalar, in all of them.
- */
+/* Outputs of a call against the oracle, in some rows, and against scalar, in all of them. */
 #include "check.h"
 #include "conformance/engine/judge.h"
 
@@ -34,7 +32,7 @@ static void choose_rows(struct check *check, int o, uint64_t seed)
     }
 }
 
-/* Asks the oracle for the chosen rows of an output.  Returns false when memory runs out. */
+/* Asks the oracle for the chosen rows of an output. Returns false when memory runs out. */
 static bool fill_rows(struct check *check, struct oracle *oracle, int o, uint64_t seed)
 {
     choose_rows(check, o, seed);
@@ -82,7 +80,7 @@ static struct tally tally_of(const struct call *call)
                                        .profile = profile_name(&call->problem) } };
 }
 
-/* Ends a comparison.  Returns its verdict, and the reason if it failed. */
+/* Ends a comparison. Returns its verdict, and the reason if it failed. */
 static bool is_right(struct comparison *c, const char *beside, char *reason, size_t size)
 {
     compare_end(c);

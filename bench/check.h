@@ -10,12 +10,12 @@
 
 struct check;
 
-/* Prepares the oracle's rows of a call.  Returns NULL when memory runs out. */
+/* Prepares the oracle's rows of a call. Returns NULL when memory runs out. */
 struct check *check_create(const struct call *call, uint64_t seed);
 void check_destroy(struct check *check);
 
-/* Takes the call's outputs as those of `scalar`: verifies their 64 rows and keeps a copy, in place of one
- * before.  This and what follows return false with a reason. */
+/* Takes the call's outputs as those of `scalar`: verifies their 64 rows and keeps a copy, in place of one before. This
+ * and what follows return false with a reason. */
 bool check_reference(struct check *check, const struct posenc_backend *scalar, char *reason,
                      size_t size);
 

@@ -1,6 +1,6 @@
 /*
- * Makes a call ready for timing: places its tensors, gives its streams to the roofline, cuts it for the
- * threads of a team, and lets the team run the call, its roofline or a lower-bound loop.
+ * Makes a call ready for timing: places its tensors, gives its streams to the roofline, cuts it for the threads of a
+ * team, and lets the team run the call, its roofline or a lower-bound loop.
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -21,8 +21,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 enum { PAGE = 4096, LINE_BYTES = 64, STEP = 39, FILL = 0x3f };
 
-/* Steps of 39 lines go through all 64 lines of a page; the first buffers are at lines 39, 14, 53, 28,
- * 3, 42, 17, 56: none is within 3 lines of another.  The base is kept in the line before. */
+/* Steps of 39 lines go through all 64 lines of a page; the first buffers are at lines 39, 14, 53, 28, 3, 42, 17, 56:
+ * none is within 3 lines of another. The base is kept in the line before. */
 static void *get_buffer(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     unsigned *count = user;
@@ -73,8 +73,7 @@ static int64_t elements_of(const struct posenc_tensor *t)
     return n;
 }
 
-/* Lists the streams that a call reads beside x and that problem_bytes() counts, two at most.  Returns their
- * number. */
+/* Lists the streams that a call reads beside x and that problem_bytes() counts, two at most. Returns their number. */
 static int other_streams(const struct call *call, struct stream *list)
 {
     const struct problem *p = &call->problem;
@@ -122,7 +121,7 @@ static void choose_roofline(struct timed_call *timed)
 
 /* ---- Cuts ---- */
 
-/* Cuts off half of a dimension, in groups of `together`.  Returns false if it has too few. */
+/* Cuts off half of a dimension, in groups of `together`. Returns false if it has too few. */
 static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
 {
     const struct signature *s = signature_of(timed->call->problem.kernel);
@@ -136,8 +135,8 @@ static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
     return false;
 }
 
-/* Cuts off half of the rows, by eights if possible, since kernels take so many together.  Work that is done
- * once for all rows, or for each head, then belongs to the call.  A single row is cut by half of its heads. */
+/* Cuts off half of the rows, by eights if possible, since kernels take so many together. Work that is done once for all
+ * rows, or for each head, then belongs to the call. A single row is cut by half of its heads. */
 static void cut_partial_call(struct timed_call *timed)
 {
     enum { TOGETHER = 8 };
@@ -158,8 +157,8 @@ static void share_of(int64_t total, int64_t grain, int member, int n, int64_t *b
     *end = least(grains * (member + 1) / n * grain, total);
 }
 
-/* Makes share `member` of `n` of a call as posenc_split() cuts it: no two write one cache line if that
- * can be.  The slice shares the call's memory.  Returns false if nothing is left for it. */
+/* Makes share `member` of `n` of a call as posenc_split() cuts it: no two write one cache line if that can be. The
+ * slice shares the call's memory. Returns false if nothing is left for it. */
 static bool slice_call(const struct call *call, int member, int n, struct call *slice)
 {
     bool left = true;
@@ -253,8 +252,8 @@ struct contender contender_of_loop(const struct timed_call *timed,
     return c;
 }
 
-/* Returns the floats of the call's outputs that a loop covers in the shares of all members; 0: it covers
- * none in one of them. */
+/* Returns the floats of the call's outputs that a loop covers in the shares of all members; 0: it covers none in one of
+ * them. */
 static int64_t covered_floats(const struct timed_call *timed, const struct loop_work *work)
 {
     int64_t all = 0, begin, end;
@@ -287,8 +286,8 @@ struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
 
 /* ---- Running them ---- */
 
-/* Finds where a stream is read for dst from `at` on, and cuts *length to what is left of the stream
- * before it begins again. */
+/* Finds where a stream is read for dst from `at` on, and cuts *length to what is left of the stream before it begins
+ * again. */
 static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
 {
     if (!stream->data)
@@ -298,8 +297,8 @@ static const float *read_from(const struct stream *stream, int64_t at, int64_t *
     return stream->data + from;
 }
 
-/* Runs a member's share of the roofline, cut at cache lines.  Later passes go over a block of dst that
- * is in the nearest cache by then. */
+/* Runs a member's share of the roofline, cut at cache lines. Later passes go over a block of dst that is in the nearest
+ * cache by then. */
 static void run_roofline(const struct timed_call *timed, roofline_function *roofline,
                          int member, int n)
 {

@@ -1,6 +1,6 @@
 /*
- * Contenders: work that can be timed on a case.  A contender is a backend, a roofline or a lower-bound loop,
- * on the tensors of one call, by one thread or by a team.
+ * Contenders: work that can be timed on a case. A contender is a backend, a roofline or a lower-bound loop, on the
+ * tensors of one call, by one thread or by a team.
  */
 #ifndef POSENC_CONTENDER_H
 #define POSENC_CONTENDER_H
@@ -10,12 +10,12 @@
 
 /* ---- Teams (team.c) ---- */
 
-/* Threads that do one piece of work at a time, each member its own share.  Members wait awake for a
- * moment, then asleep, so that starting them costs a microsecond or so. */
+/* Threads that do one piece of work at a time, each member its own share. Members wait awake for a moment, then asleep,
+ * so that starting them costs a microsecond or so. */
 struct team;
 typedef void team_work(void *user, int member, int n);
 
-/* Starts n - 1 threads; the calling thread is member 0.  Returns NULL if a thread or memory is refused. */
+/* Starts n - 1 threads; the calling thread is member 0. Returns NULL if a thread or memory is refused. */
 struct team *team_create(int n);
 void team_destroy(struct team *team);
 
@@ -32,7 +32,7 @@ struct stream {
     int64_t n;
 };
 
-/* Is told the backend that is called next; NULL: none is.  It shows where a process is that never returns. */
+/* Is told the backend that is called next; NULL: none is. It shows where a process is that never returns. */
 typedef void contender_watch(void *user, const struct posenc_backend *backend);
 
 enum { MOST_OUTPUTS = 2 }; /* rope_table has two */
@@ -59,16 +59,16 @@ struct timed_call {
     void *watch_user;
 };
 
-/* Opens a call for timing.  Returns false when memory runs out; it is to be closed in either case. */
+/* Opens a call for timing. Returns false when memory runs out; it is to be closed in either case. */
 bool timed_call_open(struct timed_call *timed, struct call *call, struct team *team,
                      int threads);
 /* Cuts the call for the team, once more after its arguments changed. */
 void timed_call_cut(struct timed_call *timed);
 void timed_call_close(struct timed_call *timed);
 
-/* Makes a call in place fit to be repeated on its own result.  Sums take x_scale 1: below 1 scores of
- * zero bias would decay into denormals, above 1 they would overflow, and the time of an fma does not
- * depend on its factor.  Norms take weights of 1. */
+/* Makes a call in place fit to be repeated on its own result. Sums take x_scale 1: below 1 scores of zero bias would
+ * decay into denormals, above 1 they would overflow, and the time of an fma does not depend on its factor. Norms take
+ * weights of 1. */
 void call_make_repeatable(struct call *call);
 
 /* Returns memory whose buffers are aligned to 64 bytes, written once with ordinary numbers, and each at
@@ -103,8 +103,8 @@ struct contender contender_of_roofline(const struct timed_call *timed,
 struct contender contender_of_loop(const struct timed_call *timed,
                                    const struct roofline_variant *loop,
                                    const struct loop_work *work);
-/* A loop over the call's tensors if it can go there and they stay in caches, else in a block.  From
- * memory it would need prefetch and streaming stores, as rooflines have. */
+/* A loop over the call's tensors if it can go there and they stay in caches, else in a block. From memory it would need
+ * prefetch and streaming stores, as rooflines have. */
 struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
                                               const struct roofline_variant *loop,
                                               const struct loop_work *work);
@@ -126,8 +126,8 @@ void contender_announce(void *contender);
 
 /* Gives a contender a reason in place of a number. */
 void contender_reject(struct contender *c, enum bench_outcome outcome, const char *reason);
-/* Calls it once, roughly timed, with inputs of `call` as they were first; NULL: as they are.  Returns
- * false, and rejects it, if the call fails. */
+/* Calls it once, roughly timed, with inputs of `call` as they were first; NULL: as they are. Returns false, and rejects
+ * it, if the call fails. */
 bool contender_try(struct contender *c, struct call *call);
 
 #endif

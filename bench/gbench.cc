@@ -1,10 +1,10 @@
 /*
- * Google Benchmark (1.5 and later) behind gbench.h.  One benchmark is registered for each sample, named by
- * its index; a reporter that prints nothing hands the times back.
+ * Google Benchmark (1.5 and later) behind gbench.h. One benchmark is registered for each sample, named by its index; a
+ * reporter that prints nothing hands the times back.
  *
- * Every flag can come from the environment (BENCHMARK_OUT, BENCHMARK_LIST_TESTS, ...), so those that would
- * change a run are set here.  RegisterBenchmark's type moved between releases, hence auto.  Errors and
- * skips changed their names, hence a sample counts when it was reported.
+ * Every flag can come from the environment (BENCHMARK_OUT, BENCHMARK_LIST_TESTS, ...), so those that would change a run
+ * are set here. RegisterBenchmark's type moved between releases, hence auto. Errors and skips changed their names,
+ * hence a sample counts when it was reported.
  */
 #include "gbench.h"
 

@@ -1,11 +1,10 @@
 /*
  * Google Benchmark for C: the only way to the only C++ of the project.
  *
- * It is used for the clock, the calibrated number of iterations, and the timed loop with its compiler
- * barriers.  It is not used for order and statistics: its random interleaving shuffles all repetitions of
- * a run at once, so that a contender may be timed three times in the first tenth and never in the last.
- * Here one round is one run of Google Benchmark, with one registered benchmark for each sample, in the
- * order given.
+ * It is used for the clock, the calibrated number of iterations, and the timed loop with its compiler barriers. It is
+ * not used for order and statistics: its random interleaving shuffles all repetitions of a run at once, so that a
+ * contender may be timed three times in the first tenth and never in the last. Here one round is one run of Google
+ * Benchmark, with one registered benchmark for each sample, in the order given.
  */
 #ifndef POSENC_GBENCH_H
 #define POSENC_GBENCH_H
@@ -27,8 +26,8 @@ struct gbench_sample {
     void (*begins)(void *user); /* NULL, or called before those */
 };
 
-/* Times each sample, in this order, on this thread.  Returns 0, or -1 if Google Benchmark failed to run one
- * of them.  Prints nothing; not reentrant. */
+/* Times each sample, in this order, on this thread. Returns 0, or -1 if Google Benchmark failed to run one of them.
+ * Prints nothing; not reentrant. */
 int gbench_time(struct gbench_sample *samples, size_t n, double min_time);
 
 #ifdef __cplusplus

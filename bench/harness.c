@@ -1,19 +1,19 @@
 /*
- * Times one case after the other.  Contenders of a case are every backend that provides its kernel, a copy
- * of the fastest one (the A/A control), rooflines and lower-bound loops.  Each is timed once per round, in a
- * random order that the seed repeats.
+ * Times one case after the other. Contenders of a case are every backend that provides its kernel, a copy of the
+ * fastest one (the A/A control), rooflines and lower-bound loops. Each is timed once per round, in a random order that
+ * the seed repeats.
  *
  *   check      each backend's output; a wrong one gets a reason and no number (check.h)
  *   calibrate  each contender's iterations, once, by Google Benchmark: a sample lasts at least 100 us
  *              and 200 ticks of the clock
- *   rounds     as many as the case's share of the time allows.  A contender slower than 50 ms a sample
+ *   rounds     as many as the case's share of the time allows. A contender slower than 50 ms a sample
  *              takes part in fewer of them, in at least 3, evenly spread
  *
  * All contenders work on the same tensors, through the public entry point, which validates.
  *
- * Ratios (roofline_ratio, vs_*, control_pct) are medians of ratios within rounds, so that drift between
- * rounds cancels.  The best roofline is the variant with the least median; the least time per round
- * would be biased, as a minimum over several noisy samples.
+ * Ratios (roofline_ratio, vs_*, control_pct) are medians of ratios within rounds, so that drift between rounds cancels.
+ * The best roofline is the variant with the least median; the least time per round would be biased, as a minimum over
+ * several noisy samples.
  *
  * Rotations in place keep norms: after a million calls of a matrix that is orthogonal to 2^-24 data are
  * still within 6 %.  For sums and norms see call_make_repeatable().
@@ -67,7 +67,7 @@ struct contender *case_quickest(const struct case_run *run)
     return best;
 }
 
-/* Takes the output of `scalar` as the reference.  Returns false after rejecting all backends. */
+/* Takes the output of `scalar` as the reference. Returns false after rejecting all backends. */
 static bool take_reference(struct case_run *run, struct check *check)
 {
     const struct posenc_backend *scalar = posenc_backend_find("scalar");

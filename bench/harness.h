@@ -1,10 +1,9 @@
 /*
- * The inside of the harness: the contenders of one case, timed in rounds (rounds.c), what binds them
- * (limits.c), and a run from case to case (harness.c, tuning.c).
+ * The inside of the harness: the contenders of one case, timed in rounds (rounds.c), what binds them (limits.c), and a
+ * run from case to case (harness.c, tuning.c).
  *
- * A contender is calibrated once, then timed once in every round that it takes part in, in a random order
- * that a seed repeats.  Comparisons are made within rounds, so that drift of the machine between them
- * cancels.
+ * A contender is calibrated once, then timed once in every round that it takes part in, in a random order that a seed
+ * repeats. Comparisons are made within rounds, so that drift of the machine between them cancels.
  */
 #ifndef POSENC_BENCH_HARNESS_H
 #define POSENC_BENCH_HARNESS_H
@@ -25,8 +24,8 @@ struct rounds {
     void *user;
 };
 
-/* Fixes how many calls a sample of a contender is, so that it lasts at least `least_sample`.  Returns
- * false if Google Benchmark failed, or the caller wants no more. */
+/* Fixes how many calls a sample of a contender is, so that it lasts at least `least_sample`. Returns false if Google
+ * Benchmark failed, or the caller wants no more. */
 bool contender_calibrate(struct contender *c, double least_sample);
 bool rounds_calibrate(struct rounds *rounds);
 
@@ -38,8 +37,8 @@ bool rounds_run(struct rounds *rounds);
 double *rounds_samples(const struct rounds *rounds, const struct contender *c);
 double rounds_median(const struct rounds *rounds, const struct contender *c);
 
-/* Returns the one with the least median among those that `accepts` takes, without partial calls, copies
- * and those after checks; NULL: there is none. */
+/* Returns the one with the least median among those that `accepts` takes, without partial calls, copies and those after
+ * checks; NULL: there is none. */
 const struct contender *rounds_fastest(const struct rounds *rounds,
                                        bool (*accepts)(const struct contender *c));
 /* Returns how many times faster `c` is than `other`, within rounds; 0: unknown. */
@@ -48,8 +47,8 @@ double rounds_speed(const struct rounds *rounds, const struct contender *c,
 
 /* ---- Limits ---- */
 
-/* A lower bound of a contender's time: that of its roofline, of its conversions, of the lower-bound loop of
- * its kernel, or of the call without rows.  The one that takes longest binds. */
+/* A lower bound of a contender's time: that of its roofline, of its conversions, of the lower-bound loop of its kernel,
+ * or of the call without rows. The one that takes longest binds. */
 struct limit {
     enum resource resource;
     const char *kind, *variant; /* "in place", "table", "call"; "avx512 plain", a backend */
@@ -60,9 +59,9 @@ struct limit {
 /* Adds the loops of the call, of each kind those that are near the quickest at a first try. */
 void limits_add_loops(struct rounds *rounds, const struct timed_call *timed);
 
-/* Adds, if calls are short, each roofline and loop after the call's checks, and of each backend a copy that
- * does a part of the call: whole and part show the time of a call without rows.  All others have been
- * calibrated.  Returns false if one could not be calibrated. */
+/* Adds, if calls are short, each roofline and loop after the call's checks, and of each backend a copy that does a part
+ * of the call: whole and part show the time of a call without rows. All others have been calibrated. Returns false if
+ * one could not be calibrated. */
 bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *timed);
 
 /* Finds the limit that binds a contender that was timed. */
@@ -80,8 +79,8 @@ struct session {
     size_t most_rounds;
     bench_sink *sink;
     void *user;
-    /* For a tuning: cases of this kernel and dtype so far; and of each backend the most bytes a second that
-     * it reached, and whether an output was wrong. */
+    /* For a tuning: cases of this kernel and dtype so far; and of each backend the most bytes a second that it reached,
+     * and whether an output was wrong. */
     size_t nth;
     double *rate;
     bool *wrong;

@@ -1,6 +1,4 @@
-/*
- * Counts the instructions of a call by the trap flag of x86, and those of a kernel.
- */
+/* Counts the instructions of a call by the trap flag of x86, and those of a kernel. */
 #define _GNU_SOURCE
 #include "instructions.h"
 
@@ -66,7 +64,7 @@ static bool is_repeated(uintptr_t at)
     return prefixed && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
 }
 
-/* Counts the instruction at `at`, which runs next.  Returns false if no more steps are wanted. */
+/* Counts the instruction at `at`, which runs next. Returns false if no more steps are wanted. */
 static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
 {
     if (steps->state == STEPS_BEFORE && at == steps->entry) {
@@ -147,7 +145,7 @@ static bool count_steps(const struct counted_call *call, uintptr_t other, uint64
     return true;
 }
 
-/* Takes four instructions.  An emulator that ignores the trap flag does not count them right. */
+/* Takes four instructions. An emulator that ignores the trap flag does not count them right. */
 __attribute__((naked)) static void four_instructions(void)
 {
     __asm__("nop\n\tnop\n\tnop\n\tret");
@@ -205,8 +203,8 @@ static int64_t elements_of(const struct call *call)
     return tensor->data && x > out ? x : out;
 }
 
-/* Memory for all tensors of a call, in the order in which they are asked for.  With malloc() their
- * order would vary, and with it the path through the checks of overlap. */
+/* Memory for all tensors of a call, in the order in which they are asked for. With malloc() their order would vary, and
+ * with it the path through the checks of overlap. */
 struct block {
     char *next, *end;
 };

@@ -1,9 +1,9 @@
 /*
- * Number of machine instructions that one call of a kernel takes.  The number is exact and the same
- * each time, however busy the machine is.  It explains a time and does not replace it.
+ * Number of machine instructions that one call of a kernel takes. The number is exact and the same each time, however
+ * busy the machine is. It explains a time and does not replace it.
  *
- * The CPU traps after each instruction from the first one of the function to its return.  This works
- * on x86-64 with Linux; elsewhere nothing is counted.
+ * The CPU traps after each instruction from the first one of the function to its return. This works on x86-64 with
+ * Linux; elsewhere nothing is counted.
  */
 #ifndef POSENC_INSTRUCTIONS_H
 #define POSENC_INSTRUCTIONS_H
@@ -27,8 +27,8 @@ struct call_instructions {
     uint64_t outside;      /* in other code, such as the C library's sine */
 };
 
-/* Counts one call of a function that has been called before, which binds its symbols.  `other` is an
- * address in more code that belongs to it (a plug-in's), or 0. */
+/* Counts one call of a function that has been called before, which binds its symbols. `other` is an address in more
+ * code that belongs to it (a plug-in's), or 0. */
 struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
                                               uint64_t most);
 
@@ -44,13 +44,13 @@ struct kernel_instructions {
     char why[INSTRUCTIONS_WHY];   /* the reason if it was not counted */
 };
 
-/* Counts a kernel of an implementation's backend, called through its front-end, on a shape that models have.
- * Returns false, and fills to->why, if it cannot be counted. */
+/* Counts a kernel of an implementation's backend, called through its front-end, on a shape that models have. Returns
+ * false, and fills to->why, if it cannot be counted. */
 bool instructions_of_kernel(const struct implementation *implementation,
                             enum posenc_kernel kernel, enum posenc_dtype dtype,
                             enum posenc_profile profile, struct kernel_instructions *to);
 
-/* Fills in the profiles in which a kernel is counted.  Returns how many there are. */
+/* Fills in the profiles in which a kernel is counted. Returns how many there are. */
 size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile profiles[2]);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Adds the limits of a case to its contenders, and finds for each contender the one that binds.
- */
+/* Adds the limits of a case to its contenders, and finds for each contender the one that binds. */
 #include "harness.h"
 
 #include <math.h>
@@ -56,8 +54,8 @@ static bool add_partial(struct rounds *rounds, const struct timed_call *timed,
     return contender_calibrate(part, rounds->least_sample);
 }
 
-/* Adds a roofline or loop after a call's checks.  Left out are loops that do more than the call and are
- * scaled, and calls that the default backend rejects. */
+/* Adds a roofline or loop after a call's checks. Left out are loops that do more than the call and are scaled, and
+ * calls that the default backend rejects. */
 static bool add_after_checks(struct rounds *rounds, const struct contender *c)
 {
     const double whole = 0.9;
@@ -129,8 +127,8 @@ static const struct contender *find_after_checks(const struct rounds *rounds,
     return roofline;
 }
 
-/* Returns the longer one of a limit and the fastest roofline or loop that `accepts` takes.  A loop that some
- * backend beats is no limit, since something in it can be avoided. */
+/* Returns the longer one of a limit and the fastest roofline or loop that `accepts` takes. A loop that some backend
+ * beats is no limit, since something in it can be avoided. */
 static struct limit choose_longer(const struct rounds *rounds, const struct contender *c,
                                   bool (*accepts)(const struct contender *c),
                                   struct limit limit)
@@ -150,8 +148,8 @@ static struct limit choose_longer(const struct rounds *rounds, const struct cont
                            .seconds = rounds_median(rounds, best) };
 }
 
-/* Returns the share of a call's time that does not depend on its rows.  A partial call takes that constant
- * and its share of the rest: T(partial) = C + share (T - C). */
+/* Returns the share of a call's time that does not depend on its rows. A partial call takes that constant and its share
+ * of the rest: T(partial) = C + share (T - C). */
 static double share_without_rows(const struct rounds *rounds, const struct contender *c)
 {
     const double share = c->timed->partial_share;

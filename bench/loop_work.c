@@ -1,6 +1,5 @@
 /*
- * Chooses the loops of a call and runs them, over the call's tensors or over a block that stays in the
- * nearest cache.
+ * Chooses the loops of a call and runs them, over the call's tensors or over a block that stays in the nearest cache.
  */
 #include "rooflines.h"
 #include "conformance/problem/signature.h"
@@ -112,8 +111,8 @@ static enum roofline_kind kind_of_work(const struct problem *p)
     return ROOFLINE_KIND_COUNT;
 }
 
-/* Lower-bound loops write as much as they read, in f32 except for rotations.  One that multiplies by a
- * norm would let what is changed in place grow without end. */
+/* Lower-bound loops write as much as they read, in f32 except for rotations. One that multiplies by a norm would let
+ * what is changed in place grow without end. */
 static bool goes_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
@@ -121,8 +120,7 @@ static bool goes_over_tensors(const struct call *call)
     return alike && !s->count_work && s->work != WORK_NORM;
 }
 
-/* Rows of tables are written eight side by side, if they are whole pairs of vectors.  Each row of biases
- * begins anew. */
+/* Rows of tables are written eight side by side, if they are whole pairs of vectors. Each row of biases begins anew. */
 static void choose_rows(struct loop_work *work, const struct call *call)
 {
     enum { TWO_VECTORS = 32 };

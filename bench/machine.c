@@ -27,7 +27,7 @@
 #include <sys/sysctl.h>
 #endif
 
-/* Reads the first line of a file.  Returns false if there is none. */
+/* Reads the first line of a file. Returns false if there is none. */
 static bool read_line(const char *path, char *line, size_t size)
 {
     FILE *file = fopen(path, "r");
@@ -72,8 +72,8 @@ static bool read_cache(int index, const char *attribute, char text[32])
     return read_line(path, text, 32);
 }
 
-/* Reads /sys, and asks sysconf() for L1 and L2 if that says nothing.  In a virtual machine sysconf() may
- * give the host's whole L3 (384 MiB for 32), so it is not asked for that. */
+/* Reads /sys, and asks sysconf() for L1 and L2 if that says nothing. In a virtual machine sysconf() may give the host's
+ * whole L3 (384 MiB for 32), so it is not asked for that. */
 struct machine_caches machine_caches(void)
 {
     size_t sizes[CACHE_LEVELS + 1] = { 0 };

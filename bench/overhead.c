@@ -1,11 +1,11 @@
 /*
- * Times a call of the library beside a call of the kernel itself.  In every round each way of making the
- * call is timed once, as a run of calls, in an order that rotates.  Differences are taken within rounds, so
- * that drift and busy neighbours affect all ways alike.
+ * Times a call of the library beside a call of the kernel itself. In every round each way of making the call is timed
+ * once, as a run of calls, in an order that rotates. Differences are taken within rounds, so that drift and busy
+ * neighbours affect all ways alike.
  *
- * Each round has its activations and its stack at another line of a page.  A load waits for a store whose
- * address looks alike in its lower 12 bits, arguments across two pages take longer to copy, and the stack
- * begins elsewhere in each process: at one place, some processes take twice as long in every round.
+ * Each round has its activations and its stack at another line of a page. A load waits for a store whose address looks
+ * alike in its lower 12 bits, arguments across two pages take longer to copy, and the stack begins elsewhere in each
+ * process: at one place, some processes take twice as long in every round.
  */
 #define POSENC_EXPERIMENTAL
 #include "bench.h"
@@ -49,8 +49,8 @@ static enum posenc_status call_prepared(const struct token_call *call)
     return posenc_run(call->prepared, call->args.x.data, call->args.out.data, POSITION);
 }
 
-/* Runs instructions like those of checks: loads, comparisons that hold, stores.  It is aligned to a line:
- * elsewhere its loop took 1.6 times as long (Zen 4), and limits grow with it. */
+/* Runs instructions like those of checks: loads, comparisons that hold, stores. It is aligned to a line: elsewhere its
+ * loop took 1.6 times as long (Zen 4), and limits grow with it. */
 static __attribute__((noinline, aligned(64))) enum posenc_status
 measure_pace(const struct token_call *call)
 {
@@ -82,8 +82,8 @@ static bool time_round(struct token_call *call, int round, size_t bytes, double 
     return status == POSENC_OK;
 }
 
-/* Times a round with activations and stack moved by as many bytes.  It is not inlined, so that its stack is
- * given back. */
+/* Times a round with activations and stack moved by as many bytes. It is not inlined, so that its stack is given
+ * back. */
 static __attribute__((noinline)) bool time_elsewhere(const struct token_call *call, int round,
                                                      double *samples)
 {

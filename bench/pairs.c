@@ -79,7 +79,7 @@ static void reject_all(struct pairs_run *run, enum bench_outcome outcome, const 
 
 /* ---- Checks ---- */
 
-/* Opens the side's own call, on the tensors that all sides use.  Returns false, with a reason, if it cannot be. */
+/* Opens the side's own call, on the tensors that all sides use. Returns false, with a reason, if it cannot be. */
 static bool open_side(struct pairs_run *run, struct side *side, char reason[REASON_SIZE])
 {
     if (call_share(&run->call, side->implementation, &side->call) != POSENC_OK) {
@@ -246,8 +246,8 @@ static void report(const struct pairs_run *run, const struct timed_pair *pair,
     free(ratios);
 }
 
-/* Calibrates base and head.  All sides take the larger count, so that an interruption of one calibration
- * makes no sample shorter than the others. */
+/* Calibrates base and head. All sides take the larger count, so that an interruption of one calibration makes no sample
+ * shorter than the others. */
 static bool calibrate_sides(struct contender *contenders, double least_sample)
 {
     for (int s = 0; s < PAIR_CONTROL; s++)

@@ -1,7 +1,7 @@
 /*
- * Times two builds alternately: base, head, and a copy of base as the A/A control, whose distance from base
- * is noise.  All work on the same tensors, and a roofline takes part.  Each is called by the front-end of
- * its own build, with frequencies of its own.
+ * Times two builds alternately: base, head, and a copy of base as the A/A control, whose distance from base is noise.
+ * All work on the same tensors, and a roofline takes part. Each is called by the front-end of its own build, with
+ * frequencies of its own.
  */
 #ifndef POSENC_PAIRS_H
 #define POSENC_PAIRS_H
@@ -34,16 +34,16 @@ struct pair_options {
     bool rows_alone; /* check 64 rows: a process before checked all of the same files */
     double share_s;  /* for the rounds of all pairs */
     size_t least_rounds, most_rounds;
-    /* Is told the side that is called next for the first time, or PAIR_SIDES for the rounds: it is to
-     * blame for a crash. */
+    /* Is told the side that is called next for the first time, or PAIR_SIDES for the rounds: it is to blame for a
+     * crash. */
     void (*doing)(void *user, size_t pair, enum pair_side who);
     void (*sink)(void *user, const struct pair_result *result);
     bool (*stop)(void *user);
     void *user;
 };
 
-/* Checks all pairs, then times them one after the other.  Returns 0, or -1 with a reason in `error` (256
- * bytes): no memory, or nothing is timed here. */
+/* Checks all pairs, then times them one after the other. Returns 0, or -1 with a reason in `error` (256 bytes): no
+ * memory, or nothing is timed here. */
 int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
               const struct pair_options *options, char *error);
 

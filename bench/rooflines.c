@@ -1,7 +1,6 @@
 /*
- * Lists the variants of each roofline and lower-bound loop: those of bench/loops for each instruction set,
- * and for memory also plain C and libc.  Footprint and CPU decide which one is best, so all are timed and
- * the best counts.
+ * Lists the variants of each roofline and lower-bound loop: those of bench/loops for each instruction set, and for
+ * memory also plain C and libc. Footprint and CPU decide which one is best, so all are timed and the best counts.
  */
 #include "rooflines.h"
 #include <posenc.h>

@@ -1,10 +1,10 @@
 /*
  * Rooflines and lower-bound loops, and which of them a call has.
  *
- * A roofline is the best that this machine does with the same bytes and the same access pattern as a
- * kernel, with next to no arithmetic.  It runs over the tensors of the very call that it belongs to, in the
- * same rounds, so that pages, caches and clock are the same.  A lower-bound loop does the work of a kernel
- * beside moving its tensors, and nothing else.
+ * A roofline is the best that this machine does with the same bytes and the same access pattern as a kernel, with next
+ * to no arithmetic. It runs over the tensors of the very call that it belongs to, in the same rounds, so that pages,
+ * caches and clock are the same. A lower-bound loop does the work of a kernel beside moving its tensors, and nothing
+ * else.
  */
 #ifndef POSENC_ROOFLINES_H
 #define POSENC_ROOFLINES_H
@@ -35,8 +35,8 @@ enum resource {
 extern const char *const resource_name[RESOURCE_COUNT];
 enum resource roofline_resource(enum roofline_kind kind);
 
-/* Writes n floats from dst on; reads src and add if the kind does (in place: src = dst).  Normal, non-zero
- * numbers give such numbers: lines of zeros are faster than real ones on some CPUs, denormals slower. */
+/* Writes n floats from dst on; reads src and add if the kind does (in place: src = dst). Normal, non-zero numbers give
+ * such numbers: lines of zeros are faster than real ones on some CPUs, denormals slower. */
 typedef void roofline_function(float *dst, const float *src, const float *add, size_t n);
 
 struct roofline_variant {

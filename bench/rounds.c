@@ -1,6 +1,4 @@
-/*
- * Calibrates contenders and times rounds of them.
- */
+/* Calibrates contenders and times rounds of them. */
 #include "harness.h"
 #include "gbench.h"
 
@@ -22,8 +20,8 @@ double *rounds_samples(const struct rounds *rounds, const struct contender *c)
 
 /* ---- Samples ---- */
 
-/* Returns the number of untimed calls, which bring back into the caches the data that the contender before
- * has driven out.  One is not enough: a call in L3 after streaming stores takes 8 on Zen 4. */
+/* Returns the number of untimed calls, which bring back into the caches the data that the contender before has driven
+ * out. One is not enough: a call in L3 after streaming stores takes 8 on Zen 4. */
 static int warm_calls(const struct contender *c)
 {
     const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
@@ -41,10 +39,10 @@ double contender_sample_seconds(const struct contender *c)
     return c->seconds * (double)(c->iterations + warm_calls(c));
 }
 
-/* Takes Google Benchmark's count and confirms it by a second sample: an interruption during the first would
- * make the count too small and every later sample too short.  The least time of all is that of a call, since
- * a fast contender whose last sample was interrupted would pass for a slow one.  A call that takes long by
- * the clock of the check and here again needs no more. */
+/* Takes Google Benchmark's count and confirms it by a second sample: an interruption during the first would make the
+ * count too small and every later sample too short. The least time of all is that of a call, since a fast contender
+ * whose last sample was interrupted would pass for a slow one. A call that takes long by the clock of the check and
+ * here again needs no more. */
 bool contender_calibrate(struct contender *c, double least)
 {
     enum { ATTEMPTS = 4 };
@@ -87,9 +85,9 @@ static bool takes_part(size_t r, size_t mine, size_t all)
     return (r + 1) * mine / all > r * mine / all;
 }
 
-/* Times a round with the stack some hundred bytes lower for each of `deeper`.  The place of a kernel's own
- * memory relative to its tensors makes some kernels up to a tenth slower, for as long as a process lives.
- * Rounds at other places show a typical time. */
+/* Times a round with the stack some hundred bytes lower for each of `deeper`. The place of a kernel's own memory
+ * relative to its tensors makes some kernels up to a tenth slower, for as long as a process lives. Rounds at other
+ * places show a typical time. */
 static int time_deeper(struct gbench_sample *samples, size_t n, double least, int deeper)
 {
     volatile char below[96];
@@ -101,7 +99,7 @@ static int time_deeper(struct gbench_sample *samples, size_t n, double least, in
     return failed;
 }
 
-/* Lists the samples of a round, in a random order.  Returns how many there are. */
+/* Lists the samples of a round, in a random order. Returns how many there are. */
 static size_t draw_round(struct rounds *rounds, size_t r, uint64_t *draws,
                          struct gbench_sample *samples)
 {

@@ -1,7 +1,7 @@
 /*
- * Makes cases by footprint: for each kernel a realistic shape, made longer until it fills half of a cache,
- * or memory well beyond the last one.  The shapes themselves are in conformance/cases/golden.  The bytes are
- * those of the dtype of the activations; learned tables are f32.
+ * Makes cases by footprint: for each kernel a realistic shape, made longer until it fills half of a cache, or memory
+ * well beyond the last one. The shapes themselves are in conformance/cases/golden. The bytes are those of the dtype of
+ * the activations; learned tables are f32.
  */
 #include "bench.h"
 #include "machine.h"
@@ -84,8 +84,8 @@ static bool has_any(const bool *set, int n)
     return false;
 }
 
-/* Returns the name of a profile if the kernel is timed with it: kernels that form angles are timed with
- * exact, tables with both, all others with "given" angles. */
+/* Returns the name of a profile if the kernel is timed with it: kernels that form angles are timed with exact, tables
+ * with both, all others with "given" angles. */
 static const char *timed_profile_name(enum posenc_kernel kernel, enum posenc_profile profile)
 {
     if (!kernel_has_freqs(kernel))

@@ -1,7 +1,4 @@
-/*
- * A team of POSIX threads.  A counter says that there is work; members wait for it spinning at first,
- * then asleep.
- */
+/* A team of POSIX threads. A counter says that there is work; members wait for it spinning at first, then asleep. */
 #define _POSIX_C_SOURCE 200809L
 #include "contender.h"
 

@@ -1,10 +1,9 @@
 /*
  * Finds the fastest backend of each case for posenc tune, and times nothing beside it.
  *
- * Most backends are rejected before any round.  One that reached fewer bytes a second in a nearer level of
- * memory than another does in this one is too slow; the nearest level itself is left out, since there the
- * work of a call counts, too.  Others are rejected if the least of several calls takes TOO_SLOW times as
- * long as that of the quickest.
+ * Most backends are rejected before any round. One that reached fewer bytes a second in a nearer level of memory than
+ * another does in this one is too slow; the nearest level itself is left out, since there the work of a call counts,
+ * too. Others are rejected if the least of several calls takes TOO_SLOW times as long as that of the quickest.
  */
 #define POSENC_EXPERIMENTAL
 #include "harness.h"

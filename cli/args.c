@@ -1,8 +1,7 @@
 /*
- * The options of every command (see args.h): their table, parser and help, and the options of a record.
+ * Table of options, and the parser and help that are generated from it (see args.h).
  *
- * The parser is getopt_long(), by IEEE Std 1003.1 12.2. The offset of an option's member in struct cli
- * says where its value goes.
+ * getopt_long() splits the arguments. Each value is stored at the option's offset in struct cli.
  */
 #define _GNU_SOURCE
 #include "args.h"
@@ -17,125 +16,125 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Commands and conditions that several options have in common. */
+/* Commands that several options have in common. */
 enum { RUNS = FOR_VERIFY | FOR_BENCH, TIMES = FOR_BENCH | FOR_PAIR };
-enum { MEASURES = FOR_VERIFY | TIMES, SELECTS = MEASURES | BESIDE_VERBOSE };
-enum { WRITES = MEASURES | FOR_TABLE | BESIDE_PROBLEM | UNRECORDED };
-enum { CALLS = RUNS | FOR_TABLE | BESIDE_VERBOSE | BESIDE_PROBLEM };
+enum { MEASURES = FOR_VERIFY | TIMES, SELECTS = MEASURES | WITH_VERBOSE };
+enum { WRITES = MEASURES | FOR_TABLE | WITH_PROBLEM | UNRECORDED };
+enum { CALLS = RUNS | FOR_TABLE | WITH_VERBOSE | WITH_PROBLEM };
 
-/* Kinds of values. WORDS is a list that commas split, PATHS one that they do not. */
+/* Types of values. A list of WORDS is split at commas; PATHS may contain commas. */
 enum kind { FLAG, INTEGER, REAL, TEXT, WORDS, PATHS };
 
 struct option_spec {
     const char *name; /* "jobs" */
     char letter;      /* 'j'; 0: none */
     enum kind kind;
-    unsigned commands; /* FOR_VERIFY, BESIDE_VERBOSE, ... */
-    size_t offset;     /* place of the member in struct cli */
+    unsigned commands; /* FOR_VERIFY, WITH_VERBOSE, ... */
+    size_t offset;     /* of the member in struct cli */
     const char *argument, *help;
     double least, most; /* range of an INTEGER; a REAL is above `least` */
 };
 
-#define AT(member) offsetof(struct cli, member)
+#define OFFSET(member) offsetof(struct cli, member)
 enum { SECONDS_MOST = 86400 };
 #define SEED_MOST 0x1p53
 
-/* In the order of the help.  An option that differs by command has several rows. */
+/* Options in the order of --help. An option whose meaning depends on the command has several rows. */
 static const struct option_spec specs[] = {
-    { "kernel", 0, WORDS, MEASURES, AT(kernel), "NAME", "select kernels (posenc list kernels)",
-      0, 0 },
-    { "backend", 0, WORDS, CALLS | FOR_PAIR, AT(backend), "NAME",
+    { "kernel", 0, WORDS, MEASURES, OFFSET(kernel), "NAME",
+      "select kernels (posenc list kernels)", 0, 0 },
+    { "backend", 0, WORDS, CALLS | FOR_PAIR, OFFSET(backend), "NAME",
       "select backends or families (posenc list backends)", 0, 0 },
-    { "dtype", 0, WORDS, MEASURES | FOR_LIST, AT(dtype), "NAME",
+    { "dtype", 0, WORDS, MEASURES | FOR_LIST, OFFSET(dtype), "NAME",
       "select element types: f32, f16, bf16 (bench default: the config's, or f32)", 0, 0 },
-    { "model", 0, WORDS, RUNS | FOR_PAIR | FOR_TABLE, AT(model), "NAME",
+    { "model", 0, WORDS, RUNS | FOR_PAIR | FOR_TABLE, OFFSET(model), "NAME",
       "take shapes and parameters of a preset (posenc list models)", 0, 0 },
-    { "config", 0, PATHS, RUNS | FOR_PAIR | FOR_TABLE, AT(model), "FILE",
+    { "config", 0, PATHS, RUNS | FOR_PAIR | FOR_TABLE, OFFSET(model), "FILE",
       "take them of a config.json, params.json or GGUF file, a folder with one, or an org/name "
       "in the local cache of the hub",
       0, 0 },
-    { "layer-type", 0, TEXT, FOR_TABLE, AT(layer_type), "NAME",
+    { "layer-type", 0, TEXT, FOR_TABLE, OFFSET(layer_type), "NAME",
       "take layers of this type: full_attention, sliding_attention, vision (default: the "
       "first)",
       0, 0 },
-    { "case", 0, WORDS, SELECTS, AT(cases), "GLOB", "select cases by id, e.g. 'rope_*/exact/*'",
-      0, 0 },
-    { "problem", 0, TEXT, RUNS | FOR_PAIR | FOR_TABLE | BESIDE_PROBLEM | BESIDE_VERBOSE,
-      AT(problem), "LINE",
+    { "case", 0, WORDS, SELECTS, OFFSET(cases), "GLOB",
+      "select cases by id, e.g. 'rope_*/exact/*'", 0, 0 },
+    { "problem", 0, TEXT, RUNS | FOR_PAIR | FOR_TABLE | WITH_PROBLEM | WITH_VERBOSE,
+      OFFSET(problem), "LINE",
       "take this problem alone, e.g. 'rope_table rotary_dim=128 scaling=ntk factor=4'; with "
       "--model, change its call",
       0, 0 },
-    { "positions", 0, TEXT, FOR_TABLE, AT(positions), "LIST",
+    { "positions", 0, TEXT, FOR_TABLE, OFFSET(positions), "LIST",
       "place rows at positions, or at times with fractions, e.g. 0..63,-5 or 0..1000:62.5", 0,
       0 },
-    { "grid", 0, TEXT, FOR_TABLE, AT(grid), "WIDTH[,ORDER][,SCALE]",
+    { "grid", 0, TEXT, FOR_TABLE, OFFSET(grid), "WIDTH[,ORDER][,SCALE]",
       "place rows as a picture, row by row: ORDER is rows or columns first, SCALE the largest "
       "coordinate, counted from 1; needs mrope_section",
       0, 0 },
-    { "plugin", 0, PATHS, CALLS | FOR_LIST, AT(plugin), "LIB",
+    { "plugin", 0, PATHS, CALLS | FOR_LIST, OFFSET(plugin), "LIB",
       "add the backend of a shared library (struct posenc_backend posenc_plugin)", 0, 0 },
-    { "quick", 0, FLAG, RUNS | FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(quick), NULL,
+    { "quick", 0, FLAG, RUNS | FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(quick), NULL,
       "make a short run (default)", 0, 0 },
-    { "full", 0, FLAG, RUNS | FOR_PAIR | BESIDE_PROBLEM | BESIDE_VERBOSE | UNRECORDED, AT(full),
+    { "full", 0, FLAG, RUNS | FOR_PAIR | WITH_PROBLEM | WITH_VERBOSE | UNRECORDED, OFFSET(full),
       NULL, "run every case, dense scans, more rounds", 0, 0 },
-    { "exhaustive", 0, FLAG, FOR_VERIFY | UNRECORDED, AT(exhaustive), NULL,
+    { "exhaustive", 0, FLAG, FOR_VERIFY | UNRECORDED, OFFSET(exhaustive), NULL,
       "run every position below 2^20, presets in 16 bits; minutes to hours", 0, 0 },
-    { "suite", 0, TEXT, FOR_VERIFY, AT(suite), "NAME",
+    { "suite", 0, TEXT, FOR_VERIFY, OFFSET(suite), "NAME",
       "run one suite: vectors, accuracy, digests, memory, properties, side-effects or random",
       0, 0 },
-    { "seed", 0, INTEGER, FOR_VERIFY, AT(seed), "N", "seed for random problems (default: 0)", 0,
-      SEED_MOST },
-    { "seed", 0, INTEGER, FOR_BENCH | FOR_PAIR | BESIDE_PROBLEM, AT(seed), "N",
+    { "seed", 0, INTEGER, FOR_VERIFY, OFFSET(seed), "N",
+      "seed for random problems (default: 0)", 0, SEED_MOST },
+    { "seed", 0, INTEGER, FOR_BENCH | FOR_PAIR | WITH_PROBLEM, OFFSET(seed), "N",
       "seed for the order of rounds (default: 0)", 0, SEED_MOST },
-    { "budget", 0, REAL, FOR_VERIFY, AT(budget), "SECONDS",
+    { "budget", 0, REAL, FOR_VERIFY, OFFSET(budget), "SECONDS",
       "draw random problems for so long, over all kernels and backends", 0, SECONDS_MOST },
-    { "budget", 0, REAL, TIMES | BESIDE_PROBLEM, AT(budget), "SECONDS",
+    { "budget", 0, REAL, TIMES | WITH_PROBLEM, OFFSET(budget), "SECONDS",
       "add no rounds after so long", 0, SECONDS_MOST },
-    { "limit", 0, REAL, CALLS | FOR_LIST | UNRECORDED, AT(limit), "SECONDS",
+    { "limit", 0, REAL, CALLS | FOR_LIST | UNRECORDED, OFFSET(limit), "SECONDS",
       "report a kernel call as hung after so much CPU time (default: 60)", 0, SECONDS_MOST },
-    { "jobs", 'j', INTEGER, FOR_VERIFY | BESIDE_PROBLEM | UNRECORDED, AT(jobs), "N",
+    { "jobs", 'j', INTEGER, FOR_VERIFY | WITH_PROBLEM | UNRECORDED, OFFSET(jobs), "N",
       "check N kernels at once (default: one per CPU)", 1, 1024 },
-    { "threads", 0, INTEGER, FOR_BENCH | BESIDE_PROBLEM, AT(threads), "N",
+    { "threads", 0, INTEGER, FOR_BENCH | WITH_PROBLEM, OFFSET(threads), "N",
       "run a kernel on N threads at once (default: 1)", 1, 1024 },
-    { "shard", 0, TEXT, RUNS | UNRECORDED, AT(shard), "I/N",
+    { "shard", 0, TEXT, RUNS | UNRECORDED, OFFSET(shard), "I/N",
       "run share I of N, from 0 to N - 1 (posenc results merge joins them)", 0, 0 },
-    { "tune", 0, FLAG, FOR_BENCH, AT(tune), NULL, "print records for posenc tune", 0, 0 },
-    { "tuning", 0, TEXT, FOR_BENCH, AT(tuning), "FILE",
+    { "tune", 0, FLAG, FOR_BENCH, OFFSET(tune), NULL, "print records for posenc tune", 0, 0 },
+    { "tuning", 0, TEXT, FOR_BENCH, OFFSET(tuning), "FILE",
       "with --tune: mark the backends that this tuning file chooses", 0, 0 },
-    { "instructions", 0, FLAG, FOR_BENCH, AT(instructions), NULL,
+    { "instructions", 0, FLAG, FOR_BENCH, OFFSET(instructions), NULL,
       "count the instructions of a call instead of timing it", 0, 0 },
-    { "probe", 0, FLAG, FOR_BENCH, AT(probe), NULL,
+    { "probe", 0, FLAG, FOR_BENCH, OFFSET(probe), NULL,
       "print records of the machine's noise, for posenc doctor", 0, 0 },
     { "vectors", 0, TEXT,
-      RUNS | FOR_LIST | FOR_VECTORS | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(vectors),
+      RUNS | FOR_LIST | FOR_VECTORS | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(vectors),
       "PATH", "take golden vectors from this folder (also POSENC_VECTORS)", 0, 0 },
-    { "error-limits", 0, TEXT, FOR_VERIFY | BESIDE_PROBLEM, AT(error_limits), "FILE",
+    { "error-limits", 0, TEXT, FOR_VERIFY | WITH_PROBLEM, OFFSET(error_limits), "FILE",
       "take error limits from this file", 0, 0 },
-    { "update-error-limits", 0, FLAG, FOR_VERIFY, AT(update_error_limits), NULL,
+    { "update-error-limits", 0, FLAG, FOR_VERIFY, OFFSET(update_error_limits), NULL,
       "lower the limits in that file to what was measured", 0, 0 },
-    { "part", 0, WORDS, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(part), "NAME",
+    { "part", 0, WORDS, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(part), "NAME",
       "compare results, code, times, counts or none (default: code,times)", 0, 0 },
-    { "pairs", 0, TEXT, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(pairs), "FILE",
+    { "pairs", 0, TEXT, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(pairs), "FILE",
       "time or count only its lines, CASE BACKEND each (-: standard input)", 0, 0 },
-    { "rows-only", 0, FLAG, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(rows_alone), NULL,
+    { "rows-only", 0, FLAG, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(rows_alone), NULL,
       "check 64 rows of each output instead of all", 0, 0 },
-    { "parent", 0, INTEGER, FOR_PAIR | BESIDE_PROBLEM | UNRECORDED, AT(parent), "PID",
+    { "parent", 0, INTEGER, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(parent), "PID",
       "end when this process ends", 1, 4194304 },
-    { "out", 0, PATHS, WRITES, AT(out), "FORMAT[:PATH]",
+    { "out", 0, PATHS, WRITES, OFFSET(out), "FORMAT[:PATH]",
       "write the result in a format, to PATH or standard output", 0, 0 },
-    { "output", 'o', PATHS, WRITES, AT(out), "PATH",
+    { "output", 'o', PATHS, WRITES, OFFSET(out), "PATH",
       "write the result to PATH in the format of its suffix", 0, 0 },
-    { "json", 0, FLAG, MEASURES | BESIDE_PROBLEM | UNRECORDED, AT(json), NULL,
+    { "json", 0, FLAG, MEASURES | WITH_PROBLEM | UNRECORDED, OFFSET(json), NULL,
       "write records to standard output, as --out jsonl does", 0, 0 },
-    { "force", 0, FLAG, WRITES | FOR_VECTORS, AT(force), NULL, "overwrite any file at PATH", 0,
-      0 },
-    { "verbose", 'v', FLAG, FOR_VERIFY | BESIDE_VERBOSE | BESIDE_PROBLEM, AT(verbose), NULL,
+    { "force", 0, FLAG, WRITES | FOR_VECTORS, OFFSET(force), NULL, "overwrite any file at PATH",
+      0, 0 },
+    { "verbose", 'v', FLAG, FOR_VERIFY | WITH_VERBOSE | WITH_PROBLEM, OFFSET(verbose), NULL,
       "show one --case ID or --problem in depth, on every backend", 0, 0 },
-    { "quiet", 'q', FLAG, FOR_ALL | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(quiet),
+    { "quiet", 'q', FLAG, FOR_ALL | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(quiet),
       NULL, "print no notes and no progress on standard error", 0, 0 },
-    { "help", 'h', FLAG, FOR_ALL | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(help), NULL,
+    { "help", 'h', FLAG, FOR_ALL | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(help), NULL,
       "print this text", 0, 0 },
-    { "version", 'V', FLAG, FOR_ALL | BESIDE_VERBOSE | BESIDE_PROBLEM | UNRECORDED, AT(version),
+    { "version", 'V', FLAG, FOR_ALL | WITH_VERBOSE | WITH_PROBLEM | UNRECORDED, OFFSET(version),
       NULL, "print the version", 0, 0 },
 };
 enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
@@ -189,39 +188,40 @@ json_t *cli_options(const struct cli *cli)
 
 /* ---- Rejections ---- */
 
-static int refuse_beside(const struct cli *cli, unsigned beside, const char *why)
+/* Rejects the first option that is present and lacks the bit. */
+static int check_options_with(const struct cli *cli, unsigned bit, const char *other)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
         char flag[64];
         snprintf(flag, sizeof flag, "--%s", specs[i].name);
         if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
-            !(specs[i].commands & beside))
-            return cli_refuse(cli, flag, NULL, "has no effect beside %s", why);
+            !(specs[i].commands & bit))
+            return cli_reject(cli, flag, NULL, "has no effect with %s", other);
     }
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-int cli_refuse_beside_problem(const struct cli *cli)
+int cli_check_options_with_problem(const struct cli *cli)
 {
-    return refuse_beside(cli, BESIDE_PROBLEM, "--problem, which says it all");
+    return check_options_with(cli, WITH_PROBLEM, "--problem");
 }
 
-int cli_refuse_in_depth(const struct cli *cli)
+int cli_check_options_with_verbose(const struct cli *cli)
 {
-    return refuse_beside(cli, BESIDE_VERBOSE, "--verbose, which runs one case in full");
+    return check_options_with(cli, WITH_VERBOSE, "--verbose");
 }
 
-static int refuse_number(const struct cli *cli, const struct option_spec *spec,
+static int reject_number(const struct cli *cli, const struct option_spec *spec,
                          const char *flag, const char *text)
 {
     return spec->kind == INTEGER
-               ? cli_refuse(cli, flag, text, "expected an integer from %.0f to %.0f",
+               ? cli_reject(cli, flag, text, "expected an integer from %.0f to %.0f",
                             spec->least, spec->most)
-               : cli_refuse(cli, flag, text, "expected a number above %g, at most %g",
+               : cli_reject(cli, flag, text, "expected a number above %g, at most %g",
                             spec->least, spec->most);
 }
 
-static int refuse_option(const struct cli *cli, const char *given)
+static int reject_option(const struct cli *cli, const char *given)
 {
     const char *names[N_SPECS];
     size_t n = 0;
@@ -230,7 +230,7 @@ static int refuse_option(const struct cli *cli, const char *given)
             names[n++] = specs[i].name;
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
-    return cli_refuse_name(cli, "unknown option", name + strspn(name, "-"), names, n);
+    return cli_reject_name(cli, "unknown option", name + strspn(name, "-"), names, n);
 }
 
 /* ---- Values ---- */
@@ -261,25 +261,25 @@ bool parse_real(const char *text, double *value)
     return true;
 }
 
-/* Adds a copy of a text to a list, in pieces if commas split it. */
+/* Adds a copy of a text to a list, split at commas if `split`. */
 static int add_items(struct cli *cli, struct list *list, const char *flag, const char *text,
                      bool split)
 {
     char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
     if (!copy)
-        return cli_refuse(cli, flag, text, "expected at most %d lists", LIST_MAX);
+        return cli_reject(cli, flag, text, "expected at most %d lists", LIST_MAX);
     cli->copies[cli->n_copies++] = copy;
     while (copy) {
         char *comma = split ? strchr(copy, ',') : NULL;
         if (comma)
             *comma = '\0';
         if (*copy == '\0' || list->n == LIST_MAX)
-            return cli_refuse(cli, flag, text, "expected names separated by commas, at most %d",
+            return cli_reject(cli, flag, text, "expected names separated by commas, at most %d",
                               LIST_MAX);
         list->item[list->n++] = copy;
         copy = comma ? comma + 1 : NULL;
     }
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 void cli_free(struct cli *cli)
@@ -288,20 +288,20 @@ void cli_free(struct cli *cli)
         free(cli->copies[--cli->n_copies]);
 }
 
-/* Adds a path with a slash in it, so that it is no model's name. */
+/* Adds a path to the models. "./" is prepended to a bare name, since a slash distinguishes paths from presets. */
 static int add_config(struct cli *cli, const char *text)
 {
     char path[DATA_PATH];
     const int length = snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
     return length < (int)sizeof path
                ? add_items(cli, &cli->model, "--config", path, false)
-               : cli_refuse(cli, "--config", NULL,
+               : cli_reject(cli, "--config", NULL,
                             "a path of %zu characters: expected at most %zu", strlen(text),
                             sizeof path - 3);
 }
 
-/* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. Several formats have .json, which
- * chooses none. */
+/* Adds -o PATH as --out FORMAT:PATH, with the first format of that suffix. The suffix .json is ambiguous: several
+ * formats use it. */
 static int add_path(struct cli *cli, const struct command *command, const char *path)
 {
     const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
@@ -313,17 +313,17 @@ static int add_path(struct cli *cli, const struct command *command, const char *
             strcmp(format->extension, "json") == 0))
         format++;
     if (!format || !format->name)
-        return cli_refuse(cli, "-o", path,
+        return cli_reject(cli, "-o", path,
                           "no format follows from this name: expected another suffix, or "
                           "--out FORMAT:PATH");
     const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
     if (length < 0 || (size_t)length >= sizeof request)
-        return cli_refuse(cli, "-o", path, "expected a shorter path");
+        return cli_reject(cli, "-o", path, "expected a shorter path");
     return add_items(cli, &cli->out, "-o", request, false);
 }
 
-static int take_value(struct cli *cli, const struct command *command,
-                      const struct option_spec *spec, const char *text)
+static int store_value(struct cli *cli, const struct command *command,
+                       const struct option_spec *spec, const char *text)
 {
     void *member = (char *)cli + spec->offset;
     char flag[64];
@@ -333,14 +333,14 @@ static int take_value(struct cli *cli, const struct command *command,
         *(bool *)member = true;
     } else if (spec->kind == INTEGER) {
         if (!parse_integer(text, (int64_t)spec->least, (int64_t)spec->most, member))
-            return refuse_number(cli, spec, flag, text);
+            return reject_number(cli, spec, flag, text);
     } else if (spec->kind == REAL) {
         if (!parse_real(text, &number) || number <= spec->least || number > spec->most)
-            return refuse_number(cli, spec, flag, text);
+            return reject_number(cli, spec, flag, text);
         *(double *)member = number;
     } else if (spec->kind == TEXT) {
         if (*text == '\0')
-            return cli_refuse(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
+            return cli_reject(cli, flag, text, "expected %s: %s", spec->argument, spec->help);
         *(const char **)member = text;
     } else if (spec->letter == 'o') {
         return add_path(cli, command, text);
@@ -349,7 +349,7 @@ static int take_value(struct cli *cli, const struct command *command,
     } else {
         return add_items(cli, member, flag, text, spec->kind == WORDS);
     }
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 /* ---- The parser ---- */
@@ -365,7 +365,7 @@ static void set_defaults(struct cli *cli)
     }
 }
 
-/* Fills the tables of getopt_long() with the options of a command. */
+/* Fills the arguments of getopt_long() with the options of a command. */
 static void list_options(const struct command *command, struct option options[N_SPECS + 1],
                          char letters[2 * N_SPECS])
 {
@@ -386,7 +386,7 @@ static void list_options(const struct command *command, struct option options[N_
     letters[at] = '\0';
 }
 
-/* Returns the option that getopt_long() found, or NULL. */
+/* Returns the option for a result of getopt_long(): a letter, or FIRST_OPTION plus an index. NULL: unknown. */
 static const struct option_spec *find_spec(int found)
 {
     for (size_t i = 0; i < N_SPECS && found < FIRST_OPTION; i++)
@@ -409,21 +409,21 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
         const struct option_spec *spec = find_spec(c == '?' || c == ':' ? optopt : c);
         const char *value = strchr(argv[optind - 1], '=');
         if ((c == '?' || c == ':') && spec && spec->kind == FLAG && value) /* libcs differ */
-            return cli_refuse(cli, argv[optind - 1], NULL,
+            return cli_reject(cli, argv[optind - 1], NULL,
                               "expected the option alone: it takes no value");
         if (c == ':')
-            return cli_refuse(cli, argv[optind - 1], NULL, "expected a value after it");
+            return cli_reject(cli, argv[optind - 1], NULL, "expected a value after it");
         if (c == '?')
-            return refuse_option(cli, argv[optind - 1]);
-        if (take_value(cli, command, spec, optarg) != EXIT_FINE)
+            return reject_option(cli, argv[optind - 1]);
+        if (store_value(cli, command, spec, optarg) != EXIT_OK)
             return EXIT_USAGE;
     }
     cli_set_quiet(cli->quiet);
-    if (cli->json && add_items(cli, &cli->out, "--json", "jsonl", false) != EXIT_FINE)
+    if (cli->json && add_items(cli, &cli->out, "--json", "jsonl", false) != EXIT_OK)
         return EXIT_USAGE;
     cli->n_operands = argc - optind;
     cli->operands = argv + optind;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 /* ---- Help ---- */
@@ -435,7 +435,7 @@ static void print_row(const char *left, const char *help)
     const int length = printf("  %s", left);
     printf(length >= HELP_COLUMN ? "\n%*s" : "%*s",
            length >= HELP_COLUMN ? HELP_COLUMN : HELP_COLUMN - length, "");
-    topic_print_words(help, HELP_COLUMN, HELP_WIDTH);
+    print_wrapped(help, HELP_COLUMN, HELP_WIDTH);
 }
 
 void cli_print_help(const struct command *command)

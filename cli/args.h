@@ -1,52 +1,53 @@
 /*
- * Arguments of the posenc program: one table of options makes the parser, every --help and the options of a record.
+ * Arguments and messages of the posenc program. The parser, every --help and the options in a record are generated from
+ * one table of options (args.c).
  *
- * Rejections have one form, "posenc table: --grid: x: expected ...": the command, the option, its value, and what would
- * be accepted.  Their exit code is EXIT_USAGE.
+ * Error messages have one form, "posenc table: --grid: x: expected ...": the command, the option, its value, and the
+ * accepted values. The exit code is then EXIT_USAGE.
  */
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
 
+#include "base/text/text.h"
 #include "formats.h"
 
 #include <posenc.h>
 #include <signal.h>
 
-#if defined(__GNUC__)
-#define PRINTF_LIKE(form, first) __attribute__((__format__(__printf__, form, first)))
-#else
-#define PRINTF_LIKE(form, first)
-#endif
-
 enum exit_code {
-    EXIT_FINE = 0,
-    EXIT_CONFORMANCE = 1,
-    EXIT_USAGE = 2,        /* bad usage, bad input, or an output that cannot be written */
-    EXIT_SLOWER = 3,       /* compare --gate: a regression that was confirmed */
-    EXIT_UNCLEAR = 4,      /* compare --strict */
-    EXIT_INCOMPARABLE = 5, /* builds or results that have nothing to compare */
-    EXIT_NOTHING = 77,
-    EXIT_READER_GONE = 128 + SIGPIPE, /* nobody reads stdout: as a shell reports SIGPIPE */
+    EXIT_OK = 0,
+    EXIT_CONFORMANCE = 1, /* a check failed or crashed */
+    EXIT_USAGE = 2,       /* bad usage, bad input, or an output that cannot be written */
+    EXIT_INCOMPARABLE =
+        5,             /* the builds have nothing to compare; posenc compare has 3 and 4, too */
+    EXIT_SKIPPED = 77, /* nothing to run on this machine, as Automake has it */
+    EXIT_BROKEN_PIPE =
+        128 + SIGPIPE, /* the reader of stdout went away, as a shell reports SIGPIPE */
+    EXIT_SIGNAL = 128, /* plus the number of the signal that interrupted the run */
 };
+
+/* Signals that end a run with the results so far. */
+enum { N_END_SIGNALS = 3 };
+extern const int end_signals[N_END_SIGNALS]; /* SIGINT, SIGTERM, SIGHUP */
 
 enum { LIST_MAX = 64, BACKENDS_MAX = 32 };
 
-/* Values of an option that may be given more than once. */
+/* Values of an option that may be repeated. */
 struct list {
     size_t n;
     const char *item[LIST_MAX];
 };
 
-/* Options and operands as given. Integers that were not given are INT64_MIN, reals NaN. */
+/* Parsed command line. Integers that are absent are INT64_MIN, reals NaN, texts NULL. */
 struct cli {
     const char *command;
-    unsigned bit; /* FOR_VERIFY, ...: that of the command */
-    int argc;     /* argc and argv are those of main() */
+    unsigned bit; /* FOR_VERIFY, ... of the command */
+    int argc;     /* arguments of main() */
     char **argv;
     int n_operands;
     char **operands;
     size_t n_copies;
-    char *copies[LIST_MAX]; /* values of lists, split at commas */
+    char *copies[LIST_MAX]; /* malloc'ed texts to which the items of lists point */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
     bool quick, full, exhaustive, update_error_limits, force, help, version, json, rows_alone,
@@ -60,15 +61,16 @@ struct cli {
 
 struct command {
     const char *name;
-    unsigned bit; /* which options it takes */
+    unsigned bit; /* FOR_LIST, ...: selects its options */
     int (*run)(struct cli *cli);
     const char *operands; /* operands in the usage line */
     const char *summary;
     const char *details;          /* text of --help; ends with a newline */
-    const struct format *formats; /* formats of --out, if they are for `writes`; or NULL */
-    unsigned writes;              /* BY_VERIFY, ... */
+    const struct format *formats; /* formats of --out, or NULL */
+    unsigned writes;              /* BY_VERIFY, ...: selects among `formats` */
 };
 
+/* Commands that accept an option, as bits. */
 enum {
     FOR_LIST = 1,
     FOR_VERIFY = 2,
@@ -77,45 +79,48 @@ enum {
     FOR_TABLE = 16,
     FOR_VECTORS = 32,
     FOR_ALL = 63,
-    /* No commands, but options that mean something beside another option, and options that records leave
-     * out, since they change no result. */
-    BESIDE_VERBOSE = 64,
-    BESIDE_PROBLEM = 128,
-    UNRECORDED = 256,
+    WITH_VERBOSE = 64,  /* the option has an effect together with --verbose */
+    WITH_PROBLEM = 128, /* and together with --problem */
+    UNRECORDED = 256,   /* the option changes no result, so records omit it */
 };
 
-/* Fills `cli` from the arguments after the command's name.  Returns EXIT_FINE, or EXIT_USAGE after a message. */
+/* Parses the arguments after the command's name. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
 void cli_free(struct cli *cli);
 void cli_print_help(const struct command *command);
 
-/* Prints "posenc COMMAND: WHAT: VALUE: expected ..." on stderr and returns EXIT_USAGE.  `value` may be NULL. */
-int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
-               ...) PRINTF_LIKE(4, 5);
-/* The same for a name that is none of `names`: with the nearest, or all if they are few. */
-int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
-                    const char *const *names, size_t n);
-/* The same for a rejection by the library; `error` may be NULL. */
-int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
-                      const struct posenc_error *error);
+/* ---- Messages on standard error (messages.c) ---- */
 
-/* Prints a note on stderr, unless --quiet was given. */
+/* Prints "posenc COMMAND: WHAT: VALUE: expected ..." and returns EXIT_USAGE. `value` may be NULL. */
+int cli_reject(const struct cli *cli, const char *what, const char *value, const char *expected,
+               ...) PRINTF_LIKE(4, 5);
+/* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
+int cli_reject_name(const struct cli *cli, const char *what, const char *value,
+                    const char *const *names, size_t n);
+/* Does the same for an error of the library; `error` may be NULL. */
+int cli_reject_status(const struct cli *cli, const char *what, enum posenc_status status,
+                      const struct posenc_error *error);
+int cli_reject_memory(const struct cli *cli);
+/* Rejects an operand of a command that takes none. Returns EXIT_OK without operands. */
+int cli_reject_operands(const struct cli *cli);
+
+/* Prints a note, unless --quiet is set. */
 void cli_print_note(const char *format, ...) PRINTF_LIKE(1, 2);
 void cli_set_quiet(bool quiet);
 bool cli_is_quiet(void);
 
-/* Rejects the first option given that has no effect beside --problem, or beside --verbose. */
-int cli_refuse_beside_problem(const struct cli *cli);
-int cli_refuse_in_depth(const struct cli *cli);
+/* Reject options that have no effect together with --problem or --verbose. Return EXIT_OK or EXIT_USAGE. */
+int cli_check_options_with_problem(const struct cli *cli);
+int cli_check_options_with_verbose(const struct cli *cli);
 
-/* Returns the options given that decide what a run finds: {"kernel": ["alibi"], "seed": 7}. */
+/* Returns the options that influence results: {"kernel": ["alibi"], "seed": 7}. */
 json_t *cli_options(const struct cli *cli);
 
-/* Convert a whole text; false if it is no such number or out of range. */
+/* Convert a whole text. Return false if it is not a number, not finite or out of range. */
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);
-bool parse_real(const char *text, double *value); /* finite ones only */
+bool parse_real(const char *text, double *value);
 
-/* The subcommands. */
+/* Commands: each runs with parsed arguments and returns the exit code. */
 int command_list(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);

@@ -1,6 +1,4 @@
-/*
- * Finds golden vectors, plug-ins and other files beside the program (see data.h).
- */
+/* Finds golden vectors, plug-ins and other files beside the program (see data.h). */
 #define _GNU_SOURCE
 #include "base/text/text.h"
 #include "data.h"
@@ -22,7 +20,7 @@
 bool data_program(char path[DATA_PATH])
 {
 #if defined(__APPLE__)
-    char called[DATA_PATH]; /* as it was called, links and all */
+    char called[DATA_PATH]; /* may contain symbolic links */
     uint32_t bytes = sizeof called;
     if (_NSGetExecutablePath(called, &bytes) != 0 || !realpath(called, path))
         return false;
@@ -43,7 +41,7 @@ static bool program_folder(char path[DATA_PATH])
     return slash != NULL;
 }
 
-/* Writes FOLDER/NAME, and returns true if it is there. */
+/* Writes FOLDER/NAME and returns true if it exists. */
 static bool find_inside(const char *folder, const char *name, char out[DATA_PATH])
 {
     int length = snprintf(out, DATA_PATH, "%s/%s", folder, name);
@@ -76,34 +74,34 @@ int data_vectors(const struct cli *cli, struct vectors *vectors)
 {
     char path[DATA_PATH], error[VECTORS_ERROR];
     if (!find_vectors(cli, path)) {
-        return cli_refuse(cli, "vectors", NULL,
+        return cli_reject(cli, "vectors", NULL,
                           "none found beside the program nor in %s; expected --vectors PATH or "
                           "POSENC_VECTORS=PATH",
                           POSENC_DATADIR);
     }
     if (!vectors_load(path, vectors, error))
-        return cli_refuse(cli, "vectors", NULL, "%s", error); /* it names the file */
+        return cli_reject(cli, "vectors", NULL, "%s", error); /* it names the file */
     cli_print_note("vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
                    vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 static void print_left_out(const char *path, const char *error)
 {
-    text_print(stderr, "posenc: left out: %s: %s\n", path, error);
+    text_print(stderr, "posenc: skipped: %s: %s\n", path, error);
 }
 
-/* Loads a plug-in. Returns NULL and a message if it cannot be loaded or is broken. */
+/* Makes the stub of a plug-in. Returns NULL and a message if the plug-in cannot be loaded. */
 static const struct posenc_backend *load_usable(const char *path, char error[PLUGIN_ERROR])
 {
-    const struct posenc_backend *backend = plugins_make_stand_in(path, error);
-    const char *broken = backend ? plugins_load_error(backend) : NULL;
-    if (broken)
-        snprintf(error, PLUGIN_ERROR, "%s", broken);
-    return broken ? NULL : backend;
+    const struct posenc_backend *backend = plugins_make_stub(path, error);
+    const char *load_error = backend ? plugins_load_error(backend) : NULL;
+    if (load_error)
+        snprintf(error, PLUGIN_ERROR, "%s", load_error);
+    return load_error ? NULL : backend;
 }
 
-/* Adds the plug-ins of a folder that the user named. An empty name stands for none. */
+/* Adds the plug-ins of POSENC_PLUGINS; an empty name means no folder. */
 static void add_named_folder(const char *folder)
 {
     DIR *found = opendir(folder);
@@ -126,9 +124,9 @@ void data_plugins(void)
         plugins_add_by(load_usable, path, print_left_out);
 }
 
-/* ---- Which build this is ---- */
+/* ---- Identity of the build ---- */
 
-json_t *tool_record(void)
+json_t *data_build_record(void)
 {
     static const char mark[] = "-dirty";
     char commit[96] = POSENC_COMMIT;
@@ -149,15 +147,15 @@ enum { N_TOPICS = sizeof topics / sizeof *topics };
 
 const struct topic *topic_at(size_t i) { return i < N_TOPICS ? &topics[i] : NULL; }
 
-const char *topic_what(const char *kind, const char *name)
+const char *topic_summary(const char *kind, const char *name)
 {
     for (const struct topic *t = topics; t < topics + N_TOPICS; t++)
         if (strcmp(t->kind, kind) == 0 && strcmp(t->name, name) == 0)
-            return t->what;
+            return t->summary;
     return "";
 }
 
-void topic_print_words(const char *text, int column, int to)
+void print_wrapped(const char *text, int column, int to)
 {
     int at = column;
     for (bool first = true; *text != '\0'; first = false) {
@@ -174,7 +172,7 @@ void topic_print_words(const char *text, int column, int to)
     putchar('\n');
 }
 
-const char *topic_piece(const char *list, char *piece, size_t size)
+const char *topic_next_name(const char *list, char *piece, size_t size)
 {
     size_t length = strcspn(list, ",");
     snprintf(piece, size, "%.*s", (int)length, list);

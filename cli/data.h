@@ -1,6 +1,7 @@
 /*
- * Data of the program: golden vectors, plug-ins and programs beside it, the build, and summaries of encodings. Data lies
- * where an option or the environment says, beside the program (build tree, then installed), or where the build put it.
+ * Data files of the program: golden vectors, plug-ins and external commands; also the identity of the build and the
+ * summaries of encodings. Files are searched where an option or the environment says, then beside the program (build
+ * tree, installation), then in the installation prefix.
  */
 #ifndef POSENC_CLI_DATA_H
 #define POSENC_CLI_DATA_H
@@ -13,37 +14,37 @@
 
 enum { DATA_PATH = 4096 }; /* bytes of a path */
 
-/* Stores the path of the running program; false if the system does not report it. */
+/* Writes the path of the running program. Returns false if the system does not report it. */
 bool data_program(char path[DATA_PATH]);
-/* Finds what lies beside the program: in the build tree, else where it was installed, both relative to the
- * program's folder, else at `path`.  False where there is nothing. */
+/* Writes the first of these paths that exists: `in_build` and `installed`, relative to the program's folder, and
+ * `path`. Returns false if none exists. */
 bool data_beside(const char *in_build, const char *installed, const char *path,
                  char found[DATA_PATH]);
 
-/* Loads the golden vectors, with a note on stderr. Returns EXIT_FINE, or EXIT_USAGE after a message. */
+/* Loads the golden vectors and prints a note. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int data_vectors(const struct cli *cli, struct vectors *vectors);
 
-/* Adds to the library's list the backends of all plug-ins in POSENC_PLUGINS or, where that is
- * not set, in the folder beside the program; says on stderr which could not be loaded. */
+/* Adds the plug-ins of the folder POSENC_PLUGINS, or of the folder beside the program if that is unset, to the
+ * backends. Prints a message about each that cannot be loaded. */
 void data_plugins(void);
 
-/* Makes the member of a header that names this build: {version, commit, dirty}, the last two if they are known. */
-json_t *tool_record(void);
+/* Returns {version, commit, dirty} of this build for the header of records; the last two only if known. */
+json_t *data_build_record(void);
 
+/* Page of docs/encodings. */
 struct topic {
     const char *kind, *name; /* "scaling", "yarn" */
-    const char
-        *what; /* a summary; of a kernel the encodings that use it, with commas between */
+    const char *summary;     /* of a kernel: the encodings that use it, separated by commas */
 };
-/* Returns the i-th topic, NULL past the end. */
+/* Returns the i-th topic; NULL past the end. */
 const struct topic *topic_at(size_t i);
-/* Returns the summary of a topic, "" if there is none. */
-const char *topic_what(const char *kind, const char *name);
+/* Returns the summary of a topic, or "". */
+const char *topic_summary(const char *kind, const char *name);
 
-/* Prints a text in lines that end before column `to`. The cursor is at `column`, where further lines begin. */
-void topic_print_words(const char *text, int column, int to);
+/* Prints a text wrapped before column `to`. The cursor is at `column`, which is the indent of all further lines. */
+void print_wrapped(const char *text, int column, int to);
 
-/* Copies the part of "a, b, c" before the first comma. Returns the rest, or NULL after the last part. */
-const char *topic_piece(const char *list, char *piece, size_t size);
+/* Copies the first name of a list "a, b, c". Returns the rest of the list, or NULL after the last name. */
+const char *topic_next_name(const char *list, char *piece, size_t size);
 
 #endif

@@ -1,9 +1,8 @@
-/*
- * Makes records of results: schema posenc.results/2 (base/records.h).
- */
+/* Converts results to records of schema posenc.results/2 (base/records.h; see emit.h). */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
 #include "emit.h"
+#include "conformance/engine/judge.h"
 #include "plugins.h"
 #include "models.h"
 #include "bench/machine.h"
@@ -36,7 +35,7 @@ static void print_run_id(char id[33])
              (unsigned long long)rng_u64((uint64_t)getpid(), when));
 }
 
-/* Names the golden vectors of a run, and says whether they are the program's own. */
+/* Returns {sha256, official} of the golden vectors; official: they are those of this version. */
 static json_t *vectors_record(const struct vectors *vectors)
 {
     return vectors ? json_pack("{s:s,s:b}", "sha256", vectors->sha256, "official",
@@ -58,9 +57,9 @@ json_t *emit_header(const struct emit_run *run)
         run->shard.n > 0 ? json_pack("{s:i,s:i}", "i", run->shard.i, "n", run->shard.n) : NULL;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s,s:O*,s:o*}", "t", "header",
                      "schema", RECORDS_SCHEMA, "run_id", id, "started", started, "tool",
-                     tool_record(), "vectors", vectors_record(run->vectors), "mode", run->mode,
-                     "command", cli->command, "options", cli_options(cli), "argv", argv, "seed",
-                     seed, "compare", run->compare, "shard", shard);
+                     data_build_record(), "vectors", vectors_record(run->vectors), "mode",
+                     run->mode, "command", cli->command, "options", cli_options(cli), "argv",
+                     argv, "seed", seed, "compare", run->compare, "shard", shard);
 }
 
 json_t *emit_env(void)
@@ -73,7 +72,7 @@ json_t *emit_env(void)
 static json_t *emit_backend(const struct posenc_backend *backend)
 {
     const char *obstacle = posenc_backend_obstacle(backend);
-    json_t *kernels = json_array(), *serves = json_object(), *isa = json_array();
+    json_t *kernels = json_array(), *serves = json_object();
     json_t *dtypes = json_array();
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         json_array_append_new(dtypes, json_string(dtype_names[dtype]));
@@ -86,28 +85,23 @@ static json_t *emit_backend(const struct posenc_backend *backend)
             json_object_set_new(serves, posenc_kernel_name(kernel),
                                 json_string(selection.reason));
     }
-    for (const char *word = backend->needs; word && *(word += strspn(word, " "));) {
-        size_t n = strcspn(word, " ");
-        json_array_append_new(isa, json_stringn(word, n));
-        word += n;
-    }
     bool wide = backend->lanes && !obstacle;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend", "id",
                      backend->name, "family", backend->family, "description",
-                     backend->description, "required_features", isa, "dtypes", dtypes,
-                     "available", !obstacle, "unavailable_reason", obstacle, "fma",
-                     backend->fused, "vector_width", wide ? plugins_lanes(backend) : 0,
+                     backend->description, "required_features", record_words(backend->needs),
+                     "dtypes", dtypes, "available", !obstacle, "unavailable_reason", obstacle,
+                     "fma", backend->fused, "vector_width", wide ? plugins_lanes(backend) : 0,
                      "kernels", kernels, "default_for", serves);
 }
 
-/* Makes the record of a kernel, with the encodings that use it. */
+/* Returns the record of a kernel, with the encodings that use it. */
 static json_t *emit_kernel(enum posenc_kernel kernel)
 {
     json_t *encodings = json_array();
-    const char *name = posenc_kernel_name(kernel), *list = topic_what("kernel", name);
+    const char *name = posenc_kernel_name(kernel), *list = topic_summary("kernel", name);
     char encoding[64];
     while (list && *list != '\0') {
-        list = topic_piece(list, encoding, sizeof encoding);
+        list = topic_next_name(list, encoding, sizeof encoding);
         json_array_append_new(encodings, json_string(encoding));
     }
     return json_pack("{s:s,s:s,s:s,s:s,s:o}", "t", "kernel", "id", name, "stage",
@@ -119,15 +113,15 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
 {
     json_t *cases = json_array();
     char storage[128], notes[sizeof storage + MODEL_NOTES + 2];
-    models_storage(model, selection, storage);
+    models_describe_dtype(model, selection, storage);
     snprintf(notes, sizeof notes, "%s%s%s", storage, *storage && *model->notes ? ".  " : "",
              model->notes);
     for (size_t i = 0; i < model->n_cases; i++) {
         for (int dtype = 0; dtype < N_DTYPES; dtype++) {
             const struct model_case *c = &model->cases[i];
-            if (!times_dtype(selection, model, (enum posenc_dtype)dtype))
+            if (!selection_times_dtype(selection, model, (enum posenc_dtype)dtype))
                 continue;
-            struct bench_case one = case_stored_as(c, (enum posenc_dtype)dtype);
+            struct bench_case one = case_with_dtype(c, (enum posenc_dtype)dtype);
             char label[80];
             snprintf(label, sizeof label, "%s%s%s", c->label, dtype > 0 ? ", " : "",
                      dtype > 0 ? dtype_names[dtype] : "");
@@ -158,7 +152,7 @@ json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dty
 }
 
 /* Adds members to a record and returns it. */
-static json_t *with_members(json_t *record, json_t *members)
+static json_t *merge_members(json_t *record, json_t *members)
 {
     if (record && members && json_object_update(record, members) == 0) {
         json_decref(members);
@@ -172,7 +166,7 @@ static json_t *with_members(json_t *record, json_t *members)
 /* Returns NULL, which json_pack() leaves out with o*, for an empty text. */
 static json_t *text_member(const char *text) { return text[0] ? record_string(text) : NULL; }
 
-/* Returns the factor of a table, or NULL if it is 1: an error in ulp is that of the product. */
+/* Returns the factor of a table, or NULL if it is 1. Errors in ulp are those of the product. */
 static json_t *scale_member(double scale)
 {
     return scale != 0.0 && scale != 1.0 ? record_number(scale) : NULL;
@@ -180,15 +174,15 @@ static json_t *scale_member(double scale)
 
 static json_t *count_member(uint64_t count) { return json_integer((json_int_t)count); }
 
-/* Returns true for a result of the worker that checked a kernel, which --case cannot select. */
+/* Returns true for a result about a worker, which --case cannot select. */
 static bool is_of_process(const char *id)
 {
     const char *name = strrchr(id, '/');
     return name && (strcmp(name, "/ended") == 0 || strcmp(name, "/loaded") == 0);
 }
 
-/* Makes the command that runs a check again. A property holds between calls, so that the problem of
- * one call alone would not show it. */
+/* Returns the command that repeats a check: by the problem, or by the case. A property relates several calls, so its
+ * case is repeated. */
 static json_t *rerun_command(const struct conf_result *r, const char *selection)
 {
     const char *backend = r->backend ? r->backend->name : "none";
@@ -224,7 +218,7 @@ static json_t *error_member(const struct conf_result *r)
                      (json_int_t)r->misrounded);
 }
 
-json_t *emit_conf(const struct conf_result *r, const char *selection)
+json_t *emit_check(const struct conf_result *r, const char *selection)
 {
     const bool is_bad =
         r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK;
@@ -233,17 +227,12 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
         conf_status_name[r->status], "reason", text_member(r->reason), "problem",
         text_member(r->problem), "scale", scale_member(r->scale), "classes", classes_member(r),
         "error", error_member(r), "command", is_bad ? rerun_command(r, selection) : NULL);
-    return with_members(emit_result("check", r->kernel, case_dtype(r->id),
-                                    r->profile ? r->profile : "given", r->id, r->backend),
-                        members);
+    return merge_members(emit_result("check", r->kernel, case_dtype(r->id),
+                                     r->profile ? r->profile : "given", r->id, r->backend),
+                         members);
 }
 
-const char *emit_profile(const struct problem *p)
-{
-    return kernel_has_freqs(p->kernel) ? profile_names[p->freqs.profile] : "given";
-}
-
-/* Returns the footprint of a case; `most`, for posenc tune, is the largest that its backend is chosen for. */
+/* Returns the footprint of a case. For posenc tune, `most` is the largest footprint of the same level. */
 static json_t *footprint_member(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
@@ -253,7 +242,7 @@ static json_t *footprint_member(const struct bench_result *r)
                      c->most && most != UINT64_MAX ? count_member(most) : NULL);
 }
 
-/* Returns the numbers that posenc tune needs, if the case is for it. */
+/* Returns the members that posenc tune reads, or none for other runs. */
 static json_t *tuning_members(const struct bench_result *r)
 {
     const struct problem *p = &r->bench_case->problem;
@@ -267,7 +256,7 @@ static json_t *tuning_members(const struct bench_result *r)
     return json_pack("{s:b,s:o*}", "chosen", chosen.backend == r->backend, "samples", samples);
 }
 
-/* Returns a bandwidth bound and the share of it that was reached. */
+/* Returns a bandwidth bound and the share of it that was reached; NULL without a kind. */
 static json_t *bound_member(const char *resource, const char *kind, const char *variant,
                             double gbps, double share)
 {
@@ -287,14 +276,14 @@ json_t *emit_bench(const struct bench_result *r)
     const struct bench_case *c = r->bench_case;
     const bool has_table = kernel_has_freqs(c->problem.kernel);
     json_t *record = emit_result("bench", c->problem.kernel, c->problem.dtype,
-                                 emit_profile(&c->problem), c->id, r->backend);
-    record = with_members(record, json_pack("{s:o*,s:o}", "scale",
-                                            has_table ? scale_member(c->problem.scale) : NULL,
-                                            "footprint", footprint_member(r)));
-    record = with_members(record, tuning_members(r));
+                                 profile_name(&c->problem), c->id, r->backend);
+    record = merge_members(record, json_pack("{s:o*,s:o}", "scale",
+                                             has_table ? scale_member(c->problem.scale) : NULL,
+                                             "footprint", footprint_member(r)));
+    record = merge_members(record, tuning_members(r));
     if (r->reason)
-        return with_members(record, json_pack("{s:o}", "rejected", record_string(r->reason)));
-    return with_members(
+        return merge_members(record, json_pack("{s:o}", "rejected", record_string(r->reason)));
+    return merge_members(
         record,
         json_pack("{s:i,s:i,s:o,s:o,s:{s:o,s:o,s:o},s:I,s:o,s:o*,s:o*,s:o*,s:o*,s:o}",
                   "threads", r->threads, "rounds", r->rounds, "median_ns",
@@ -327,14 +316,14 @@ json_t *emit_overhead(const struct overhead *o)
 {
     char id[EMIT_ID];
     emit_overhead_id(o->kernel, o->heads, id);
-    return with_members(emit_result("overhead", o->kernel, POSENC_F32, "given", id, o->backend),
-                        json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o,s:o}", "heads",
-                                  (json_int_t)o->heads, "head_dim", (json_int_t)o->head_dim,
-                                  "rounds", o->rounds, "function_ns",
-                                  record_number(o->function_ns), "pace", record_number(o->pace),
-                                  "frontend", overhead_of(&o->above[OVERHEAD_FRONT]),
-                                  "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]),
-                                  "control", overhead_of(&o->above[OVERHEAD_CONTROL])));
+    return merge_members(
+        emit_result("overhead", o->kernel, POSENC_F32, "given", id, o->backend),
+        json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o,s:o}", "heads", (json_int_t)o->heads,
+                  "head_dim", (json_int_t)o->head_dim, "rounds", o->rounds, "function_ns",
+                  record_number(o->function_ns), "pace", record_number(o->pace), "frontend",
+                  overhead_of(&o->above[OVERHEAD_FRONT]), "prepared",
+                  overhead_of(&o->above[OVERHEAD_PREPARED]), "control",
+                  overhead_of(&o->above[OVERHEAD_CONTROL])));
 }
 
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)
@@ -356,8 +345,8 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
                      noise ? record_number(wall_s) : NULL, "noise", noise);
 }
 
-int emit_start(struct records *records, const struct emit_run *run,
-               const struct posenc_backend *const *backends, size_t n)
+int emit_preamble(struct records *records, const struct emit_run *run,
+                  const struct posenc_backend *const *backends, size_t n)
 {
     int status = records_keep(records, emit_header(run));
     status |= records_keep(records, emit_env());

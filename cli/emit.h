@@ -1,7 +1,4 @@
-/*
- * Makes records of the results of the conformance engine and of the benchmark: the one place
- * that knows both results and records.
- */
+/* Converts results of the conformance engine and the benchmark to records. */
 #ifndef POSENC_EMIT_H
 #define POSENC_EMIT_H
 
@@ -20,29 +17,26 @@ struct emit_run {
     struct shard shard;
 };
 
-/* Each makes one record, or returns NULL if memory runs out; records_append() then fails. */
+/* Each returns one record, or NULL without memory, which records_append() reports. */
 json_t *emit_header(const struct emit_run *run);
 json_t *emit_env(void);
-/* Makes the record of a model, with its cases of the dtypes that are selected. */
+/* Returns the record of a model, with its cases in the selected dtypes. */
 json_t *emit_model(const struct model *model, const struct selection *selection);
-/* Makes the record of a check. `selection` has options that its command needs, such as
- * " --plugin mine.so". */
-json_t *emit_conf(const struct conf_result *result, const char *selection);
+/* Returns the record of a check. `selection` has further options of its command, such as " --plugin mine.so". */
+json_t *emit_check(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
 json_t *emit_overhead(const struct overhead *overhead);
-/* Makes a record with the members of every result. The profile of a case that is timed is that of
- * its frequencies, or "given". */
+/* Returns a record with the members that all results have. `profile` is the numerics mode, or "given". */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *profile, const char *id, const struct posenc_backend *backend);
-const char *emit_profile(const struct problem *problem);
-/* Writes the id of the record of an overhead, by the heads of a call. */
+/* Writes the id of the record of an overhead. */
 enum { EMIT_ID = 96 };
 void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);
-/* Counts the records; `noise` is from noise_watch_stop(), is taken, and may be NULL. */
+/* Returns the footer, with the number of records of each kind. Takes the reference to `noise`, which may be NULL. */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
 
-/* Adds header, env, kernels and backends to the list of `records`. Returns 0, or -1. */
-int emit_start(struct records *records, const struct emit_run *run,
-               const struct posenc_backend *const *backends, size_t n);
+/* Appends the header, env, kernels and backends to the list of `records`. Returns 0, or -1. */
+int emit_preamble(struct records *records, const struct emit_run *run,
+                  const struct posenc_backend *const *backends, size_t n);
 
 #endif

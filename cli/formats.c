@@ -1,7 +1,4 @@
-/*
- * Formats of records (see formats.h): JSON Lines and a table for a terminal are written here, the others by programs in
- * Python.
- */
+/* Writes JSON Lines and tables for a terminal (see formats.h). Python programs write the other formats. */
 #include "formats.h"
 #include "base/records.h"
 #include "base/text/text.h"
@@ -23,9 +20,9 @@ int write_jsonl(const json_t *records, FILE *out)
     return 0;
 }
 
-/* ---- Numbers, rounded for people ---- */
+/* ---- Rounded numbers ---- */
 
-/* Returns one of a few buffers in turn, so that several numbers may stand in one printf(). */
+/* Returns one of 16 buffers in turn, so that one printf() can take several numbers. */
 static char *next_buffer(void)
 {
     static char buffers[16][48];
@@ -42,7 +39,7 @@ static void print_three_digits(char *text, size_t bytes, double x)
     snprintf(text, bytes, "%.*f", decimals, x);
 }
 
-const char *show_time(double ns)
+const char *format_time(double ns)
 {
     static const char *const units[] = { "ns", "us", "ms", "s" };
     char *text = next_buffer(), number[32];
@@ -91,9 +88,9 @@ static void print_error(char text[48], double max, const char *metric)
         snprintf(text, 48, "%.1e %s", max, unit);
 }
 
-struct shown_error show_judged(double max, double limit, const char *metric)
+struct formatted_error format_error(double max, double limit, const char *metric)
 {
-    enum { DIGITS = 17 }; /* tell any two f64 apart */
+    enum { DIGITS = 17 }; /* distinguish any two f64 */
     char *error = next_buffer(), *most = next_buffer();
     const bool is_number = *metric && strcmp(metric, "exact") != 0 && isfinite(max);
     print_error(error, max, metric);
@@ -104,10 +101,10 @@ struct shown_error show_judged(double max, double limit, const char *metric)
         snprintf(error, 48, "%.*g %s", digits, max, unit_of(metric));
         snprintf(most, 48, "%.*g", digits, limit);
     }
-    return (struct shown_error){ error, most };
+    return (struct formatted_error){ error, most };
 }
 
-/* ---- The console: failures with their command, a table of checks or timings, and the sum ---- */
+/* ---- The console format: tables of timings and checks, and failures ---- */
 
 enum { NAMES = 64, LISTED = 20, TIME_BYTES = 24, ERROR_BYTES = 48 };
 
@@ -116,22 +113,12 @@ struct names {
     const char *name[NAMES];
 };
 
-static bool is_kind(const json_t *record, const char *kind)
+bool check_has_failed(const json_t *check)
 {
-    return strcmp(record_text(record, "t"), kind) == 0;
+    return record_is(check, "status", "fail") || record_is(check, "status", "crash");
 }
 
-static bool has_status(const json_t *check, const char *status)
-{
-    return strcmp(record_text(check, "status"), status) == 0;
-}
-
-static bool is_failure(const json_t *check)
-{
-    return has_status(check, "fail") || has_status(check, "crash");
-}
-
-/* Returns the index of a name, which it adds if it is new; the last index once there are NAMES. */
+/* Returns the index of a name, after adding a new one. Returns the last index if the list is full. */
 static size_t add_name(struct names *names, const char *name)
 {
     size_t i = 0;
@@ -161,7 +148,7 @@ static void print_failure(const json_t *check, FILE *out)
     const char *metric = record_text(check, "error.metric"),
                *reason = record_text(check, "reason");
     const char *command = record_text(check, "command");
-    text_print(out, "%s  %s  %s\n", has_status(check, "crash") ? "CRASH" : "FAIL",
+    text_print(out, "%s  %s  %s\n", record_is(check, "status", "crash") ? "CRASH" : "FAIL",
                record_text(check, "backend"), record_text(check, "case"));
     if (*metric && strcmp(metric, "exact") != 0)
         text_print(out, "      error %.4g %s, limit %.4g\n",
@@ -176,14 +163,14 @@ static void print_failure(const json_t *check, FILE *out)
         text_print(out, "      %s\n", command);
 }
 
-/* Prints the first failures. Returns how many there are. */
+/* Prints the first LISTED failures. Returns the number of all failures. */
 static size_t print_failures(const json_t *records, FILE *out)
 {
     size_t i, found = 0;
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (is_kind(record, "check") && is_failure(record) && found++ < LISTED)
+        if (record_is(record, "t", "check") && check_has_failed(record) && found++ < LISTED)
             print_failure(record, out);
     }
     if (found > LISTED)
@@ -191,7 +178,7 @@ static size_t print_failures(const json_t *records, FILE *out)
     return found;
 }
 
-/* Checks of each kernel (row) and backend (column): how many ran, and how many of them failed. */
+/* Number of checks that ran, and that failed, of each kernel (row) on each backend (column). */
 struct checks_table {
     struct names kernels, backends;
     size_t ran[NAMES][NAMES], failed[NAMES][NAMES];
@@ -200,11 +187,11 @@ struct checks_table {
 static void count_check(struct checks_table *table, const json_t *check)
 {
     const size_t k = add_name(&table->kernels, record_text(check, "kernel"));
-    if (has_status(check, "unsupported"))
+    if (record_is(check, "status", "unsupported"))
         return;
     const size_t b = add_name(&table->backends, record_text(check, "backend"));
-    table->ran[k][b] += !has_status(check, "skipped");
-    table->failed[k][b] += is_failure(check);
+    table->ran[k][b] += !record_is(check, "status", "skipped");
+    table->failed[k][b] += check_has_failed(check);
 }
 
 static void print_table(const struct checks_table *table, FILE *out)
@@ -229,7 +216,7 @@ static void print_table(const struct checks_table *table, FILE *out)
     }
 }
 
-/* Prints the failures, a table of the checks that ran, and the sums. */
+/* Prints the failures, a table of the checks, and the totals. */
 static void print_checks(const json_t *records, FILE *out)
 {
     struct checks_table table = { 0 };
@@ -237,11 +224,12 @@ static void print_checks(const json_t *records, FILE *out)
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (!is_kind(record, "check"))
+        if (!record_is(record, "t", "check"))
             continue;
-        passed += has_status(record, "pass");
-        inconclusive += has_status(record, "inconclusive");
-        skipped += has_status(record, "skipped") || has_status(record, "unsupported");
+        passed += record_is(record, "status", "pass");
+        inconclusive += record_is(record, "status", "inconclusive");
+        skipped += record_is(record, "status", "skipped") ||
+                   record_is(record, "status", "unsupported");
         count_check(&table, record);
     }
     if (table.kernels.n == 0)
@@ -267,7 +255,7 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
         text_print(out, "%s\n", record_text(row, "rejected"));
         return;
     }
-    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %6.2fx\n", show_time(median),
+    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %6.2fx\n", format_time(median),
                100.0 * fmax(high - median, median - low) / median,
                record_value(row, "gbps", (double)NAN),
                100.0 * record_value(row, "roofline.share", (double)NAN),
@@ -281,7 +269,7 @@ static void print_timings(const json_t *records, FILE *out)
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (!is_kind(record, "bench"))
+        if (!record_is(record, "t", "bench"))
             continue;
         timed++;
         add_name(&backends, record_text(record, "backend"));
@@ -296,7 +284,7 @@ static void print_timings(const json_t *records, FILE *out)
                "backend", "time", "+-", "GB/s", "% roofline", "vs libm");
     json_array_foreach(records, i, record)
     {
-        if (is_kind(record, "bench"))
+        if (record_is(record, "t", "bench"))
             print_timing(record, (int)cases, width, out);
     }
 }
@@ -309,7 +297,7 @@ static void print_counts(const json_t *records, FILE *out)
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (!is_kind(record, "count"))
+        if (!record_is(record, "t", "count"))
             continue;
         if (counted++ == 0)
             text_print(out, "%-28s  %-14s  %12s  %12s\n", "case", "backend", "per element",
@@ -325,19 +313,19 @@ static void print_counts(const json_t *records, FILE *out)
     }
 }
 
-/* Prints which program ran, on what, and what a reader has to know of it. */
-static void print_head(const json_t *records, FILE *out)
+/* Prints the version, the CPU, the measurement quality, and a note about other golden vectors. */
+static void print_header(const json_t *records, FILE *out)
 {
     size_t i;
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (is_kind(record, "header"))
+        if (record_is(record, "t", "header"))
             text_print(out, "posenc %s", record_text(record, "tool.version"));
-        if (is_kind(record, "header") &&
+        if (record_is(record, "t", "header") &&
             json_is_false(json_object_get(json_object_get(record, "vectors"), "official")))
             text_print(out, ", not the official vectors");
-        if (is_kind(record, "env"))
+        if (record_is(record, "t", "env"))
             text_print(out, ", %s (%s), measurement quality %s\n",
                        record_text(record, "cpu.name"), record_text(record, "env_id"),
                        record_text(record, "quality.grade"));
@@ -346,7 +334,7 @@ static void print_head(const json_t *records, FILE *out)
 
 static int write_console(const json_t *records, FILE *out)
 {
-    print_head(records, out);
+    print_header(records, out);
     print_timings(records, out);
     print_counts(records, out);
     print_checks(records, out);

@@ -1,5 +1,5 @@
 /*
- * Formats of --out, in one table for the parser and every --help. posenc table and pair have tables of their own.
+ * Formats of --out, in one table for the parser and every --help. posenc table and posenc pair have tables of their own.
  */
 #ifndef POSENC_FORMATS_H
 #define POSENC_FORMATS_H
@@ -8,38 +8,42 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* Commands that write a format, as bits. */
 enum { BY_VERIFY = 1, BY_BENCH = 2, BY_ALL = 3 };
 
 struct format {
     const char *name, *extension;
-    unsigned commands; /* that may write it */
-    bool by_line;      /* records may be written one by one, as they come */
+    unsigned commands; /* BY_VERIFY, ... */
+    bool by_line;      /* each record can be written at once */
     const char *purpose;
-    /* Pattern of fnmatch() for the beginning of its files, with a space for a zero byte and ? for what is not ASCII.
-     * Other files are not overwritten without --force. */
+    /* Pattern of fnmatch() for the first 512 bytes of a file of this format, with zero bytes replaced by spaces and
+     * non-ASCII bytes by ?. Without --force, only such files are overwritten. */
     const char *begins;
-    const char *program; /* posenc-NAME, which writes it; NULL: write() does */
-    /* Writes records; -1: no memory, or a write error. */
+    const char *program; /* posenc-NAME writes it; NULL: write() */
+    /* Writes records. Returns 0, or -1 without memory or on a write error. */
     int (*write)(const json_t *records, FILE *out);
 };
 
-extern const struct format record_formats[]; /* a NULL name ends it */
-/* Finds a format by a name of n bytes that one of `commands` may write; NULL: none. */
+extern const struct format record_formats[]; /* ends with a NULL name */
+/* Returns the format of one of `commands` whose name has these n bytes, or NULL. */
 const struct format *format_find(const struct format *formats, unsigned commands,
                                  const char *name, size_t n);
 
-/* Write records in a format without a program, and as JSON Lines. Return -1 without memory or on a write error. */
+/* Write records by format->write() and as JSON Lines. Return 0, or -1 without memory or on a write error. */
 int format_write(const struct format *format, const json_t *records, FILE *out);
 int write_jsonl(const json_t *records, FILE *out);
 
-/* ---- Numbers as people read them, in one of a few static buffers ---- */
+/* Returns true for the record of a check that failed or crashed. */
+bool check_has_failed(const json_t *check);
 
-const char *show_time(double ns); /* 29.2 ns, 1.87 us, 12.3 ms */
+/* ---- Numbers rounded for display, in one of a few static buffers ---- */
 
-/* An error and its limit, with enough digits to see which is larger: an error that passed never reads as a failure. */
-struct shown_error {
+const char *format_time(double ns); /* 29.2 ns, 1.87 us, 12.3 ms */
+
+/* Error and limit, with enough digits to show which is larger. */
+struct formatted_error {
     const char *error, *limit;
 };
-struct shown_error show_judged(double max, double limit, const char *metric);
+struct formatted_error format_error(double max, double limit, const char *metric);
 
 #endif

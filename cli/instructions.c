@@ -1,14 +1,13 @@
-/*
- * posenc bench --instructions: counts the instructions that a call of each kernel takes.
- */
+/* posenc bench --instructions: counts the instructions that a call of each kernel takes. */
 #define _POSIX_C_SOURCE 200809L
 #include "instructions.h"
 #include "worker.h"
 #include "emit.h"
+#include "conformance/engine/judge.h"
 #include "plugins.h"
 #include "base/clock.h"
 #include "base/text/text.h"
-#include "work.h"
+#include "session.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,13 +15,6 @@
 /* ---- Records ---- */
 
 enum { COUNT_ID = 96 };
-
-/* Writes an id such as "rope_half/f32/given/count". */
-static void write_id(const struct problem *problem, char id[COUNT_ID])
-{
-    snprintf(id, COUNT_ID, "%s/%s/%s/count", posenc_kernel_name(problem->kernel),
-             dtype_names[problem->dtype], emit_profile(problem));
-}
 
 static void set_integer(json_t *record, const char *name, uint64_t value)
 {
@@ -33,9 +25,9 @@ json_t *instructions_record(const struct kernel_instructions *count,
                             const struct posenc_backend *backend, const char *build)
 {
     char id[COUNT_ID];
-    write_id(&count->problem, id);
+    problem_id(&count->problem, "count", id, sizeof id);
     json_t *record = emit_result("count", count->problem.kernel, count->problem.dtype,
-                                 emit_profile(&count->problem), id, backend);
+                                 profile_name(&count->problem), id, backend);
     if (!record)
         return NULL;
     if (build)
@@ -60,9 +52,9 @@ json_t *instructions_record(const struct kernel_instructions *count,
 enum { MOST_FORMS = 2 * POSENC_KERNEL_COUNT * N_DTYPES };
 
 struct counting {
-    struct work *work;
+    struct session *session;
     size_t done, total, counted;
-    double most_s, begun; /* most_s: 0 is no limit */
+    double most_s, begun; /* 0: no limit; wall clock at the start */
 };
 
 static bool time_is_up(const struct counting *counting)
@@ -74,7 +66,7 @@ static void show_progress(const struct counting *counting, const char *id, const
 {
     char where[160];
     snprintf(where, sizeof where, "%s %s", backend, id);
-    progress_draw(&(struct progress){ .what = "bench",
+    progress_draw(&(struct progress){ .command = "bench",
                                       .unit = "kernels on backends",
                                       .done = (double)counting->done,
                                       .total = counting->total,
@@ -92,30 +84,30 @@ static void count_one(struct counting *counting, const struct posenc_backend *ba
     counting->counted += instructions_of_kernel(&implementation, form->kernel, form->dtype,
                                                 form->freqs.profile, &count);
     worker_leave_kernel();
-    records_append(&counting->work->records, instructions_record(&count, backend, NULL));
+    records_append(&counting->session->records, instructions_record(&count, backend, NULL));
 }
 
-/* Counts a kernel in one form on every backend that has it. */
+/* Counts a kernel in one form (dtype and numerics mode) on every backend that provides it. */
 static void count_form(struct counting *counting, const struct problem *form)
 {
-    struct work *work = counting->work;
+    struct session *session = counting->session;
     char id[COUNT_ID];
-    write_id(form, id);
-    if (!work_wants(work, id))
+    problem_id(form, "count", id, sizeof id);
+    if (!session_wants_case(session, id))
         return;
-    for (size_t i = 0; i < work->selected.n && !time_is_up(counting); i++) {
-        const struct posenc_backend *backend = work->selected.backends[i];
+    for (size_t i = 0; i < session->selected.n && !time_is_up(counting); i++) {
+        const struct posenc_backend *backend = session->selected.backends[i];
         show_progress(counting, id, backend->name);
         counting->done++;
         if (!posenc_backend_obstacle(backend) && posenc_provides(backend, form->kernel) &&
             (backend->f16_bf16 || form->dtype == POSENC_F32))
             count_one(counting, backend, form);
-        work_end_if_interrupted(work);
+        session_exit_if_interrupted(session);
     }
 }
 
-/* Lists each selected kernel in each selected dtype and in the numerics modes in which it is counted.  Returns
- * the number of these forms. */
+/* Lists each selected kernel in each selected dtype and each numerics mode in which it is counted. Returns their
+ * number. */
 static size_t list_forms(const struct selection *selected, struct problem forms[MOST_FORMS])
 {
     size_t n = 0;
@@ -123,7 +115,7 @@ static size_t list_forms(const struct selection *selected, struct problem forms[
         for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
             enum posenc_profile profiles[2];
             const size_t n_profiles = instructions_profiles((enum posenc_kernel)k, profiles);
-            if (!times_dtype(selected, NULL, (enum posenc_dtype)dtype) ||
+            if (!selection_times_dtype(selected, NULL, (enum posenc_dtype)dtype) ||
                 (selected->any_kernel && !selected->kernels[k]))
                 continue;
             for (size_t i = 0; i < n_profiles; i++) {
@@ -138,33 +130,33 @@ static size_t list_forms(const struct selection *selected, struct problem forms[
 int instructions_command(struct cli *cli)
 {
     static struct problem forms[MOST_FORMS];
-    struct work work = { 0 };
+    struct session session = { 0 };
     if (cli->model.n > 0 || cli->problem || cli->tune || cli->shard)
-        return cli_refuse(cli, "--instructions", NULL,
+        return cli_reject(cli, "--instructions", NULL,
                           "expected without --model, --config, --problem, --tune and --shard");
     if (!instructions_method()) {
-        cli_refuse(cli, "nothing is counted here", NULL, "it takes Linux on x86-64");
-        return EXIT_NOTHING;
+        cli_reject(cli, "nothing is counted here", NULL, "it takes Linux on x86-64");
+        return EXIT_SKIPPED;
     }
-    if (work_begin(&work, cli, BY_BENCH, false, false) != EXIT_FINE)
+    if (session_begin(&session, cli, BY_BENCH, false, false) != EXIT_OK)
         return EXIT_USAGE;
-    work_keep_to_plugins(&work);
-    struct counting counting = { .work = &work,
+    session_select_plugin_kernels(&session);
+    struct counting counting = { .session = &session,
                                  .most_s = isnan(cli->budget) ? 0.0 : cli->budget,
                                  .begun = clock_now() };
-    const size_t n = list_forms(&work.selected, forms);
-    counting.total = n * work.selected.n;
+    const size_t n = list_forms(&session.selected, forms);
+    counting.total = n * session.selected.n;
     for (size_t i = 0; i < n; i++)
         count_form(&counting, &forms[i]);
     progress_clear();
     if (time_is_up(&counting))
         text_print(stderr, "posenc bench: --budget is spent: %zu of %zu were counted\n",
                    counting.done, counting.total);
-    int status = work_check_patterns(&work);
-    if (status != EXIT_FINE) {
-        work_give_up(&work);
+    int status = session_check_patterns(&session);
+    if (status != EXIT_OK) {
+        session_abort(&session);
         return status;
     }
-    status = work_end(&work, !time_is_up(&counting));
-    return status != EXIT_FINE ? status : counting.counted > 0 ? EXIT_FINE : EXIT_NOTHING;
+    status = session_end(&session, !time_is_up(&counting));
+    return status != EXIT_OK ? status : counting.counted > 0 ? EXIT_OK : EXIT_SKIPPED;
 }

@@ -1,21 +1,19 @@
-/*
- * posenc list: prints backends, kernels, models and other named things, with the reason why a backend does not run here.
- */
+/* posenc list: prints the names that other commands accept: backends, kernels, models, cases and others. */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
 #include "data.h"
-#include "hand_over.h"
+#include "external.h"
 #include "plugins.h"
 #include "select.h"
-#include "tuned.h"
+#include "tuning_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes the kernels that a backend provides, "all" or their names. */
+/* Writes the names of the kernels that a backend provides, or "all". */
 static void print_kernels(const struct posenc_backend *backend, char *text, size_t size)
 {
     size_t at = 0;
@@ -32,7 +30,7 @@ static void print_kernels(const struct posenc_backend *backend, char *text, size
         snprintf(text, size, "all");
 }
 
-/* Returns the number of kernels for which calls that name no backend use this one. */
+/* Returns the number of kernels for which this backend is the default. */
 static int count_defaults(const struct posenc_backend *backend)
 {
     int n = 0;
@@ -44,18 +42,18 @@ static int count_defaults(const struct posenc_backend *backend)
 static int list_backends(struct cli *cli)
 {
     struct selection all;
-    if (select_all(cli, &all, false) != EXIT_FINE)
+    if (select_all(cli, &all, false) != EXIT_OK)
         return EXIT_USAGE;
     printf("CPU %s: %s\n\n", posenc_cpu_key(), posenc_cpu_features());
     printf("  %-13s %-9s %5s  %-5s %-7s %s\n", "backend", "family", "lanes", "here", "kernels",
-           "what it is, what it needs");
+           "description, required CPU features");
     bool some = false;
     for (size_t i = 0; i < all.n; i++) {
         const struct posenc_backend *backend = all.backends[i];
         const char *obstacle = posenc_backend_obstacle(backend);
         char kernels[512], lanes[16] = "-";
         print_kernels(backend, kernels, sizeof kernels);
-        /* lanes() may execute the instructions that it asks about, and a plug-in's may say anything. */
+        /* lanes() may execute instructions that the CPU lacks, and a plug-in may return any number. */
         if (backend->lanes && !obstacle && plugins_lanes(backend) > 0)
             snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
         int defaults = count_defaults(backend);
@@ -72,12 +70,12 @@ static int list_backends(struct cli *cli)
             printf("%46sneeds %s%s%s\n", "", backend->needs, obstacle ? ": " : "",
                    obstacle ? obstacle : "");
     }
-    printf("\n* serves calls that name no backend%s.  POSENC_BACKEND=NAME forces another.\n",
-           some ? ", + some of them (posenc list kernels)" : "");
-    return EXIT_FINE;
+    printf("\n* default of all kernels%s.  POSENC_BACKEND=NAME forces another backend.\n",
+           some ? ", + of some (posenc list kernels)" : "");
+    return EXIT_OK;
 }
 
-/* Prints the backends that provide a kernel: "all", or names. */
+/* Prints the names of the backends that provide a kernel, or "all". */
 static void print_providers(const struct selection *all, enum posenc_kernel kernel)
 {
     size_t n = 0;
@@ -92,23 +90,23 @@ static void print_providers(const struct selection *all, enum posenc_kernel kern
 static int list_kernels(struct cli *cli)
 {
     struct selection all;
-    if (select_all(cli, &all, false) != EXIT_FINE)
+    if (select_all(cli, &all, false) != EXIT_OK)
         return EXIT_USAGE;
     enum { COLUMN = 41, WIDTH = 110 };
     printf("%-18s %-6s %-14s %s\n", "kernel", "stage", "default",
-           "what it does, whose encodings it serves, who provides it");
+           "description, encodings that use it, backends that provide it");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         struct posenc_selection chosen = posenc_selection(kernel);
         printf("%-18s %-6s %-14s %s\n%*s", posenc_kernel_name(kernel), kernel_stage(kernel),
                chosen.backend ? chosen.backend->name : "-", posenc_kernel_summary(kernel),
                COLUMN, "");
-        topic_print_words(topic_what("kernel", posenc_kernel_name(kernel)), COLUMN, WIDTH);
+        print_wrapped(topic_summary("kernel", posenc_kernel_name(kernel)), COLUMN, WIDTH);
         printf("%*sby", COLUMN, "");
         print_providers(&all, kernel);
     }
     printf("\nDefaults: %s\n", posenc_selection(POSENC_KERNEL_sinusoidal).reason);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 static int list_models(struct cli *cli)
@@ -118,44 +116,44 @@ static int list_models(struct cli *cli)
         struct model model;
         char error[MODEL_ERROR];
         if (model_load(model_name_at(i), &model, error) != 0)
-            return cli_refuse(cli, "model", model_name_at(i), "%s", error);
+            return cli_reject(cli, "model", model_name_at(i), "%s", error);
         printf("%-18s %-17s %-9lld %s\n", model.name, model.encoding,
                (long long)model.max_position_embeddings, model.source);
         model_free(&model);
     }
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-/* Has the reader of model files, in Python, print the types of models. */
+/* Prints the types of models, which the Python reader of model files lists. */
 static int list_types(struct cli *cli)
 {
     char *types =
-        hand_over_read(cli, "types", "explain", (const char *[]){ NULL, "--types", NULL });
+        external_read(cli, "types", "explain", (const char *[]){ NULL, "--types", NULL });
     if (!types)
         return EXIT_USAGE;
     fputs(types, stdout);
     free(types);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 static int list_cases(struct cli *cli)
 {
     struct selection selected = { 0 };
     struct vectors vectors;
-    if (select_dtypes(cli, &selected) != EXIT_FINE || data_vectors(cli, &vectors) != EXIT_FINE)
+    if (select_dtypes(cli, &selected) != EXIT_OK || data_vectors(cli, &vectors) != EXIT_OK)
         return EXIT_USAGE;
     size_t n = 0;
     for (size_t i = 0; i < vectors.n; i++)
-        n += selects_dtype(&selected, vectors.cases[i].id);
+        n += selection_has_dtype(&selected, vectors.cases[i].id);
     if (n < vectors.n)
         printf("%zu of ", n);
     printf("%zu golden vectors, SHA-256 %s%s\n\n", vectors.n, vectors.sha256,
            vectors.official ? "" : ": " OTHER_VECTORS);
     for (size_t i = 0; i < vectors.n; i++)
-        if (selects_dtype(&selected, vectors.cases[i].id))
+        if (selection_has_dtype(&selected, vectors.cases[i].id))
             printf("%-44s %s\n", vectors.cases[i].id, vectors.cases[i].note);
     vectors_free(&vectors);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 static int list_topics(const char *kind, const char *heading)
@@ -163,13 +161,13 @@ static int list_topics(const char *kind, const char *heading)
     printf("%-20s %s\n", kind, heading);
     for (size_t i = 0; topic_at(i); i++)
         if (strcmp(topic_at(i)->kind, kind) == 0)
-            printf("%-20s %s\n", topic_at(i)->name, topic_at(i)->what);
-    return EXIT_FINE;
+            printf("%-20s %s\n", topic_at(i)->name, topic_at(i)->summary);
+    return EXIT_OK;
 }
 
 /* ---- The command ---- */
 
-/* Kind of thing that can be listed: by a function, or as the summaries of a kind of topic. */
+/* Operand of posenc list: printed by a function, or as the summaries of a kind of topic. */
 struct list_kind {
     const char *name;
     int (*print)(struct cli *cli);
@@ -186,26 +184,26 @@ static const struct list_kind kinds[] = {
     { "methods", NULL, "method", "a kernel used in a certain way: posenc explain NAME" },
     { "cases", list_cases, NULL, NULL },
     { "types", list_types, NULL, NULL },
-    { "tuning", tuned_list, NULL, NULL },
+    { "tuning", tuning_file_list, NULL, NULL },
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, BY_DEFAULT = 3 };
 
 static int print_kind(struct cli *cli, const struct list_kind *kind)
 {
     if (cli->dtype.n > 0 && kind->print != list_cases)
-        return cli_refuse(cli, "--dtype", NULL, "has no effect here: it is for list cases");
+        return cli_reject(cli, "--dtype", NULL, "has no effect here: it is for list cases");
     return kind->print ? kind->print(cli) : list_topics(kind->topic, kind->heading);
 }
 
 static int print_default(struct cli *cli)
 {
-    int status = EXIT_FINE;
-    for (size_t i = 0; i < BY_DEFAULT && status == EXIT_FINE; i++) {
+    int status = EXIT_OK;
+    for (size_t i = 0; i < BY_DEFAULT && status == EXIT_OK; i++) {
         status = print_kind(cli, &kinds[i]);
-        if (status == EXIT_FINE)
+        if (status == EXIT_OK)
             puts("");
     }
-    if (status == EXIT_FINE)
+    if (status == EXIT_OK)
         puts("More: posenc list types, profiles, scalings, methods, cases, tuning; "
              "posenc explain NAME");
     return status;
@@ -217,12 +215,12 @@ int command_list(struct cli *cli)
     if (cli->n_operands == 0)
         return print_default(cli);
     if (cli->n_operands > 1)
-        return cli_refuse(cli, "unexpected argument", cli->operands[1],
+        return cli_reject(cli, "unexpected argument", cli->operands[1],
                           "expected one kind of thing");
     for (size_t i = 0; i < N_KINDS; i++) {
         names[i] = kinds[i].name;
         if (strcmp(cli->operands[0], names[i]) == 0)
             return print_kind(cli, &kinds[i]);
     }
-    return cli_refuse_name(cli, "kind", cli->operands[0], names, N_KINDS);
+    return cli_reject_name(cli, "kind", cli->operands[0], names, N_KINDS);
 }

@@ -1,21 +1,21 @@
 /*
  * The posenc program: finds the command, parses its options and runs it.
  *
- * A command that calls kernels in its own process runs in a worker if there are plug-ins. Names that are
- * no command here are programs of their own, posenc-NAME (hand_over.h).
+ * If there are plug-ins, a command that calls kernels itself runs in a worker. All other commands are external
+ * programs, posenc-NAME (external.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
 #include "args.h"
 #include "data.h"
-#include "hand_over.h"
+#include "external.h"
 #include "outputs.h"
 #include "pair.h"
 #include "plugins.h"
 #include "select.h"
 #include "base/text/text.h"
 #include "table.h"
-#include "tuned.h"
+#include "tuning_file.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +26,7 @@
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
       "[backends|kernels|models|types|profiles|scalings|methods|cases|tuning]",
-      "Prints what there is, what runs here, and why not",
+      "Lists backends, kernels, models and cases",
       "Without an argument: backends, kernels and models. `types` are those of models that\n"
       "--config reads, and those it rejects.\n"
       "Examples\n"
@@ -99,10 +99,10 @@ static const struct command commands[] = {
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-/* Programs of their own, written in Python (reports/posenc): posenc-NAME. */
+/* External commands of the Python part (reports/posenc), for the help and for messages. */
 static const struct {
     const char *name, *summary;
-} others[] = {
+} external_commands[] = {
     { "compare", "Compares two builds or two runs: speed and results" },
     { "doctor", "Finds conditions on this machine that disturb timings, and their fixes" },
     { "explain",
@@ -113,7 +113,7 @@ static const struct {
     { "results", "Exports, merges and trends files of results" },
     { "tune", "Measures which backend to use for which call on this CPU" },
 };
-enum { N_OTHERS = sizeof others / sizeof *others };
+enum { N_EXTERNAL = sizeof external_commands / sizeof *external_commands };
 
 static void print_help(FILE *out)
 {
@@ -123,8 +123,8 @@ static void print_help(FILE *out)
           out);
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
-    for (size_t i = 0; i < N_OTHERS; i++)
-        fprintf(out, "  %-9s%s\n", others[i].name, others[i].summary);
+    for (size_t i = 0; i < N_EXTERNAL; i++)
+        fprintf(out, "  %-9s%s\n", external_commands[i].name, external_commands[i].summary);
     fputs("\nposenc COMMAND --help lists its options.  Results go to stdout, the rest to "
           "stderr.\n"
           "\nExit codes\n"
@@ -157,31 +157,31 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static int refuse_command(const char *name)
+static int reject_command(const char *name)
 {
-    const char *names[N_COMMANDS + N_OTHERS];
+    const char *names[N_COMMANDS + N_EXTERNAL];
     size_t n = 0;
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[n++] = commands[i].name;
-    for (size_t i = 0; i < N_OTHERS; i++)
-        names[n++] = others[i].name;
-    return cli_refuse_name(&(struct cli){ 0 }, "command", name, names, n);
+    for (size_t i = 0; i < N_EXTERNAL; i++)
+        names[n++] = external_commands[i].name;
+    return cli_reject_name(&(struct cli){ 0 }, "command", name, names, n);
 }
 
-static int run_other(const char *name, char **argv)
+static int run_external(const char *name, char **argv)
 {
-    const int status = hand_over(name, argv);
-    for (size_t i = 0; i < N_OTHERS && status == HAND_OVER_NONE; i++)
-        if (strcmp(name, others[i].name) == 0)
-            return cli_refuse(
+    const int status = external_exec(name, argv);
+    for (size_t i = 0; i < N_EXTERNAL && status == EXTERNAL_NOT_FOUND; i++)
+        if (strcmp(name, external_commands[i].name) == 0)
+            return cli_reject(
                 &(struct cli){ .command = name }, "command", NULL,
                 "posenc-%s is not installed: install the Python part of posenc (list, verify, "
                 "bench and table work without it)",
                 name);
-    return status == HAND_OVER_NONE ? refuse_command(name) : status;
+    return status == EXTERNAL_NOT_FOUND ? reject_command(name) : status;
 }
 
-/* Prints the backend that runs each kernel by default, if POSENC_VERBOSE asks for it. */
+/* Prints the default backend of each kernel if POSENC_VERBOSE is set. */
 static void print_defaults(void)
 {
     const char *verbose = getenv("POSENC_VERBOSE");
@@ -195,22 +195,22 @@ static void print_defaults(void)
     }
 }
 
-/* Returns the exit code: a result that could not be written is a failure, unless nobody reads it. */
+/* Returns the exit code: that of an output that could not be written, else `status`. */
 static int check_stdout(int status)
 {
-    const int why = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* usage was reported */
-    if (outputs_failed() != 0)
-        return outputs_failed();
-    if (status == EXIT_FINE && (outputs_reader_gone() || why == EPIPE))
-        return EXIT_READER_GONE;
-    if (why != 0 && why != EPIPE) {
-        outputs_refuse_stdout(&(struct cli){ 0 }, why);
-        return status == EXIT_FINE ? EXIT_USAGE : status;
+    const int error = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* usage was reported */
+    if (outputs_exit_code() != 0)
+        return outputs_exit_code();
+    if (status == EXIT_OK && (outputs_pipe_is_broken() || error == EPIPE))
+        return EXIT_BROKEN_PIPE;
+    if (error != 0 && error != EPIPE) {
+        outputs_reject_stdout(&(struct cli){ 0 }, error);
+        return status == EXIT_OK ? EXIT_USAGE : status;
     }
     return status;
 }
 
-/* Returns true for a command that calls kernels in its own process. */
+/* Returns true for a command that calls kernels in its own process; others use workers. */
 static bool calls_kernels(const struct command *command, const struct cli *cli)
 {
     return (command->bit & (FOR_LIST | FOR_TABLE)) || cli->verbose || cli->instructions;
@@ -231,23 +231,23 @@ static int run_with_plugins(void *user)
 static int print_version(void)
 {
     printf("posenc %s\n", posenc_version());
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 static int run_command(const struct command *command, struct cli *cli)
 {
     if (cli->help) {
         cli_print_help(command);
-        return EXIT_FINE;
+        return EXIT_OK;
     }
     if (cli->version)
         return print_version();
     if (cli->quick && (cli->full || cli->exhaustive))
-        return cli_refuse(cli, "--quick", NULL, "expected without %s",
+        return cli_reject(cli, "--quick", NULL, "expected without %s",
                           cli->full ? "--full" : "--exhaustive");
     plugins_set_limit(cli->limit);
     data_plugins();
-    if (select_environment(cli) != EXIT_FINE || tuned_check(cli) != EXIT_FINE)
+    if (select_environment(cli) != EXIT_OK || tuning_file_select_environment(cli) != EXIT_OK)
         return EXIT_USAGE;
     print_defaults();
     if (calls_kernels(command, cli) && (plugins_exist() || cli->plugin.n > 0))
@@ -261,13 +261,13 @@ static int help_command(char *program, const char *name)
 {
     if (!name) {
         print_help(stdout);
-        return EXIT_FINE;
+        return EXIT_OK;
     }
     const struct command *command = find_command(name);
     if (!command)
-        return run_other(name, (char *[]){ program, NULL, "--help", NULL });
+        return run_external(name, (char *[]){ program, NULL, "--help", NULL });
     cli_print_help(command);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 static bool is_one_of(const char *name, const char *a, const char *b, const char *c)
@@ -277,8 +277,8 @@ static bool is_one_of(const char *name, const char *a, const char *b, const char
 
 int main(int argc, char **argv)
 {
-    outputs_guard();
-    tuned_begin();
+    outputs_reserve_standard_streams();
+    tuning_file_select_default();
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;
@@ -290,10 +290,10 @@ int main(int argc, char **argv)
         return check_stdout(print_version());
     const struct command *command = find_command(name);
     if (!command)
-        return run_other(name, argv);
+        return run_external(name, argv);
     struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
     int status = cli_parse(&cli, command, argc - 1, argv + 1);
-    if (status == EXIT_FINE)
+    if (status == EXIT_OK)
         status = run_command(command, &cli);
     cli_free(&cli);
     return check_stdout(status);

@@ -1,50 +1,48 @@
-/*
- * Reads models and prints notes about them (see models.h).
- */
+/* Loads models and prints notes about them (see models.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
 #include "conformance/problem/notation.h"
-#include "hand_over.h"
+#include "external.h"
 #include "models.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Has Python read a model file. It prints why it rejects one. */
+/* Has Python read a model file, which prints its own messages. */
 static int read_config(const struct cli *cli, const char *path, struct model *model)
 {
     char error[MODEL_ERROR];
     const char *argv[] = { NULL, "--record", "--for", cli->command, "--config", path, NULL };
-    char *record = hand_over_read(cli, "--config", "explain", argv);
+    char *record = external_read(cli, "--config", "explain", argv);
     if (!record)
         return EXIT_USAGE;
     const int status = model_from_record(record, model, error);
     free(record);
-    return status ? cli_refuse(cli, "--config", path, "%s", error) : EXIT_FINE;
+    return status ? cli_reject(cli, "--config", path, "%s", error) : EXIT_OK;
 }
 
 static int read_preset(const struct cli *cli, const char *name, struct model *model)
 {
     char error[MODEL_ERROR];
-    return model_load(name, model, error) ? cli_refuse(cli, "--model", NULL, "%s", error)
-                                          : EXIT_FINE;
+    return model_load(name, model, error) ? cli_reject(cli, "--model", NULL, "%s", error)
+                                          : EXIT_OK;
 }
 
 int models_read(const struct cli *cli, const char *name, struct model *model)
 {
     memset(model, 0, sizeof *model);
-    if ((strchr(name, '/') ? read_config : read_preset)(cli, name, model) != EXIT_FINE)
+    if ((strchr(name, '/') ? read_config : read_preset)(cli, name, model) != EXIT_OK)
         return EXIT_USAGE;
     const char *notes[] = { model->notes, model->trained };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (*notes[i])
             cli_print_note("%s: %s\n", model->name, notes[i]);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-const char *models_storage(const struct model *model, const struct selection *selection,
-                           char text[128])
+const char *models_describe_dtype(const struct model *model, const struct selection *selection,
+                                  char text[128])
 {
     const char *own = dtype_names[model->storage];
     char named[32] = "";
@@ -74,7 +72,7 @@ static char *print_line(const struct problem *p)
     return strdup(line);
 }
 
-/* Adds a call unless its line is there already. */
+/* Adds a call unless an equal one is present. */
 static bool add_call(struct presets *presets, char **lines, const struct problem *p)
 {
     char *line = print_line(p);
@@ -114,7 +112,7 @@ bool presets_load(struct presets *presets)
     for (size_t i = 0; i < n && loaded; i++) {
         struct model *model = &presets->models[presets->n_models];
         if (model_load(model_name_at(i), model, error) != 0) {
-            text_print(stderr, "the calls of %s are left out: %s\n", model_name_at(i), error);
+            text_print(stderr, "skipped the calls of %s: %s\n", model_name_at(i), error);
             continue;
         }
         presets->n_models++;

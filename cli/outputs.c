@@ -1,12 +1,10 @@
 /*
- * Writes output files that are complete or absent (see outputs.h).
- *
- * Each output is a stream: stdout, a device that is written directly, or a file without a name beside its target. The
- * last is copied to a temporary name and renamed when all outputs are written.
+ * Opens and writes output files (see outputs.h). A new file is written without a name in the folder of its target. When
+ * all outputs are complete, it is copied to a temporary name, which is renamed to the target.
  */
 #define _GNU_SOURCE
 #include "outputs.h"
-#include "hand_over.h"
+#include "external.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -19,13 +17,12 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted; /* number of the first signal */
-static bool reader_gone; /* the reader of an output went away; the others are complete */
-static int failed;       /* exit code of a program that could not write its format */
+static bool pipe_is_broken;               /* the reader of an output went away */
+static int failed;                        /* exit code of an external program that failed */
 
 /* ---- Signals ---- */
 
-static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
-enum { ENDING = sizeof ending / sizeof *ending };
+const int end_signals[N_END_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
 /* Notes the first signal; the second ends the process. */
 static void on_signal(int number)
@@ -34,47 +31,48 @@ static void on_signal(int number)
         interrupted = number;
         return;
     }
-    progress_abandon();
+    progress_erase_in_handler();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-void outputs_finish_on_signal(void)
+void outputs_catch_signals(void)
 {
     const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-    for (size_t i = 0; i < ENDING; i++) {
+    for (size_t i = 0; i < N_END_SIGNALS; i++) {
         struct sigaction old;
-        const bool ignored = sigaction(ending[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN;
-        if (!ignored || ending[i] != SIGHUP) /* nohup keeps its promise */
-            sigaction(ending[i], &action, NULL);
+        const bool ignored =
+            sigaction(end_signals[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+        if (!ignored || end_signals[i] != SIGHUP) /* nohup ignores SIGHUP */
+            sigaction(end_signals[i], &action, NULL);
     }
 }
 
 int outputs_interrupted(void) { return interrupted; }
 
-/* Lets a run go on that has something to write elsewhere when a reader goes away. */
+/* Replaces the default action of SIGPIPE, so that other outputs are written after a reader went away. */
 static void on_pipe(int number) { (void)number; }
 
-static void outlive_readers(void)
+static void ignore_broken_pipes(void)
 {
     struct sigaction action = { .sa_handler = on_pipe, .sa_flags = SA_RESTART }, old;
     if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-        sigaction(SIGPIPE, &action, NULL); /* no program that is started has it */
+        sigaction(SIGPIPE, &action, NULL); /* exec resets handlers to SIG_DFL */
 }
 
 /* ---- Standard streams ---- */
 
-void outputs_guard(void)
+void outputs_reserve_standard_streams(void)
 {
-    const int modes[] = { O_WRONLY, O_RDONLY, O_RDWR }; /* stderr alone is lost in silence */
+    const int modes[] = { O_WRONLY, O_RDONLY, O_RDWR }; /* writes to stdout must fail */
     for (int i = 0; i <= STDERR_FILENO; i++)
         if (fcntl(i, F_GETFD) < 0 && open("/dev/null", modes[i]) != i)
             abort();
 }
 
-bool outputs_reader_gone(void) { return reader_gone; }
+bool outputs_pipe_is_broken(void) { return pipe_is_broken; }
 
-int outputs_failed(void) { return failed; }
+int outputs_exit_code(void) { return failed; }
 
 int outputs_error(FILE *stream)
 {
@@ -83,27 +81,28 @@ int outputs_error(FILE *stream)
         return errno;
     if (!ferror(stream))
         return 0;
-    /* The reason of an earlier failure is gone: another write fails for it. */
+    /* The errno of the earlier failure is lost: another write fails in the same way. */
     return write(fileno(stream), "\n", 1) < 0 ? errno : EIO;
 }
 
-int outputs_refuse_stdout(const struct cli *cli, int why)
+int outputs_reject_stdout(const struct cli *cli, int error)
 {
-    return why == EBADF ? cli_refuse(cli, "output", NULL, "standard output is closed")
-                        : cli_refuse(cli, "output", NULL,
-                                     "standard output cannot be written: %s", strerror(why));
+    return error == EBADF
+               ? cli_reject(cli, "output", NULL, "standard output is closed")
+               : cli_reject(cli, "output", NULL, "standard output cannot be written: %s",
+                            strerror(error));
 }
 
 /* ---- Targets ---- */
 
-static int refuse_path(const struct cli *cli, const char *path, const char *why)
+static int reject_path(const struct cli *cli, const char *path, const char *error)
 {
-    return cli_refuse(cli, "--out", path,
+    return cli_reject(cli, "--out", path,
                       "cannot be written: %s; expected a file in a folder that can be written",
-                      why);
+                      error);
 }
 
-/* Returns a path with links resolved, to be freed. The file need not be there, but its folder. Returns NULL with errno. */
+/* Returns a path with links resolved, to be freed, or NULL with errno. The folder must exist, the file need not. */
 static char *resolve(const char *path)
 {
     char *target = realpath(path, NULL);
@@ -121,8 +120,8 @@ static char *resolve(const char *path)
     return target;
 }
 
-/* Returns true if a file is empty or begins as those of the format do. */
-static bool begins_as(const struct format *format, const char *path)
+/* Returns true if a file is empty or matches the pattern of a format. */
+static bool matches_format(const struct format *format, const char *path)
 {
     char begin[513];
     FILE *in = fopen(path, "rb");
@@ -145,7 +144,7 @@ static bool same_file(const struct out_file *a, const struct out_file *b)
             one.st_ino == two.st_ino);
 }
 
-/* Rejects a target that would lose another output of this run, or a file that posenc did not write. */
+/* Rejects a target that another output of this run has, and an existing file of another format. */
 static int check_target(const struct cli *cli, const struct outputs *outputs,
                         struct out_file *output, const struct stat *old)
 {
@@ -153,58 +152,58 @@ static int check_target(const struct cli *cli, const struct outputs *outputs,
     bool regular = old && S_ISREG(old->st_mode);
     output->target = old && !regular ? strdup(output->path) : resolve(output->path);
     if (!output->target)
-        return refuse_path(cli, output->path,
+        return reject_path(cli, output->path,
                            errno == ENOENT && lstat(output->path, &link) == 0
-                               ? "it is a link to what is not there"
+                               ? "it is a dangling link"
                                : strerror(errno));
     for (const struct out_file *other = outputs->output; other < output; other++)
         if (other->target && same_file(output, other))
-            return cli_refuse(cli, "--out", output->path,
+            return cli_reject(cli, "--out", output->path,
                               "is written already%s%s: expected another path",
                               strcmp(output->path, other->path) != 0 ? ", as " : "",
                               strcmp(output->path, other->path) != 0 ? other->path : "");
-    if (regular && !cli->force && !begins_as(output->format, output->path))
-        return cli_refuse(cli, "--out", output->path,
-                          "is there and no %s that posenc wrote: expected another path, or "
-                          "--force to write over it",
+    if (regular && !cli->force && !matches_format(output->format, output->path))
+        return cli_reject(cli, "--out", output->path,
+                          "exists and is not a %s file of posenc: expected another path, or "
+                          "--force to overwrite it",
                           output->format->name);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-/* ---- Files without a name, until they are complete ---- */
+/* ---- Unnamed files ---- */
 
-/* Creates TARGET.posenc-XXXXXX. Returns its descriptor and its name, to be freed, or -1 with errno and NULL. */
+/* Creates TARGET.posenc-XXXXXX. Returns its descriptor and stores its name, to be freed; on failure -1 and NULL. */
 static int create_beside(const char *target, char **name)
 {
     if (asprintf(name, "%s.posenc-XXXXXX", target) < 0)
         *name = NULL;
     const int file = *name ? mkostemp(*name, O_CLOEXEC) : -1;
     if (file < 0) {
-        const int why = errno;
+        const int error = errno;
         free(*name);
         *name = NULL;
-        errno = why;
+        errno = error;
     }
     return file;
 }
 
-/* Opens a file without a name in the folder of the target, so that a process leaves nothing behind, however it ends. */
+/* Opens an unnamed file in the folder of the target, which disappears however the process ends. */
 static int open_nameless(const struct cli *cli, struct out_file *output)
 {
     char *name;
     const int file = create_beside(output->target, &name);
     if (file < 0)
-        return refuse_path(cli, output->path, strerror(errno));
+        return reject_path(cli, output->path, strerror(errno));
     unlink(name);
     free(name);
     output->is_nameless = true;
     output->stream = fdopen(file, "w+");
     if (!output->stream)
         close(file);
-    return output->stream ? EXIT_FINE : refuse_path(cli, output->path, strerror(errno));
+    return output->stream ? EXIT_OK : reject_path(cli, output->path, strerror(errno));
 }
 
-/* Returns the mode of the file that is replaced; a new file gets what the umask leaves. */
+/* Returns the mode of the existing file, or that of a new file under the umask. */
 static mode_t mode_for(const char *target)
 {
     struct stat old;
@@ -229,29 +228,28 @@ static bool copy(FILE *from, int to)
     return good && !ferror(from);
 }
 
-/* Gives a complete file its name. Signals wait for that, since the copy has a name of its own for a moment. Returns
- * errno, or 0. */
+/* Renames a complete file to its target. Blocks signals while the temporary name exists. Returns errno, or 0. */
 static int publish(const struct out_file *output)
 {
     sigset_t signals, before;
     char *name;
     sigemptyset(&signals);
-    for (size_t i = 0; i < ENDING; i++)
-        sigaddset(&signals, ending[i]);
+    for (size_t i = 0; i < N_END_SIGNALS; i++)
+        sigaddset(&signals, end_signals[i]);
     sigprocmask(SIG_BLOCK, &signals, &before);
     const int file = create_beside(output->target, &name);
     bool good =
         file >= 0 && copy(output->stream, file) && fchmod(file, mode_for(output->target)) == 0;
-    int why = good ? 0 : errno;
+    int error = good ? 0 : errno;
     if (file >= 0 && (close(file) != 0 || (good && rename(name, output->target) != 0))) {
-        why = errno;
+        error = errno;
         good = false;
     }
     if (file >= 0 && !good)
         unlink(name);
     free(name);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return why;
+    return error;
 }
 
 /* ---- Opening ---- */
@@ -262,26 +260,26 @@ static int open_file(const struct cli *cli, const struct outputs *outputs,
     struct stat old;
     bool exists = stat(output->path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
-        return refuse_path(cli, output->path, "it is a folder");
+        return reject_path(cli, output->path, "it is a folder");
     if (exists && access(output->path, W_OK) != 0)
-        return refuse_path(cli, output->path, strerror(errno));
-    if (check_target(cli, outputs, output, exists ? &old : NULL) != EXIT_FINE)
+        return reject_path(cli, output->path, strerror(errno));
+    if (check_target(cli, outputs, output, exists ? &old : NULL) != EXIT_OK)
         return EXIT_USAGE;
     if (!exists || S_ISREG(old.st_mode))
         return open_nameless(cli, output);
     output->stream = fopen(output->path, "w");
-    return output->stream ? EXIT_FINE : refuse_path(cli, output->path, strerror(errno));
+    return output->stream ? EXIT_OK : reject_path(cli, output->path, strerror(errno));
 }
 
 static int add_output(const struct cli *cli, struct outputs *outputs,
                       const struct format *format, const char *path)
 {
     if (outputs->n == LIST_MAX)
-        return cli_refuse(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
+        return cli_reject(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
     for (size_t i = 0; i < outputs->n; i++) {
         const char *other = outputs->output[i].path;
         if (!path && !other)
-            return cli_refuse(cli, "--out", format->name,
+            return cli_reject(cli, "--out", format->name,
                               "%s goes to stdout already: expected FORMAT:PATH",
                               outputs->output[i].format->name);
     }
@@ -290,10 +288,10 @@ static int add_output(const struct cli *cli, struct outputs *outputs,
     if (!path) {
         output->stream = stdout;
         int mode = fcntl(STDOUT_FILENO, F_GETFL);
-        return mode < 0 || (mode & O_ACCMODE) == O_RDONLY ? outputs_refuse_stdout(cli, EBADF)
-                                                          : EXIT_FINE;
+        return mode < 0 || (mode & O_ACCMODE) == O_RDONLY ? outputs_reject_stdout(cli, EBADF)
+                                                          : EXIT_OK;
     }
-    outlive_readers();
+    ignore_broken_pipes();
     return open_file(cli, outputs, output);
 }
 
@@ -309,12 +307,12 @@ static int add_request(const struct cli *cli, struct outputs *outputs,
             if (formats->commands & commands)
                 names[n++] = formats->name;
         snprintf(name, sizeof name, "%.*s", (int)length, request);
-        return cli_refuse_name(cli, "--out", name, names, n);
+        return cli_reject_name(cli, "--out", name, names, n);
     }
     const char *path = request[length] == ':' ? request + length + 1 : NULL;
     if (path && *path == '\0')
-        return cli_refuse(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
-    if (format->program && exported_check(cli, format) != EXIT_FINE)
+        return cli_reject(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
+    if (format->program && external_check_format(cli, format) != EXIT_OK)
         return EXIT_USAGE;
     return add_output(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
@@ -324,12 +322,12 @@ int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *
 {
     outputs->n = 0;
     for (size_t i = 0; i < cli->out.n; i++) {
-        if (add_request(cli, outputs, formats, commands, cli->out.item[i]) != EXIT_FINE) {
+        if (add_request(cli, outputs, formats, commands, cli->out.item[i]) != EXIT_OK) {
             outputs_discard(outputs);
             return EXIT_USAGE;
         }
     }
-    return cli->out.n > 0 ? EXIT_FINE : add_output(cli, outputs, &formats[0], NULL);
+    return cli->out.n > 0 ? EXIT_OK : add_output(cli, outputs, &formats[0], NULL);
 }
 
 static void discard(struct out_file *output)
@@ -348,12 +346,12 @@ void outputs_discard(struct outputs *outputs)
     outputs->n = 0;
 }
 
-/* Has a program write its format. If it fails, the other outputs stay: records of a long run are not lost. */
+/* Has an external program write its format. If it fails, the other outputs are kept, so that no records are lost. */
 static void export(const struct cli *cli, struct out_file *output, const json_t *records)
 {
-    const int status = exported_write(cli, output->format, records, output->stream);
-    reader_gone = reader_gone || status == EXIT_READER_GONE;
-    if (status == EXIT_FINE || status == EXIT_READER_GONE)
+    const int status = external_write_format(cli, output->format, records, output->stream);
+    pipe_is_broken = pipe_is_broken || status == EXIT_BROKEN_PIPE;
+    if (status == EXIT_OK || status == EXIT_BROKEN_PIPE)
         return;
     failed = status;
     discard(output);
@@ -362,8 +360,8 @@ static void export(const struct cli *cli, struct out_file *output, const json_t 
 int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
                   const FILE *written)
 {
-    int status = EXIT_FINE;
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
+    int status = EXIT_OK;
+    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
         struct out_file *output = &outputs->output[i];
         if (output->stream == written)
             continue;
@@ -371,7 +369,7 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
             export(cli, output, records);
         } else if (format_write(output->format, records, output->stream) != 0 &&
                    !ferror(output->stream)) {
-            status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
+            status = cli_reject(cli, "--out", output->format->name, "could not be rendered");
         }
     }
     return status;
@@ -379,20 +377,20 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
 
 int outputs_commit(const struct cli *cli, struct outputs *outputs)
 {
-    int status = EXIT_FINE; /* all is written before anything gets its name */
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
+    int status = EXIT_OK; /* rename nothing before all is written */
+    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
         const struct out_file *output = &outputs->output[i];
-        const int why = output->stream ? outputs_error(output->stream) : 0;
-        reader_gone = reader_gone || why == EPIPE;
-        if (why != 0 && why != EPIPE)
-            status = !output->path ? outputs_refuse_stdout(cli, why)
-                                   : refuse_path(cli, output->path, strerror(why));
+        const int error = output->stream ? outputs_error(output->stream) : 0;
+        pipe_is_broken = pipe_is_broken || error == EPIPE;
+        if (error != 0 && error != EPIPE)
+            status = !output->path ? outputs_reject_stdout(cli, error)
+                                   : reject_path(cli, output->path, strerror(error));
     }
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
+    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++) {
         const struct out_file *output = &outputs->output[i];
-        const int why = output->stream && output->is_nameless ? publish(output) : 0;
-        if (why != 0)
-            status = refuse_path(cli, output->path, strerror(why));
+        const int error = output->stream && output->is_nameless ? publish(output) : 0;
+        if (error != 0)
+            status = reject_path(cli, output->path, strerror(error));
     }
     outputs_discard(outputs);
     return status;

@@ -1,22 +1,17 @@
 /*
- * The command posenc pair: opens two builds, chooses cases and backends, and runs the parts that are
- * asked for (see pair.h).
+ * posenc pair: opens two builds, selects cases and backends, and runs the parts of --part (see pair.h).
  *
- * The quick set, if the command line names no shapes, is f32 and one shape in L2 on every backend. A
- * kernel that it names is also timed on one shape in memory (DRAM), on the backend that serves by
- * default: that takes as long as twenty shapes in L2, by any backend. Named backends, and --full, are
- * timed on all shapes.
+ * By default each kernel is timed in f32 on one shape in L2, on every backend. A kernel of --kernel is also timed on
+ * one shape in DRAM, on the default backend alone, since that takes as long as twenty shapes in L2. With --backend or
+ * --full, all backends are timed on all shapes.
  */
 #define _DEFAULT_SOURCE
 #include "pair.h"
 #include "conformance/problem/signature.h"
 #include "emit.h"
+#include "worker.h"
 
 #include <errno.h>
-#ifdef __linux__
-#include <signal.h>
-#include <sys/prctl.h>
-#endif
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,9 +36,9 @@ static int check_parts(const struct cli *cli)
         while (known < N_PARTS && strcmp(part_names[known], cli->part.item[i]) != 0)
             known++;
         if (known == N_PARTS)
-            return cli_refuse_name(cli, "--part", cli->part.item[i], part_names, N_PARTS);
+            return cli_reject_name(cli, "--part", cli->part.item[i], part_names, N_PARTS);
     }
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 /* ---- Builds ---- */
@@ -53,28 +48,28 @@ static int open_build(const struct cli *cli, const char *path, struct library **
     char error[PLUGIN_ERROR];
     *library = library_open(path, error);
     if (!*library)
-        return cli_refuse(cli, "build", path, "%s", error);
+        return cli_reject(cli, "build", path, "%s", error);
     if ((*library)->abi == POSENC_ABI)
-        return EXIT_FINE;
-    cli_refuse(cli, "build", path,
-               "is incomparable: of ABI %u, and this program of ABI %u; expected builds of ABI "
-               "%u, or a posenc of their own",
+        return EXIT_OK;
+    cli_reject(cli, "build", path,
+               "is incomparable: its ABI is %u, that of this program %u; expected builds of "
+               "ABI %u, or the posenc program of that ABI",
                (*library)->abi, POSENC_ABI, POSENC_ABI);
     return EXIT_INCOMPARABLE;
 }
 
 static int open_builds(struct pair_run *run)
 {
-    const struct cli *cli = run->work.cli;
+    const struct cli *cli = run->session.cli;
     int status = open_build(cli, cli->operands[0], &run->base);
-    if (status == EXIT_FINE)
+    if (status == EXIT_OK)
         status = open_build(cli, cli->operands[1], &run->head);
-    if (status == EXIT_FINE && has_part(cli, "times"))
-        status = open_build(cli, cli->operands[0], &run->again);
+    if (status == EXIT_OK && has_part(cli, "times"))
+        status = open_build(cli, cli->operands[0], &run->control);
     return status;
 }
 
-/* Makes the record of a build, with the hash of the file that was loaded. */
+/* Returns the record of a build, with the hash of the loaded file. */
 static json_t *build_record(const struct library *library)
 {
     static char block[1 << 16];
@@ -92,7 +87,7 @@ static json_t *build_record(const struct library *library)
 
 /* ---- Backends ---- */
 
-/* Returns an implementation that can run here, or NULL. */
+/* Returns the implementation of that name if it can run here, or NULL. */
 static const struct implementation *find_usable(const struct library *library, const char *name)
 {
     const struct implementation *implementation =
@@ -113,13 +108,13 @@ static void add_backends(struct pair_run *run, const struct library *library)
                 (struct pair_backend){ .name = name,
                                        .base = find_usable(run->base, name),
                                        .head = find_usable(run->head, name),
-                                       .again = find_usable(run->again, name) };
+                                       .control = find_usable(run->control, name) };
     }
 }
 
-/* Returns the description of a backend, usable or not. */
-static const struct posenc_backend *description_of(const struct pair_run *run,
-                                                   const struct pair_backend *backend)
+/* Returns the descriptor of a backend of head, else of base, whether it can run here or not. */
+static const struct posenc_backend *descriptor_of(const struct pair_run *run,
+                                                  const struct pair_backend *backend)
 {
     const struct implementation *implementation =
         library_implementation(run->head, backend->name);
@@ -128,24 +123,24 @@ static const struct posenc_backend *description_of(const struct pair_run *run,
     return implementation->backend;
 }
 
-/* Returns true if a backend or its family has that name. */
-static bool is_called(const struct pair_run *run, const struct pair_backend *backend,
-                      const char *name)
+/* Returns true if the backend or its family has that name. */
+static bool has_name(const struct pair_run *run, const struct pair_backend *backend,
+                     const char *name)
 {
     return strcmp(backend->name, name) == 0 ||
-           strcmp(description_of(run, backend)->family, name) == 0;
+           strcmp(descriptor_of(run, backend)->family, name) == 0;
 }
 
 static bool is_selected(const struct pair_run *run, const struct pair_backend *backend)
 {
-    const struct list *names = &run->work.cli->backend;
+    const struct list *names = &run->session.cli->backend;
     bool selected = names->n == 0;
     for (size_t i = 0; i < names->n; i++)
-        selected = selected || is_called(run, backend, names->item[i]);
+        selected = selected || has_name(run, backend, names->item[i]);
     return selected;
 }
 
-/* Rejects a name of --backend that no backend has, or none that can run here. */
+/* Rejects a name of --backend if no backend has it, or none of them can run here. */
 static int check_backend(const struct pair_run *run, const char *name)
 {
     const char *names[PAIR_BACKENDS], *obstacle = NULL;
@@ -153,31 +148,30 @@ static int check_backend(const struct pair_run *run, const char *name)
     for (size_t i = 0; i < run->n_backends; i++) {
         const struct pair_backend *backend = &run->backends[i];
         names[i] = backend->name;
-        if (!is_called(run, backend, name))
+        if (!has_name(run, backend, name))
             continue;
         known = true;
         runs = runs || backend->base || backend->head;
-        obstacle = posenc_backend_obstacle(description_of(run, backend));
+        obstacle = posenc_backend_obstacle(descriptor_of(run, backend));
     }
     if (!known)
-        return cli_refuse_name(run->work.cli, "--backend", name, names, run->n_backends);
-    return runs ? EXIT_FINE
-                : cli_refuse(run->work.cli, "--backend", name,
+        return cli_reject_name(run->session.cli, "--backend", name, names, run->n_backends);
+    return runs ? EXIT_OK
+                : cli_reject(run->session.cli, "--backend", name,
                              "cannot run here: %s; expected one that can",
-                             obstacle ? obstacle : "its build refuses it");
+                             obstacle ? obstacle : "its build rejects it");
 }
 
-/* Keeps the backends that the command line names, or all that run here. Records describe head's, and
- * those of base alone. */
+/* Keeps the selected backends that run here. Records describe the backends of head, and those that base alone has. */
 static int choose_backends(struct pair_run *run)
 {
-    const struct cli *cli = run->work.cli;
-    struct selection *selected = &run->work.selected;
+    const struct cli *cli = run->session.cli;
+    struct selection *selected = &run->session.selected;
     size_t kept = 0;
     add_backends(run, run->head);
     add_backends(run, run->base);
     for (size_t i = 0; i < cli->backend.n; i++)
-        if (check_backend(run, cli->backend.item[i]) != EXIT_FINE)
+        if (check_backend(run, cli->backend.item[i]) != EXIT_OK)
             return EXIT_USAGE;
     for (size_t i = 0; i < run->n_backends; i++)
         if (is_selected(run, &run->backends[i]) &&
@@ -185,8 +179,8 @@ static int choose_backends(struct pair_run *run)
             run->backends[kept++] = run->backends[i];
     run->n_backends = kept;
     for (size_t i = 0; i < kept && selected->n < BACKENDS_MAX; i++)
-        selected->backends[selected->n++] = description_of(run, &run->backends[i]);
-    return EXIT_FINE;
+        selected->backends[selected->n++] = descriptor_of(run, &run->backends[i]);
+    return EXIT_OK;
 }
 
 /* ---- Cases ---- */
@@ -211,38 +205,39 @@ static bool is_in_memory(const struct bench_case *c)
     return strcmp(c->footprint, "DRAM") == 0;
 }
 
-/* Keeps the cases that are asked for and that a backend has. */
+/* Keeps the selected cases whose kernel a backend provides. */
 static int choose_cases(struct pair_run *run)
 {
-    struct work *work = &run->work;
-    const struct cli *cli = work->cli;
+    struct session *session = &run->session;
+    const struct cli *cli = session->cli;
     struct bench_case *cases = NULL;
-    const size_t n = cli->problem         ? work_problem_case(work, &cases)
-                     : work->n_models > 0 ? work_model_cases(work, &cases)
-                                          : work_footprint_cases(work, &cases);
+    const size_t n = cli->problem            ? session_problem_case(session, &cases)
+                     : session->n_models > 0 ? session_model_cases(session, &cases)
+                                             : session_footprint_cases(session, &cases);
     const bool with_memory = cli->full || cli->kernel.n > 0 || cli->cases.n > 0 ||
-                             cli->problem || work->n_models > 0;
+                             cli->problem || session->n_models > 0;
     run->cases = cases;
     for (size_t i = 0; i < n; i++) {
         if (!cases[i].footprint)
             cases[i].footprint = bench_footprint(problem_working_set(&cases[i].problem));
         if (has_backend(run, cases[i].problem.kernel) &&
-            (with_memory || !is_in_memory(&cases[i])) && work_wants(work, cases[i].id))
+            (with_memory || !is_in_memory(&cases[i])) &&
+            session_wants_case(session, cases[i].id))
             cases[run->n_cases++] = cases[i];
     }
     if (run->n_cases > 0)
-        return EXIT_FINE;
+        return EXIT_OK;
     if (cli->cases.n > 0)
-        return work_check_patterns(work);
-    return cli_refuse(cli, work->selected.any_kernel ? "--kernel" : "builds",
-                      work->selected.any_kernel ? cli->kernel.item[0] : NULL,
-                      "neither build has what was selected: expected a kernel of one of their "
+        return session_check_patterns(session);
+    return cli_reject(cli, session->selected.any_kernel ? "--kernel" : "builds",
+                      session->selected.any_kernel ? cli->kernel.item[0] : NULL,
+                      "neither build has a selected kernel: expected a kernel of one of their "
                       "backends (posenc list kernels)");
 }
 
 /* ---- Rows ---- */
 
-/* Adds the rows of a case: every backend that has it, or the first of them alone. */
+/* Adds the rows of a case: for every backend that provides its kernel, or for the first of them. */
 static void add_rows(struct pair_run *run, const struct bench_case *c, bool first_alone)
 {
     for (size_t i = 0; i < run->n_backends; i++) {
@@ -261,10 +256,10 @@ static void add_rows(struct pair_run *run, const struct bench_case *c, bool firs
 
 static bool make_rows(struct pair_run *run)
 {
-    const struct cli *cli = run->work.cli;
+    const struct cli *cli = run->session.cli;
     const size_t most = run->n_cases * run->n_backends + 1;
     const bool on_all =
-        cli->full || cli->problem || run->work.n_models > 0 || cli->backend.n > 0;
+        cli->full || cli->problem || run->session.n_models > 0 || cli->backend.n > 0;
     run->rows = calloc(most, sizeof *run->rows);
     run->wanted = calloc(most, sizeof *run->wanted);
     for (size_t c = 0; run->rows && run->wanted && c < run->n_cases; c++)
@@ -272,49 +267,49 @@ static bool make_rows(struct pair_run *run)
     return run->rows && run->wanted;
 }
 
-static void want_row(struct pair_run *run, struct pair_row *row)
+static void select_row(struct pair_run *run, struct pair_row *row)
 {
     if (row->owner == OWNED_BY_BOTH && !row->wanted)
         run->wanted[run->n_wanted++] = row;
     row->wanted = true;
 }
 
-static int want_line(struct pair_run *run, char *line)
+static int select_line(struct pair_run *run, char *line)
 {
     char *rest = NULL;
     const char *id = strtok_r(line, " \t\r\n", &rest), *name = strtok_r(NULL, " \t\r\n", &rest);
     if (!id)
-        return EXIT_FINE;
+        return EXIT_OK;
     for (size_t i = 0; name && i < run->n_rows; i++) {
         struct pair_row *row = &run->rows[i];
         if (strcmp(row->bench_case->id, id) == 0 && strcmp(row->backend->name, name) == 0) {
-            want_row(run, row);
-            return EXIT_FINE;
+            select_row(run, row);
+            return EXIT_OK;
         }
     }
-    return cli_refuse(run->work.cli, "--pairs", id,
+    return cli_reject(run->session.cli, "--pairs", id,
                       "is not compared here with the backend %s: expected lines of a case "
                       "and a backend that were selected",
                       name ? name : "(none)");
 }
 
-/* Chooses the rows that --pairs lists, or all. */
+/* Selects the rows that --pairs lists, or all. */
 static int choose_rows(struct pair_run *run)
 {
-    const struct cli *cli = run->work.cli;
+    const struct cli *cli = run->session.cli;
     char *line = NULL;
     size_t room = 0;
-    int status = EXIT_FINE;
+    int status = EXIT_OK;
     if (!cli->pairs) {
         for (size_t i = 0; i < run->n_rows; i++)
-            want_row(run, &run->rows[i]);
-        return EXIT_FINE;
+            select_row(run, &run->rows[i]);
+        return EXIT_OK;
     }
     FILE *in = strcmp(cli->pairs, "-") == 0 ? stdin : fopen(cli->pairs, "r");
     if (!in)
-        return cli_refuse(cli, "--pairs", cli->pairs, "%s", strerror(errno));
-    while (status == EXIT_FINE && getline(&line, &room, in) > 0)
-        status = want_line(run, line);
+        return cli_reject(cli, "--pairs", cli->pairs, "%s", strerror(errno));
+    while (status == EXIT_OK && getline(&line, &room, in) > 0)
+        status = select_line(run, line);
     free(line);
     if (in != stdin)
         fclose(in);
@@ -323,55 +318,49 @@ static int choose_rows(struct pair_run *run)
 
 /* ---- The process ---- */
 
-/* Makes this process end with the one that started it, however that one ends. */
 static int end_with_parent(const struct cli *cli)
 {
-    if (cli->parent == INT64_MIN)
-        return EXIT_FINE;
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-    return getppid() == (pid_t)cli->parent
-               ? EXIT_FINE
-               : cli_refuse(cli, "--parent", NULL, "that process did not start this one");
+    return cli->parent == INT64_MIN || worker_end_with_parent((pid_t)cli->parent)
+               ? EXIT_OK
+               : cli_reject(cli, "--parent", NULL, "that process did not start this one");
 }
 
-/* Resolves the command line, opens the builds and chooses what is compared. */
+/* Resolves the command line, opens the builds and selects rows. */
 static int prepare(struct pair_run *run)
 {
-    struct work *work = &run->work;
-    const struct cli *cli = work->cli;
-    int status = select_shapes(cli, &work->selected);
-    if (status == EXIT_FINE && cli->problem)
-        status = problem_take(cli, &work->line, &work->arena);
-    if (status == EXIT_FINE)
-        status = work_models(work, cli->model.item, cli->model.n);
-    if (status == EXIT_FINE)
+    struct session *session = &run->session;
+    const struct cli *cli = session->cli;
+    int status = select_kernels_and_dtypes(cli, &session->selected);
+    if (status == EXIT_OK && cli->problem)
+        status = problem_read_option(cli, &session->line, &session->arena);
+    if (status == EXIT_OK)
+        status = session_load_models(session, cli->model.item, cli->model.n);
+    if (status == EXIT_OK)
         status = open_builds(run);
-    if (status == EXIT_FINE)
+    if (status == EXIT_OK)
         status = choose_backends(run);
-    if (status == EXIT_FINE)
+    if (status == EXIT_OK)
         status = choose_cases(run);
-    if (status == EXIT_FINE && !make_rows(run))
-        status = work_refuse_memory(work);
-    return status == EXIT_FINE ? choose_rows(run) : status;
+    if (status == EXIT_OK && !make_rows(run))
+        status = cli_reject_memory(session->cli);
+    return status == EXIT_OK ? choose_rows(run) : status;
 }
 
 static int run_parts(struct pair_run *run)
 {
-    const struct cli *cli = run->work.cli;
-    int status = EXIT_FINE;
+    const struct cli *cli = run->session.cli;
+    int status = EXIT_OK;
     if (has_part(cli, "results"))
         status = pair_results(run);
     for (size_t i = 0; i < run->n_rows && !cli->pairs; i++)
-        records_append(&run->work.records,
+        records_append(&run->session.records,
                        pair_record_planned(&run->rows[i], has_part(cli, "code")));
-    if (status == EXIT_FINE && has_part(cli, "times"))
+    if (status == EXIT_OK && has_part(cli, "times"))
         status = pair_times(run);
-    if (status == EXIT_FINE && has_part(cli, "counts"))
+    if (status == EXIT_OK && has_part(cli, "counts"))
         pair_counts(run);
-    if (status == EXIT_FINE)
-        work_end_if_interrupted(&run->work);
+    if (status == EXIT_OK)
+        session_exit_if_interrupted(&run->session);
     return status;
 }
 
@@ -380,51 +369,51 @@ static int exit_code(const struct pair_run *run)
     size_t common = 0;
     for (size_t i = 0; i < run->n_rows; i++)
         common += run->rows[i].owner == OWNED_BY_BOTH;
-    return run->broken > 0 ? EXIT_CONFORMANCE : common == 0 ? EXIT_INCOMPARABLE : EXIT_FINE;
+    return run->n_new_failures > 0 ? EXIT_CONFORMANCE
+           : common == 0           ? EXIT_INCOMPARABLE
+                                   : EXIT_OK;
 }
 
 static int pair_builds(struct pair_run *run)
 {
-    struct work *work = &run->work;
+    struct session *session = &run->session;
     int status = prepare(run);
-    if (status != EXIT_FINE)
+    if (status != EXIT_OK)
         return status;
-    work->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
-                              build_record(run->head));
-    work->formats = pair_formats;
-    status = work_open(work, BY_ALL, !work->cli->pairs);
-    if (status == EXIT_FINE)
+    session->compare = json_pack("{s:o,s:o}", "base", build_record(run->base), "head",
+                                 build_record(run->head));
+    session->formats = pair_formats;
+    status = session_open(session, BY_ALL, !session->cli->pairs);
+    if (status == EXIT_OK)
         status = run_parts(run);
-    if (status != EXIT_FINE)
+    if (status != EXIT_OK)
         return status;
-    status = work_end(work, true);
-    return status == EXIT_FINE ? exit_code(run) : status;
+    status = session_end(session, true);
+    return status == EXIT_OK ? exit_code(run) : status;
 }
 
 int command_pair(struct cli *cli)
 {
     if (cli->n_operands != 2)
-        return cli_refuse(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
+        return cli_reject(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
                           "expected two builds of the library, or two plug-ins: BASE HEAD");
-    if (check_parts(cli) != EXIT_FINE || end_with_parent(cli) != EXIT_FINE)
+    if (check_parts(cli) != EXIT_OK || end_with_parent(cli) != EXIT_OK)
         return EXIT_USAGE;
-    if (work_no_timing()) {
-        cli_refuse(cli, "nothing is timed here", NULL, "%s", work_no_timing());
-        return EXIT_NOTHING;
-    }
+    if (timings_unavailable_reason())
+        return timings_report_unavailable(cli);
     struct pair_run *run = calloc(1, sizeof *run);
     if (!run)
-        return cli_refuse(cli, "memory", NULL, "none left");
-    run->work.cli = cli;
+        return cli_reject_memory(cli);
+    run->session.cli = cli;
     run->seed = rng_u64(cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0, 0);
     const int status = pair_builds(run);
-    work_give_up(&run->work);
+    session_abort(&run->session);
     free(run->rows);
     free(run->wanted);
     free(run->cases);
     library_close(run->base);
     library_close(run->head);
-    library_close(run->again);
+    library_close(run->control);
     free(run);
     return status;
 }

@@ -1,7 +1,6 @@
 /*
- * posenc pair: two builds of the library side by side, in one process.
- *
- * Python runs it several times for `posenc compare` (reports/posenc/compare) and judges the records.
+ * posenc pair: compares two builds of the library, base and head, in one process. posenc compare
+ * (reports/posenc/compare) runs it several times and derives the verdicts from its records.
  */
 #ifndef POSENC_CLI_PAIR_H
 #define POSENC_CLI_PAIR_H
@@ -9,52 +8,52 @@
 #include "base/clock.h"
 #include "bench/pairs.h"
 #include "conformance/engine/library.h"
-#include "work.h"
+#include "session.h"
 
 enum { PAIR_BACKENDS = 2 * BACKENDS_MAX };
 
-/* A backend of one build or of both. An implementation is NULL if that build lacks it, or if it cannot
- * run here. */
+/* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is
+ * that of a second copy of base. */
 struct pair_backend {
     const char *name;
-    const struct implementation *base, *head, *again;
+    const struct implementation *base, *head, *control;
 };
 
-/* The builds that have the kernel of a case on a backend. */
+/* Builds that provide the kernel of a case on a backend. */
 enum pair_owner { OWNED_BY_NONE, OWNED_BY_BOTH, OWNED_BY_HEAD, OWNED_BY_BASE };
 
-/* A case on a backend. */
+/* Case on a backend. */
 struct pair_row {
     const struct bench_case *bench_case;
     const struct pair_backend *backend;
     enum pair_owner owner;
-    bool wanted;  /* listed by --pairs, or without that option */
-    bool counted; /* its instructions were, or those of a row like it */
+    bool wanted;  /* selected by --pairs; all rows without it */
+    bool counted; /* its instructions are counted */
 };
 
 struct pair_run {
-    struct work work;
+    struct session session;
     struct library *base, *head;
-    struct library *again; /* a second copy of base, if times are taken */
+    struct library *control; /* second copy of base, for the A/A control; NULL without times */
     size_t n_backends, n_cases, n_rows, n_wanted;
     struct pair_backend backends[PAIR_BACKENDS];
     struct bench_case *cases;
     struct pair_row *rows;    /* case by case */
-    struct pair_row **wanted; /* rows in the order of --pairs */
+    struct pair_row **wanted; /* in the order of --pairs */
     uint64_t seed;
-    size_t broken; /* results of head that are wrong or fail where those of base do not */
+    size_t n_new_failures; /* failures of head where base does not fail */
 };
 
-/* Checks both builds and compares their outputs; adds records of checks, changes and agreements. */
+/* Runs the suites on both builds and compares their outputs. Appends records of checks, changes and agreements. */
 int pair_results(struct pair_run *run);
-/* Times the rows that are wanted; adds records of samples. */
+/* Times the selected rows. Appends records of samples. */
 int pair_times(struct pair_run *run);
-/* Counts instructions in both builds, of one row at least, within --budget. */
+/* Counts instructions of the selected rows in both builds, at least of one row, within --budget. */
 void pair_counts(struct pair_run *run);
 
-/* Makes the record of a row before it is run. */
+/* Returns the record that announces a row; with the addresses of its code if `with_entries`. */
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries);
-/* Prints the compact table of records. */
+/* Writes the table for a terminal. */
 int pair_print(const json_t *records, FILE *out);
 extern const struct format pair_formats[];
 

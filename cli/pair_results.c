@@ -1,8 +1,7 @@
 /*
- * Results of two builds (see pair.h): checks of every kernel that is compared, on each backend, by the
- * suites, and outputs that differ in bits (changes.h), also of problems that are timed and fit a cache.
- *
- * A check has the member "build"; reports/posenc/compare finds those that differ.
+ * Compares results of two builds (see pair.h): runs the suites on both, and reports outputs that differ in bits
+ * (changes.h), also those of timed problems that fit a cache. reports/posenc/compare compares the checks of both
+ * builds, which differ in the member "build".
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger problems take longer than they add: timings check them. */
+/* Outputs of larger problems are checked by the timings alone. */
 static const size_t most_bytes = (size_t)4 << 20;
 
 struct results {
@@ -26,11 +25,11 @@ struct results {
     struct problem_line *extra;
     size_t n_extra;
     json_t *failures;          /* failed checks of base, by case, backend and suite */
-    size_t n_checks, n_failed; /* counts of head, for the kernel and backend at hand */
-    size_t at_subject;         /* subject at hand, in the worker */
+    size_t n_checks, n_failed; /* of head, for the current kernel and backend */
+    size_t at_subject;         /* current subject, in the worker */
 };
 
-/* Returns the subject that is base of the same backend. */
+/* Returns the subject of base with the same backend. */
 static size_t base_of(size_t subject) { return subject - subject % 2; }
 
 /* ---- In the worker ---- */
@@ -49,13 +48,13 @@ static void set_errors(json_t *record, const struct change *c)
     json_object_set_new(record, "want", record_hex(c->head.want));
 }
 
-/* Sends outputs that moved, with the worst error of both builds if there is a truth. */
+/* Sends a record of outputs that differ, with the largest error of both builds if there is an oracle. */
 static void send_change(void *user, const struct change *c)
 {
     const struct results *results = user;
     const struct conf_result *r = &c->head;
     const bool worse = r->max > c->base_max, better = r->max < c->base_max;
-    if (!selects_dtype(&results->run->work.selected, r->id))
+    if (!selection_has_dtype(&results->run->session.selected, r->id))
         return;
     json_t *record =
         emit_result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
@@ -75,7 +74,7 @@ static void send_change(void *user, const struct change *c)
     worker_send(record);
 }
 
-/* Sends the results of a problem that only one build could run. */
+/* Sends checks of a problem that only one build could run. */
 static void send_fault(void *user, const struct conf_result *base,
                        const struct conf_result *head)
 {
@@ -92,7 +91,7 @@ static bool has_kernel(const struct results *results, size_t subject, enum posen
     return backend && posenc_provides(backend, kernel);
 }
 
-/* Sends a check that no suite makes. */
+/* Sends a check that belongs to no suite. */
 static void send_own_check(const struct results *results, enum posenc_kernel kernel,
                            enum posenc_dtype dtype, const char *name, bool is_supported)
 {
@@ -106,9 +105,8 @@ static void send_own_check(const struct results *results, enum posenc_kernel ker
     worker_send(checks_record(&results->checks, results->at_subject, &r));
 }
 
-/* Compares outputs of a subject with those of base. Base is compared with itself, so that a problem
- * that ends its process does so there and not beside head. Then come checks that the subject has the
- * kernel and its types, and that the process did not end early. */
+/* Compares outputs of a subject with those of base. Base is compared with itself first, so that a problem that crashes
+ * it is attributed to base. Then sends checks that the subject supports the kernel and its types, and did not crash. */
 static void compare_outputs(void *user, size_t subject, enum posenc_kernel kernel)
 {
     struct results *results = user;
@@ -133,7 +131,8 @@ static void compare_outputs(void *user, size_t subject, enum posenc_kernel kerne
     if (base_has && subject_has)
         seen = changes_find(&request, kernel);
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        if (!results->run->work.selected.any_dtype || results->run->work.selected.dtypes[dtype])
+        if (!results->run->session.selected.any_dtype ||
+            results->run->session.selected.dtypes[dtype])
             send_own_check(results, kernel, (enum posenc_dtype)dtype, "supported",
                            subject_has && (dtype == POSENC_F32 || backend->f16_bf16));
     send_own_check(results, kernel, POSENC_F32, "ended", true);
@@ -146,12 +145,9 @@ static void compare_outputs(void *user, size_t subject, enum posenc_kernel kerne
 
 /* ---- In the parent ---- */
 
-static bool is_of_head(const json_t *check)
-{
-    return strcmp(record_text(check, "build"), "head") == 0;
-}
+static bool is_of_head(const json_t *check) { return record_is(check, "build", "head"); }
 
-/* Counts a failure of head where base has none. */
+/* Stores a failure of base, or counts a failure of head where base has none. */
 static void count_failure(struct results *results, const json_t *check)
 {
     char key[256];
@@ -160,11 +156,11 @@ static void count_failure(struct results *results, const json_t *check)
     if (!is_of_head(check))
         json_object_set_new(results->failures, key, json_true());
     else
-        results->run->broken += json_object_get(results->failures, key) == NULL;
+        results->run->n_new_failures += json_object_get(results->failures, key) == NULL;
 }
 
-/* Counts the checks of head since the last one of base, which says how its process ended. */
-static void take_check(struct results *results, const json_t *check)
+/* Counts the checks of head. The last check of base, "ended", resets the counts. */
+static void receive_check(struct results *results, const json_t *check)
 {
     const char *status = record_text(check, "status"), *id = record_text(check, "case");
     const char *name = strrchr(id, '/');
@@ -179,35 +175,35 @@ static void take_check(struct results *results, const json_t *check)
     }
 }
 
-static void take_record(void *user, json_t *record)
+static void receive_record(void *user, json_t *record)
 {
     struct results *results = user;
     const char *kind = record_text(record, "t");
-    if (strcmp(record_text(record, "status"), "elsewhere") == 0)
+    if (record_is(record, "status", "elsewhere"))
         return;
     if (strcmp(kind, "check") == 0)
-        take_check(results, record);
+        receive_check(results, record);
     if (strcmp(kind, "agreement") == 0) {
         json_object_set_new(record, "cases", json_integer((json_int_t)results->n_checks));
         json_object_set_new(record, "failed", json_integer((json_int_t)results->n_failed));
         results->n_checks = results->n_failed = 0;
     }
-    records_append(&results->run->work.records, json_incref(record));
+    records_append(&results->run->session.records, json_incref(record));
 }
 
 static void show_progress(void *user, size_t done, size_t total)
 {
     (void)user;
-    progress_draw(&(struct progress){ .what = "pair results",
+    progress_draw(&(struct progress){ .command = "pair results",
                                       .unit = "kernels on backends of either build",
                                       .notes = "",
                                       .done = (double)done,
                                       .total = total });
 }
 
-/* ---- What is compared ---- */
+/* ---- Setup ---- */
 
-/* Lists the problems that are timed, named by the last part of their ids. */
+/* Lists the timed problems that fit a cache, named by the last part of their ids. */
 static bool list_timed(struct results *results)
 {
     const struct pair_run *run = results->run;
@@ -243,18 +239,18 @@ static bool wants_check(const void *asked, const struct posenc_backend *backend,
 {
     const struct results *results = asked;
     (void)backend;
-    return selects_dtype(&results->run->work.selected, id);
+    return selection_has_dtype(&results->run->session.selected, id);
 }
 
 int pair_results(struct pair_run *run)
 {
-    struct work *work = &run->work;
+    struct session *session = &run->session;
     struct results *results = calloc(1, sizeof *results);
     if (!results)
-        return work_refuse_memory(work);
+        return cli_reject_memory(session->cli);
     results->run = run;
-    results->options = (struct conf_options){ .full = work->cli->full,
-                                              .vectors = &work->vectors,
+    results->options = (struct conf_options){ .full = session->cli->full,
+                                              .vectors = &session->vectors,
                                               .wants = wants_check,
                                               .asked = results };
     results->checks = (struct checks){ .subjects = results->subjects,
@@ -262,7 +258,7 @@ int pair_results(struct pair_run *run)
                                        .options = &results->options,
                                        .rerun = "",
                                        .limit_s = (double)NAN,
-                                       .take = take_record,
+                                       .on_record = receive_record,
                                        .after_suites = compare_outputs,
                                        .progress = show_progress,
                                        .user = results };
@@ -277,7 +273,7 @@ int pair_results(struct pair_run *run)
     free(results);
     progress_clear();
     if (!listed)
-        return work_refuse_memory(work);
-    work_end_if_interrupted(work);
-    return EXIT_FINE;
+        return cli_reject_memory(session->cli);
+    session_exit_if_interrupted(session);
+    return EXIT_OK;
 }

@@ -1,6 +1,4 @@
-/*
- * The compact table of posenc pair (see pair.h).
- */
+/* Writes records of posenc pair as a table for a terminal (see pair.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "pair.h"
 #include "base/statistics/stats.h"
@@ -9,19 +7,9 @@
 #include <string.h>
 
 const struct format pair_formats[] = {
-    { .name = "console",
-      .extension = "txt",
-      .commands = BY_ALL,
-      .purpose = "a table for a terminal",
-      .begins = "*posenc*",
-      .write = pair_print },
-    { .name = "jsonl",
-      .extension = "jsonl",
-      .commands = BY_ALL,
-      .by_line = true,
-      .purpose = "records, one JSON object a line",
-      .begins = "{\"t\":\"header\",\"schema\":\"posenc.results/*",
-      .write = write_jsonl },
+    { "console", "txt", BY_ALL, false, "a table for a terminal", "*posenc*", NULL, pair_print },
+    { "jsonl", "jsonl", BY_ALL, true, "records, one JSON object a line",
+      "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL, write_jsonl },
     { .name = NULL },
 };
 
@@ -35,29 +23,24 @@ static double median_change(const json_t *samples, const char *path)
     return 100.0 * expm1(stats_median(values, n));
 }
 
-static bool is_kind(const json_t *record, const char *kind)
-{
-    return strcmp(record_text(record, "t"), kind) == 0;
-}
-
 static void print_samples(const json_t *r, FILE *out)
 {
     fprintf(out, "%-40s %-12s ", record_text(r, "case"), record_text(r, "backend"));
-    if (strcmp(record_text(r, "outcome"), "timed") != 0)
+    if (!record_is(r, "outcome", "timed"))
         fprintf(out, "%s: %s: %s\n", record_text(r, "who"), record_text(r, "outcome"),
                 record_text(r, "reason"));
     else
         fprintf(out, "%9s %9s %+8.1f %% %+8.1f %%\n",
-                show_time(record_value(r, "base.ns", 0.0)),
-                show_time(record_value(r, "head.ns", 0.0)), median_change(r, "head"),
+                format_time(record_value(r, "base.ns", 0.0)),
+                format_time(record_value(r, "head.ns", 0.0)), median_change(r, "head"),
                 median_change(r, "control"));
 }
 
-/* Prints outputs that moved, or a check that failed. */
+/* Prints a record of changed outputs, or a failed check. */
 static void print_result(const json_t *r, FILE *out)
 {
     const json_t *worse = json_object_get(r, "worse");
-    if (is_kind(r, "change"))
+    if (record_is(r, "t", "change"))
         fprintf(out, "outputs %s: %s %s: %.0f of %.0f values moved, at %s\n",
                 json_is_true(worse)    ? "worse"
                 : json_is_false(worse) ? "better"
@@ -65,8 +48,7 @@ static void print_result(const json_t *r, FILE *out)
                 record_text(r, "case"), record_text(r, "backend"),
                 record_value(r, "moved", 0.0), record_value(r, "of", 0.0),
                 record_text(r, "worst_at"));
-    else if (strcmp(record_text(r, "status"), "fail") == 0 ||
-             strcmp(record_text(r, "status"), "crash") == 0)
+    else if (record_is(r, "status", "fail") || record_is(r, "status", "crash"))
         fprintf(out, "%s: %s: %s %s: %s\n", record_text(r, "build"), record_text(r, "status"),
                 record_text(r, "case"), record_text(r, "backend"), record_text(r, "reason"));
 }
@@ -86,22 +68,22 @@ int pair_print(const json_t *records, FILE *out)
     const json_t *r;
     json_array_foreach((json_t *)records, i, r)
     {
-        if (is_kind(r, "samples") && timed++ == 0)
+        if (record_is(r, "t", "samples") && timed++ == 0)
             fprintf(out, "%-40s %-12s %9s %9s %10s %10s\n", "case", "backend", "base", "head",
                     "change", "A/A");
-        if (is_kind(r, "samples"))
+        if (record_is(r, "t", "samples"))
             print_samples(r, out);
-        else if (is_kind(r, "change") || is_kind(r, "check"))
+        else if (record_is(r, "t", "change") || record_is(r, "t", "check"))
             print_result(r, out);
-        else if (is_kind(r, "agreement"))
+        else if (record_is(r, "t", "agreement"))
             fprintf(out,
                     "results of %s %s: %.0f of %.0f values moved, %.0f of %.0f checks failed\n",
                     record_text(r, "kernel"), record_text(r, "backend"),
                     record_value(r, "moved", 0.0), record_value(r, "values", 0.0),
                     record_value(r, "failed", 0.0), record_value(r, "cases", 0.0));
-        else if (is_kind(r, "count"))
+        else if (record_is(r, "t", "count"))
             print_count(r, out);
-        else if (is_kind(r, "planned") && strcmp(record_text(r, "builds"), "both") != 0)
+        else if (record_is(r, "t", "planned") && !record_is(r, "builds", "both"))
             fprintf(out, "%s %s: in %s alone\n", record_text(r, "case"),
                     record_text(r, "backend"), record_text(r, "builds"));
     }

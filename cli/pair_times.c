@@ -1,9 +1,8 @@
-/*
- * Timings of posenc pair, which this process makes, counted instructions, and their records (see pair.h).
- */
+/* Times two builds in this process, and counts their instructions (see pair.h). */
 #define _GNU_SOURCE
 #include "pair.h"
 #include "emit.h"
+#include "conformance/engine/judge.h"
 #include "instructions.h"
 
 #include <dlfcn.h>
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 
 enum { LEAST_ROUNDS = 5, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, DISPLACED_BYTES = 16384 };
-/* Time limits without --budget. */
+/* Defaults of --budget, in seconds. */
 static const double TIMES_S = 12.0, COUNTS_S = 15.0;
 
 /* ---- Records ---- */
@@ -21,11 +20,11 @@ static json_t *record_of(const char *kind, const struct pair_row *row)
     const struct bench_case *c = row->bench_case;
     const struct implementation *one =
         row->backend->head ? row->backend->head : row->backend->base;
-    return emit_result(kind, c->problem.kernel, c->problem.dtype, emit_profile(&c->problem),
+    return emit_result(kind, c->problem.kernel, c->problem.dtype, profile_name(&c->problem),
                        c->id, one->backend);
 }
 
-/* Makes a list of where the kernel begins in the file of a build, and the front-end if it is there. */
+/* Returns the offsets, in the file of a build, of the kernel and of its public function if it is in the same file. */
 static json_t *entries_of(const struct implementation *implementation,
                           enum posenc_kernel kernel)
 {
@@ -106,14 +105,14 @@ static json_t *samples_record(const struct pair_row *row, const struct pair_resu
 
 /* ---- Timings ---- */
 
-/* The rows of one case. */
+/* Rows of one case, which are timed together. */
 struct row_group {
     struct pair_run *run;
     struct pair_row *const *rows;
     size_t n;
 };
 
-/* Writes the call at hand, for readers of a crash alone. */
+/* Streams the current call, so that a crash can be attributed. It is not kept in the list of records. */
 static void write_running(void *user, size_t pair, enum pair_side who)
 {
     const struct row_group *group = user;
@@ -121,7 +120,7 @@ static void write_running(void *user, size_t pair, enum pair_side who)
                                group->rows[pair]->bench_case->id, "backend",
                                group->rows[pair]->backend->name, "who",
                                who < PAIR_SIDES ? pair_side_name[who] : "rounds");
-    records_write(&group->run->work.records, record);
+    records_write(&group->run->session.records, record);
     json_decref(record);
 }
 
@@ -131,8 +130,8 @@ static void add_samples(void *user, const struct pair_result *result)
     struct pair_run *run = group->run;
     if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
         result->who != PAIR_BASE)
-        run->broken++;
-    records_append(&run->work.records, samples_record(group->rows[result->pair], result));
+        run->n_new_failures++;
+    records_append(&run->session.records, samples_record(group->rows[result->pair], result));
 }
 
 static bool is_interrupted(void *user)
@@ -149,16 +148,16 @@ static int time_group(struct row_group *group, double share_s)
     char error[256] = "";
     for (size_t i = 0; pairs && i < group->n; i++) {
         const struct pair_backend *backend = group->rows[i]->backend;
-        pairs[i] = (struct bench_pair){ { backend->base, backend->head, backend->again } };
+        pairs[i] = (struct bench_pair){ { backend->base, backend->head, backend->control } };
     }
     const struct pair_options options = {
         .seed = rng_u64(run->seed, (uint64_t)(bench_case - run->cases)),
         .scalar = { library_implementation(run->base, "scalar"),
                     library_implementation(run->head, "scalar") },
-        .rows_alone = run->work.cli->rows_alone,
+        .rows_alone = run->session.cli->rows_alone,
         .share_s = share_s,
         .least_rounds = LEAST_ROUNDS,
-        .most_rounds = run->work.cli->full ? FULL_ROUNDS : QUICK_ROUNDS,
+        .most_rounds = run->session.cli->full ? FULL_ROUNDS : QUICK_ROUNDS,
         .doing = write_running,
         .sink = add_samples,
         .stop = is_interrupted,
@@ -166,20 +165,21 @@ static int time_group(struct row_group *group, double share_s)
     };
     const bool done = pairs && pairs_run(bench_case, pairs, group->n, &options, error) == 0;
     free(pairs);
-    return done ? EXIT_FINE
-                : cli_refuse(run->work.cli, "timing", NULL, "%s", pairs ? error : "no memory");
+    return done ? EXIT_OK
+                : cli_reject(run->session.cli, "timing", NULL, "%s",
+                             pairs ? error : "no memory");
 }
 
-static double deadline_of(const struct cli *cli, double usual_s)
+static double deadline_of(const struct cli *cli, double default_s)
 {
-    return clock_now() + (isnan(cli->budget) ? usual_s : cli->budget);
+    return clock_now() + (isnan(cli->budget) ? default_s : cli->budget);
 }
 
 static int time_all(struct pair_run *run)
 {
-    const double deadline = deadline_of(run->work.cli, TIMES_S);
-    int status = EXIT_FINE;
-    for (size_t at = 0; at < run->n_wanted && status == EXIT_FINE && !is_interrupted(NULL);) {
+    const double deadline = deadline_of(run->session.cli, TIMES_S);
+    int status = EXIT_OK;
+    for (size_t at = 0; at < run->n_wanted && status == EXIT_OK && !is_interrupted(NULL);) {
         struct row_group group = { run, run->wanted + at, 1 };
         while (at + group.n < run->n_wanted &&
                group.rows[group.n]->bench_case == group.rows[0]->bench_case)
@@ -191,9 +191,8 @@ static int time_all(struct pair_run *run)
     return status;
 }
 
-/* Displaces stack and heap by the seed. The cost of a layout is then part of the noise between
- * processes, and no difference between two builds. Address-space randomisation alone moves whole
- * pages. */
+/* Displaces stack and heap by a random number of bytes, so that effects of the memory layout become noise between
+ * processes. Address-space randomisation moves whole pages only. */
 static int time_displaced(struct pair_run *run, unsigned bytes)
 {
     volatile char *displaced = __builtin_alloca(bytes + 1);
@@ -209,9 +208,9 @@ int pair_times(struct pair_run *run)
     return time_displaced(run, (unsigned)(rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
 }
 
-/* ---- Instructions: they have no noise and explain the times ---- */
+/* ---- Instructions ---- */
 
-/* Returns true if rows differ in the size of the shape alone, which does not change the count. */
+/* Returns true if rows differ in their shape alone: instructions are counted on fixed shapes. */
 static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
 {
     const struct problem *p = &a->bench_case->problem, *q = &b->bench_case->problem;
@@ -227,7 +226,7 @@ static bool is_counted(const struct pair_run *run, const struct pair_row *row)
     return false;
 }
 
-/* Counts in both builds. Callers have timed the row before, so that a call of it ends. */
+/* Counts in both builds. */
 static void count_row(struct pair_run *run, const struct pair_row *row)
 {
     const struct implementation *implementations[2] = { row->backend->base,
@@ -238,14 +237,14 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
         (void)instructions_of_kernel(implementations[i], p->kernel, p->dtype, p->freqs.profile,
                                      &count);
         records_append(
-            &run->work.records,
+            &run->session.records,
             instructions_record(&count, implementations[i]->backend, i == 0 ? "base" : "head"));
     }
 }
 
 void pair_counts(struct pair_run *run)
 {
-    const double deadline = deadline_of(run->work.cli, COUNTS_S);
+    const double deadline = deadline_of(run->session.cli, COUNTS_S);
     size_t n = 0;
     for (size_t i = 0; instructions_method() && i < run->n_wanted && !is_interrupted(NULL);
          i++) {

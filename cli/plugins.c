@@ -1,7 +1,4 @@
-/*
- * Stand-ins of plug-ins (see plugins.h): a worker loads the plug-in and sends the facts that it
- * exports; from these the parent makes a backend without code.
- */
+/* Makes stubs of plug-ins from properties that a worker reports, and loads plug-ins in workers (see plugins.h). */
 #define _GNU_SOURCE
 #include "plugins.h"
 #include "args.h"
@@ -20,28 +17,28 @@
 enum { MOST_LANES = 64, MOST_PLUGINS = 2 * BACKENDS_MAX };
 
 struct plugin {
-    struct posenc_backend stand_in;
-    json_t *facts; /* texts, flags, and a bit for each kernel; NULL: it could not be loaded */
-    json_t *lanes; /* two results of lanes(), or NULL */
+    struct posenc_backend stub;
+    json_t *facts; /* texts, flags, and a bit for each kernel; NULL: none */
+    json_t *lanes; /* results of two calls of lanes(), or NULL */
     struct stat file;
     char path[WORKER_PATH];
-    char error[PLUGIN_ERROR];                   /* why it cannot be used, or "" */
-    char load_error[WORKER_HOW + WORKER_DOING]; /* how loading it failed, or "" */
-    char lanes_error[256];                      /* what is wrong with lanes(), or "" */
+    char error[PLUGIN_ERROR];                        /* why the file is no plug-in, or "" */
+    char load_error[WORKER_CAUSE + WORKER_ACTIVITY]; /* how loading it failed, or "" */
+    char lanes_error[256];                           /* defect of lanes(), or "" */
     int n_lanes;
     bool is_loaded; /* into this process */
 };
 
 static struct plugin *plugins[MOST_PLUGINS];
 static size_t n_plugins;
-static bool loads_all; /* a new one is loaded at once */
+static bool loads_all; /* new plug-ins are loaded at once */
 static double limit_s = (double)NAN;
 
 void plugins_set_limit(double seconds) { limit_s = seconds; }
 
 /* ---- The worker that loads a plug-in ---- */
 
-static json_t *facts_of(const struct posenc_backend *found)
+static json_t *describe_backend(const struct posenc_backend *found)
 {
     json_int_t kernels = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
@@ -53,32 +50,32 @@ static json_t *facts_of(const struct posenc_backend *found)
                      "has_lanes", found->lanes != NULL, "kernels", kernels);
 }
 
-/* Sends what the plug-in exports, and then lanes(), which may not return. It may execute the instructions
- * that it asks about, so it is not called if the CPU lacks these. */
+/* Sends the properties of the plug-in, then the results of lanes(), which may hang. lanes() is not called if the CPU
+ * lacks features that the plug-in requires, since it may execute such instructions. */
 static size_t send_facts(void *user, size_t first)
 {
     const struct plugin *plugin = user;
     char error[PLUGIN_ERROR];
-    worker_note_work(true, PLUGINS_LOADING);
+    worker_set_activity(true, PLUGINS_LOADING);
     const struct posenc_backend *found = plugin_find(plugin->path, error);
     const bool exports = found != NULL;
     if (found && !plugin_check(found, error))
         found = NULL;
     worker_send(
-        found ? json_pack("{s:o}", "facts", facts_of(found))
+        found ? json_pack("{s:o}", "facts", describe_backend(found))
               : json_pack("{s:o,s:b}", "error", record_string(error), "exports", exports));
-    worker_note_work(true, "in lanes()");
+    worker_set_activity(true, "in lanes()");
     if (found && found->lanes && !posenc_backend_obstacle(found)) {
         const int lanes[2] = { found->lanes(), found->lanes() };
         worker_send(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
     }
-    worker_note_work(false, "while it was unloaded");
+    worker_set_activity(false, "while it was unloaded");
     return first + 1;
 }
 
-/* ---- Its parent ---- */
+/* ---- The parent of that worker ---- */
 
-static void take_facts(void *user, json_t *message)
+static void receive_facts(void *user, json_t *message)
 {
     struct plugin *plugin = user;
     const json_t *error = json_object_get(message, "error");
@@ -93,15 +90,15 @@ static void take_facts(void *user, json_t *message)
         snprintf(plugin->error, PLUGIN_ERROR, "%s", json_string_value(error));
 }
 
-/* Takes the end of a worker that a plug-in ended, in lanes() or before. */
-static size_t lose_plugin(void *user, const struct worker_end *end)
+/* Stores how the plug-in ended its worker, in lanes() or before. */
+static size_t store_early_end(void *user, const struct worker_end *end)
 {
     struct plugin *plugin = user;
-    const bool in_lanes = strcmp(end->note->doing, "in lanes()") == 0;
+    const bool in_lanes = strcmp(end->status->activity, "in lanes()") == 0;
     if (plugin->load_error[0] == '\0' && plugin->error[0] == '\0')
         snprintf(in_lanes ? plugin->lanes_error : plugin->load_error,
                  in_lanes ? sizeof plugin->lanes_error : sizeof plugin->load_error, "%s %s",
-                 end->how, end->note->doing);
+                 end->cause, end->status->activity);
     return 1;
 }
 
@@ -111,18 +108,20 @@ static bool is_not_interrupted(void *user)
     return outputs_interrupted() == 0;
 }
 
-/* Fills the facts, and `error`, `broken` or `lie`. */
+/* Fills the facts, or one of the errors. */
 static void load_in_worker(struct plugin *plugin)
 {
     const struct worker_limits limits = worker_limits_of(limit_s, 0.0);
-    struct worker_job job = {
-        .user = plugin, .n_steps = 1, .run = send_facts, .take = take_facts, .lost = lose_plugin
-    };
+    struct worker_job job = { .user = plugin,
+                              .n_steps = 1,
+                              .run = send_facts,
+                              .on_message = receive_facts,
+                              .on_early_end = store_early_end };
     if (!workers_run(&job, 1, 1, &limits, is_not_interrupted, NULL))
         snprintf(plugin->error, PLUGIN_ERROR, "cannot be loaded: interrupted");
 }
 
-/* ---- Stand-ins ---- */
+/* ---- Stubs ---- */
 
 #define POSENC_KERNEL(kernel, signature, ...)                                                  \
     static enum posenc_status absent_##kernel(const struct posenc_##signature##_args *args)    \
@@ -133,14 +132,14 @@ static void load_in_worker(struct plugin *plugin)
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-/* The vector width of the plug-in that was loaded last. */
+/* Vector width of the plug-in that was loaded last. */
 static int32_t loaded_lanes;
 static int32_t get_loaded_lanes(void) { return loaded_lanes; }
 
-/* Sets texts, of which a plug-in has its own copy in each process. */
+/* Sets the members that come from the facts, and not from the loaded plug-in. */
 static void set_texts(struct plugin *plugin)
 {
-    struct posenc_backend *b = &plugin->stand_in;
+    struct posenc_backend *b = &plugin->stub;
     const size_t size = (size_t)record_value(plugin->facts, "size", 0.0);
     b->size = size < sizeof *b ? size : sizeof *b;
     b->name = record_text(plugin->facts, "name");
@@ -156,9 +155,9 @@ static bool has_flag(const struct plugin *plugin, const char *name)
     return json_is_true(json_object_get(plugin->facts, name));
 }
 
-static void fill_stand_in(struct plugin *plugin)
+static void fill_stub(struct plugin *plugin)
 {
-    struct posenc_backend *b = &plugin->stand_in;
+    struct posenc_backend *b = &plugin->stub;
     const json_int_t kernels = json_integer_value(json_object_get(plugin->facts, "kernels"));
     *b = (struct posenc_backend){ .abi = POSENC_ABI,
                                   .fused = has_flag(plugin, "fused"),
@@ -171,9 +170,9 @@ static void fill_stand_in(struct plugin *plugin)
 #undef POSENC_KERNEL
 }
 
-/* Makes facts of a plug-in that cannot be loaded: its name is the file's, and it claims every
- * kernel, so that each has a result that says why there is no other. */
-static void make_facts(struct plugin *plugin)
+/* Makes facts for a plug-in that cannot be loaded: named after its file, and with all kernels, so that each kernel gets
+ * a failed result. */
+static void describe_unloadable(struct plugin *plugin)
 {
     const char *slash = strrchr(plugin->path, '/'), *file = slash ? slash + 1 : plugin->path;
     char name[64] = "plugin", description[256];
@@ -187,13 +186,12 @@ static void make_facts(struct plugin *plugin)
     json_decref(plugin->facts);
     plugin->facts = json_pack("{s:s,s:s,s:o,s:s,s:I,s:I}", "name", name, "family", name,
                               "description", record_string(description), "needs", "", "size",
-                              (json_int_t)sizeof plugin->stand_in, "kernels",
+                              (json_int_t)sizeof plugin->stub, "kernels",
                               ((json_int_t)1 << POSENC_KERNEL_COUNT) - 1);
 }
 
-/* Judges lanes(), which should return the same number each time, and no more than a plan is
- * padded to. */
-static void judge_lanes(struct plugin *plugin)
+/* Checks that lanes() returns the same number each time, at most the padding of frequencies. */
+static void check_lanes(struct plugin *plugin)
 {
     int first, second;
     if (plugin->lanes_error[0] != '\0' ||
@@ -212,7 +210,7 @@ static void judge_lanes(struct plugin *plugin)
 static struct plugin *find_plugin(const struct posenc_backend *backend)
 {
     for (size_t i = 0; i < n_plugins; i++)
-        if (&plugins[i]->stand_in == backend)
+        if (&plugins[i]->stub == backend)
             return plugins[i];
     return NULL;
 }
@@ -225,15 +223,15 @@ static struct plugin *find_by_file(const struct stat *file)
     return NULL;
 }
 
-/* Keeps a plug-in that can be used; else returns NULL with a reason. */
-static struct plugin *keep_plugin(struct plugin *plugin, char error[PLUGIN_ERROR])
+/* Adds a plug-in to the list, or frees it and returns NULL with a reason. */
+static struct plugin *register_plugin(struct plugin *plugin, char error[PLUGIN_ERROR])
 {
     if (plugin->load_error[0] != '\0')
-        make_facts(plugin);
+        describe_unloadable(plugin);
     bool usable = plugin->facts && plugin->error[0] == '\0';
     if (usable) {
-        fill_stand_in(plugin);
-        usable = plugin_has_free_name(&plugin->stand_in, plugin->error);
+        fill_stub(plugin);
+        usable = plugin_has_free_name(&plugin->stub, plugin->error);
     }
     if (!usable) {
         snprintf(error, PLUGIN_ERROR, "%s", plugin->error);
@@ -242,20 +240,20 @@ static struct plugin *keep_plugin(struct plugin *plugin, char error[PLUGIN_ERROR
         free(plugin);
         return NULL;
     }
-    judge_lanes(plugin);
+    check_lanes(plugin);
     plugins[n_plugins++] = plugin;
     if (loads_all)
-        plugins_load(&plugin->stand_in);
+        plugins_load(&plugin->stub);
     return plugin;
 }
 
-const struct posenc_backend *plugins_make_stand_in(const char *path, char error[PLUGIN_ERROR])
+const struct posenc_backend *plugins_make_stub(const char *path, char error[PLUGIN_ERROR])
 {
-    struct stat file = { .st_ino = 0 }; /* if it is not there, dlopen() says so */
+    struct stat file = { .st_ino = 0 }; /* dlopen() reports a missing file */
     const bool there = stat(path, &file) == 0;
     struct plugin *plugin = there ? find_by_file(&file) : NULL;
     if (plugin)
-        return &plugin->stand_in;
+        return &plugin->stub;
     if (n_plugins == MOST_PLUGINS) {
         snprintf(error, PLUGIN_ERROR, "there are more than %d plug-ins", MOST_PLUGINS);
         return NULL;
@@ -268,11 +266,11 @@ const struct posenc_backend *plugins_make_stand_in(const char *path, char error[
     plugin->file = file;
     snprintf(plugin->path, sizeof plugin->path, "%s", path);
     load_in_worker(plugin);
-    plugin = keep_plugin(plugin, error);
-    return plugin ? &plugin->stand_in : NULL;
+    plugin = register_plugin(plugin, error);
+    return plugin ? &plugin->stub : NULL;
 }
 
-bool plugins_is_stand_in(const struct posenc_backend *backend)
+bool plugins_is_stub(const struct posenc_backend *backend)
 {
     return find_plugin(backend) != NULL;
 }
@@ -303,18 +301,18 @@ void plugins_load(const struct posenc_backend *backend)
     char error[PLUGIN_ERROR];
     if (!plugin || plugin->is_loaded || plugin->load_error[0] != '\0')
         return;
-    worker_note_work(true, PLUGINS_LOADING);
+    worker_set_activity(true, PLUGINS_LOADING);
     const struct posenc_backend *found = plugin_load(plugin->path, error);
     if (!found) {
         text_print(stderr, "posenc: %s: %s\n", plugin->path, error);
         exit(EXIT_USAGE);
     }
-    memcpy(&plugin->stand_in, found,
-           found->size < sizeof *found ? found->size : sizeof plugin->stand_in);
+    memcpy(&plugin->stub, found,
+           found->size < sizeof *found ? found->size : sizeof plugin->stub);
     set_texts(plugin);
     loaded_lanes = plugin->n_lanes > 0 ? plugin->n_lanes : MOST_LANES / 4;
     plugin->is_loaded = true;
-    worker_note_work(false, "after it was loaded");
+    worker_set_activity(false, "after it was loaded");
 }
 
 void plugins_load_family(const struct posenc_backend *backend)
@@ -323,12 +321,12 @@ void plugins_load_family(const struct posenc_backend *backend)
     for (size_t i = 0; (other = posenc_backend_at(i)) != NULL; i++)
         if (other != backend && strcmp(other->family, backend->family) == 0)
             plugins_load(other);
-    plugins_load(backend); /* last: lanes of stand-ins are those of the plug-in loaded last */
+    plugins_load(backend); /* last: get_loaded_lanes() is its width */
 }
 
 void plugins_load_all(void)
 {
     loads_all = true;
     for (size_t i = 0; i < n_plugins; i++)
-        plugins_load(&plugins[i]->stand_in);
+        plugins_load(&plugins[i]->stub);
 }

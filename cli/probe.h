@@ -1,6 +1,6 @@
 /*
- * The probe of posenc doctor, posenc bench --probe: measures what disturbs timings on this machine.  It
- * judges nothing and changes nothing on the machine.  reports/posenc/doctor makes findings of its record.
+ * posenc bench --probe: measures disturbances of timings on this machine, without changing the machine. posenc doctor
+ * (reports/posenc/doctor) derives its findings from the record.
  */
 #ifndef POSENC_CLI_PROBE_H
 #define POSENC_CLI_PROBE_H
@@ -11,44 +11,43 @@
 #include <posenc.h>
 #include <pthread.h>
 
-/* Measures this machine and prints records on stdout: header, env, doctor and footer. Returns the
- * exit code. */
+/* Measures this machine and prints records on stdout: header, env, doctor and footer. Returns the exit code. */
 int probe_machine(struct cli *cli);
 
 /* ---- Tools of the probe (probe_core.c) ---- */
 
-/* Keeps a thread on one CPU.  Returns false if that cannot be done. */
-bool probe_run_on(pthread_t thread, int cpu);
-/* Remembers the CPUs that the calling thread may use, and lets it use all of them again. */
-void probe_keep_cpus(void);
-void probe_run_on_kept_cpus(void);
+/* Pins a thread to a CPU. Returns false on failure. */
+bool probe_pin_thread(pthread_t thread, int cpu);
+/* Save and restore the set of CPUs that the calling thread may use. */
+void probe_save_affinity(void);
+void probe_restore_affinity(void);
 
-/* A rotation in place by the angle 0: its numbers stay what they are, however often it is called. */
+/* Kernel that is timed: a rotation in place by the angle 0, which never changes its data. */
 struct rotation {
     struct posenc_rope_args args;
     void *mapped;
     size_t mapped_bytes;
-    int64_t calls; /* in a sample */
+    int64_t calls; /* in one sample */
 };
 enum page_kind { PAGES_OF_SYSTEM, PAGES_SMALL, PAGES_HUGE };
 
-/* Makes a rotation over that many bytes.  Returns false if there is no memory, there are no such pages or
- * no backend; nothing is to be freed then. */
+/* Allocates a rotation over that many bytes. Returns false, and frees everything, without memory, such pages or a
+ * backend. */
 bool rotation_make(struct rotation *rotation, size_t bytes, enum page_kind pages);
 void rotation_free(struct rotation *rotation);
 void rotation_call(const struct rotation *rotation);
-/* Returns the seconds of one call, over as many as a sample takes. */
+/* Returns the seconds of one call, the mean over a sample. */
 double rotation_sample(const struct rotation *rotation);
 
-/* Returns the frequency in GHz over about that many seconds; 0 if it cannot be measured here. */
+/* Measures the CPU frequency for about so many seconds. Returns GHz, or 0 if it cannot be measured. */
 double probe_ghz(double seconds);
 
-/* Each makes a member of the record's "measured"; results.schema.json describes them. */
+/* Each returns one member of "measured" in the record; results.schema.json describes them. */
 json_t *probe_clock(void);
 json_t *probe_denormals(void);
 json_t *probe_gaps(double seconds, bool (*stop)(void *user), void *user);
-/* Measures the frequency after a sleep and after 512-bit arithmetic, the median of so many tries.  The
- * object is empty if the frequency cannot be measured. */
+/* Measures the frequency after a sleep and after 512-bit arithmetic, as medians of `tries`. Returns an empty object if
+ * it cannot be measured. */
 json_t *probe_frequency(int tries);
 
 #endif

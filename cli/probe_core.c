@@ -1,12 +1,11 @@
 /*
- * The tools of the probe: CPUs to run on, a kernel to time, and what one core does by itself, its frequency,
+ * Tools of the probe (see probe.h): CPU affinity, the kernel that is timed, and measurements of one core: frequency,
  * clock, interruptions and denormals.
  *
- * The frequency is measured by a chain of additions that each take one cycle.  The chain adds a register to
- * another one: newer Intel cores add a constant where registers are renamed, in no cycle (Fog, The
- * microarchitecture of Intel, AMD and VIA CPUs, Golden Cove).  The 512-bit loop multiplies and adds zeros,
- * since a core lowers its frequency for the kind of instruction and not for its numbers (Intel Optimization
- * Reference Manual, 2.6.3).
+ * The frequency is measured by a chain of additions, each of one cycle. The chain adds a register to another: newer
+ * Intel cores add a constant during register renaming, in no cycle (Fog, The microarchitecture of Intel, AMD and VIA
+ * CPUs, Golden Cove). The 512-bit loop multiplies and adds zeros, since the instruction and not its operands lowers the
+ * frequency (Intel Optimization Reference Manual, 2.6.3).
  */
 #define _GNU_SOURCE
 #include "probe.h"
@@ -30,7 +29,7 @@
 
 static cpu_set_t allowed_cpus;
 
-bool probe_run_on(pthread_t thread, int cpu)
+bool probe_pin_thread(pthread_t thread, int cpu)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -40,13 +39,13 @@ bool probe_run_on(pthread_t thread, int cpu)
     return pthread_setaffinity_np(thread, sizeof set, &set) == 0;
 }
 
-void probe_keep_cpus(void)
+void probe_save_affinity(void)
 {
     if (pthread_getaffinity_np(pthread_self(), sizeof allowed_cpus, &allowed_cpus) != 0)
         CPU_ZERO(&allowed_cpus);
 }
 
-void probe_run_on_kept_cpus(void)
+void probe_restore_affinity(void)
 {
     if (CPU_COUNT(&allowed_cpus) > 0)
         pthread_setaffinity_np(pthread_self(), sizeof allowed_cpus, &allowed_cpus);
@@ -54,19 +53,19 @@ void probe_run_on_kept_cpus(void)
 
 #else
 
-bool probe_run_on(pthread_t thread, int cpu)
+bool probe_pin_thread(pthread_t thread, int cpu)
 {
     (void)thread, (void)cpu;
     return false;
 }
-void probe_keep_cpus(void) {}
-void probe_run_on_kept_cpus(void) {}
+void probe_save_affinity(void) {}
+void probe_restore_affinity(void) {}
 
 #endif
 
 /* ---- The kernel that is timed ---- */
 
-/* Asks for pages of that kind.  Returns false if the system has no such choice. */
+/* Requests pages of a kind. Returns false if the system does not offer the choice. */
 static bool choose_pages(void *first, size_t bytes, enum page_kind pages)
 {
 #if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
@@ -81,7 +80,7 @@ static bool choose_pages(void *first, size_t bytes, enum page_kind pages)
 void rotation_call(const struct rotation *r)
 {
     const enum posenc_status status = posenc_rope_half(NULL, &r->args);
-    (void)status; /* the first call succeeded */
+    (void)status; /* rotation_make() checked it */
 }
 
 double rotation_sample(const struct rotation *r)
@@ -134,7 +133,7 @@ bool rotation_make(struct rotation *r, size_t bytes, enum page_kind pages)
         sines[i] = 0.0f;
     }
     if (chosen)
-        memset(first + data, 0x3f, bytes); /* not where the tables begin within a page */
+        memset(first + data, 0x3f, bytes); /* at another offset in its page than the tables */
     r->args.out = posenc_dense((float *)(first + data), 3, tokens, HEADS, DIM, 0);
     r->args.x = posenc_view(r->args.out);
     r->args.cos = posenc_const_dense(cosines, 2, tokens, DIM / 2, 0, 0);
@@ -177,7 +176,7 @@ double probe_ghz(double seconds)
     }
 }
 
-/* Runs 512-bit arithmetic.  Returns false if there are no such instructions. */
+/* Runs 512-bit arithmetic. Returns false if the CPU has no AVX-512. */
 static bool run_512_bit_arithmetic(double seconds)
 {
 #if defined(__x86_64__)
@@ -203,8 +202,8 @@ static bool run_512_bit_arithmetic(double seconds)
 
 static const double SLICE_S = 0.2e-3; /* of one measurement of the frequency */
 
-/* Measures slice after slice after a sleep of 30 ms.  `first`: the share of the settled frequency in the
- * first slice; `settled_s`: the time until the frequency is within 2 % of it. */
+/* Measures the frequency in slices after a sleep of 30 ms: `first` is that of the first slice relative to the settled
+ * one, `settled_s` the time until it is within 2 % of that. */
 static void watch_waking(double *first, double *settled_s)
 {
     enum { SLICES = 150, SLEEP_NS = 30 * 1000 * 1000 };
@@ -263,12 +262,12 @@ json_t *probe_clock(void)
         }
         batch_ns[i] = 1e9 * (last - begin) / READINGS;
     }
-    /* The median leaves out batches that were interrupted. */
+    /* The median is not affected by interrupted batches. */
     return json_pack("{s:f,s:f,s:b}", "step_ns", step_ns, "reading_ns",
                      stats_median(batch_ns, BATCHES), "backwards", backwards);
 }
 
-/* A gap in a loop that only reads the clock is an interrupt, another program, a hypervisor or firmware. */
+/* Measures gaps between readings of the clock, caused by interrupts, other programs, a hypervisor or firmware. */
 json_t *probe_gaps(double seconds, bool (*stop)(void *user), void *user)
 {
     enum { KINDS = 4 };
@@ -304,8 +303,7 @@ json_t *probe_gaps(double seconds, bool (*stop)(void *user), void *user)
 
 enum { NUMBERS = 2048 };
 
-/* Times multiplications.  Results are written, so that they are not left out; the factor is volatile, so
- * that they are not done at compile time. */
+/* Times multiplications. The volatile factor and the barrier keep the compiler from removing them. */
 static double multiply_seconds(float factor, float *numbers)
 {
     for (int i = 0; i < NUMBERS; i++)
@@ -329,7 +327,7 @@ json_t *probe_denormals(void)
     }
     json_t *denormals = json_pack("{s:f}", "times",
                                   stats_median(denormal, TIMES) / stats_median(normal, TIMES));
-    /* The control register says if denormals are replaced by zero: FTZ and DAZ, or FZ. */
+    /* Bits of the control register that replace denormals by zero: FTZ and DAZ, or FZ. */
 #if defined(__x86_64__)
     json_object_set_new(denormals, "flushed", json_boolean(_mm_getcsr() & 0x8040));
 #elif defined(__aarch64__)

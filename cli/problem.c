@@ -1,15 +1,14 @@
-/*
- * Reads --problem, and takes calls of models (see problem.h).
- */
+/* Parses --problem, and finds the calls of models that it changes (see problem.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "problem.h"
+#include "conformance/engine/judge.h"
 #include "conformance/problem/notation.h"
 #include "models.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Limits the oracle, which takes about a microsecond for a value, to minutes. */
+/* Limit of the oracle, which takes about a microsecond for a value. */
 static const double MOST_VALUES = 1 << 26;
 
 int problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked)
@@ -18,59 +17,56 @@ int problem_check_cost(const struct cli *cli, const struct problem *problem, boo
     struct problem_limits limits = problem_limits_here();
     limits.values = checked ? MOST_VALUES : 0.0;
     return problem_within(problem, &limits, error)
-               ? EXIT_FINE
-               : cli_refuse(cli, "--problem", NULL, "%s", error);
+               ? EXIT_OK
+               : cli_reject(cli, "--problem", NULL, "%s", error);
 }
 
-int problem_refuse_empty(const struct cli *cli, const struct problem *problem)
+int problem_reject_empty(const struct cli *cli, const struct problem *problem)
 {
-    return cli_refuse(cli, "--problem", cli->problem, "has no element: expected %s above 0",
+    return cli_reject(cli, "--problem", cli->problem, "has no element: expected %s above 0",
                       kernel_on_scores(problem->kernel) ? "heads, queries and keys"
                                                         : "batch and tokens");
 }
 
-int problem_take(const struct cli *cli, struct problem_line *line, struct arena *arena)
+int problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena)
 {
     char error[NOTATION_ERROR];
     struct call call;
-    if (cli_refuse_beside_problem(cli) != EXIT_FINE)
+    if (cli_check_options_with_problem(cli) != EXIT_OK)
         return EXIT_USAGE;
     if (!notation_read(cli->problem, line, arena, error))
-        return cli_refuse(cli, "--problem", NULL, "%s", error);
-    if (problem_check_cost(cli, &line->problem, strcmp(cli->command, "bench") != 0) !=
-        EXIT_FINE)
+        return cli_reject(cli, "--problem", NULL, "%s", error);
+    if (problem_check_cost(cli, &line->problem, strcmp(cli->command, "bench") != 0) != EXIT_OK)
         return EXIT_USAGE;
     enum posenc_status status = call_create(&call, &line->problem, &memory_default);
     if (status != POSENC_OK)
-        return cli_refuse_status(cli, "--problem", status, &call.error);
+        return cli_reject_status(cli, "--problem", status, &call.error);
     bool empty = call.outputs[0].rows < 1 || call.outputs[0].width < 1;
     call_destroy(&call);
-    return empty ? problem_refuse_empty(cli, &line->problem) : EXIT_FINE;
+    return empty ? problem_reject_empty(cli, &line->problem) : EXIT_OK;
 }
 
-void problem_id(const struct problem *problem, char *id, size_t size)
+void problem_id(const struct problem *problem, const char *name, char *id, size_t size)
 {
-    snprintf(id, size, "%s/%s/%s/problem", posenc_kernel_name(problem->kernel),
-             dtype_names[problem->dtype],
-             kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile]
-                                               : "given");
+    snprintf(id, size, "%s/%s/%s/%s", posenc_kernel_name(problem->kernel),
+             dtype_names[problem->dtype], profile_name(problem), name);
 }
 
 /* ---- Calls of models ---- */
 
-/* First call of a kernel by each type of layers. */
+/* First call of a kernel in each type of layers. */
 struct layers {
     size_t n;
     const struct model_case *first[MODEL_MAX_PARTS];
 };
 
-/* Returns the type of layers of a call, as --layer-type has it: "text" if the model names none. */
+/* Returns the type of layers of a call for --layer-type: "text" if the model names none. */
 static const char *layers_name(const struct model_case *one)
 {
-    return *one->layers ? one->layers : "text"; /* a vision tower may stand beside it */
+    return *one->layers ? one->layers : "text"; /* as opposed to "vision" */
 }
 
-/* Returns a problem with the frequencies and the layout of a call. Numerics, length and positions are the user's. */
+/* Returns a problem with the frequencies and layout of a call, and defaults for numerics mode, length and positions. */
 static struct problem keep_frequencies(const struct problem *call)
 {
     struct problem kept = problem_blank(call->kernel);
@@ -81,7 +77,7 @@ static struct problem keep_frequencies(const struct problem *call)
     return kept;
 }
 
-/* Returns the index of a type of layers, or their number. */
+/* Returns the index of a type of layers, or layers->n. */
 static size_t find_type(const struct layers *layers, const char *name)
 {
     size_t at = 0;
@@ -112,7 +108,7 @@ static bool rotate_alike(const struct model_case *a, const struct model_case *b)
     return fit && strcmp(texts[0], texts[1]) == 0;
 }
 
-/* Prints a note if the types of layers differ, since the first one is taken. */
+/* Prints a note if types of layers rotate differently and --layer-type is not set. */
 static void print_layers(const struct model *model, const struct layers *layers)
 {
     bool alike = true;
@@ -132,7 +128,7 @@ static void print_layers(const struct model *model, const struct layers *layers)
     cli_print_note("--layer-type NAME takes another\n");
 }
 
-/* Chooses the first call of the layers of --layer-type, or of the first ones. */
+/* Stores the first call in layers of --layer-type, or of all layers. */
 static int choose_layers(const struct cli *cli, const struct model *model,
                          const struct layers *layers, const struct model_case **chosen)
 {
@@ -140,7 +136,7 @@ static int choose_layers(const struct cli *cli, const struct model *model,
     *chosen = layers->first[0];
     if (!cli->layer_type) {
         print_layers(model, layers);
-        return EXIT_FINE;
+        return EXIT_OK;
     }
     const size_t at = find_type(layers, cli->layer_type);
     for (size_t i = 0; i < layers->n; i++)
@@ -148,63 +144,64 @@ static int choose_layers(const struct cli *cli, const struct model *model,
     if (at < layers->n)
         *chosen = layers->first[at];
     else if (layers->n == 1 && strcmp(names[0], "text") == 0)
-        return cli_refuse(cli, "--layer-type", cli->layer_type,
+        return cli_reject(cli, "--layer-type", cli->layer_type,
                           "has no effect here: all layers of %s rotate alike", model->name);
     else
-        return cli_refuse_name(cli, "--layer-type", cli->layer_type, names, layers->n);
-    return EXIT_FINE;
+        return cli_reject_name(cli, "--layer-type", cli->layer_type, names, layers->n);
+    return EXIT_OK;
 }
 
-/* Finds the model's call that a line changes. */
+/* Finds the call of the model that a line changes. */
 static int find_base(const struct cli *cli, enum posenc_kernel kernel,
-                     struct model_problem *taken)
+                     struct model_problem *input)
 {
     if (cli->model.n > 1)
-        return cli_refuse(cli, "--model", cli->model.item[1], "expected one model");
-    if (models_read(cli, cli->model.item[0], &taken->model) != EXIT_FINE)
+        return cli_reject(cli, "--model", cli->model.item[1], "expected one model");
+    if (models_read(cli, cli->model.item[0], &input->model) != EXIT_OK)
         return EXIT_USAGE;
-    const struct layers layers = find_layers(&taken->model, kernel);
+    const struct layers layers = find_layers(&input->model, kernel);
     const struct model_case *chosen;
     if (layers.n == 0 && kernel == POSENC_KERNEL_sinusoidal &&
-        strcmp(taken->model.encoding, "sinusoidal") == 0)
-        return cli_refuse(cli, "--model", cli->model.item[0],
+        strcmp(input->model.encoding, "sinusoidal") == 0)
+        return cli_reject(cli, "--model", cli->model.item[0],
                           "has all cosines before all sines: expected posenc table rope_table, "
                           "which makes the two");
     if (layers.n == 0)
-        return cli_refuse(cli, "--model", cli->model.item[0],
+        return cli_reject(cli, "--model", cli->model.item[0],
                           "its encoding is %s: expected a model that calls %s",
-                          taken->model.encoding, posenc_kernel_name(kernel));
-    if (choose_layers(cli, &taken->model, &layers, &chosen) != EXIT_FINE)
+                          input->model.encoding, posenc_kernel_name(kernel));
+    if (choose_layers(cli, &input->model, &layers, &chosen) != EXIT_OK)
         return EXIT_USAGE;
-    taken->problem = keep_frequencies(&chosen->problem);
-    taken->column_first = chosen->column_first;
-    return EXIT_FINE;
+    input->problem = keep_frequencies(&chosen->problem);
+    input->column_first = chosen->column_first;
+    return EXIT_OK;
 }
 
-/* Returns the kernel that a line begins with, POSENC_KERNEL_COUNT if there is none of that name. */
+/* Returns the kernel at the start of a line, or POSENC_KERNEL_COUNT. */
 static enum posenc_kernel read_kernel(const char *text)
 {
     char name[64];
     return sscanf(text, "%63s", name) == 1 ? posenc_kernel_find(name) : POSENC_KERNEL_COUNT;
 }
 
-int problem_take_model(const struct cli *cli, const char *text, struct model_problem *taken)
+int problem_read_over_model(const struct cli *cli, const char *text,
+                            struct model_problem *input)
 {
     char error[NOTATION_ERROR];
     struct problem_line line;
     const enum posenc_kernel kernel = read_kernel(text);
     const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_COUNT;
-    *taken = (struct model_problem){ .column_first = false };
-    if (over && find_base(cli, kernel, taken) != EXIT_FINE)
+    *input = (struct model_problem){ .column_first = false };
+    if (over && find_base(cli, kernel, input) != EXIT_OK)
         return EXIT_USAGE;
-    if (!notation_read_over(over ? &taken->problem : NULL, text, &line, &taken->arena, error))
-        return cli_refuse(cli, "--problem", NULL, "%s", error);
-    taken->problem = line.problem;
-    return EXIT_FINE;
+    if (!notation_read_over(over ? &input->problem : NULL, text, &line, &input->arena, error))
+        return cli_reject(cli, "--problem", NULL, "%s", error);
+    input->problem = line.problem;
+    return EXIT_OK;
 }
 
-void problem_free(struct model_problem *taken)
+void problem_free(struct model_problem *input)
 {
-    arena_free(&taken->arena);
-    model_free(&taken->model);
+    arena_free(&input->arena);
+    model_free(&input->model);
 }

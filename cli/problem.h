@@ -1,6 +1,6 @@
 /*
- * Problem of a command line: --problem LINE (conformance/problem/notation.h), or a call of --model with the fields that
- * the line changes.
+ * Problem of the command line: --problem LINE (conformance/problem/notation.h), or a call of --model whose fields the
+ * line changes.
  */
 #ifndef POSENC_CLI_PROBLEM_H
 #define POSENC_CLI_PROBLEM_H
@@ -9,32 +9,33 @@
 #include "conformance/problem/notation.h"
 #include "args.h"
 
-/* Reads --problem, and makes sure that a call of it can be made and has an element.  Options that choose among cases
- * are rejected beside it.  Returns EXIT_FINE, or EXIT_USAGE after a message. */
-int problem_take(const struct cli *cli, struct problem_line *line, struct arena *arena);
+/* Parses --problem and checks that its call is valid and its output not empty. Rejects other options that select cases.
+ * Returns EXIT_OK, or EXIT_USAGE after a message. */
+int problem_read_option(const struct cli *cli, struct problem_line *line, struct arena *arena);
 
-/* Call of a model, changed by a line. */
+/* Problem from a line, over the call of a model if --model is set. */
 struct model_problem {
     struct problem problem;
-    bool column_first; /* of a picture: its columns are the axis before its rows */
+    bool column_first; /* in a picture, columns are the axis before rows */
     struct arena arena;
-    struct model model; /* the problem may point into it */
+    struct model model; /* owns memory of `problem` */
 };
 
-/* Reads a line.  With --model or --config, fields that it does not name are those of the model's first call of that
- * kernel, or of the layers of --layer-type; numerics, length and positions are blank.  Returns EXIT_FINE, or EXIT_USAGE
- * after a message; problem_free() after either. */
-int problem_take_model(const struct cli *cli, const char *text, struct model_problem *taken);
-void problem_free(struct model_problem *taken);
+/* Parses a line. With --model or --config, other fields are those of the model's first call of that kernel, in layers
+ * of --layer-type; numerics mode, length and positions keep their defaults. Returns EXIT_OK, or EXIT_USAGE after a
+ * message. The caller calls problem_free() in either case. */
+int problem_read_over_model(const struct cli *cli, const char *text,
+                            struct model_problem *input);
+void problem_free(struct model_problem *input);
 
-/* Rejects a problem that takes more memory than this machine has; with `checked`, also one whose oracle takes more than
- * minutes. */
+/* Rejects a problem that needs more memory than this machine has; if `checked`, also one whose oracle would take longer
+ * than minutes. */
 int problem_check_cost(const struct cli *cli, const struct problem *problem, bool checked);
 
-/* Rejects a problem whose outputs have no element. */
-int problem_refuse_empty(const struct cli *cli, const struct problem *problem);
+/* Prints that the outputs of a problem have no element. Returns EXIT_USAGE. */
+int problem_reject_empty(const struct cli *cli, const struct problem *problem);
 
-/* Writes the id under which the results of a problem are reported: kernel/dtype/profile/problem. */
-void problem_id(const struct problem *problem, char *id, size_t size);
+/* Writes the id of a case, kernel/dtype/numerics/NAME. */
+void problem_id(const struct problem *problem, const char *name, char *id, size_t size);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Draws and erases the progress line (see progress.h).
- */
+/* Draws and erases the progress line (see progress.h). */
 #define _DEFAULT_SOURCE
 #include "progress.h"
 #include "args.h"
@@ -17,8 +15,8 @@
 enum { LINE = 512, STANDARD_WIDTH = 80 };
 
 static const char erase[] = "\r\033[K";
-static const char *current;           /* the work that the line shows */
-static double begun, last;            /* seconds: its begin, and the last drawing */
+static const char *current;           /* command of the line; NULL: none */
+static double begun, last;            /* seconds: start, and last drawing */
 static volatile sig_atomic_t visible; /* true while a line is on the terminal */
 
 static bool can_erase(void)
@@ -28,7 +26,7 @@ static bool can_erase(void)
            strcmp(term, "dumb") != 0;
 }
 
-/* Returns one column less than the terminal has: a line of its full width wraps on some. */
+/* Returns the width of the terminal minus one, since some terminals wrap a full line. */
 static size_t line_width(void)
 {
     struct winsize size;
@@ -38,7 +36,7 @@ static size_t line_width(void)
     return (columns < LINE ? columns : LINE) - 1;
 }
 
-/* Writes ", about 5 s left", from the time that the finished part took; "" while too little is finished. */
+/* Writes ", about 5 s left", estimated from the time so far; "" at the beginning. */
 static void print_time_left(const struct progress *now, double spent, char text[48])
 {
     double rest = -1.0; /* not known */
@@ -54,7 +52,7 @@ static void print_time_left(const struct progress *now, double spent, char text[
         snprintf(text, 48, ", about %.0f min left", fmin(rest / 60.0, 99999.0));
 }
 
-/* Appends the case at hand. Its middle is left out if the line is too long, all of it if there is hardly any room. */
+/* Appends the current case, shortened in its middle; nothing if there is too little room. */
 static void append_where(char line[LINE], size_t width, const char *where)
 {
     enum { LEAST = 8 };
@@ -70,8 +68,8 @@ static void append_where(char line[LINE], size_t width, const char *where)
 void progress_draw(const struct progress *now)
 {
     const double time = clock_now();
-    if (!current || strcmp(current, now->what) != 0) {
-        current = now->what;
+    if (!current || strcmp(current, now->command) != 0) {
+        current = now->command;
         begun = time;
         last = 0.0;
     }
@@ -81,10 +79,10 @@ void progress_draw(const struct progress *now)
     char line[LINE], left[48];
     const size_t width = line_width();
     print_time_left(now, time - begun, left);
-    snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s", now->what, floor(now->done), now->total,
-             now->unit, now->notes, left);
+    snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s", now->command, floor(now->done),
+             now->total, now->unit, now->notes, left);
     if (strlen(line) > width)
-        snprintf(line, sizeof line, "%s %.0f/%zu%s", now->what, floor(now->done), now->total,
+        snprintf(line, sizeof line, "%s %.0f/%zu%s", now->command, floor(now->done), now->total,
                  left);
     append_where(line, width, now->where);
     visible = 1;
@@ -102,7 +100,7 @@ void progress_clear(void)
     fflush(stderr);
 }
 
-void progress_abandon(void)
+void progress_erase_in_handler(void)
 {
     if (visible && write(STDERR_FILENO, erase, sizeof erase - 1) < 0)
         visible = 0;

@@ -1,7 +1,6 @@
 /*
- * A line of progress on stderr: the work, the part that is done, and the time that the rest may
- * take. It is never wider than the terminal and leaves nothing behind. There is none if stderr is no
- * terminal, or one that cannot erase (TERM=dumb).
+ * Progress line on stderr: the command, the part that is done, and an estimate of the remaining time. It is erased at
+ * the end. None is drawn if stderr is not a terminal, or a terminal that cannot erase (TERM=dumb).
  */
 #ifndef POSENC_CLI_PROGRESS_H
 #define POSENC_CLI_PROGRESS_H
@@ -9,20 +8,20 @@
 #include "args.h"
 
 struct progress {
-    const char *what; /* "verify" */
-    const char *unit; /* "shapes": what is counted */
-    double done;      /* of `total`; a fraction where parts of one are known */
+    const char *command; /* "verify" */
+    const char *unit;    /* "shapes": unit of `done` and `total` */
+    double done;         /* may have a fraction */
     size_t total;
-    double most_s;     /* seconds that it may take in all; 0: not known */
+    double most_s;     /* limit of the total time in seconds; 0: unknown */
     const char *notes; /* ", 2 FAILED"; or "" */
-    const char *where; /* the case at hand; its middle is left out if it is too long */
+    const char *where; /* current case; shortened in its middle if too long */
 };
 
-/* Draws the line, ten times a second at most. The time begins with the first call for `what`. */
+/* Draws the line, at most ten times a second. The time starts with the first call of a command. */
 void progress_draw(const struct progress *now);
 /* Erases the line. */
 void progress_clear(void);
-/* Erases the line, in a handler of signals. */
-void progress_abandon(void);
+/* Erases the line; may be called in a signal handler. */
+void progress_erase_in_handler(void);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Finds the backends, kernels and types that the command line names (see select.h).
- */
+/* Resolves the names of backends, kernels and types on the command line (see select.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
 #include "conformance/problem/problem.h"
@@ -13,7 +11,7 @@
 
 /* ---- Backends ---- */
 
-/* Backends to choose from: the library's list, then the plug-ins of --plugin that are not on it. */
+/* Backends to choose from: the library's, then further plug-ins of --plugin. */
 struct candidates {
     size_t n;
     const struct posenc_backend *backend[BACKENDS_MAX];
@@ -21,7 +19,7 @@ struct candidates {
     bool chosen[BACKENDS_MAX];
 };
 
-/* Returns true if a plug-in that crashes is a result of the command, and no error. */
+/* Returns true for a command that reports a crash of a plug-in as a result. For others it is an error. */
 static bool has_results(const struct cli *cli)
 {
     return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0;
@@ -31,26 +29,26 @@ static int add_plugin(const struct cli *cli, const char *path, struct candidates
 {
     char error[PLUGIN_ERROR];
     size_t at = 0;
-    const struct posenc_backend *backend = plugins_make_stand_in(path, error);
+    const struct posenc_backend *backend = plugins_make_stub(path, error);
     if (!backend)
-        return cli_refuse(cli, "--plugin", path, "%s", error);
+        return cli_reject(cli, "--plugin", path, "%s", error);
     if (plugins_load_error(backend) && !has_results(cli)) {
-        cli_refuse(cli, "--plugin", path, "cannot be loaded: %s", plugins_load_error(backend));
+        cli_reject(cli, "--plugin", path, "cannot be loaded: %s", plugins_load_error(backend));
         worker_exit(EXIT_CONFORMANCE);
     }
     while (at < candidates->n && candidates->backend[at] != backend)
         at++;
     if (at == BACKENDS_MAX)
-        return cli_refuse(cli, "--plugin", path, "expected at most %d backends", BACKENDS_MAX);
+        return cli_reject(cli, "--plugin", path, "expected at most %d backends", BACKENDS_MAX);
     for (size_t i = 0; i < candidates->n; i++)
         if ((i != at || candidates->is_plugin[i]) &&
             strcmp(candidates->backend[i]->name, backend->name) == 0)
-            return cli_refuse(cli, "--plugin", path, "is named %s, as one before it",
+            return cli_reject(cli, "--plugin", path, "has the name %s, as another backend",
                               backend->name);
     candidates->n += at == candidates->n;
     candidates->backend[at] = backend;
     candidates->is_plugin[at] = true;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 static int list_candidates(const struct cli *cli, struct candidates *candidates)
@@ -61,12 +59,12 @@ static int list_candidates(const struct cli *cli, struct candidates *candidates)
         candidates->n++;
     }
     for (size_t i = 0; i < cli->plugin.n; i++)
-        if (add_plugin(cli, cli->plugin.item[i], candidates) != EXIT_FINE)
+        if (add_plugin(cli, cli->plugin.item[i], candidates) != EXIT_OK)
             return EXIT_USAGE;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-/* Lists the names of backends that run here. */
+/* Lists the names of the backends that run here. */
 static size_t list_usable(const struct candidates *candidates, const char *names[BACKENDS_MAX])
 {
     size_t n = 0;
@@ -76,7 +74,7 @@ static size_t list_usable(const struct candidates *candidates, const char *names
     return n;
 }
 
-static int refuse_unusable(const struct cli *cli, const char *what, const char *name,
+static int reject_unusable(const struct cli *cli, const char *what, const char *name,
                            const struct candidates *candidates, const char *obstacle)
 {
     const char *names[BACKENDS_MAX];
@@ -86,34 +84,33 @@ static int refuse_unusable(const struct cli *cli, const char *what, const char *
     for (size_t i = 0; i < n && at < sizeof text; i++)
         at +=
             (size_t)snprintf(text + at, sizeof text - at, "%s%s", i > 0 ? ", " : "", names[i]);
-    return cli_refuse(cli, what, name, "cannot run here: %s; expected one of %s", obstacle,
+    return cli_reject(cli, what, name, "cannot run here: %s; expected one of %s", obstacle,
                       n > 0 ? text : "none");
 }
 
-static int refuse_unknown(const struct cli *cli, const char *what, const char *name,
+static int reject_unknown(const struct cli *cli, const char *what, const char *name,
                           const struct candidates *candidates, bool with_families)
 {
     const char *names[2 * BACKENDS_MAX];
     size_t n = list_usable(candidates, names);
     for (size_t i = 0; i < candidates->n && with_families; i++) {
-        size_t at = 0; /* a family may have the name of a backend, or of a listed family */
+        size_t at = 0; /* names are listed once */
         while (at < n && strcmp(names[at], candidates->backend[i]->family) != 0)
             at++;
         names[at] = candidates->backend[i]->family;
         n += at == n;
     }
-    return cli_refuse_name(cli, what, name, names, n);
+    return cli_reject_name(cli, what, name, names, n);
 }
 
-static int refuse_kernel(const struct cli *cli, const char *name, enum posenc_kernel kernel)
+static int reject_kernel(const struct cli *cli, const char *name, enum posenc_kernel kernel)
 {
-    return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin", name,
+    return cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", name,
                       "does not provide %s: expected one that does (posenc list backends)",
                       posenc_kernel_name(kernel));
 }
 
-/* Chooses the backends that a value of --backend names: one of that name, and a family's that run
- * here. */
+/* Chooses the backends that one value of --backend names: a backend, or all of a family that run here. */
 static int choose_named(const struct cli *cli, struct candidates *candidates, const char *name)
 {
     const char *obstacle = NULL;
@@ -128,29 +125,29 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
         usable = usable || !why;
         candidates->chosen[i] = candidates->chosen[i] || !why;
         if (exact && why)
-            return refuse_unusable(cli, "--backend", name, candidates, why);
+            return reject_unusable(cli, "--backend", name, candidates, why);
     }
-    for (size_t i = 0; i < candidates->n && !known;
-         i++) /* a plug-in that cannot be loaded may have it */
+    /* A plug-in that could not be loaded may have that name. */
+    for (size_t i = 0; i < candidates->n && !known; i++)
         if (candidates->is_plugin[i] && plugins_load_error(candidates->backend[i]))
             known = usable = candidates->chosen[i] = true;
     if (!known)
-        return refuse_unknown(cli, "--backend", name, candidates, true);
-    return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, candidates, obstacle);
+        return reject_unknown(cli, "--backend", name, candidates, true);
+    return usable ? EXIT_OK : reject_unusable(cli, "--backend", name, candidates, obstacle);
 }
 
 static int choose_candidates(const struct cli *cli, struct candidates *candidates,
                              bool plugins_alone)
 {
-    if (list_candidates(cli, candidates) != EXIT_FINE)
+    if (list_candidates(cli, candidates) != EXIT_OK)
         return EXIT_USAGE;
     for (size_t i = 0; i < cli->backend.n; i++)
-        if (choose_named(cli, candidates, cli->backend.item[i]) != EXIT_FINE)
+        if (choose_named(cli, candidates, cli->backend.item[i]) != EXIT_OK)
             return EXIT_USAGE;
     for (size_t i = 0; i < candidates->n && cli->backend.n == 0; i++)
         candidates->chosen[i] =
             candidates->is_plugin[i] || !plugins_alone || cli->plugin.n == 0;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 int select_require(const struct cli *cli, const struct selection *selection,
@@ -159,8 +156,8 @@ int select_require(const struct cli *cli, const struct selection *selection,
     for (size_t i = 0; i < selection->n; i++)
         if (posenc_provides(selection->backends[i], kernel) &&
             !posenc_backend_obstacle(selection->backends[i]))
-            return EXIT_FINE;
-    return refuse_kernel(cli, selection->n > 0 ? selection->backends[0]->name : NULL, kernel);
+            return EXIT_OK;
+    return reject_kernel(cli, selection->n > 0 ? selection->backends[0]->name : NULL, kernel);
 }
 
 int select_one(struct cli *cli, enum posenc_kernel kernel,
@@ -168,23 +165,23 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
 {
     *backend = NULL;
     if (cli->backend.n == 0 && cli->plugin.n == 0)
-        return EXIT_FINE;
+        return EXIT_OK;
     struct candidates candidates;
-    if (choose_candidates(cli, &candidates, true) != EXIT_FINE)
+    if (choose_candidates(cli, &candidates, true) != EXIT_OK)
         return EXIT_USAGE;
     if (cli->backend.n > 1)
-        return cli_refuse(cli, "--backend", cli->backend.item[1], "expected one backend");
+        return cli_reject(cli, "--backend", cli->backend.item[1], "expected one backend");
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
     for (size_t i = 0; i < candidates.n; i++) {
         const char *obstacle = posenc_backend_obstacle(candidates.backend[i]);
         if (candidates.chosen[i] && obstacle)
-            return refuse_unusable(cli, "--plugin", name, &candidates, obstacle);
+            return reject_unusable(cli, "--plugin", name, &candidates, obstacle);
         if (candidates.chosen[i] && posenc_provides(candidates.backend[i], kernel)) {
             *backend = candidates.backend[i];
-            return EXIT_FINE;
+            return EXIT_OK;
         }
     }
-    return refuse_kernel(cli, name, kernel);
+    return reject_kernel(cli, name, kernel);
 }
 
 int select_environment(const struct cli *cli)
@@ -192,19 +189,19 @@ int select_environment(const struct cli *cli)
     struct candidates candidates;
     const struct cli without_plugins = { .command = cli->command };
     const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
-    if (list_candidates(&without_plugins, &candidates) != EXIT_FINE)
+    if (list_candidates(&without_plugins, &candidates) != EXIT_OK)
         return EXIT_USAGE;
     if (forced && *forced != '\0') {
         const struct posenc_backend *backend = posenc_backend_find(forced);
         if (!backend)
-            return refuse_unknown(cli, "POSENC_BACKEND", forced, &candidates, false);
+            return reject_unknown(cli, "POSENC_BACKEND", forced, &candidates, false);
         const char *why = posenc_backend_obstacle(backend);
-        return !why ? EXIT_FINE
-                    : refuse_unusable(cli, "POSENC_BACKEND", forced, &candidates, why);
+        return !why ? EXIT_OK
+                    : reject_unusable(cli, "POSENC_BACKEND", forced, &candidates, why);
     }
     if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling))
-        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &candidates, false);
-    return EXIT_FINE;
+        return reject_unknown(cli, "POSENC_MAX_ISA", ceiling, &candidates, false);
+    return EXIT_OK;
 }
 
 /* ---- Kernels ---- */
@@ -214,11 +211,11 @@ int select_kernel(const struct cli *cli, const char *what, const char *name,
 {
     *kernel = posenc_kernel_find(name);
     if (*kernel != POSENC_KERNEL_COUNT)
-        return EXIT_FINE;
+        return EXIT_OK;
     const char *names[POSENC_KERNEL_COUNT];
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    return cli_refuse_name(cli, what, name, names, POSENC_KERNEL_COUNT);
+    return cli_reject_name(cli, what, name, names, POSENC_KERNEL_COUNT);
 }
 
 /* ---- Element types ---- */
@@ -230,10 +227,10 @@ int select_dtypes(const struct cli *cli, struct selection *selection)
         while (dtype < N_DTYPES && strcmp(cli->dtype.item[i], dtype_names[dtype]) != 0)
             dtype++;
         if (dtype == N_DTYPES)
-            return cli_refuse_name(cli, "--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
+            return cli_reject_name(cli, "--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
         selection->dtypes[dtype] = selection->any_dtype = true;
     }
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 enum posenc_dtype case_dtype(const char *id)
@@ -247,19 +244,19 @@ enum posenc_dtype case_dtype(const char *id)
     return POSENC_F32;
 }
 
-bool selects_dtype(const struct selection *selection, const char *id)
+bool selection_has_dtype(const struct selection *selection, const char *id)
 {
     return !selection->any_dtype || selection->dtypes[case_dtype(id)];
 }
 
-bool times_dtype(const struct selection *selection, const struct model *model,
-                 enum posenc_dtype dtype)
+bool selection_times_dtype(const struct selection *selection, const struct model *model,
+                           enum posenc_dtype dtype)
 {
     return selection->any_dtype ? selection->dtypes[dtype]
                                 : dtype == (model ? model->storage : POSENC_F32);
 }
 
-struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype)
+struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtype dtype)
 {
     struct bench_case stored = { .problem = one->problem };
     size_t kernel = strcspn(one->id, "/");
@@ -272,11 +269,11 @@ struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype
 
 /* ---- Selections ---- */
 
-int select_shapes(const struct cli *cli, struct selection *selection)
+int select_kernels_and_dtypes(const struct cli *cli, struct selection *selection)
 {
     for (size_t i = 0; i < cli->kernel.n; i++) {
         enum posenc_kernel kernel;
-        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_FINE)
+        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_OK)
             return EXIT_USAGE;
         selection->kernels[kernel] = selection->any_kernel = true;
     }
@@ -287,53 +284,53 @@ int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
 {
     struct candidates candidates;
     *selection = (struct selection){ 0 };
-    if (choose_candidates(cli, &candidates, plugins_alone) != EXIT_FINE)
+    if (choose_candidates(cli, &candidates, plugins_alone) != EXIT_OK)
         return EXIT_USAGE;
     for (size_t i = 0; i < candidates.n; i++)
         if (candidates.chosen[i]) {
             selection->is_plugin[selection->n] = candidates.is_plugin[i];
             selection->backends[selection->n++] = candidates.backend[i];
         }
-    return select_shapes(cli, selection);
+    return select_kernels_and_dtypes(cli, selection);
 }
 
-/* ---- Shares of a run ---- */
+/* ---- Shards ---- */
 
 enum { SHARDS_MAX = 4096 };
 
-int shard_read(const struct cli *cli, struct shard *shard)
+int shard_parse(const struct cli *cli, struct shard *shard)
 {
     int end = 0;
     *shard = (struct shard){ 0, 0 };
     if (!cli->shard)
-        return EXIT_FINE;
+        return EXIT_OK;
     const int n = sscanf(cli->shard, "%4d/%4d%n", &shard->i, &shard->n, &end);
     if (n == 2 && cli->shard[end] == '\0' && shard->n >= 1 && shard->n <= SHARDS_MAX &&
         shard->i >= 0 && shard->i < shard->n)
-        return EXIT_FINE;
-    return cli_refuse(
+        return EXIT_OK;
+    return cli_reject(
         cli, "--shard", cli->shard,
         "expected I/N, share I of N with I from 0 to N - 1 and N at most %d, e.g. "
         "0/4, 1/4, 2/4 and 3/4",
         SHARDS_MAX);
 }
 
-/* Returns the length of the part of an id that decides. Checks of the memory suite are made in one sweep
- * over a kernel in a type: they have one share, which follows from "kernel/dtype/memory". */
-static size_t length_of_unit(const char *id)
+/* Returns the length of the part of an id that determines its share. The checks of the memory suite on a kernel in a
+ * type run together: their share is that of "kernel/dtype/memory". */
+static size_t hashed_length(const char *id)
 {
     static const char memory[] = "/memory/";
-    const char *together = strstr(id, memory);
-    return together ? (size_t)(together - id) + strlen(memory) - 1 : strlen(id);
+    const char *suite = strstr(id, memory);
+    return suite ? (size_t)(suite - id) + strlen(memory) - 1 : strlen(id);
 }
 
-/* Hashes an id by FNV-1a of 64 bits, mixed as MurmurHash3 does at its end: the remainder is the share. */
-bool shard_has(const struct shard *shard, const char *id)
+/* Returns true if the hash of the id modulo n is i: 64-bit FNV-1a, then the finalizer of MurmurHash3. */
+bool shard_has_case(const struct shard *shard, const char *id)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     if (shard->n == 0)
         return true;
-    for (size_t i = 0, n = length_of_unit(id); i < n; i++)
+    for (size_t i = 0, n = hashed_length(id); i < n; i++)
         hash = (hash ^ (unsigned char)id[i]) * 0x100000001b3u;
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
     hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53u;

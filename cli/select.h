@@ -1,6 +1,6 @@
 /*
- * Selection by the command line: backends (plug-ins among them), kernels and element types by name, and
- * a share of the cases.
+ * Selection of backends, plug-ins, kernels and element types by their names on the command line, and of a share of the
+ * cases by --shard.
  */
 #ifndef POSENC_CLI_SELECT_H
 #define POSENC_CLI_SELECT_H
@@ -12,55 +12,54 @@
 enum { N_DTYPES = BENCH_DTYPES };
 
 struct selection {
-    size_t n; /* backends, in the order of the lists, each once */
+    size_t n; /* distinct backends, the library's first */
     const struct posenc_backend *backends[BACKENDS_MAX];
     bool is_plugin[BACKENDS_MAX]; /* named by --plugin */
-    bool any_kernel;              /* some kernel was named; otherwise none is set */
+    bool any_kernel;              /* false: no kernel is named, and none is set */
     bool kernels[POSENC_KERNEL_COUNT];
-    bool any_dtype; /* some type was named; otherwise none is set */
+    bool any_dtype; /* false: no type is named, and none is set */
     bool dtypes[N_DTYPES];
 };
 
-/* Returns true if the id of a case, kernel/dtype/..., has a selected type. */
-bool selects_dtype(const struct selection *selection, const char *id);
-/* Returns true if a type is timed: a selected one, or without a selection that of the model, f32 without a model
- * (NULL). */
-bool times_dtype(const struct selection *selection, const struct model *model,
-                 enum posenc_dtype dtype);
-/* Returns the shape of a model's call with another element type. */
-struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype);
-/* Returns the type in the id of a case, f32 if there is none. */
+/* Returns true if the type in the id of a case (kernel/dtype/...) is selected. */
+bool selection_has_dtype(const struct selection *selection, const char *id);
+/* Returns true if cases are timed in a type: a selected one; without a selection the model's, or f32 if `model` is
+ * NULL. */
+bool selection_times_dtype(const struct selection *selection, const struct model *model,
+                           enum posenc_dtype dtype);
+/* Returns a call of a model in another element type. */
+struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtype dtype);
+/* Returns the type in the id of a case, or f32. */
 enum posenc_dtype case_dtype(const char *id);
 
-/* Resolves --plugin, --backend, --kernel and --dtype. Without --backend all backends are selected, also those that
- * cannot run here: results list them as skipped. With `plugins_alone`, plug-ins are then the whole selection. Returns
- * EXIT_FINE, or EXIT_USAGE after a message. */
+/* Resolve options, and return EXIT_OK, or EXIT_USAGE after a message. select_all() resolves --plugin, --backend,
+ * --kernel and --dtype. Without --backend it selects all backends, also those that cannot run here, which results list
+ * as skipped; if `plugins_alone`, it selects the plug-ins alone if there are any. */
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
-int select_shapes(const struct cli *cli, struct selection *selection); /* --kernel, --dtype */
-int select_dtypes(const struct cli *cli, struct selection *selection); /* --dtype alone */
-/* Rejects a selection if none of its backends runs here and has the kernel. */
+int select_kernels_and_dtypes(const struct cli *cli, struct selection *selection);
+int select_dtypes(const struct cli *cli, struct selection *selection);
+/* Rejects a selection in which no backend that runs here provides the kernel. */
 int select_require(const struct cli *cli, const struct selection *selection,
                    enum posenc_kernel kernel);
-/* Finds a kernel by name; `what` is the option or operand that named it. */
+/* Finds a kernel by name; `what` is the option or operand for the message. */
 int select_kernel(const struct cli *cli, const char *what, const char *name,
                   enum posenc_kernel *kernel);
 
-/* Finds the one backend of --backend or --plugin that provides the kernel, of a family the first that runs here. It is
- * NULL, for the default, without these options. */
+/* Finds the backend of --backend or --plugin that provides the kernel; of a family, the first that runs here. Stores
+ * NULL, the default backend, without these options. */
 int select_one(struct cli *cli, enum posenc_kernel kernel,
                const struct posenc_backend **backend);
 
-/* --shard I/N: share I of N of a run, from 0 to N - 1 as arrays of jobs count. The id of a case alone
- * decides in which share it is. All backends of a case are checked and timed in the same share, and the
- * N shares together are the whole run. */
+/* Share i of n of a run, 0 <= i < n, from --shard I/N. The id of a case determines its share, so that all backends of a
+ * case are in the same share. */
 struct shard {
-    int i, n; /* n 0: the whole run */
+    int i, n; /* n is 0 for the whole run */
 };
-/* Reads --shard if it is given. Returns EXIT_FINE, or EXIT_USAGE after a message. */
-int shard_read(const struct cli *cli, struct shard *shard);
-bool shard_has(const struct shard *shard, const char *id);
+/* Parses --shard. Returns EXIT_OK, or EXIT_USAGE after a message. */
+int shard_parse(const struct cli *cli, struct shard *shard);
+bool shard_has_case(const struct shard *shard, const char *id);
 
-/* Rejects a POSENC_BACKEND or POSENC_MAX_ISA that is unknown or cannot run here. */
+/* Rejects unknown backends in POSENC_BACKEND or POSENC_MAX_ISA, and a POSENC_BACKEND that cannot run here. */
 int select_environment(const struct cli *cli);
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * posenc table: the output of a problem by one backend, as csv, npy or safetensors, or columns about its frequencies
- * (see table.h).
- */
+/* posenc table: writes the output of a problem on one backend as csv, npy or safetensors (see table.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
 #include "conformance/problem/storage.h"
@@ -13,56 +10,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The table that is asked for ---- */
+/* ---- The operand TABLE ---- */
 
 static const char *const column_kinds[] = { "frequencies", "drift", "errors" };
 enum { COLUMN_KINDS = sizeof column_kinds / sizeof *column_kinds };
 static const char expected[] =
     "expected frequencies, drift, errors, sinusoidal or rope_table, or --problem LINE alone";
 
-/* Takes TABLE as the name of a kernel, which needs --model for its parameters. */
-static int take_kernel(const struct cli *cli, const char **line)
+/* Parses TABLE as the name of a kernel, whose parameters come from --model. */
+static int parse_kernel(const struct cli *cli, const char **line)
 {
     const char *name = cli->operands[0];
     const enum posenc_kernel kernel = posenc_kernel_find(name);
     if (cli->problem)
-        return cli_refuse(cli, "TABLE", name, "has no effect beside --problem: %s", expected);
+        return cli_reject(cli, "TABLE", name, "has no effect with --problem: %s", expected);
     if (kernel == POSENC_KERNEL_COUNT) {
         static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
                                              "rope_table" };
-        return cli_refuse_name(cli, "TABLE", name, names, sizeof names / sizeof *names);
+        return cli_reject_name(cli, "TABLE", name, names, sizeof names / sizeof *names);
     }
     if (cli->model.n == 0)
-        return cli_refuse(cli, "TABLE", name,
+        return cli_reject(cli, "TABLE", name,
                           "needs a whole problem, --problem '%s ...', or --model NAME", name);
     *line = name;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-static int take_kind(const struct cli *cli, enum table_kind *kind, const char **line)
+static int parse_table(const struct cli *cli, enum table_kind *kind, const char **line)
 {
     *kind = TABLE_VALUES;
     *line = cli->problem;
     if (cli->n_operands > 1)
-        return cli_refuse(cli, "unexpected argument", cli->operands[1], "%s", expected);
+        return cli_reject(cli, "unexpected argument", cli->operands[1], "%s", expected);
     for (int i = 0; i < COLUMN_KINDS && cli->n_operands == 1; i++)
         if (strcmp(cli->operands[0], column_kinds[i]) == 0)
             *kind = (enum table_kind)(TABLE_FREQUENCIES + i);
     if (*kind == TABLE_VALUES && cli->n_operands == 1)
-        return take_kernel(cli, line);
+        return parse_kernel(cli, line);
     if (!*line && *kind != TABLE_VALUES && cli->model.n > 0)
         *line = "rope_table";
     if (!*line && *kind == TABLE_ERRORS)
         *line = "rope_table rotary_dim=128";
     if (*line)
-        return EXIT_FINE;
+        return EXIT_OK;
     return *kind == TABLE_VALUES
-               ? cli_refuse(cli, "TABLE", NULL, "%s", expected)
-               : cli_refuse(cli, "TABLE", cli->operands[0],
+               ? cli_reject(cli, "TABLE", NULL, "%s", expected)
+               : cli_reject(cli, "TABLE", cli->operands[0],
                             "needs --problem 'rope_table rotary_dim=128 ...' or --model NAME");
 }
 
-/* ---- Parameters without effect ---- */
+/* ---- Options without effect ---- */
 
 static bool is_set(const struct problem *problem, const char *name)
 {
@@ -70,20 +67,20 @@ static bool is_set(const struct problem *problem, const char *name)
     return kernel_field_find(problem->kernel, name, &field) && !field_is_blank(&field, problem);
 }
 
-/* Returns true if a field is a parameter of another scaling. Lengths describe a model whatever its scaling. */
+/* Returns true if a field is a parameter of another scaling. Lengths are allowed with every scaling. */
 static bool is_of_other_scaling(const char *name, enum posenc_scaling scaling)
 {
     static const char *const of_any[] = { "attention_factor", "seq_len",
                                           "max_position_embeddings",
                                           "original_max_position_embeddings" };
     const size_t length = strlen(name);
-    bool taken = false;
+    bool input = false;
     for (size_t i = 0; i < sizeof of_any / sizeof *of_any; i++)
         if (strcmp(name, of_any[i]) == 0)
             return false;
     for (int i = 0; scaling_names[i]; i++)
-        taken |= scaling_has_parameter((enum posenc_scaling)i, name, length);
-    return taken && !scaling_has_parameter(scaling, name, length);
+        input |= scaling_has_parameter((enum posenc_scaling)i, name, length);
+    return input && !scaling_has_parameter(scaling, name, length);
 }
 
 /* Rejects options and fields of --problem that would have no effect. */
@@ -96,26 +93,26 @@ static int check_effect(const struct cli *cli, enum table_kind kind,
                                             { "xpos_inverse", "xpos_scale_base" } };
     struct field field;
     if (cli->layer_type && cli->model.n == 0)
-        return cli_refuse(cli, "--layer-type", cli->layer_type,
+        return cli_reject(cli, "--layer-type", cli->layer_type,
                           "has no effect here: it needs --model or --config");
     if (kind != TABLE_VALUES && (cli->positions || cli->grid))
-        return cli_refuse(cli, cli->positions ? "--positions" : "--grid", NULL,
+        return cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
                           "has no effect here: it is for values");
     if ((kind == TABLE_FREQUENCIES || kind == TABLE_DRIFT) &&
         cli->backend.n + cli->plugin.n > 0)
-        return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
+        return cli_reject(cli, cli->backend.n > 0 ? "--backend" : "--plugin", NULL,
                           "has no effect here: it is for values and errors");
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (is_set(problem, needs[i][0]) && !is_set(problem, needs[i][1]))
-            return cli_refuse(cli, "--problem", NULL, "%s has no effect here: it needs %s",
+            return cli_reject(cli, "--problem", NULL, "%s has no effect here: it needs %s",
                               needs[i][0], needs[i][1]);
     for (int i = 0; cli->model.n == 0 && kernel_field(problem->kernel, i, &field); i++)
         if (is_of_other_scaling(field.name, problem->freqs.scaling) &&
             !field_is_blank(&field, problem))
-            return cli_refuse(cli, "--problem", NULL,
+            return cli_reject(cli, "--problem", NULL,
                               "%s has no effect here: scaling %s does not take it", field.name,
                               scaling_names[problem->freqs.scaling]);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 /* ---- Values ---- */
@@ -128,14 +125,13 @@ static void free_table(struct number_table *table)
     free(table->times);
 }
 
-/* Stores the place of each row: its token's position or time on each axis, or the number of the row if its kernel is no
- * table of positions. */
-static enum posenc_status take_places(const struct problem *p, struct number_table *table)
+/* Stores the position or time of each row on each axis; the index of the row if the kernel has no positions. */
+static enum posenc_status store_positions(const struct problem *p, struct number_table *table)
 {
     const bool of_positions = p->kernel == POSENC_KERNEL_sinusoidal ||
                               p->kernel == POSENC_KERNEL_rope_table,
                are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
-    table->places = of_positions ? "position" : "row";
+    table->position_header = of_positions ? "position" : "row";
     if (table->positions || table->times)
         return POSENC_OK;
     table->n_axes = of_positions ? problem_axes(p) : 1;
@@ -156,8 +152,8 @@ static enum posenc_status take_places(const struct problem *p, struct number_tab
     return POSENC_OK;
 }
 
-/* Copies the outputs of a call, which may have gaps between rows. */
-static enum posenc_status take_outputs(const struct call *call, struct number_table *table)
+/* Copies the outputs of a call to dense arrays. */
+static enum posenc_status copy_outputs(const struct call *call, struct number_table *table)
 {
     const struct output *first = &call->outputs[0];
     table->rows = first->rows;
@@ -176,10 +172,10 @@ static enum posenc_status take_outputs(const struct call *call, struct number_ta
             memcpy((char *)table->array[o] + (size_t)r * bytes, storage_row(&out->tensor, r),
                    bytes);
     }
-    return take_places(&call->problem, table);
+    return store_positions(&call->problem, table);
 }
 
-/* Runs the call with the positions of the table, if it has some, in place of the problem's own. */
+/* Runs the call, with the positions of the table if it has any. */
 static enum posenc_status run_call(struct call *call, const struct posenc_backend *backend,
                                    const struct number_table *table)
 {
@@ -208,33 +204,33 @@ static int64_t largest_position(const struct problem *problem, const struct numb
     return largest;
 }
 
-static int compute_values(struct cli *cli, struct model_problem *taken,
+static int compute_values(struct cli *cli, struct model_problem *input,
                           struct number_table *table)
 {
-    struct problem *problem = &taken->problem;
+    struct problem *problem = &input->problem;
     const struct posenc_backend *backend;
     struct call call;
-    if (select_one(cli, problem->kernel, &backend) != EXIT_FINE ||
-        table_place_rows(cli, taken, table) != EXIT_FINE)
+    if (select_one(cli, problem->kernel, &backend) != EXIT_OK ||
+        table_set_rows(cli, input, table) != EXIT_OK)
         return EXIT_USAGE;
     if (kernel_has_freqs(problem->kernel))
-        table_settle_length(cli, largest_position(problem, table), &problem->freqs);
-    if (problem_check_cost(cli, problem, false) != EXIT_FINE)
+        table_set_seq_len(cli, largest_position(problem, table), &problem->freqs);
+    if (problem_check_cost(cli, problem, false) != EXIT_OK)
         return EXIT_USAGE;
     enum posenc_status status = call_create(&call, problem, &memory_default);
     if (status != POSENC_OK)
-        return cli_refuse_status(cli, "--problem", status, &call.error);
+        return cli_reject_status(cli, "--problem", status, &call.error);
     if (call.outputs[0].rows < 1 || call.outputs[0].width < 1) {
         call_destroy(&call);
-        return problem_refuse_empty(cli, problem);
+        return problem_reject_empty(cli, problem);
     }
     status = run_call(&call, backend, table);
     if (status == POSENC_OK)
-        status = take_outputs(&call, table);
+        status = copy_outputs(&call, table);
     if (status != POSENC_OK)
-        cli_refuse_status(cli, "--problem", status, &call.error);
+        cli_reject_status(cli, "--problem", status, &call.error);
     call_destroy(&call);
-    return status == POSENC_OK ? EXIT_FINE : EXIT_USAGE;
+    return status == POSENC_OK ? EXIT_OK : EXIT_USAGE;
 }
 
 /* ---- Formats ---- */
@@ -248,7 +244,7 @@ const struct format table_formats[] = {
     { .name = NULL },
 };
 
-static void write_place(const struct number_table *table, int64_t row, FILE *out)
+static void write_position(const struct number_table *table, int64_t row, FILE *out)
 {
     for (int axis = 0; axis < table->n_axes; axis++) {
         const int64_t at = axis * table->rows + row;
@@ -260,11 +256,11 @@ static void write_place(const struct number_table *table, int64_t row, FILE *out
     }
 }
 
-/* Writes a line of names, position or position[0],..., sinusoidal[0] or cos[0],sin[0],..., then a line a row.  Nine
- * significant digits name each f32 uniquely. */
+/* Writes a header such as position,cos[0],...,sin[0],... and a line for each row. Nine significant digits identify an
+ * f32. */
 static void write_csv(const struct number_table *table, FILE *out)
 {
-    fputs(table->places, out);
+    fputs(table->position_header, out);
     for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++)
         fprintf(out, axis == 0 ? "[%d]" : ",position[%d]", axis);
     for (int a = 0; a < table->n_arrays; a++)
@@ -272,7 +268,7 @@ static void write_csv(const struct number_table *table, FILE *out)
             fprintf(out, ",%s[%lld]", table->name[a], (long long)i);
     fputc('\n', out);
     for (int64_t t = 0; t < table->rows && !ferror(out); t++) {
-        write_place(table, t, out);
+        write_position(table, t, out);
         for (int a = 0; a < table->n_arrays; a++)
             for (int64_t i = 0; i < table->width; i++)
                 fprintf(
@@ -282,7 +278,7 @@ static void write_csv(const struct number_table *table, FILE *out)
     }
 }
 
-/* Returns false without memory; a write error shows in the stream. */
+/* Returns false without memory. Write errors are checked later (outputs_commit()). */
 static bool write_table(const struct number_table *table, const char *format, FILE *out)
 {
     static const char *const types[] = { "F32", "F16", "BF16" }; /* enum posenc_dtype */
@@ -304,42 +300,42 @@ static int check_format(const struct cli *cli, const struct number_table *table,
                         const char *format)
 {
     const char *why =
-        !table                ? "it has no room for columns of several types: expected csv"
-        : table->n_arrays > 1 ? "one file holds one array, and here are two: expected csv or "
-                                "safetensors"
+        !table ? "it cannot hold columns of several types: expected csv"
+        : table->n_arrays > 1
+            ? "one file holds one array, and the table has two: expected csv or safetensors"
         : table->dtype == POSENC_BF16 ? "NumPy has no bf16: expected csv or safetensors"
                                       : NULL;
     const bool bad = table ? strcmp(format, "npy") == 0 : strcmp(format, "csv") != 0;
-    return bad && why ? cli_refuse(cli, "--out", format, "%s", why) : EXIT_FINE;
+    return bad && why ? cli_reject(cli, "--out", format, "%s", why) : EXIT_OK;
 }
 
-static int write_values(struct cli *cli, struct model_problem *taken,
+static int write_values(struct cli *cli, struct model_problem *input,
                         const struct outputs *outputs)
 {
     struct number_table table = { 0 };
-    int status = compute_values(cli, taken, &table);
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
+    int status = compute_values(cli, input, &table);
+    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
         status = check_format(cli, &table, outputs->output[i].format->name);
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
+    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
         if (!write_table(&table, outputs->output[i].format->name, outputs->output[i].stream))
-            status = cli_refuse_status(cli, "table", POSENC_ERR_MEMORY, NULL);
+            status = cli_reject_status(cli, "table", POSENC_ERR_MEMORY, NULL);
     free_table(&table);
     return status;
 }
 
-static int write_all(struct cli *cli, enum table_kind kind, struct model_problem *taken)
+static int write_all(struct cli *cli, enum table_kind kind, struct model_problem *input)
 {
     struct outputs outputs;
     int status = outputs_open(cli, &outputs, table_formats, BY_ALL);
-    if (status != EXIT_FINE)
+    if (status != EXIT_OK)
         return status;
-    for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES && status == EXIT_FINE; i++)
+    for (size_t i = 0; i < outputs.n && kind != TABLE_VALUES && status == EXIT_OK; i++)
         status = check_format(cli, NULL, outputs.output[i].format->name);
-    if (status == EXIT_FINE)
+    if (status == EXIT_OK)
         status = kind == TABLE_VALUES
-                     ? write_values(cli, taken, &outputs)
-                     : table_write_columns(cli, kind, &taken->problem, &outputs);
-    if (status == EXIT_FINE)
+                     ? write_values(cli, input, &outputs)
+                     : table_write_columns(cli, kind, &input->problem, &outputs);
+    if (status == EXIT_OK)
         return outputs_commit(cli, &outputs);
     outputs_discard(&outputs);
     return status;
@@ -347,16 +343,16 @@ static int write_all(struct cli *cli, enum table_kind kind, struct model_problem
 
 int command_table(struct cli *cli)
 {
-    struct model_problem taken;
+    struct model_problem input;
     const char *line;
     enum table_kind kind;
-    if (take_kind(cli, &kind, &line) != EXIT_FINE)
+    if (parse_table(cli, &kind, &line) != EXIT_OK)
         return EXIT_USAGE;
-    int status = problem_take_model(cli, line, &taken);
-    if (status == EXIT_FINE)
-        status = check_effect(cli, kind, &taken.problem);
-    if (status == EXIT_FINE)
-        status = write_all(cli, kind, &taken);
-    problem_free(&taken);
+    int status = problem_read_over_model(cli, line, &input);
+    if (status == EXIT_OK)
+        status = check_effect(cli, kind, &input.problem);
+    if (status == EXIT_OK)
+        status = write_all(cli, kind, &input);
+    problem_free(&input);
     return status;
 }

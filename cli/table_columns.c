@@ -1,6 +1,4 @@
-/*
- * posenc table frequencies and drift: columns of numbers as CSV (see table.h).
- */
+/* posenc table frequencies and posenc table drift (see table.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "worker.h"
 #include "table.h"
@@ -14,7 +12,7 @@ static const double full_turn = 6.283185307179586;
 
 /* ---- frequencies ---- */
 
-/* Writes the radians of a position and the positions of a full turn, none for a pair that does not rotate. */
+/* Writes radians per position and positions per turn, which is empty for a pair that does not rotate. */
 static void write_angle(double radians, FILE *out)
 {
     fprintf(out, ",%.17g,", radians);
@@ -28,7 +26,7 @@ static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_fr
 {
     const struct posenc_freqs_view scaled = posenc_freqs_view(freqs),
                                    base = posenc_freqs_view(plain);
-    const bool is_exact = scaled.profile == POSENC_EXACT; /* other modes rotate by f32 */
+    const bool is_exact = scaled.profile == POSENC_EXACT; /* other modes use f32 */
     fputs(
         "pair,axis,radians,wavelength,unscaled_radians,unscaled_wavelength,attention_factor\n",
         out);
@@ -40,7 +38,7 @@ static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_fr
     }
 }
 
-/* Makes frequencies, and those of the same base without their scaling. */
+/* Creates frequencies with and without their scaling. */
 static int make_frequencies(const struct cli *cli, const struct posenc_freqs_spec *spec,
                             struct posenc_freqs **freqs, struct posenc_freqs **plain)
 {
@@ -52,7 +50,7 @@ static int make_frequencies(const struct cli *cli, const struct posenc_freqs_spe
     enum posenc_status made = posenc_freqs_create(spec, freqs, &error);
     if (made == POSENC_OK)
         made = posenc_freqs_create(&base, plain, &error);
-    return made == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, "frequencies", made, &error);
+    return made == POSENC_OK ? EXIT_OK : cli_reject_status(cli, "frequencies", made, &error);
 }
 
 static int write_frequencies(struct cli *cli, const struct posenc_freqs_spec *spec,
@@ -60,7 +58,7 @@ static int write_frequencies(struct cli *cli, const struct posenc_freqs_spec *sp
 {
     struct posenc_freqs *freqs = NULL, *plain = NULL;
     const int status = make_frequencies(cli, spec, &freqs, &plain);
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
+    for (size_t i = 0; i < outputs->n && status == EXIT_OK; i++)
         write_pairs(freqs, plain, outputs->output[i].stream);
     posenc_freqs_destroy(freqs);
     posenc_freqs_destroy(plain);
@@ -69,13 +67,13 @@ static int write_frequencies(struct cli *cli, const struct posenc_freqs_spec *sp
 
 /* ---- drift ---- */
 
-/* Limit of the difference of any cosine or sine, and the first position where it is passed; -1: nowhere. */
+/* Limit of the difference of a cosine or sine, and the first position that exceeds it; -1: none. */
 struct drift {
     double limit;
     int64_t first;
 };
 
-/* Cosines and sines of some positions at a time, in a numerics mode [0] and exact [1]: few enough for the caches. */
+/* Cosines and sines of a block of positions that fits a cache, in a numerics mode [0] and in mode exact [1]. */
 struct tables {
     struct posenc_freqs *freqs[2];
     int64_t pairs, rows;
@@ -139,8 +137,8 @@ static float row_difference(const struct tables *t, int64_t rows, int64_t row)
     return largest;
 }
 
-/* Fills `first` of each of n, whose limits grow: every position from 0 on, until the last limit is passed or `length`
- * positions were seen. */
+/* Fills `first` of n limits in rising order. Tests positions from 0 on until the last limit is exceeded, at most
+ * `length` positions. */
 static enum posenc_status find_drift(const struct posenc_freqs_spec *spec, int64_t length,
                                      struct drift *drift, size_t n, struct posenc_error *error)
 {
@@ -169,7 +167,7 @@ static int write_drift(struct cli *cli, const struct problem *p, const struct ou
     const enum posenc_status status =
         find_drift(&p->freqs, p->first + p->tokens, drift, LIMITS, &error);
     if (status != POSENC_OK)
-        return cli_refuse_status(cli, "drift", status, &error);
+        return cli_reject_status(cli, "drift", status, &error);
     for (size_t i = 0; i < outputs->n; i++) {
         fputs("limit,position\n", outputs->output[i].stream);
         for (size_t k = 0; k < LIMITS; k++) {
@@ -178,7 +176,7 @@ static int write_drift(struct cli *cli, const struct problem *p, const struct ou
                     (long long)drift[k].first);
         }
     }
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *problem,
@@ -186,14 +184,14 @@ int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *p
 {
     const bool rotates = problem->kernel == POSENC_KERNEL_rope_table;
     if (kind == TABLE_ERRORS ? !rotates : !kernel_has_freqs(problem->kernel))
-        return cli_refuse(cli, "--problem", posenc_kernel_name(problem->kernel),
+        return cli_reject(cli, "--problem", posenc_kernel_name(problem->kernel),
                           "has no %s: expected rope_table%s",
                           kind == TABLE_ERRORS ? "errors by position" : "frequencies",
                           kind == TABLE_ERRORS ? "" : " or sinusoidal");
     if (kind == TABLE_DRIFT && problem->tokens < 1)
-        return problem_refuse_empty(cli, problem);
+        return problem_reject_empty(cli, problem);
     if (kind == TABLE_ERRORS && problem->freqs.dim % 2 != 0)
-        return cli_refuse(cli, "--problem", NULL, "rotary_dim: %lld: expected an even number",
+        return cli_reject(cli, "--problem", NULL, "rotary_dim: %lld: expected an even number",
                           (long long)problem->freqs.dim);
     if (kind == TABLE_ERRORS)
         return table_write_errors(cli, &problem->freqs, outputs);

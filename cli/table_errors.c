@@ -1,7 +1,7 @@
 /*
- * posenc table errors: the largest error of rope_table in each bin of positions, for every backend and numerics mode
- * (see table.h).  Errors are distances from real mathematics (the oracle), also of modes that promise something else.
- * More curves show mode exact with tables, positions or frequencies stored in 16 bits.
+ * posenc table errors: the largest error of rope_table in each bin of positions, for every backend and numerics mode,
+ * and for mode exact with tables, positions or frequencies in 16 bits (see table.h). Errors are differences from the
+ * exact values of the oracle, in all numerics modes.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/oracle/oracle.h"
@@ -18,17 +18,17 @@ static const int64_t last_position = 2147483647;
 
 static double first_position(int bin) { return floor(exp2((double)bin / BINS_PER_OCTAVE)); }
 
-/* ---- Positions and true values ---- */
+/* ---- Positions and exact values ---- */
 
 struct reference {
     int64_t pairs;
-    int64_t *positions;    /* [ROWS], some of each bin */
+    int64_t *positions;    /* [ROWS], SAMPLES of each bin */
     int64_t *rounded;      /* the same, rounded to bf16 */
-    double *cosine, *sine; /* [ROWS][pairs], true values */
-    float *cos, *sin;      /* what a backend returns, of any dtype */
+    double *cosine, *sine; /* [ROWS][pairs], exact values */
+    float *cos, *sin;      /* output of a backend, in any dtype */
 };
 
-/* Chooses positions of each bin at random, the same in each run. */
+/* Chooses random positions in each bin, the same in each run. */
 static void choose_positions(struct reference *r)
 {
     for (int bin = 0; bin < BINS; bin++) {
@@ -40,7 +40,7 @@ static void choose_positions(struct reference *r)
             const float rounded = storage_round(POSENC_BF16, (float)at);
             r->positions[bin * SAMPLES + s] = at;
             r->rounded[bin * SAMPLES + s] =
-                (int64_t)fminf(rounded, 0x1.fep30f); /* 2^31 is no position */
+                (int64_t)fminf(rounded, 0x1.fep30f); /* positions are below 2^31 */
         }
     }
 }
@@ -87,7 +87,7 @@ static void free_reference(struct reference *r)
 
 /* ---- Curves ---- */
 
-/* Name of a curve, in numerics mode `numerics`; backend "" if no backend is meant. */
+/* Names of a curve; "" if it depends on no backend or storage. */
 struct curve {
     const char *numerics, *backend, *storage;
 };
@@ -135,7 +135,7 @@ static bool runs_here(const struct posenc_backend *backend)
            posenc_provides(backend, POSENC_KERNEL_rope_table);
 }
 
-/* Measures all backends in the numerics mode of `spec`. Modes that cannot make these frequencies are left out. */
+/* Measures all backends in the numerics mode of `spec`. Skips a mode that does not support these frequencies. */
 static enum posenc_status write_backends(const struct selection *selected,
                                          const struct posenc_freqs_spec *spec,
                                          struct reference *r, const struct outputs *outputs,
@@ -146,7 +146,7 @@ static enum posenc_status write_backends(const struct selection *selected,
     double errors[BINS];
     const enum posenc_status status = posenc_freqs_create(spec, &freqs, error);
     if (status == POSENC_ERR_ARGUMENT && spec->profile != POSENC_EXACT) {
-        cli_print_note("posenc table: left out: %s: %s\n", curve.numerics, error->what);
+        cli_print_note("posenc table: skipped: %s: %s\n", curve.numerics, error->what);
         return POSENC_OK;
     }
     for (size_t i = 0; status == POSENC_OK && i < selected->n; i++) {
@@ -161,8 +161,8 @@ static enum posenc_status write_backends(const struct selection *selected,
 
 /* ---- Mode exact in 16 bits ---- */
 
-/* Returns frequencies rounded to bf16. Returns NULL without memory, or if they have an attention factor, which
- * frequencies given by value do not take. */
+/* Returns frequencies rounded to bf16; NULL without memory, or if there is an attention factor, which frequencies given
+ * by value do not support. */
 static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
 {
     const struct posenc_freqs_view view = posenc_freqs_view(freqs);
@@ -181,7 +181,7 @@ static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
     return rounded;
 }
 
-/* Measures the first backend that runs here: in mode exact all backends of a family return the same bits. */
+/* Measures the first backend that runs here, since in mode exact all backends of a family return the same bits. */
 static void write_storages(const struct selection *selected, const struct posenc_freqs *freqs,
                            struct reference *r, const struct outputs *outputs)
 {
@@ -204,7 +204,7 @@ static void write_storages(const struct selection *selected, const struct posenc
         const struct curve curve = { "exact", "", storages[s].name };
         double error[BINS];
         if (!storages[s].freqs)
-            cli_print_note("posenc table: left out: %s: the attention factor\n",
+            cli_print_note("posenc table: skipped: %s: it takes no attention factor\n",
                            storages[s].name);
         else if (measure(selected->backends[first], storages[s].freqs, storages[s].positions,
                          storages[s].dtype, r, error))
@@ -244,10 +244,10 @@ int table_write_errors(struct cli *cli, struct posenc_freqs_spec *spec,
 {
     struct selection selected;
     struct posenc_error error = { 0 };
-    if (select_all(cli, &selected, false) != EXIT_FINE ||
-        select_require(cli, &selected, POSENC_KERNEL_rope_table) != EXIT_FINE)
+    if (select_all(cli, &selected, false) != EXIT_OK ||
+        select_require(cli, &selected, POSENC_KERNEL_rope_table) != EXIT_OK)
         return EXIT_USAGE;
-    table_settle_length(cli, last_position, spec);
+    table_set_seq_len(cli, last_position, spec);
     const enum posenc_status status = write_all(&selected, spec, outputs, &error);
-    return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, "errors", status, &error);
+    return status == POSENC_OK ? EXIT_OK : cli_reject_status(cli, "errors", status, &error);
 }

@@ -1,8 +1,8 @@
 /*
- * Rows of a table: a list of positions or times, or the rows and columns of a picture (see table.h).
+ * Parses --positions and --grid: positions or times of the rows of a table (see table.h).
  *
- * Coordinates of a picture are divided as DETR does it (Carion et al. 2005.12872; models/position_encoding.py):
- * y / (y_last + 1e-6) * scale, counted from 1, each step in f32.
+ * Coordinates of a picture are divided as DETR does it (Carion et al. 2005.12872; models/position_encoding.py): y /
+ * (y_last + 1e-6) * scale, counted from 1, each step in f32.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "table.h"
@@ -22,18 +22,18 @@ struct range {
     double from, to, step;
 };
 
-static bool read_place(const char *text, bool is_time, double *place)
+static bool read_position(const char *text, bool is_time, double *position)
 {
-    int64_t position;
+    int64_t whole;
     if (is_time)
-        return parse_real(text, place) && fabs(*place) <= time_max;
-    if (!parse_integer(text, -position_max, position_max, &position))
+        return parse_real(text, position) && fabs(*position) <= time_max;
+    if (!parse_integer(text, -position_max, position_max, &whole))
         return false;
-    *place = (double)position;
+    *position = (double)whole;
     return true;
 }
 
-/* Reads the piece at *at and goes to the next one, NULL after the last. */
+/* Parses the piece at *at, and advances *at to the next piece or NULL. */
 static bool read_piece(const char **at, bool is_time, char text[PIECE_BYTES],
                        struct range *range)
 {
@@ -50,19 +50,18 @@ static bool read_piece(const char **at, bool is_time, char text[PIECE_BYTES],
     if (colon)
         *colon = '\0';
     range->step = 1.0;
-    return read_place(piece, is_time, &range->from) &&
-           read_place(to ? to : piece, is_time, &range->to) && range->from <= range->to &&
+    return read_position(piece, is_time, &range->from) &&
+           read_position(to ? to : piece, is_time, &range->to) && range->from <= range->to &&
            (!colon || (parse_real(colon + 1, &range->step) && range->step > 0.0));
 }
 
-/* Returns the number of rows of a range. B is the last one even if (B - A) / STEP is a little below a whole number. */
+/* Returns the number of rows of a range. B is included even if (B - A) / STEP is slightly below an integer. */
 static int64_t range_rows(const struct range *range)
 {
     return (int64_t)floor(fmin((range->to - range->from) / range->step, 0x1p53) + 1e-6) + 1;
 }
 
-/* Returns the number of rows of a list, or -1 at a malformed piece, which `bad` receives. Stores the rows if the table has
- * memory for them. */
+/* Returns the number of rows of a list, or -1 and the malformed piece. Stores the rows if the table has memory. */
 static int64_t expand_list(const char *list, bool is_time, struct number_table *table,
                            char bad[PIECE_BYTES])
 {
@@ -73,11 +72,11 @@ static int64_t expand_list(const char *list, bool is_time, struct number_table *
             return -1;
         const int64_t rows = range_rows(&range);
         for (int64_t i = 0; i < rows && (table->times || table->positions); i++) {
-            const double place = fmin(range.from + (double)i * range.step, range.to);
+            const double position = fmin(range.from + (double)i * range.step, range.to);
             if (is_time)
-                table->times[n + i] = (float)place;
+                table->times[n + i] = (float)position;
             else
-                table->positions[n + i] = (int64_t)place;
+                table->positions[n + i] = (int64_t)position;
         }
         n += rows < MOST_ROWS ? rows : MOST_ROWS + 1;
         if (n > MOST_ROWS)
@@ -92,15 +91,15 @@ static int allocate_rows(const struct cli *cli, const char *option, int64_t n, b
     const size_t bytes = (size_t)table->n_axes * (are_times ? sizeof(float) : sizeof(int64_t));
     void *memory = n <= MOST_ROWS ? malloc((size_t)n * bytes) : NULL;
     if (!memory)
-        return cli_refuse(cli, option, NULL, "too many rows: expected at most %d", MOST_ROWS);
+        return cli_reject(cli, option, NULL, "too many rows: expected at most %d", MOST_ROWS);
     table->rows = n;
     table->times = are_times ? memory : NULL;
     table->positions = are_times ? NULL : memory;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-static int place_list(const struct cli *cli, struct problem *problem,
-                      struct number_table *table)
+static int set_listed_rows(const struct cli *cli, struct problem *problem,
+                           struct number_table *table)
 {
     /* A range has two dots in a row, a fraction has one. */
     bool is_time =
@@ -112,30 +111,30 @@ static int place_list(const struct cli *cli, struct problem *problem,
     }
     char bad[PIECE_BYTES];
     if (problem->tokens > 0 || problem->first != 0)
-        return cli_refuse(cli, "--positions", NULL,
-                          "has no effect beside tokens, positions or position_offset of the "
-                          "problem");
+        return cli_reject(
+            cli, "--positions", NULL,
+            "has no effect with tokens, positions or position_offset in the problem");
     table->n_axes = 1;
     const int64_t n = expand_list(cli->positions, is_time, table, bad);
     if (n < 0)
-        return cli_refuse(cli, "--positions", bad,
+        return cli_reject(cli, "--positions", bad,
                           "expected %s, and ranges %s with A <= B%s, separated by commas",
                           is_time ? "numbers between -2^31 and 2^31"
                                   : "integers from -2147483647 to 2147483647",
                           is_time ? "A..B or A..B:STEP" : "A..B",
                           is_time ? " and a step above 0" : "");
-    if (allocate_rows(cli, "--positions", n, is_time, table) != EXIT_FINE)
+    if (allocate_rows(cli, "--positions", n, is_time, table) != EXIT_OK)
         return EXIT_USAGE;
     expand_list(cli->positions, is_time, table, bad);
     problem->tokens = n;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 /* ---- Pictures, row by row ---- */
 
 struct grid {
     int64_t width;
-    bool column_first; /* its columns are the axis before its rows */
+    bool column_first; /* columns are the axis before rows */
     double scale;      /* 0: coordinates are whole numbers */
 };
 
@@ -156,14 +155,14 @@ static int read_grid(const struct cli *cli, bool column_first, struct grid *grid
     if (next)
         good = good && parse_real(next, &grid->scale) && grid->scale > 0.0;
     return good && !rest
-               ? EXIT_FINE
-               : cli_refuse(cli, "--grid", cli->grid,
+               ? EXIT_OK
+               : cli_reject(cli, "--grid", cli->grid,
                             "expected WIDTH[,rows|columns][,SCALE]: a width from 1 to "
                             "2147483647, a scale above 0");
 }
 
-/* Returns the coordinate of token t on an axis, and how many there are.  The last two axes are rows and columns;
- * another one stays where it is. */
+/* Returns the coordinate of token t on an axis, and the number of coordinates. The last two axes are rows and columns;
+ * on another axis the coordinate is 0. */
 static int64_t coordinate(const struct grid *grid, int n_axes, int axis, int64_t t, int64_t n,
                           int64_t *of)
 {
@@ -180,28 +179,28 @@ static int64_t coordinate(const struct grid *grid, int n_axes, int axis, int64_t
     return axis == row ? t / width : 0;
 }
 
-static int place_grid(const struct cli *cli, struct model_problem *taken,
-                      struct number_table *table)
+static int set_grid_rows(const struct cli *cli, struct model_problem *input,
+                         struct number_table *table)
 {
-    struct problem *problem = &taken->problem;
+    struct problem *problem = &input->problem;
     struct grid grid;
     int64_t n = problem->tokens > 0 ? problem->tokens : DEFAULT_TOKENS, of;
-    if (read_grid(cli, taken->column_first, &grid) != EXIT_FINE)
+    if (read_grid(cli, input->column_first, &grid) != EXIT_OK)
         return EXIT_USAGE;
     if (problem->freqs.mrope_section[0] == 0)
-        return cli_refuse(cli, "--grid", NULL, "has no effect here: it needs mrope_section");
+        return cli_reject(cli, "--grid", NULL, "has no effect here: it needs mrope_section");
     if (grid.scale > 0.0 && problem->first != 0)
-        return cli_refuse(cli, "--grid", cli->grid,
+        return cli_reject(cli, "--grid", cli->grid,
                           "counts from 1: expected no position_offset in the problem");
     for (table->n_axes = 1; table->n_axes < 3; table->n_axes++)
         if (problem->freqs.mrope_section[table->n_axes] == 0)
             break;
-    if (allocate_rows(cli, "--grid", n, grid.scale > 0.0, table) != EXIT_FINE)
+    if (allocate_rows(cli, "--grid", n, grid.scale > 0.0, table) != EXIT_OK)
         return EXIT_USAGE;
     for (int64_t i = 0; i < n * table->n_axes; i++) {
         const int64_t at = coordinate(&grid, table->n_axes, (int)(i / n), i % n, n, &of);
         if (problem->first > position_max - at)
-            return cli_refuse(cli, "--grid", cli->grid, "expected positions up to %lld",
+            return cli_reject(cli, "--grid", cli->grid, "expected positions up to %lld",
                               (long long)position_max);
         if (table->times)
             table->times[i] = (float)(at + 1) / ((float)of + 1e-6f) * (float)grid.scale;
@@ -209,31 +208,30 @@ static int place_grid(const struct cli *cli, struct model_problem *taken,
             table->positions[i] = problem->first + at;
     }
     problem->tokens = n;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-int table_place_rows(const struct cli *cli, struct model_problem *taken,
-                     struct number_table *table)
+int table_set_rows(const struct cli *cli, struct model_problem *input,
+                   struct number_table *table)
 {
-    struct problem *problem = &taken->problem;
-    const bool planned = kernel_has_freqs(problem->kernel);
-    if ((cli->positions || cli->grid) && !planned)
-        return cli_refuse(cli, cli->positions ? "--positions" : "--grid", NULL,
+    struct problem *problem = &input->problem;
+    const bool has_freqs = kernel_has_freqs(problem->kernel);
+    if ((cli->positions || cli->grid) && !has_freqs)
+        return cli_reject(cli, cli->positions ? "--positions" : "--grid", NULL,
                           "has no effect here: %s is not computed from positions",
                           posenc_kernel_name(problem->kernel));
     if (cli->positions && cli->grid)
-        return cli_refuse(cli, "--positions", cli->positions, "expected without --grid");
+        return cli_reject(cli, "--positions", cli->positions, "expected without --grid");
     if (cli->positions)
-        return place_list(cli, problem, table);
+        return set_listed_rows(cli, problem, table);
     if (cli->grid)
-        return place_grid(cli, taken, table);
-    if (planned && problem->tokens == 0)
+        return set_grid_rows(cli, input, table);
+    if (has_freqs && problem->tokens == 0)
         problem->tokens = DEFAULT_TOKENS;
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
-void table_settle_length(const struct cli *cli, int64_t largest,
-                         struct posenc_freqs_spec *freqs)
+void table_set_seq_len(const struct cli *cli, int64_t largest, struct posenc_freqs_spec *freqs)
 {
     const bool longrope = freqs->scaling == POSENC_SCALING_LONGROPE;
     const double trained =

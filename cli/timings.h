@@ -1,6 +1,4 @@
-/*
- * Timings of cases in a worker (worker.h), which another one replaces if a backend ends it.
- */
+/* Times cases in a worker (worker.h). If a backend ends the worker, another one continues. */
 #ifndef POSENC_CLI_TIMINGS_H
 #define POSENC_CLI_TIMINGS_H
 
@@ -16,19 +14,18 @@ struct timings {
     size_t n_cases;
     const struct posenc_backend *const *backends;
     size_t n_backends;
-    const struct bench_options *options; /* without callbacks */
+    const struct bench_options *options; /* whose callbacks are NULL */
     double limit_s;                      /* of --limit; NaN: the default */
-    /* Takes the record of a backend on a case, by their indices, and a reference to it. */
-    void (*take)(void *user, size_t at_case, size_t backend, enum bench_outcome outcome,
-                 json_t *record);
-    /* Asked a few times a second; false ends the timings. */
-    bool (*goes_on)(void *user);
+    /* Receives the record of a backend on a case, given by their indices, and owns a reference to it. */
+    void (*on_record)(void *user, size_t at_case, size_t backend, enum bench_outcome outcome,
+                      json_t *record);
+    /* Called a few times a second; false ends the timings. */
+    bool (*keep_going)(void *user);
     void *user;
 };
 
-/* Runs bench_run() with plug-ins that are loaded into the worker. A backend that ends the
- * worker or hangs is not timed from there on, and the case begins again without it; then
- * *crashed is true. Returns 0, or -1 with a reason in `error`. */
+/* Runs bench_run() in a worker that loads the plug-ins. If a backend crashes or hangs, sets *crashed, repeats the case
+ * without it, and does not time its kernel again. Returns 0, or -1 and a reason. */
 int timings_run(const struct timings *timings, bool *crashed, char error[TIMINGS_ERROR]);
 
 #endif

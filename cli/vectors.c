@@ -1,5 +1,5 @@
 /*
- * posenc vectors: prints what the golden vectors are, or exports them for programs in any language.
+ * posenc vectors: summarises the golden vectors, or exports them for programs in any language.
  *
  * An export is a folder with the files that vectors/SHA256SUMS lists, and cases.jsonl with a line for each case:
  *
@@ -36,7 +36,7 @@ static json_t *make_value(const struct field *field, const struct problem *probl
     return json_integer((json_int_t)bits);
 }
 
-/* Returns all parameters of a problem, but those of where its tensors lie only if they are not dense. */
+/* Returns all parameters of a problem; those of the layout of its tensors only if they are not dense. */
 static json_t *make_params(const struct problem *problem)
 {
     json_t *params = json_object();
@@ -78,7 +78,7 @@ static FILE *open_inside(const char *folder, const char *name)
     return fopen(path, "wb");
 }
 
-/* Closes a file, and returns true if all of it was written. */
+/* Closes a file. Returns true if all of it was written. */
 static bool close_written(FILE *file)
 {
     const bool failed = !file || ferror(file);
@@ -122,15 +122,14 @@ static bool write_files(const struct vectors *vectors, const char *folder)
 static int export_to(const struct cli *cli, const struct vectors *vectors, const char *path)
 {
     if (!cli->force && rmdir(path) != 0 && errno != ENOENT)
-        return cli_refuse(cli, "export", path,
+        return cli_reject(cli, "export", path,
                           "expected a new or an empty folder, or --force to write into it");
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return cli_refuse(cli, "export", path, "no such folder can be made: %s",
-                          strerror(errno));
+        return cli_reject(cli, "export", path, "cannot be created: %s", strerror(errno));
     if (!write_files(vectors, path) || !write_cases(vectors, path))
-        return cli_refuse(cli, "export", path, "cannot be written: %s", strerror(errno));
+        return cli_reject(cli, "export", path, "cannot be written: %s", strerror(errno));
     printf("%zu cases in %zu files: %s\n", vectors->n, vectors->n_files + 1, path);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 /* ---- Summary ---- */
@@ -154,7 +153,7 @@ static int print_info(const struct vectors *vectors)
     for (size_t i = 0; i < vectors->n_flags; i++)
         printf("  %-16s%-18s%s\n", vectors->flags[i].name, vectors->flags[i].bug_type,
                vectors->flags[i].description);
-    return EXIT_FINE;
+    return EXIT_OK;
 }
 
 int command_vectors(struct cli *cli)
@@ -162,10 +161,10 @@ int command_vectors(struct cli *cli)
     const char *action = cli->n_operands > 0 ? cli->operands[0] : "";
     const bool info = strcmp(action, "info") == 0 && cli->n_operands == 1;
     if (!info && (strcmp(action, "export") != 0 || cli->n_operands != 2))
-        return cli_refuse(cli, "vectors", *action ? action : NULL,
+        return cli_reject(cli, "vectors", *action ? action : NULL,
                           "expected info or export DIR");
     struct vectors vectors;
-    if (data_vectors(cli, &vectors) != EXIT_FINE)
+    if (data_vectors(cli, &vectors) != EXIT_OK)
         return EXIT_USAGE;
     const int status = info ? print_info(&vectors) : export_to(cli, &vectors, cli->operands[1]);
     vectors_free(&vectors);

@@ -1,6 +1,4 @@
-/*
- * Runs jobs in processes of their own_note (see worker.h).
- */
+/* Starts, watches and ends worker processes (see worker.h). */
 #define _GNU_SOURCE
 #include "worker.h"
 #include "args.h"
@@ -26,16 +24,16 @@
 #endif
 
 /* Exit status of a worker that finished. A plug-in's own exit() is not mistaken for success. */
-enum { ALL_DONE = 42 };
+enum { EXIT_COMPLETE = 42 };
 enum { LINE = 1 << 16, POLL_MS = 200, POLL_AFTER_CLOSE_MS = 2, MOST_OPEN = 256 };
 
 /* State of this process, if it is a worker. */
-static struct worker_note *own_note;
+static struct worker_status *own_status;
 static int own_pipe = -1;
 static bool own_finished;
 
-/* Ends of pipes that this process reads. A worker that held one would keep others from
- * noticing that the parent ended. */
+/* Read ends of the pipes from all workers. A new worker closes them: as long as one is open, a write to that pipe does
+ * not fail, and its worker does not notice that the parent ended. */
 static int read_ends[MOST_OPEN];
 static size_t n_read_ends;
 
@@ -59,52 +57,50 @@ void worker_send(json_t *message)
     json_decref(message);
 }
 
-void worker_note_work(bool inside, const char *form, ...)
+void worker_set_activity(bool inside, const char *form, ...)
 {
     va_list arguments;
-    if (!own_note)
+    if (!own_status)
         return;
     va_start(arguments, form);
-    vsnprintf(own_note->doing, sizeof own_note->doing, form, arguments);
+    vsnprintf(own_status->activity, sizeof own_status->activity, form, arguments);
     va_end(arguments);
-    own_note->inside = inside;
-    own_note->turn++;
+    own_status->inside = inside;
+    own_status->turn++;
 }
 
-void worker_enter_kernel(const char *kernel) { worker_note_work(true, "in %s", kernel); }
+void worker_enter_kernel(const char *kernel) { worker_set_activity(true, "in %s", kernel); }
 
 void worker_leave_kernel(void)
 {
-    if (!own_note)
+    if (!own_status)
         return;
-    own_note->inside = false;
-    own_note->turn++;
+    own_status->inside = false;
+    own_status->turn++;
 }
 
-void worker_note_step(size_t step)
+void worker_set_step(size_t step)
 {
-    if (own_note)
-        own_note->step = step;
+    if (own_status)
+        own_status->step = step;
 }
 
-void worker_note_number(size_t which, size_t value)
+void worker_set_number(size_t which, size_t value)
 {
-    if (own_note)
-        own_note->numbers[which] = value;
+    if (own_status)
+        own_status->numbers[which] = value;
 }
 
-/* Makes the worker end with its parent. Linux does so at once; elsewhere the next message
- * does. */
-static void end_with_parent(pid_t parent)
+/* On other systems than Linux, a worker ends when it sends the next message. */
+bool worker_end_with_parent(pid_t parent)
 {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-    if (getppid() != parent)
-        _exit(1); /* the parent ended before */
+    return getppid() == parent;
 }
 
-/* Ends the worker if a plug-in raised SIGPIPE, but not if it printed where nobody reads. */
+/* Ends the worker if a plug-in raised SIGPIPE, but not after a write to a closed pipe. */
 static void handle_sigpipe(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -118,9 +114,8 @@ static void handle_sigpipe(int number, siginfo_t *info, void *context)
 #endif
 }
 
-/* Ends the process before any other exit handler runs: exit() calls the handler that was
- * registered last first. A plug-in that calls exit() from several threads at once may
- * otherwise deadlock in it. */
+/* Ends the process before other exit handlers run, since a plug-in that calls exit() from several threads may deadlock
+ * in them. exit() calls the handler that was registered last first. */
 #ifdef __GLIBC__
 static void handle_early_exit(int status, void *unused)
 {
@@ -130,35 +125,34 @@ static void handle_early_exit(int status, void *unused)
 }
 #endif
 
-/* Flushes and ends the worker. It calls exit() and not _exit(): sanitizers and coverage report
- * at the end. */
+/* Flushes and ends the worker, by exit() and not _exit(), since sanitizers and coverage report in exit handlers. */
 _Noreturn static void finish_worker(size_t next)
 {
     fflush(NULL);
-    own_note->next = next;
-    own_note->finished = own_finished = true;
-    exit(ALL_DONE);
+    own_status->next = next;
+    own_status->finished = own_finished = true;
+    exit(EXIT_COMPLETE);
 }
 
 void worker_exit(int code)
 {
-    if (!own_note)
+    if (!own_status)
         exit(code);
     worker_send(json_pack("{s:i}", "code", code));
     finish_worker(1);
 }
 
 _Noreturn static void run_worker(const struct worker_job *job, size_t first,
-                                 struct worker_note *note, pid_t parent, int pipe_end)
+                                 struct worker_status *status, pid_t parent, int pipe_end)
 {
-    static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
     const struct rlimit none = { 0, 0 };
     const struct sigaction on_sigpipe = { .sa_sigaction = handle_sigpipe,
                                           .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
     setpgid(0, 0);
-    end_with_parent(parent);
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        signal(ending[i], SIG_DFL); /* cleaning up is the parent's */
+    if (!worker_end_with_parent(parent))
+        _exit(1);
+    for (size_t i = 0; i < N_END_SIGNALS; i++)
+        signal(end_signals[i], SIG_DFL); /* the parent cleans up */
     setrlimit(RLIMIT_CORE, &none);
     while (n_read_ends > 0)
         close(read_ends[--n_read_ends]);
@@ -166,31 +160,30 @@ _Noreturn static void run_worker(const struct worker_job *job, size_t first,
         dup2(STDERR_FILENO, STDOUT_FILENO);
         sigaction(SIGPIPE, &on_sigpipe, NULL);
     }
-    own_note = note;
-    own_note->step = first;
+    own_status = status;
+    own_status->step = first;
     own_pipe = pipe_end;
-    worker_note_work(false, "before its first case");
-    guard_note_set(&note->call);
+    worker_set_activity(false, "before its first case");
+    guard_note_set(&status->call);
 #ifdef __GLIBC__
     on_exit(handle_early_exit, NULL);
 #endif
     finish_worker(job->run(job->user, first));
 }
 
-/* ---- The clock of a worker ---- */
+/* ---- Detection of hangs ---- */
 
-/* The time that a worker has been busy with one thing. */
+/* Time that a worker has spent on one activity. */
 struct busy_time {
-    /* Counters of the note when it began: they change when the worker begins something else. */
+    /* Counters of the status when the activity began; they change with the activity. */
     unsigned turn;
     unsigned long call_turn;
     double begin_cpu_s;
-    double look_s, look_cpu_s; /* both clocks at the last look */
-    double slept_s;            /* without a pause, until the last look */
+    double poll_s, poll_cpu_s; /* wall clock and CPU clock at the last poll */
+    double slept_s;            /* asleep at all polls for so long */
 };
 
-/* Returns the CPU time that a process used, or the time of day if the system does not report
- * it. */
+/* Returns the CPU time that a process used, or the wall clock if the system does not report it. */
 static double cpu_s_of(pid_t pid)
 {
 #ifdef __linux__
@@ -204,8 +197,8 @@ static double cpu_s_of(pid_t pid)
     return clock_now();
 }
 
-/* Reads proc(5), where the state follows the name, which may hold anything. In state Z the
- * first thread has ended and others have not. */
+/* Reads the state after the name in /proc/PID/stat (proc(5)); the name may contain brackets. In state Z the first
+ * thread has ended and others may run. */
 static bool is_asleep(pid_t pid)
 {
     char path[64], text[512];
@@ -221,29 +214,29 @@ static bool is_asleep(pid_t pid)
 
 static void busy_begin(struct busy_time *busy, pid_t pid)
 {
-    busy->look_s = clock_now();
-    busy->look_cpu_s = busy->begin_cpu_s = cpu_s_of(pid);
+    busy->poll_s = clock_now();
+    busy->poll_cpu_s = busy->begin_cpu_s = cpu_s_of(pid);
     busy->slept_s = 0.0;
 }
 
-/* Returns true if the worker is busy for too long; then `how` says in which way. A look that comes
- * late counts as a second. */
+/* Returns true, and writes the cause, if the activity takes longer than most_s. A poll that comes late counts as at
+ * most one second of sleep. */
 static bool busy_too_long(struct busy_time *busy, pid_t pid, double most_s,
-                          char how[WORKER_HOW])
+                          char cause[WORKER_CAUSE])
 {
     static const double asleep_share = 0.01, longest_step_s = 1.0;
-    const double now = clock_now(), cpu_s = cpu_s_of(pid), step_s = now - busy->look_s,
+    const double now = clock_now(), cpu_s = cpu_s_of(pid), step_s = now - busy->poll_s,
                  ran_s = cpu_s - busy->begin_cpu_s;
     if (step_s < 0.5e-3 * POLL_MS)
         return false;
-    const bool slept = cpu_s - busy->look_cpu_s < asleep_share * step_s && is_asleep(pid);
+    const bool slept = cpu_s - busy->poll_cpu_s < asleep_share * step_s && is_asleep(pid);
     busy->slept_s = slept ? busy->slept_s + fmin(step_s, longest_step_s) : 0.0;
-    busy->look_s = now;
-    busy->look_cpu_s = cpu_s;
+    busy->poll_s = now;
+    busy->poll_cpu_s = cpu_s;
     if (ran_s > most_s)
-        snprintf(how, WORKER_HOW, "did not return within %.3g s of CPU time", ran_s);
+        snprintf(cause, WORKER_CAUSE, "did not return within %.3g s of CPU time", ran_s);
     else if (busy->slept_s > most_s)
-        snprintf(how, WORKER_HOW, "did not return within %.3g s, in which it slept",
+        snprintf(cause, WORKER_CAUSE, "did not return within %.3g s, in which it slept",
                  busy->slept_s);
     else
         return false;
@@ -252,8 +245,8 @@ static bool busy_too_long(struct busy_time *busy, pid_t pid, double most_s,
 
 struct worker_limits worker_limits_of(double limit_s, double outside_s)
 {
-    enum { USUAL_S = 60 };
-    const double inside_s = isnan(limit_s) ? USUAL_S : limit_s;
+    enum { DEFAULT_S = 60 };
+    const double inside_s = isnan(limit_s) ? DEFAULT_S : limit_s;
     return (struct worker_limits){ inside_s, fmax(inside_s, outside_s) };
 }
 
@@ -261,8 +254,8 @@ struct worker_limits worker_limits_of(double limit_s, double outside_s)
 
 struct worker {
     struct worker_job *job;
-    struct worker_note *note;
-    int from; /* the end of the pipe that is read, without waiting; -1 after its end */
+    struct worker_status *status;
+    int read_end; /* of the pipe, non-blocking; -1 once it is closed */
     size_t filled;
     struct busy_time busy;
     char line[LINE];
@@ -272,17 +265,17 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
 {
     int ends[2] = { -1, -1 };
     const pid_t self = getpid();
-    void *note = mmap(NULL, sizeof(struct worker_note), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0); /* zeros */
-    fflush(NULL);                                         /* or both would write it */
-    job->pid = note != MAP_FAILED && pipe(ends) == 0 ? fork() : -1;
+    void *status = mmap(NULL, sizeof(struct worker_status), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fflush(NULL); /* otherwise both processes write the buffers */
+    job->pid = status != MAP_FAILED && pipe(ends) == 0 ? fork() : -1;
     if (job->pid == 0) {
         close(ends[0]);
-        run_worker(job, first, note, self, ends[1]);
+        run_worker(job, first, status, self, ends[1]);
     }
     if (job->pid < 0) {
-        text_print(stderr, "posenc: no process can be made: %s\n", strerror(errno));
-        exit(EXIT_USAGE); /* which ends the other workers */
+        text_print(stderr, "posenc: cannot start a process: %s\n", strerror(errno));
+        exit(EXIT_USAGE); /* ends the other workers, too */
     }
     close(ends[1]);
     setpgid(job->pid, job->pid);
@@ -291,8 +284,8 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
     if (n_read_ends < MOST_OPEN)
         read_ends[n_read_ends++] = ends[0];
     worker->job = job;
-    worker->note = note;
-    worker->from = ends[0];
+    worker->status = status;
+    worker->read_end = ends[0];
     worker->filled = 0;
     job->step = first;
     worker->busy = (struct busy_time){ .turn = 0 };
@@ -302,11 +295,11 @@ static void worker_begin(struct worker *worker, struct worker_job *job, size_t f
 static void close_pipe(struct worker *worker)
 {
     for (size_t i = 0; i < n_read_ends; i++)
-        if (read_ends[i] == worker->from)
+        if (read_ends[i] == worker->read_end)
             read_ends[i] = read_ends[--n_read_ends];
-    if (worker->from >= 0)
-        close(worker->from);
-    worker->from = -1;
+    if (worker->read_end >= 0)
+        close(worker->read_end);
+    worker->read_end = -1;
 }
 
 static bool is_gone(pid_t pid)
@@ -316,15 +309,14 @@ static bool is_gone(pid_t pid)
            info.si_pid == pid;
 }
 
-/* Hands on whole lines. Text that is no JSON object is a plug-in's, and so is a line that does
- * not end. */
-static void take_lines(struct worker *worker)
+/* Passes on messages, one a line. Other lines come from a plug-in and are dropped, as is a line without an end. */
+static void receive_lines(struct worker *worker)
 {
     char *begin = worker->line, *end;
     while ((end = memchr(begin, '\n', worker->filled))) {
         json_t *message = json_loadb(begin, (size_t)(end - begin), 0, NULL);
         if (json_is_object(message))
-            worker->job->take(worker->job->user, message);
+            worker->job->on_message(worker->job->user, message);
         json_decref(message);
         worker->filled -= (size_t)(end - begin) + 1;
         begin = end + 1;
@@ -335,46 +327,47 @@ static void take_lines(struct worker *worker)
 }
 
 static bool worker_hangs(struct worker *worker, const struct worker_limits *limits,
-                         char how[WORKER_HOW])
+                         char cause[WORKER_CAUSE])
 {
-    const struct worker_note *note = worker->note;
+    const struct worker_status *status = worker->status;
     struct busy_time *busy = &worker->busy;
-    const double threads = 1.0 + note->call.beside; /* the clock is that of all of them */
-    if (note->turn != busy->turn || note->call.turn != busy->call_turn) {
-        busy->turn = note->turn;
-        busy->call_turn = note->call.turn;
+    const double threads = 1.0 + status->call.beside; /* the clock is that of all of them */
+    if (status->turn != busy->turn || status->call.turn != busy->call_turn) {
+        busy->turn = status->turn;
+        busy->call_turn = status->call.turn;
         busy_begin(busy, worker->job->pid);
         return false;
     }
     return busy_too_long(busy, worker->job->pid,
-                         note->inside || note->call.inside ? threads * limits->inside_s
-                                                           : limits->outside_s,
-                         how);
+                         status->inside || status->call.inside ? threads * limits->inside_s
+                                                               : limits->outside_s,
+                         cause);
 }
 
-/* Reads what there is. Returns false if the worker has ended or hangs; then `how` says how it
- * hangs. */
-static bool worker_goes_on(struct worker *worker, const struct worker_limits *limits,
-                           char how[WORKER_HOW])
+/* Reads all available messages. Returns false if the worker has ended, or hangs; `cause` then describes the hang. */
+static bool worker_poll(struct worker *worker, const struct worker_limits *limits,
+                        char cause[WORKER_CAUSE])
 {
-    const bool gone = is_gone(worker->job->pid); /* before the last that it wrote is read */
-    const ssize_t n = worker->from < 0 ? 0
-                                       : read(worker->from, worker->line + worker->filled,
-                                              LINE - worker->filled);
-    if (worker->note->step < worker->job->n_steps)
-        worker->job->step = worker->note->step;
+    const bool gone =
+        is_gone(worker->job->pid); /* checked first, so that its last message is read */
+    const ssize_t n =
+        worker->read_end < 0
+            ? 0
+            : read(worker->read_end, worker->line + worker->filled, LINE - worker->filled);
+    if (worker->status->step < worker->job->n_steps)
+        worker->job->step = worker->status->step;
     if (n > 0) {
         worker->filled += (size_t)n;
-        take_lines(worker);
+        receive_lines(worker);
         busy_begin(&worker->busy, worker->job->pid);
         return true;
     }
     if (n == 0)
-        close_pipe(worker); /* a plug-in may have closed it and go on */
-    return !gone && !worker_hangs(worker, limits, how);
+        close_pipe(worker); /* a plug-in may have closed it while the worker runs */
+    return !gone && !worker_hangs(worker, limits, cause);
 }
 
-/* Waits for the worker and ends all that it started; its number is not free before waitpid(). */
+/* Waits for the worker and kills the processes that it started. Its pid is not reused before waitpid(). */
 static int worker_wait(struct worker *worker)
 {
     const pid_t pid = worker->job->pid;
@@ -389,83 +382,82 @@ static int worker_wait(struct worker *worker)
     return status;
 }
 
-/* Kills a worker, which may not have come to its process group. */
+/* Kills a worker, also before it has joined its process group. */
 static void worker_kill(const struct worker *worker)
 {
     kill(-worker->job->pid, SIGKILL);
     kill(worker->job->pid, SIGKILL);
 }
 
-/* Ends a worker that hangs as `how` says, or has ended. Returns the step with which another
- * one continues. */
-static size_t worker_end(struct worker *worker, const char *how)
+/* Ends a worker that hangs (`cause`) or has ended (""). Returns the step with which another worker continues. */
+static size_t worker_end(struct worker *worker, const char *cause)
 {
     struct worker_job *job = worker->job;
-    struct worker_end end = { .note = worker->note };
-    if (*how != '\0')
+    struct worker_end end = { .status = worker->status };
+    if (*cause != '\0')
         worker_kill(worker);
     const int status = worker_wait(worker);
     end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (*how != '\0')
-        snprintf(end.how, sizeof end.how, "%s", how);
+    if (*cause != '\0')
+        snprintf(end.cause, sizeof end.cause, "%s", cause);
     else if (end.signal != 0)
-        snprintf(end.how, sizeof end.how, "the process ended by signal %d (%s)", end.signal,
+        snprintf(end.cause, sizeof end.cause, "the process ended by signal %d (%s)", end.signal,
                  strsignal(end.signal));
     else
-        snprintf(end.how, sizeof end.how, "the process was ended by exit(%d)",
+        snprintf(end.cause, sizeof end.cause, "the process was ended by exit(%d)",
                  WEXITSTATUS(status));
-    const bool fine = *how == '\0' && worker->note->finished && WIFEXITED(status) &&
-                      WEXITSTATUS(status) == ALL_DONE;
-    end.note = worker->note;
-    worker->note->doing[WORKER_DOING - 1] = '\0';
-    const size_t next = fine ? worker->note->next : job->lost(job->user, &end);
-    munmap(worker->note, sizeof *worker->note);
+    const bool completed = *cause == '\0' && worker->status->finished && WIFEXITED(status) &&
+                           WEXITSTATUS(status) == EXIT_COMPLETE;
+    end.status = worker->status;
+    worker->status->activity[WORKER_ACTIVITY - 1] = '\0';
+    const size_t next = completed ? worker->status->next : job->on_early_end(job->user, &end);
+    munmap(worker->status, sizeof *worker->status);
     job->finished = next >= job->n_steps;
     return next;
 }
 
-/* Waits for a message, or until it is time to look who hangs. */
+/* Waits for a message, or until the next check for hangs. */
 static void wait_for_message(const struct worker *workers, size_t n)
 {
-    struct pollfd from[MOST_OPEN];
+    struct pollfd read_end[MOST_OPEN];
     int most_ms = POLL_MS;
     for (size_t i = 0; i < n; i++) {
-        from[i] = (struct pollfd){ .fd = workers[i].from, .events = POLLIN };
-        if (workers[i].from < 0)
-            most_ms = POLL_AFTER_CLOSE_MS; /* its end is near and wakes nobody */
+        read_end[i] = (struct pollfd){ .fd = workers[i].read_end, .events = POLLIN };
+        if (workers[i].read_end < 0)
+            most_ms = POLL_AFTER_CLOSE_MS; /* the end of the process does not wake poll() */
     }
-    poll(from, (nfds_t)n, most_ms);
+    poll(read_end, (nfds_t)n, most_ms);
 }
 
 bool workers_run(struct worker_job *jobs, size_t n, size_t at_once,
-                 const struct worker_limits *limits, bool (*goes_on)(void *user), void *user)
+                 const struct worker_limits *limits, bool (*keep_going)(void *user), void *user)
 {
-    const size_t most = at_once < MOST_OPEN ? at_once : MOST_OPEN;
-    struct worker *workers = calloc(most, sizeof *workers);
+    const size_t max_workers = at_once < MOST_OPEN ? at_once : MOST_OPEN;
+    struct worker *workers = calloc(max_workers, sizeof *workers);
     size_t begun = 0, running = 0;
     bool wanted = true;
     if (!workers)
-        abort(); /* rather than call a plug-in here */
+        abort(); /* plug-ins must not be called in this process */
     while (wanted && (running > 0 || begun < n)) {
-        while (running < most && begun < n)
+        while (running < max_workers && begun < n)
             worker_begin(&workers[running++], &jobs[begun++], 0);
         wait_for_message(workers, running);
         for (size_t i = running; i-- > 0;) {
-            char how[WORKER_HOW] = "";
-            if (worker_goes_on(&workers[i], limits, how))
+            char cause[WORKER_CAUSE] = "";
+            if (worker_poll(&workers[i], limits, cause))
                 continue;
-            const size_t next = worker_end(&workers[i], how);
+            const size_t next = worker_end(&workers[i], cause);
             if (!workers[i].job->finished)
                 worker_begin(&workers[i], workers[i].job, next);
             else if (i != --running)
                 workers[i] = workers[running];
         }
-        wanted = !goes_on || goes_on(user);
+        wanted = !keep_going || keep_going(user);
     }
     while (running > 0) {
         worker_kill(&workers[--running]);
         worker_wait(&workers[running]);
-        munmap(workers[running].note, sizeof *workers[running].note);
+        munmap(workers[running].status, sizeof *workers[running].status);
     }
     free(workers);
     return wanted;

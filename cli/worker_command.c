@@ -1,6 +1,4 @@
-/*
- * Runs a whole command in a worker (see worker.h), and passes on the signals that end this process.
- */
+/* Runs a command in a worker (see worker.h) and passes signals on to it. */
 #define _POSIX_C_SOURCE 200809L
 #include "args.h"
 #include "worker.h"
@@ -12,8 +10,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
-enum { N_END_SIGNALS = sizeof end_signals / sizeof *end_signals };
 static volatile sig_atomic_t caught_signal; /* 0: none */
 
 struct command_run {
@@ -23,11 +19,11 @@ struct command_run {
     struct worker_job job;
     int code;
     bool has_code;     /* the worker sent it */
-    int passed_signal; /* sent on to the worker; 0: none */
-    int n_looks;       /* since then */
+    int passed_signal; /* passed on to the worker; 0: none */
+    int n_polls;       /* polls since then */
 };
 
-static void note_signal(int number) { caught_signal = number; }
+static void catch_signal(int number) { caught_signal = number; }
 
 static size_t run_command(void *user, size_t first)
 {
@@ -36,60 +32,61 @@ static size_t run_command(void *user, size_t first)
     worker_exit(command->run(command->user));
 }
 
-static void take_code(void *user, json_t *message)
+static void receive_exit_code(void *user, json_t *message)
 {
     struct command_run *command = user;
     if (json_unpack(message, "{s:i}", "code", &command->code) == 0)
         command->has_code = true;
 }
 
-/* Returns true if the command ended as any program does whose reader goes away. */
-static bool lost_its_reader(int number)
+/* Returns true if the command ended by SIGPIPE since the reader of its output went away. */
+static bool has_broken_pipe(int number)
 {
     struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
     return number == SIGPIPE && poll(&out, 1, 0) > 0 &&
            (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-static size_t lose_command(void *user, const struct worker_end *end)
+static size_t report_early_end(void *user, const struct worker_end *end)
 {
     struct command_run *command = user;
     command->has_code = false;
     command->code = EXIT_CONFORMANCE;
-    if (lost_its_reader(end->signal))
-        command->code = EXIT_READER_GONE;
+    if (has_broken_pipe(end->signal))
+        command->code = EXIT_BROKEN_PIPE;
     else if (!caught_signal)
-        text_print(stderr, "posenc %s: %s %s\n", command->name, end->how, end->note->doing);
+        text_print(stderr, "posenc %s: %s %s\n", command->name, end->cause,
+                   end->status->activity);
     return command->job.n_steps;
 }
 
-/* Passes a signal on, and leaves the worker time to write what there is. */
+/* Passes a signal on. Returns false after the time that the worker has to write its results. */
 static bool pass_signal(void *user)
 {
-    enum { GRACE = 8 }; /* looks */
+    enum { GRACE_POLLS = 8 };
     struct command_run *command = user;
     if (caught_signal && !command->passed_signal)
         kill(-command->job.pid, command->passed_signal = caught_signal);
-    command->n_looks += command->passed_signal != 0;
-    return command->n_looks <= GRACE;
+    command->n_polls += command->passed_signal != 0;
+    return command->n_polls <= GRACE_POLLS;
 }
 
 int worker_command(int (*run)(void *user), void *user, const char *name, double limit_s)
 {
     const struct worker_limits limits = worker_limits_of(limit_s, (double)INFINITY);
-    struct sigaction before[N_END_SIGNALS], action = { .sa_handler = note_signal };
+    struct sigaction before[N_END_SIGNALS], action = { .sa_handler = catch_signal };
     struct command_run command = {
         .run = run, .user = user, .name = name, .code = EXIT_CONFORMANCE
     };
     command.job = (struct worker_job){ .user = &command,
                                        .n_steps = 1,
                                        .run = run_command,
-                                       .take = take_code,
-                                       .lost = lose_command,
+                                       .on_message = receive_exit_code,
+                                       .on_early_end = report_early_end,
                                        .prints = true };
     for (int i = 0; i < N_END_SIGNALS; i++) {
         sigaction(end_signals[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) /* nohup keeps its promise */
+        if (before[i].sa_handler != SIG_IGN) /* nohup ignores SIGHUP */
             sigaction(end_signals[i], &action, NULL);
     }
     workers_run(&command.job, 1, 1, &limits, pass_signal, &command);

@@ -1,6 +1,6 @@
 /*
- * Makes the record of the machine and the build, and grades its measurement quality, as far as a
- * Linux or another POSIX system reports the facts.
+ * Makes the record of the machine and the build, and grades its measurement quality, as far as a Linux or another POSIX
+ * system reports the facts.
  */
 #define _GNU_SOURCE
 #include "env.h"
@@ -30,22 +30,6 @@
 
 /* ---- The system and the build ---- */
 
-static json_t *text_or(bool known, const char *text)
-{
-    return json_string(known ? text : NOT_EXPOSED);
-}
-
-static json_t *split_words(const char *text)
-{
-    json_t *array = json_array();
-    while (text && *(text += strspn(text, " "))) {
-        size_t n = strcspn(text, " ");
-        json_array_append_new(array, json_stringn(text, n));
-        text += n;
-    }
-    return array;
-}
-
 static json_t *system_facts(const char *root)
 {
     struct utsname name;
@@ -68,7 +52,7 @@ static json_t *system_facts(const char *root)
     const char *libc = NOT_EXPOSED;
 #endif
     return json_pack("{s:s,s:s,s:o}", "kernel", kernel, "libc", libc, "distro",
-                     text_or(has_distro, distro));
+                     env_text(has_distro, distro));
 }
 
 static json_t *build_facts(const struct env_library *library)
@@ -94,7 +78,7 @@ static json_t *build_facts(const struct env_library *library)
 /* Adds the overhead of a reading: the least step between two readings. */
 static json_t *timer_facts(const char *root)
 {
-    json_t *timer = host_timer(root);
+    json_t *timer = env_timer(root);
     double step = 1e9;
     for (int i = 0; i < 1000; i++) {
         const double a = clock_now(), step_ns = 1e9 * (clock_now() - a);
@@ -113,7 +97,7 @@ struct grading {
     json_t *reasons;
 };
 
-FORMATTED(3, 4)
+PRINTF_LIKE(3, 4)
 static void grading_lower(struct grading *g, char grade, const char *format, ...)
 {
     char reason[160];
@@ -147,8 +131,9 @@ static void grade_host(struct grading *g, const json_t *env)
     if (*virt && strcmp(virt, NOT_EXPOSED) != 0)
         grading_lower(g, 'C', "virtual machine (%.60s): its neighbours cannot be seen", virt);
     if (quota > 0.0)
-        grading_lower(
-            g, 'C', "a control group allows %.3g CPUs, and makes wait what takes more", quota);
+        grading_lower(g, 'C',
+                      "a control group allows %.3g CPUs and stalls a program that uses more",
+                      quota);
     if (strcmp(governor, NOT_EXPOSED) == 0)
         grading_lower(g, 'B', "the CPU's clock is not exposed");
     else if (*governor && strcmp(governor, "performance") != 0)
@@ -191,18 +176,15 @@ json_t *env_record(const struct env_library *library, const char *root)
     json_t *virt = emulated ? json_null() : env_hypervisor(root);
     const char *under = emulated ? "emulated" : json_string_value(virt);
     snprintf(id, sizeof id, "%s%s%s", library->cpu_key, under ? "/" : "", under ? under : "");
-    double load[1] = { -1.0 };
-    if (getloadavg(load, 1) != 1)
-        load[0] = -1.0;
     json_t *env = json_pack(
         "{s:s,s:s,s:{s:s,s:o,s:o},s:o,s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:f}}", "t",
         "env", "env_id", id, "cpu", "key", library->cpu_key, "name",
-        emulated ? json_string("emulated CPU") : text_or(named, name), "features",
-        split_words(library->cpu_features), "virtualization", virt, "emulator",
-        library->emulator, "cpus", host_cpus(root), "caches",
-        emulated ? json_array() : env_caches(root), "frequency", host_frequency(root), "memory",
-        host_memory(root), "limits", host_limits(root), "os", system_facts(root), "build",
-        build_facts(library), "timer", timer_facts(root), "noise", "load1", load[0]);
+        emulated ? json_string("emulated CPU") : env_text(named, name), "features",
+        record_words(library->cpu_features), "virtualization", virt, "emulator",
+        library->emulator, "cpus", env_cpus(root), "caches",
+        emulated ? json_array() : env_caches(root), "frequency", env_frequency(root), "memory",
+        env_memory(root), "limits", env_limits(root), "os", system_facts(root), "build",
+        build_facts(library), "timer", timer_facts(root), "noise", "load1", env_load_average());
     if (env)
         json_object_set_new(env, "quality", env_quality(env));
     return env;

@@ -1,6 +1,6 @@
 /*
- * Facts about the machine and the build that a measurement depends on, as a record with a grade. A
- * fact that the system does not report is "not exposed", or left out; it is never guessed.
+ * Facts about the machine and the build that a measurement depends on, as a record with a grade. A fact that the system
+ * does not report is "not exposed", or left out; it is never guessed.
  */
 #ifndef POSENC_ENV_H
 #define POSENC_ENV_H
@@ -18,8 +18,8 @@ struct env_library {
 /* Returns the "env" record. `root` is the folder of /proc and /sys, "" for this machine (sysfs.h). */
 json_t *env_record(const struct env_library *library, const char *root);
 
-/* Returns the measurement quality {grade: "A".."D", reasons: [..]} that the facts of an env record
- * allow. The report adds the quality that timings show (reports/posenc/quality.py). */
+/* Returns the measurement quality {grade: "A".."D", reasons: [..]} that the facts of an env record allow. The report
+ * adds the quality that timings show (reports/posenc/quality.py). */
 json_t *env_quality(const json_t *env);
 
 /* Returns true if the load average is above the number of CPUs, and writes it in words. */

@@ -247,8 +247,8 @@ json_t *env_hypervisor(const char *root)
 
 #else
 
-/* Looks for the name of a hypervisor in the device tree, then for that of a virtual machine in the
- * tables of a PC. Amazon's machines without a hypervisor have ".metal" in their name. */
+/* Looks for the name of a hypervisor in the device tree, then for that of a virtual machine in the tables of a PC.
+ * Amazon's machines without a hypervisor have ".metal" in their name. */
 json_t *env_hypervisor(const char *root)
 {
     static const char *const words[] = { "Virtual", "QEMU", "Compute Engine", "VMware",

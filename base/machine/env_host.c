@@ -1,9 +1,9 @@
 /*
- * Reads the settings of the system that influence timings; see env_parts.h. The kernel's documentation
- * describes the files: admin-guide/pm/cpufreq, admin-guide/mm/transhuge, admin-guide/cputopology,
- * admin-guide/sysctl/kernel, ABI/testing/sysfs-class-power.
+ * Reads the settings of the system that influence timings; see env_parts.h. The kernel's documentation describes the
+ * files: admin-guide/pm/cpufreq, admin-guide/mm/transhuge, admin-guide/cputopology, admin-guide/sysctl/kernel,
+ * ABI/testing/sysfs-class-power.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "env_parts.h"
 #include "sysfs.h"
 
@@ -17,9 +17,15 @@
 
 enum { LIST = 256, MOST_CPUS = 4096 };
 
-static json_t *text_or_hidden(bool known, const char *text)
+json_t *env_text(bool known, const char *text)
 {
     return json_string(known ? text : NOT_EXPOSED);
+}
+
+double env_load_average(void)
+{
+    double load[1];
+    return getloadavg(load, 1) == 1 ? load[0] : -1.0;
 }
 
 static void set_number(json_t *record, const char *name, double value)
@@ -42,7 +48,7 @@ static const char *boost_state(const char *root)
     return boost > 0 ? "1" : "0";
 }
 
-json_t *host_frequency(const char *root)
+json_t *env_frequency(const char *root)
 {
     const char *folder = CPU_FOLDER "/cpu0/cpufreq";
     char governor[64], driver[64], preference[64];
@@ -50,9 +56,9 @@ json_t *host_frequency(const char *root)
     bool driven = sysfs_line(root, driver, sizeof driver, "%s/scaling_driver", folder);
     bool preferred = sysfs_line(root, preference, sizeof preference,
                                 "%s/energy_performance_preference", folder);
-    return json_pack("{s:o,s:o,s:o,s:s}", "governor", text_or_hidden(governed, governor),
-                     "driver", text_or_hidden(driven, driver), "preference",
-                     text_or_hidden(preferred, preference), "boost", boost_state(root));
+    return json_pack("{s:o,s:o,s:o,s:s}", "governor", env_text(governed, governor), "driver",
+                     env_text(driven, driver), "preference", env_text(preferred, preference),
+                     "boost", boost_state(root));
 }
 
 /* ---- CPUs ---- */
@@ -68,8 +74,8 @@ static long capacity_of(const char *root, int cpu)
     return has_slow && !cpu_list_has(fast, cpu) ? 512 : 1024;
 }
 
-/* Returns the best CPU to measure on, or -1: one that the kernel keeps free, of the fastest kind, and
- * not the first, which handles most interrupts. */
+/* Returns the best CPU to measure on, or -1: one that the kernel keeps free, of the fastest kind, and not the first,
+ * which handles most interrupts. */
 static int best_cpu(const char *root, const char *allowed, const char *isolated, int *kinds)
 {
     long most = -1, capacities[8];
@@ -95,7 +101,7 @@ static int best_cpu(const char *root, const char *allowed, const char *isolated,
     return best;
 }
 
-json_t *host_cpus(const char *root)
+json_t *env_cpus(const char *root)
 {
     char online[LIST], allowed[LIST], isolated[LIST], smt[32], siblings[64];
     int kinds = 0, here = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -106,9 +112,9 @@ json_t *host_cpus(const char *root)
     bool has_smt = sysfs_line(root, smt, sizeof smt, CPU_FOLDER "/smt/control");
     int n_allowed = *allowed ? cpu_list_count(allowed) : here,
         best = best_cpu(root, allowed, isolated, &kinds);
-    json_t *cpus = json_pack("{s:i,s:i,s:s,s:o}", "online",
-                             has_online ? cpu_list_count(online) : here, "allowed", n_allowed,
-                             "isolated", isolated, "smt", text_or_hidden(has_smt, smt));
+    json_t *cpus =
+        json_pack("{s:i,s:i,s:s,s:o}", "online", has_online ? cpu_list_count(online) : here,
+                  "allowed", n_allowed, "isolated", isolated, "smt", env_text(has_smt, smt));
     if (*allowed)
         json_object_set_new(cpus, "list", json_string(allowed));
     set_number(cpus, "best", best);
@@ -136,7 +142,7 @@ static json_t *huge_pages(const char *root)
     return json_string(open + 1);
 }
 
-json_t *host_memory(const char *root)
+json_t *env_memory(const char *root)
 {
     const char *file = "/proc/meminfo";
     char nodes[64];
@@ -156,7 +162,7 @@ json_t *host_memory(const char *root)
 
 /* ---- Clock ---- */
 
-json_t *host_timer(const char *root)
+json_t *env_timer(const char *root)
 {
     const char *folder = "/sys/devices/system/clocksource/clocksource0";
     char source[64], sources[128];
@@ -165,7 +171,7 @@ json_t *host_timer(const char *root)
     sysfs_line(root, sources, sizeof sources, "%s/available_clocksource", folder);
     clock_getres(CLOCK_MONOTONIC, &resolution);
     return json_pack("{s:s,s:o,s:s,s:f}", "clock", "CLOCK_MONOTONIC", "source",
-                     text_or_hidden(known, source), "sources", sources, "resolution_ns",
+                     env_text(known, source), "sources", sources, "resolution_ns",
                      (double)resolution.tv_nsec);
 }
 
@@ -185,9 +191,9 @@ static bool names_cpu(const char *controllers, size_t n)
     return false;
 }
 
-/* Reads the group's name from lines "0::/name" (version 2) or "4:cpu,cpuacct:/name"; "" if unknown.
- * A container may see the name that the host uses, while its own group is mounted at the top: then
- * the folder of that name does not exist. */
+/* Reads the group's name from lines "0::/name" (version 2) or "4:cpu,cpuacct:/name"; "" if unknown. A container may
+ * see the name that the host uses, while its own group is mounted at the top: then the folder of that name does not
+ * exist. */
 static void read_group_name(const char *root, int version, char name[GROUP_NAME])
 {
     FILE *file = sysfs_open(root, "/proc/self/cgroup");
@@ -238,7 +244,7 @@ static double throttled_of(const char *root, int version, const char *group)
 }
 
 /* Adds the group and those above it; the top has the empty name. */
-static void add_groups(const char *root, int version, struct cgroup_cpu *all)
+static void add_groups(const char *root, int version, struct cgroup_limits *all)
 {
     char group[GROUP_NAME];
     read_group_name(root, version, group);
@@ -257,9 +263,9 @@ static void add_groups(const char *root, int version, struct cgroup_cpu *all)
     }
 }
 
-struct cgroup_cpu cgroup_cpu(const char *root)
+struct cgroup_limits cgroup_limits(const char *root)
 {
-    struct cgroup_cpu all = { 0.0, -1.0 };
+    struct cgroup_limits all = { 0.0, -1.0 };
     add_groups(root, 2, &all);
     add_groups(root, 1, &all);
     return all;
@@ -298,9 +304,9 @@ static const char *container_name(const char *root)
                                                              : "";
 }
 
-json_t *host_limits(const char *root)
+json_t *env_limits(const char *root)
 {
-    json_t *limits = json_pack("{s:f,s:s,s:s}", "quota", cgroup_cpu(root).quota, "container",
+    json_t *limits = json_pack("{s:f,s:s,s:s}", "quota", cgroup_limits(root).quota, "container",
                                container_name(root), "power", power_supply(root));
     set_number(limits, "aslr",
                (double)sysfs_number(root, -1, "/proc/sys/kernel/randomize_va_space"));

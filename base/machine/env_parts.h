@@ -1,6 +1,6 @@
 /*
- * Parts of the env record. `root` is the folder of /proc and /sys (sysfs.h). A fact that the system
- * does not report is NOT_EXPOSED as a text, and left out as a number.
+ * Parts of the env record. `root` is the folder of /proc and /sys (sysfs.h). A fact that the system does not report is
+ * NOT_EXPOSED as a text, and left out as a number.
  */
 #ifndef POSENC_ENV_PARTS_H
 #define POSENC_ENV_PARTS_H
@@ -11,15 +11,14 @@
 
 /* ---- env_cpu.c ---- */
 
-/* Writes the common name of the CPU: "AMD EPYC", "Neoverse N1", "Apple M1". Returns false if it is
- * unknown. */
+/* Writes the common name of the CPU: "AMD EPYC", "Neoverse N1", "Apple M1". Returns false if it is unknown. */
 bool env_cpu_name(const char *root, char *text, size_t bytes);
 
 /* Returns an array of {level, type, bytes, shared_by, source}. */
 json_t *env_caches(const char *root);
 
-/* Returns the hypervisor's name, "unnamed" or NOT_EXPOSED as a text, or null if there is none. An
- * x86 CPU reports it itself, whatever the root. */
+/* Returns the hypervisor's name, "unnamed" or NOT_EXPOSED as a text, or null if there is none. An x86 CPU reports it
+ * itself, whatever the root. */
 json_t *env_hypervisor(const char *root);
 
 /* Reads a text by sysctlbyname() of macOS; returns false on other systems. */
@@ -27,31 +26,36 @@ bool env_sysctl_text(const char *name, char *text, size_t bytes);
 
 /* ---- env_host.c ---- */
 
-/* Returns {governor, driver, preference, boost: "1" | "0"}. */
-json_t *host_frequency(const char *root);
+/* Returns the text if it is known, else NOT_EXPOSED. */
+json_t *env_text(bool known, const char *text);
+/* Returns the load average of the last minute, or -1 if it is unknown. */
+double env_load_average(void);
 
-/* Returns {online, allowed, list, best, pinned, smt, siblings, isolated, kinds}: the number of CPUs
- * and of those that this process may use, with their list; the best one to measure on, and the same
- * if it is the only one; "on", "off", ...; the CPUs on the core of the best one; those that the
- * kernel keeps free; the number of kinds of core that differ in speed. */
-json_t *host_cpus(const char *root);
+/* Returns {governor, driver, preference, boost: "1" | "0"}. */
+json_t *env_frequency(const char *root);
+
+/* Returns {online, allowed, list, best, pinned, smt, siblings, isolated, kinds}: the number of CPUs and of those that
+ * this process may use, with their list; the best one to measure on, and the same if it is the only one; "on", "off",
+ * ...; the CPUs on the core of the best one; those that the kernel keeps free; the number of kinds of core that differ
+ * in speed. */
+json_t *env_cpus(const char *root);
 
 /* Returns {page, thp, nodes, balancing, swap_used, available}. */
-json_t *host_memory(const char *root);
+json_t *env_memory(const char *root);
 
 /* Returns {clock, source, sources, resolution_ns}, with all available sources. */
-json_t *host_timer(const char *root);
+json_t *env_timer(const char *root);
 
-/* Returns {quota, container, power: "mains" | "battery", aslr}: the CPUs that a control group allows
- * (0: no limit); "docker", "podman", "kubernetes" or "". */
-json_t *host_limits(const char *root);
+/* Returns {quota, container, power: "mains" | "battery", aslr}: the CPUs that a control group allows (0: no limit);
+ * "docker", "podman", "kubernetes" or "". */
+json_t *env_limits(const char *root);
 
 /* CPU limits of the control group of this process and of all groups above it. */
-struct cgroup_cpu {
+struct cgroup_limits {
     double quota; /* CPUs, the least of all groups; 0: no limit */
     double
         throttled_s; /* total time of waiting for a quota that was used up; below 0: unknown */
 };
-struct cgroup_cpu cgroup_cpu(const char *root);
+struct cgroup_limits cgroup_limits(const char *root);
 
 #endif

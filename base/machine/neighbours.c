@@ -1,6 +1,4 @@
-/*
- * Reads /proc/stat and /proc/PID/stat (proc(5)); see neighbours.h.
- */
+/* Reads /proc/stat and /proc/PID/stat (proc(5)); see neighbours.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "neighbours.h"
 #include "sysfs.h"
@@ -35,8 +33,8 @@ static void look_at_cpus(const char *root, struct neighbours *seen)
         fclose(file);
 }
 
-/* Parses "123 (name) S ppid ...". The name may have blanks and brackets. The 12th and 13th fields
- * after it are ticks of CPU time. */
+/* Parses "123 (name) S ppid ...". The name may have blanks and brackets. The 12th and 13th fields after it are ticks of
+ * CPU time. */
 static bool parse_process(char *line, struct neighbour *process)
 {
     char *open = strchr(line, '('), *close = strrchr(line, ')');

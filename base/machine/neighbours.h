@@ -1,6 +1,6 @@
 /*
- * Usage of the CPUs of a machine between two snapshots: the busy share of each CPU, and the programs
- * that took most time. In a container, only its own processes are visible.
+ * Usage of the CPUs of a machine between two snapshots: the busy share of each CPU, and the programs that took most
+ * time. In a container, only its own processes are visible.
  */
 #ifndef POSENC_NEIGHBOURS_H
 #define POSENC_NEIGHBOURS_H
@@ -26,9 +26,9 @@ struct neighbours {
 void neighbours_look(const char *root, double wall_s, struct neighbours *seen);
 void neighbours_free(struct neighbours *seen);
 
-/* Returns {busy: share of each CPU, taken: [{name, cpus}]}: the four program names that took most,
- * with the CPUs that all processes of a name took together. The process `self`, and processes that
- * ended before the second snapshot, are not counted. */
+/* Returns {busy: share of each CPU, taken: [{name, cpus}]}: the four program names that took most, with the CPUs that
+ * all processes of a name took together. The process `self`, and processes that ended before the second snapshot, are
+ * not counted. */
 json_t *neighbours_between(const struct neighbours *start, const struct neighbours *stop,
                            long self);
 

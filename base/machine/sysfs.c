@@ -1,6 +1,4 @@
-/*
- * Reads files of /proc and /sys; see sysfs.h.
- */
+/* Reads files of /proc and /sys; see sysfs.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "sysfs.h"
 

@@ -1,27 +1,26 @@
-/*
- * Files of /proc and /sys below a root: "" is this machine, another folder one that a test made up.
- */
+/* Files of /proc and /sys below a root: "" is this machine, another folder one that a test made up. */
 #ifndef POSENC_SYSFS_H
 #define POSENC_SYSFS_H
+
+#include "base/text/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#define FORMATTED(form, first) __attribute__((format(printf, form, first)))
-#define NOT_EXPOSED            "not exposed"
+#define NOT_EXPOSED "not exposed"
 
 enum { SYSFS_PATH = 512 };
 
 /* Opens a file for reading; returns NULL on failure. Paths are formatted and begin with a slash. */
-FORMATTED(2, 3) FILE *sysfs_open(const char *root, const char *format, ...);
-FORMATTED(2, 3) bool sysfs_has(const char *root, const char *format, ...);
+FILE *sysfs_open(const char *root, const char *format, ...) PRINTF_LIKE(2, 3);
+bool sysfs_has(const char *root, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Reads the first line of a file without its newline; returns false and "" if there is none. */
-FORMATTED(4, 5)
-bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, ...);
+bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 /* Returns the number at the beginning of a file, or `otherwise`. */
-FORMATTED(3, 4)
-long long sysfs_number(const char *root, long long otherwise, const char *format, ...);
+long long sysfs_number(const char *root, long long otherwise, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 /* Reads the value of the first line "key : value", "key value" or key="value" of a file. */
 bool sysfs_value(const char *root, const char *path, const char *key, char *value,
                  size_t bytes);

@@ -1,6 +1,4 @@
-/*
- * Tests the record of a machine, its measurement quality, and the noise that a run saw.
- */
+/* Tests the record of a machine, its measurement quality, and the noise that a run saw. */
 #include "base/machine/env.h"
 #include "base/machine/watch.h"
 #include "base/records.h"

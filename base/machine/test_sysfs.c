@@ -1,6 +1,6 @@
 /*
- * Tests the readers of /proc and /sys on made-up machines: folders with the files of a machine, which
- * are removed at the end.
+ * Tests the readers of /proc and /sys on made-up machines: folders with the files of a machine, which are removed at
+ * the end.
  */
 #define _XOPEN_SOURCE 700
 #include "base/machine/env.h"
@@ -92,8 +92,7 @@ static void put_ticks(unsigned busy, unsigned idle, unsigned stolen)
     put_file("/proc/stat", text);
 }
 
-/* Returns the env record of the machine. The build and the hypervisor are given, as the files do not
- * have them. */
+/* Returns the env record of the machine. The build and the hypervisor are given, as the files do not have them. */
 static json_t *env_of_machine(const char *hypervisor)
 {
     static const struct env_library library = { "1.2.3", "paper", "", NULL, NULL };
@@ -115,7 +114,7 @@ static void test_cgroups(void)
     put_file("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
     put_file("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
     put_file("/sys/fs/cgroup/a/cpu.stat", "throttled_usec 250000\n");
-    struct cgroup_cpu cpu = cgroup_cpu(root);
+    struct cgroup_limits cpu = cgroup_limits(root);
     require(cpu.quota == 0.5 && cpu.throttled_s == 0.25,
             "the least quota of a group and those above it counts");
     begin_machine();
@@ -126,14 +125,14 @@ static void test_cgroups(void)
     put_file("/sys/fs/cgroup/cpu/wrong/cpu.cfs_quota_us", "1000\n"); /* of another controller */
     put_file("/sys/fs/cgroup/cpu/wrong/cpu.cfs_period_us", "100000\n");
     put_file("/sys/fs/cgroup/cpu/cpu.stat", "nr_throttled 2\nthrottled_time 3000000000\n");
-    cpu = cgroup_cpu(root);
+    cpu = cgroup_limits(root);
     require(cpu.quota == 2.0 && cpu.throttled_s == 3.0,
             "version 1 in a container, whose group's folder is missing");
     begin_machine();
     put_file("/proc/self/cgroup", "4:cpu:/\n");
     put_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
     put_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    cpu = cgroup_cpu(root);
+    cpu = cgroup_limits(root);
     require(cpu.quota == 0.0 && cpu.throttled_s < 0.0, "no quota is no limit");
 }
 

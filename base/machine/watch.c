@@ -1,6 +1,6 @@
 /*
- * Reads counters of noise; see watch.h. proc(5) describes /proc/stat and /proc/vmstat, the kernel's
- * documentation accounting/psi and cgroup-v2.
+ * Reads counters of noise; see watch.h. proc(5) describes /proc/stat and /proc/vmstat, the kernel's documentation
+ * accounting/psi and cgroup-v2.
  */
 #define _DEFAULT_SOURCE
 #include "watch.h"
@@ -52,7 +52,7 @@ static struct watched read_pressure(const char *root, const char *resource)
 static void read_counters(const char *root, struct noise_watch *watch)
 {
     const char *vmstat = "/proc/vmstat";
-    double throttled = cgroup_cpu(root).throttled_s,
+    double throttled = cgroup_limits(root).throttled_s,
            in = sysfs_value_number(root, vmstat, "pswpin", -1.0),
            out = sysfs_value_number(root, vmstat, "pswpout", 0.0);
     /* All CPUs of a package are throttled together: the count of the first one is enough. */
@@ -125,8 +125,5 @@ json_t *noise_between(const struct noise_watch *start, const struct noise_watch 
 json_t *noise_watch_stop(const struct noise_watch *start)
 {
     struct noise_watch stop = noise_watch_start();
-    double load[1] = { -1.0 };
-    if (getloadavg(load, 1) != 1)
-        load[0] = -1.0;
-    return noise_between(start, &stop, load[0]);
+    return noise_between(start, &stop, env_load_average());
 }

@@ -1,6 +1,4 @@
-/*
- * Noise of the machine during a measurement, from counters before and after it.
- */
+/* Noise of the machine during a measurement, from counters before and after it. */
 #ifndef POSENC_WATCH_H
 #define POSENC_WATCH_H
 
@@ -25,9 +23,9 @@ struct noise_watch {
 struct noise_watch noise_watch_start(void);
 /* `root`: where /proc and /sys are (sysfs.h). */
 struct noise_watch noise_watch_at(const char *root);
-/* Returns the noise since then: {wall_s, steal_pct, involuntary_switches, load1, others, throttled_pct,
- * wait_cpu_pct, wait_io_pct, wait_mem_pct, swapped, heat}. `others` is the average number of CPUs that
- * other programs took. Counters that the system does not report are left out. */
+/* Returns the noise since then: {wall_s, steal_pct, involuntary_switches, load1, others, throttled_pct, wait_cpu_pct,
+ * wait_io_pct, wait_mem_pct, swapped, heat}. `others` is the average number of CPUs that other programs took. Counters
+ * that the system does not report are left out. */
 json_t *noise_watch_stop(const struct noise_watch *start);
 /* Does the same between two readings. */
 json_t *noise_between(const struct noise_watch *start, const struct noise_watch *stop,

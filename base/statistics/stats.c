@@ -47,8 +47,8 @@ double stats_coverage(size_t n, size_t k)
     return coverage > 0.0 ? coverage : 0.0;
 }
 
-/* Returns the largest k for which [k-th smallest, k-th largest] of n samples reaches the level; 0: not
- * even the whole range does. */
+/* Returns the largest k for which [k-th smallest, k-th largest] of n samples reaches the level; 0: not even the whole
+ * range does. */
 static size_t order_for(size_t n, double level)
 {
     size_t k = 0;
@@ -83,8 +83,8 @@ struct stats_interval stats_interval(const double *samples, size_t n, double lev
     return interval;
 }
 
-/* Returns the probability of |t| < sqrt(degrees) tan(angle), a finite sum (Abramowitz and Stegun,
- * 26.7.3 and 26.7.4). */
+/* Returns the probability of |t| < sqrt(degrees) tan(angle), a finite sum (Abramowitz and Stegun, 26.7.3 and
+ * 26.7.4). */
 static double student_within(double angle, int degrees)
 {
     const double c = cos(angle), pi = acos(-1.0);

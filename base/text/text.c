@@ -18,8 +18,8 @@ static size_t character_length(unsigned char first)
     return (first & 0xf8) == 0xf0 ? 4 : 0;
 }
 
-/* Decodes the character at `text` to *code. Returns its bytes, or 0 if it is invalid: RFC 3629 allows
- * no longer form than needed, no surrogate, and at most U+10FFFF. */
+/* Decodes the character at `text` to *code. Returns its bytes, or 0 if it is invalid: RFC 3629 allows no longer form
+ * than needed, no surrogate, and at most U+10FFFF. */
 static size_t decode(const char *text, uint32_t *code)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -37,8 +37,8 @@ static size_t decode(const char *text, uint32_t *code)
     return *code >= least[n] && !surrogate && *code <= 0x10ffff ? n : 0;
 }
 
-/* Returns true for control characters, soft hyphens, marks of direction and annotations, blanks
- * without width, ends of lines and paragraphs, byte order marks, tags, and noncharacters. */
+/* Returns true for control characters, soft hyphens, marks of direction and annotations, blanks without width, ends of
+ * lines and paragraphs, byte order marks, tags, and noncharacters. */
 static bool is_hidden(uint32_t code)
 {
     static const struct {

@@ -2,8 +2,8 @@
  * The loops of bounds.h for one instruction set.  bench/loops/meson.build gives POSENC_SIMD, POSENC_ISA
  * and flags, which are those of a backend.
  *
- * A kernel's constants are constants here, too.  Data that a kernel reads are read here at an address that
- * differs in each iteration, so that no compiler moves them out of the loop.
+ * A kernel's constants are constants here, too. Data that a kernel reads are read here at an address that differs in
+ * each iteration, so that no compiler moves them out of the loop.
  */
 #include "bounds.h"
 #include "conversions.h"
@@ -181,8 +181,8 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
     put_row(FORWARD, dst, src, from, value, before, row - before);
 }
 
-/* Writes rows from a start that moves on by one.  The asm hides their number and length, as a kernel's are
- * hidden from the compiler. */
+/* Writes rows from a start that moves on by one. The asm hides their number and length, as a kernel's are hidden from
+ * the compiler. */
 enum rows { SLOPES, LINES, RUNS };
 SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
 {
@@ -255,7 +255,7 @@ SIMD_INLINE void take_columns(struct columns *columns, const float *table, const
     }
 }
 
-/* Writes rows of four heads in whole vectors of keys.  Two vectors hold a column, or rows are fetched. */
+/* Writes rows of four heads in whole vectors of keys. Two vectors hold a column, or rows are fetched. */
 SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const float *table,
                             const struct columns *columns, const struct bucket_line *line)
 {
@@ -339,8 +339,8 @@ EITHER(fetch, fetch(dst, src, (int64_t)n))
 
 /* ---- Terms ---- */
 
-/* Columns that rise by one with every other key, from 0 to 71: those of 64 keys and of what follows
- * them in a block of queries. */
+/* Columns that rise by one with every other key, from 0 to 71: those of 64 keys and of what follows them in a block of
+ * queries. */
 #define TWICE(k) k, k
 #define TEN(k)                                                                                 \
     TWICE(k), TWICE((k) + 1), TWICE((k) + 2), TWICE((k) + 3), TWICE((k) + 4), TWICE((k) + 5),  \

@@ -1,17 +1,17 @@
 /*
- * Lower-bound loops: each does what the inner loop of some kernel cannot avoid, and nothing else.
- * Where memory is not the limit of a kernel, its loop is: by the ports that arithmetic goes through,
- * by conversions, or by the latency of a chain.
+ * Lower-bound loops: each does what the inner loop of some kernel cannot avoid, and nothing else. Where memory is not
+ * the limit of a kernel, its loop is: by the ports that arithmetic goes through, by conversions, or by the latency of a
+ * chain.
  *
- * Each kind exists for every instruction set that has the primitives of impl/simd.  The build lists
- * them in BOUND_ISAS, ISA(name) for each, named as the backend.
+ * Each kind exists for every instruction set that has the primitives of impl/simd. The build lists them in BOUND_ISAS,
+ * ISA(name) for each, named as the backend.
  *
  * A loop writes n floats from dst on.  n is a multiple of BOUND_STEP, except for conversions.
  *
  *   src     as many floats to which results are added, as biases are to scores, or NULL for a call
- *           that only writes.  Rotations and sums read nothing but src
- *   third   biases and tables: the end of the first row.  All rows are as long, and a table's are
- *           written BOUND_ROWS side by side, each of whole pairs of vectors.  NULL: rows are long.
+ *           that only writes. Rotations and sums read nothing but src
+ *   third   biases and tables: the end of the first row. All rows are as long, and a table's are
+ *           written BOUND_ROWS side by side, each of whole pairs of vectors. NULL: rows are long.
  *           What is left of n after whole rows, or groups of rows, is not written
  *           conversions: 128 numbers in f32 that a call makes, if src is NULL; NULL: they are in f64
  */
@@ -20,8 +20,7 @@
 
 #include <stddef.h>
 
-/* Rows of a table that are written side by side.  BOUND_STEP holds two of the longest vectors for
- * each of them. */
+/* Rows of a table that are written side by side. BOUND_STEP holds two of the longest vectors for each of them. */
 enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
 
 /* Kinds, in the order in which they are listed:
@@ -87,8 +86,8 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
 enum { ROOFLINE_BYTE = 0x3f };
 #define ROOFLINE_CONSTANT 0x1.7e7e7ep-1f /* bits 0x3f3f3f3f */
 
-/* Ways in which an instruction set moves memory: none that is its own, plainly, or also by prefetches and
- * streaming stores.  Without the latter, prefetches are hints that its CPUs may lack, too. */
+/* Ways in which an instruction set moves memory: none that is its own, plainly, or also by prefetches and streaming
+ * stores. Without the latter, prefetches are hints that its CPUs may lack, too. */
 enum bound_moves { MOVES_NONE, MOVES_PLAIN, MOVES_WITH_HINTS };
 
 #define BOUND_NAME(kind, isa) bound_##kind##_##isa

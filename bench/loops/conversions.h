@@ -1,6 +1,6 @@
 /*
- * Lower-bound loops of conversions, a part of bounds.c: tables are made in f64 and rounded to f32; elements
- * of 16 bits are widened and rounded.
+ * Lower-bound loops of conversions, a part of bounds.c: tables are made in f64 and rounded to f32; elements of 16 bits
+ * are widened and rounded.
  */
 #include "impl/kernels/dtype.h"
 
@@ -20,8 +20,8 @@ SIMD_INLINE vf load_made(const float *wide, int64_t i)
     return wide ? vf_load(wide + i % 64) : round_made(i);
 }
 
-/* Returns the elements at src + i; those of f32 are added to, as a table is to activations.  NULL: numbers
- * that the call makes itself. */
+/* Returns the elements at src + i; those of f32 are added to, as a table is to activations. NULL: numbers that the call
+ * makes itself. */
 SIMD_INLINE vf load_or_make(enum posenc_dtype type, const void *src, const float *wide,
                             int64_t i, int64_t n)
 {

@@ -1,9 +1,9 @@
 /*
- * Rooflines of memory, a part of bounds.c: loops that read and write as a call does, with next to no
- * arithmetic, by plain stores, with software prefetch 4 KiB ahead, or by streaming stores.
+ * Rooflines of memory, a part of bounds.c: loops that read and write as a call does, with next to no arithmetic, by
+ * plain stores, with software prefetch 4 KiB ahead, or by streaming stores.
  *
- * An iteration is four vectors.  Streaming stores need an aligned destination, and aligned stores are
- * fastest anyway, so the first few elements are done one by one.
+ * An iteration is four vectors. Streaming stores need an aligned destination, and aligned stores are fastest anyway, so
+ * the first few elements are done one by one.
  */
 #include <stdint.h>
 
@@ -60,7 +60,7 @@ SIMD_INLINE vf moved_vector(enum move move, const float *src, const float *add, 
 #define STREAMS_PAIRS 0
 #endif
 
-/* Stores two vectors.  The barriers keep clang 14 from merging streaming stores into plain ones. */
+/* Stores two vectors. The barriers keep clang 14 from merging streaming stores into plain ones. */
 SIMD_INLINE void store_two(enum access access, float *dst, vf a, vf b)
 {
     const int64_t w = vf_lanes();

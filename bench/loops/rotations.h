@@ -1,6 +1,4 @@
-/*
- * Lower-bound loops of rotations, a part of bounds.c: angles stay in registers, nothing is looked up.
- */
+/* Lower-bound loops of rotations, a part of bounds.c: angles stay in registers, nothing is looked up. */
 #include "impl/kernels/kernel.h"
 
 enum { TURN_HEAD = 128 };

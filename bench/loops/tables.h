@@ -1,6 +1,6 @@
 /*
- * Lower-bound loops of tables, a part of bounds.c: groups of eight rows, made as the kernels of numerics
- * mode exact make them, with anchors, angles and positions that are always the same.
+ * Lower-bound loops of tables, a part of bounds.c: groups of eight rows, made as the kernels of numerics mode exact
+ * make them, with anchors, angles and positions that are always the same.
  */
 #include "impl/kernels/sincos.h"
 
@@ -17,9 +17,9 @@ SIMD_INLINE vf add_onto(const float *src, int64_t i, vf value)
     {                                                                                          \
         EIGHT(SIXTY_FOUR(x)), EIGHT(SIXTY_FOUR(x)), EIGHT(SIXTY_FOUR(x)), EIGHT(SIXTY_FOUR(x)) \
     }
-/* An anchor of an angle of 0.725, its angle, and the rotation to the middle rows of a group, of 0.7 and
- * 0.75.  There is one for each of the eight groups that share an anchor and each pair of a row, since
- * frequencies do not stay in the nearest cache. */
+/* An anchor of an angle of 0.725, its angle, and the rotation to the middle rows of a group, of 0.7 and 0.75. There is
+ * one for each of the eight groups that share an anchor and each pair of a row, since frequencies do not stay in the
+ * nearest cache. */
 enum { ANGLES = 2048 };
 static const double anchor_angle[128] = { SIXTY_FOUR(0.725), SIXTY_FOUR(0.725) };
 static const double anchor_cosine[128] = { SIXTY_FOUR(0.74849942196616515),
@@ -35,7 +35,7 @@ static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
 #undef SIXTY_FOUR
 #undef EIGHT
 
-/* Evaluates an anchor, of one vector of pairs.  It serves eight groups. */
+/* Evaluates an anchor, of one vector of pairs. It serves eight groups. */
 SIMD_INLINE void evaluate_anchor(int64_t k)
 {
     double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
@@ -75,7 +75,7 @@ struct table_spot {
     int64_t second, row;
 };
 
-/* Writes two rows, after all is read.  Returns false if a number is small. */
+/* Writes two rows, after all is read. Returns false if a number is small. */
 SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd other_c,
                           vd other_s)
 {
@@ -117,8 +117,8 @@ SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd
     return put_rows(by_turns, spot, c, s, c_next, s_next);
 }
 
-/* Writes two vectors of each of eight rows, from the anchor of pair k.  Returns false if a number is small,
- * which a kernel would have to compute again. */
+/* Writes two vectors of each of eight rows, from the anchor of pair k. Returns false if a number is small, which a
+ * kernel would have to compute again. */
 SIMD_INLINE bool put_group(bool by_turns, struct table_spot spot, int64_t k, const double *by,
                            vd sign)
 {

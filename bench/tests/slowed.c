@@ -1,15 +1,15 @@
 /*
  * A plug-in that is slower by a known amount of work: it calls the kernel that serves here and then goes through so
- * many steps that do nothing.  With no steps it is that kernel behind one call more.  ./run verdicts compares such
+ * many steps that do nothing. With no steps it is that kernel behind one call more.  ./run verdicts compares such
  * plug-ins, to see whether posenc compare calls a slower one slower, and an equal one nothing.
  *
  *     cc -std=c11 -O3 -shared -fPIC -DSLOWED_STEPS=1000 slowed.c $(pkg-config --cflags posenc) -o slowed.so
  *
- * A step waits for the one before it, and takes as many cycles wherever it runs: the delay is counted in work and
- * not by a clock, whose readings a neighbour would disturb.
+ * A step waits for the one before it, and takes as many cycles wherever it runs: the delay is counted in work and not
+ * by a clock, whose readings a neighbour would disturb.
  *
- * SLOWED_TAG differs between files that are to be timed although they do the same: equal machine code is never
- * called slower or faster.
+ * SLOWED_TAG differs between files that are to be timed although they do the same: equal machine code is never called
+ * slower or faster.
  */
 #include <posenc.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * Lower-bound loops do what their names say, on every instruction set, in rows of any length, and write
- * nothing else.  A loop that did less would be too low a limit.
+ * Lower-bound loops do what their names say, on every instruction set, in rows of any length, and write nothing else. A
+ * loop that did less would be too low a limit.
  */
 #include "bench/rooflines.h"
 #include "conformance/problem/storage.h"
@@ -21,8 +21,7 @@ static bool near(double a, double b) { return within(a, b, 1e-6); }
 
 /* ---- Tables ---- */
 
-/* Checks eight rows side by side: each has one of eight angles, and its sine lies `apart` floats from its
- * cosine. */
+/* Checks eight rows side by side: each has one of eight angles, and its sine lies `apart` floats from its cosine. */
 static bool is_table(const float *values, int row, bool by_turns)
 {
     int found[8] = { 0 };
@@ -217,7 +216,7 @@ static bool reads_x_alone(enum roofline_kind kind)
            kind == BOUND_chain;
 }
 
-/* Runs a loop with and without x.  Rows are given, so many at once, or as long as the loop has them. */
+/* Runs a loop with and without x. Rows are given, so many at once, or as long as the loop has them. */
 static bool is_right(const struct roofline_variant *loop, int row, bool given, int at_once,
                      int n)
 {

@@ -1,7 +1,7 @@
 /*
- * Tests the harness on small cases: numbers make sense, backends that cannot be timed get a reason, and a
- * kernel that is wrong by one part in 2^17 in one element of the output gets no number.  Under an emulator
- * nothing is timed, and that is tested there.
+ * Tests the harness on small cases: numbers make sense, backends that cannot be timed get a reason, and a kernel that
+ * is wrong by one part in 2^17 in one element of the output gets no number. Under an emulator nothing is timed, and
+ * that is tested there.
  */
 #include "bench/bench.h"
 #include "bench/machine.h"
@@ -43,7 +43,7 @@ static enum posenc_status last_bit(const struct posenc_rope_args *args)
     return off_by(0x1p-23f, args);
 }
 
-/* Right, and a thousand times as slow.  In place a rotation comes once. */
+/* Right, and a thousand times as slow. In place a rotation comes once. */
 static enum posenc_status many_times(const struct posenc_rope_args *args)
 {
     static _Thread_local float elsewhere[TOKENS * HEADS * DIM];
@@ -287,7 +287,7 @@ static void refusals(void)
     require(seen.reason[0][0] != '\0', "an impossible problem is rejected, not timed");
 }
 
-/* Three cases of a kernel, each longer.  One backend is wrong, one far slower, one lacks it. */
+/* Three cases of a kernel, each longer. One backend is wrong, one far slower, one lacks it. */
 static void tunes(void)
 {
     enum { CASES = 3, BACKENDS = 4 };

@@ -1,6 +1,6 @@
 /*
- * Counts of instructions are exact, the same each time, and leave the process as it was.  A call reaches
- * its kernel within a limit of instructions, which is the same however busy the machine is.
+ * Counts of instructions are exact, the same each time, and leave the process as it was. A call reaches its kernel
+ * within a limit of instructions, which is the same however busy the machine is.
  *
  *     test_instructions [limits [EXTRA]]     limits: those of calls hold for this compiler
  *                                            EXTRA: loads before each call, to test the test

@@ -1,7 +1,7 @@
 /*
- * Tests limits: the lower-bound loop of a call and the tensors that it goes over; the limit that takes
- * longest, in samples that are made up; and for every kernel, that some limit binds it.  Loops themselves are
- * tested in test_bounds.c.
+ * Tests limits: the lower-bound loop of a call and the tensors that it goes over; the limit that takes longest, in
+ * samples that are made up; and for every kernel, that some limit binds it. Loops themselves are tested in
+ * test_bounds.c.
  */
 #include "bench/machine.h"
 #include "bench/harness.h"
@@ -139,8 +139,8 @@ static bool goes_over_scores(int threads)
     return right;
 }
 
-/* Returns how many of n interleaved pairs of 16 bits are rotated by (0.8, 0.6), a pair in the room of
- * each float; the others are as they were. */
+/* Returns how many of n interleaved pairs of 16 bits are rotated by (0.8, 0.6), a pair in the room of each float; the
+ * others are as they were. */
 static int64_t pairs_rotated(enum posenc_dtype type, const float *before, const float *after,
                              int64_t n, bool *right)
 {

@@ -1,6 +1,6 @@
 /*
- * Pairs on a small case: two copies of one backend are as fast as each other, one that does its work a
- * thousand times is not.  A side that is wrong, or rope_rejecting its call, gets a reason and no number.
+ * Pairs on a small case: two copies of one backend are as fast as each other, one that does its work a thousand times
+ * is not. A side that is wrong, or rope_rejecting its call, gets a reason and no number.
  */
 #include "bench/pairs.h"
 #include "bench/machine.h"

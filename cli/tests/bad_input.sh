@@ -36,7 +36,7 @@ refuses 'unknown case' '--case: no/such/case: no case has this id' verify -v --c
 refuses 'pattern without a match' '--case: nothing-at-all: matches nothing' verify --case nothing-at-all
 run "$POSENC" verify --kernel alibi --backend scalar --suite digests --case 'alibi/*,alibbi/*'
 same 'one pattern of two without a match is printed' "$status $(grep -c -- '--case: alibbi/\*: matches nothing' stderr)" '0 1'
-refuses 'kernel that the model does not call' '--kernel: alibi: no model that was named calls it: expected one of learned_add$' \
+refuses 'kernel that the model does not call' '--kernel: alibi: no selected model calls it: expected one of learned_add$' \
     verify --model gpt2 --kernel alibi
 refuses 'a kernel that the plug-in lacks' '--plugin: example: does not provide rope_half: expected one that does' \
     verify -v --case rope_half/f32/given/onnx-rotary-embedding --plugin "$PLUGIN"
@@ -54,7 +54,7 @@ refuses 'unknown table' 'TABLE: sinusodial: did you mean sinusoidal' table sinus
 refuses 'errors of an odd dimension' 'rotary_dim: 3: expected an even number' table errors --problem 'rope_table rotary_dim=3'
 refuses 'two tables' 'unexpected argument: drift' table errors drift
 refuses 'a kernel alone' "TABLE: sinusoidal: needs a whole problem, --problem 'sinusoidal ...'" table sinusoidal
-refuses 'a kernel and a problem' 'TABLE: rope_table: has no effect beside --problem' table rope_table --problem "$plan"
+refuses 'a kernel and a problem' 'TABLE: rope_table: has no effect with --problem' table rope_table --problem "$plan"
 refuses 'frequencies of nothing' "TABLE: frequencies: needs --problem 'rope_table" table frequencies
 refuses 'drift of a rotation' 'rope_half: has no frequencies: expected rope_table or sinusoidal' \
     table drift --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
@@ -70,7 +70,7 @@ refuses 'factors of another length' 'short_factor: not given: expected 4 element
 refuses 'positions of columns' '--positions: has no effect here: it is for values' table frequencies --problem "$plan" --positions 1
 refuses 'positions of a bias' '--positions: has no effect here: alibi is not computed' \
     table --problem 'alibi heads=1 queries=1 keys=1' --positions 1
-refuses 'positions twice' '--positions: has no effect beside tokens' table --problem "$plan tokens=4" --positions 1
+refuses 'positions twice' '--positions: has no effect with tokens' table --problem "$plan tokens=4" --positions 1
 for value in 2147483648 -2147483648 5..1 1,,2 1.. ..5 1...5 0..9..1 one 1,2, ' 1'; do
     refuses "positions '$value'" '--positions: .*expected (integers|numbers)' table --problem "$plan" --positions "$value" -o x.csv
 done
@@ -99,7 +99,7 @@ for kernel in $("$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\)  *\(tabl
     refuses "$kernel without sizes" "--problem: " verify --problem "$kernel"
 done
 refuses 'problem without an element' 'has no element: expected batch and tokens above 0' verify --problem 'rope_half head_dim=80 rotary_dim=32'
-refuses 'problem and a case' '--case: has no effect beside --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
+refuses 'problem and a case' '--case: has no effect with --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
 # Memory and work of a problem are estimated before anything is allocated.
 refuses 'a large problem' 'queries=1000000000: the call has .* bytes; at most .*: expected queries of at most [1-9]' \
     verify --problem 'alibi queries=1000000000 keys=100 heads=8'
@@ -122,7 +122,7 @@ refuses 'a name that no format follows from' '-o: x.json: no format follows from
 refuses 'a name without a suffix' '-o: a.b/x: no format follows from this name' verify -o a.b/x
 refuses 'NumPy knows no bf16' 'npy: NumPy has no bf16: expected csv or safetensors' table --problem 'sinusoidal dim=8 dtype=bf16' -o x.npy
 refuses 'npy of two arrays' 'npy: one file holds one array' table --problem "$plan" -o x.npy
-refuses 'columns as an array' 'npy: it has no room for columns' table frequencies --problem "$plan" -o x.npy
+refuses 'columns as an array' 'npy: it cannot hold columns' table frequencies --problem "$plan" -o x.npy
 full='>/dev/full' # Linux has it, macOS has not
 if [ -c /dev/full ]; then
     table 'no space left' 'cannot be written: No space left' --out csv:/dev/full

@@ -157,10 +157,10 @@ same 'no file is left' "$(ls work)" "$(printf 'exit_in_first_call.so\nexit_when_
 make_plugin abort_in_first_call
 test_death 'verify -v: one that aborts' 'posenc verify: the process ended by signal 6 .* in alibi' verify -v --plugin ./abort_in_first_call.so \
     --backend example --problem "$small"
-# Plug-ins of a folder are left out with a message.
+# Plug-ins of a folder are skipped with a message.
 # shellcheck disable=SC2086
 run env POSENC_PLUGINS=. $watched "$POSENC" list kernels
-same 'a folder with one that exits' "$status $(grep -c 'left out: ./exit_when_loaded.so: the process was ended by exit(0)' stderr)" '0 1'
+same 'a folder with one that exits' "$status $(grep -c 'skipped: ./exit_when_loaded.so: the process was ended by exit(0)' stderr)" '0 1'
 rm -f work/*
 
 # TERM and INT end a run at once, with all of its processes, and the results so far are written.

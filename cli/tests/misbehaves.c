@@ -1,7 +1,6 @@
 /*
- * A plug-in that harms its process in the way that its file's name says: a test copies this one to
- * exit_in_call.so, or exit_in_first_call.so.  Its kernel alibi is right until the hundredth call of a
- * process, and alibi_add is always right.
+ * Plug-in whose file name selects a misdeed and its time: a test copies it to exit_in_call.so, for example, which exits
+ * in the hundredth call of alibi in a process. Otherwise alibi is right, and alibi_add always is.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -86,7 +85,7 @@ static void close_all_files_and_run_on(void)
 
 static void kill_group(void) { kill(0, SIGKILL); }
 
-/* Writes lines that are no messages where results go. */
+/* Writes lines that are not messages to the pipe of results. */
 static void write_to_all_files(void)
 {
     static const char lines[] = "no result\n{\"t\":\"check\",\"status\":\"fail\"}\n[1]\n";
@@ -115,7 +114,7 @@ static const struct misdeed {
     { "group", kill_group },        { "scribble", write_to_all_files },
 };
 
-/* The name of this file, as it was opened. */
+/* Returns the name of this file. */
 static const char *get_file_name(void)
 {
     Dl_info info;
@@ -124,7 +123,7 @@ static const char *get_file_name(void)
     return slash ? slash + 1 : "";
 }
 
-/* Makes the file that MISBEHAVED names: a test that exit_process this process waits for it. */
+/* Creates the file MISBEHAVED, for which a test waits. */
 static void report_misdeed(void)
 {
     const char *path = getenv("MISBEHAVED");
@@ -133,7 +132,7 @@ static void report_misdeed(void)
         fclose(file);
 }
 
-/* "exit_in_call.so": does `exit` where `when` is "_in_call". */
+/* Commits the misdeed of the file name if its time is `when`: in exit_in_call.so, "exit" at "_in_call". */
 static void misbehave(const char *when)
 {
     const char *name = get_file_name();
@@ -178,7 +177,7 @@ static enum posenc_status compute(const struct posenc_alibi_args *args)
     return POSENC_OK;
 }
 
-/* Counts calls, on the heap: a kernel that writes a static variable fails another check first. */
+/* Number of calls, on the heap, since a kernel that writes a static variable fails another check first. */
 static atomic_int *calls;
 
 static enum posenc_status alibi(const struct posenc_alibi_args *args)
@@ -230,8 +229,7 @@ __attribute__((constructor)) static void run_when_loaded(void)
         posenc_plugin.abi = 999;
     if (strncmp(name, "no_text.", 8) == 0)
         posenc_plugin.description = (const char *)(uintptr_t)16;
-    if (strncmp(name, "no_code.", 8) ==
-        0) /* a pointer to no code, as a wrong layout would give */
+    if (strncmp(name, "no_code.", 8) == 0) /* an invalid pointer, as after a wrong layout */
         posenc_plugin.alibi =
             (enum posenc_status(*)(const struct posenc_alibi_args *))(uintptr_t)64;
 }

@@ -18,11 +18,11 @@ keeps() { # NAME PATTERN FILE ARGUMENTS...
 }
 
 echo '<a/>' >work/verify.xml
-keeps 'records over an XML file' '--out: verify.xml: is there and no jsonl that posenc wrote: expected another path, or --force' \
+keeps 'records over an XML file' '--out: verify.xml: exists and is not a jsonl file of posenc: expected another path, or --force' \
     verify.xml verify $one --out jsonl:verify.xml
 run "$POSENC" verify $one --force --out jsonl:verify.xml
 same '--force writes over it' "$status $(cut -c 1-13 work/verify.xml | head -n 1)" '0 {"t":"header"'
-keeps 'JUnit over records' 'verify.xml: is there and no junit' verify.xml verify $one --out junit:verify.xml
+keeps 'JUnit over records' 'verify.xml: exists and is not a junit file' verify.xml verify $one --out junit:verify.xml
 rm -f work/*
 
 formats='console md html jsonl csv junit annotations summary comment bmf badge baseline'
@@ -35,16 +35,16 @@ run "$POSENC" verify $one "$@"
 same 'every format of records overwrites its own' "$status $(ls work | wc -l | tr -d ' ')" '0 12'
 echo 'buy milk' >work/notes.txt
 for format in $formats; do
-    keeps "$format over a text" "notes.txt: is there and no $format" notes.txt verify $one --out "$format:notes.txt"
+    keeps "$format over a text" "notes.txt: exists and is not a $format file" notes.txt verify $one --out "$format:notes.txt"
 done
-keeps 'a table over a text' 'notes.txt: is there and no csv' notes.txt table --problem 'sinusoidal dim=4' --out csv:notes.txt
+keeps 'a table over a text' 'notes.txt: exists and is not a csv file' notes.txt table --problem 'sinusoidal dim=4' --out csv:notes.txt
 rm -f work/*
 for format in csv npy safetensors; do
     run "$POSENC" table --problem 'sinusoidal dim=4' --out "$format:t.$format"
     run "$POSENC" table --problem 'sinusoidal dim=4' --out "$format:t.$format"
     same "$format overwrites its own" $status 0
 done
-keeps 'an array over a table of text' 't.csv: is there and no npy' t.csv table --problem 'sinusoidal dim=4' --out npy:t.csv
+keeps 'an array over a table of text' 't.csv: exists and is not a npy file' t.csv table --problem 'sinusoidal dim=4' --out npy:t.csv
 : >work/empty
 run "$POSENC" table --problem 'sinusoidal dim=4' --out csv:empty
 same 'an empty file is nothing to be lost' $status 0
@@ -60,7 +60,7 @@ keeps 'a file and a link to it' '--out: link: is written already, as x' x table 
 keeps 'one new file, spelled twice' '--out: ../work/z: is written already, as z' x \
     table --problem 'sinusoidal dim=4' --out csv:z --out csv:../work/z
 ln -s nowhere work/dangling
-keeps 'a dangling link' '--out: dangling: .*it is a link to what is not there' x table --problem 'sinusoidal dim=4' --out csv:dangling
+keeps 'a dangling link' '--out: dangling: .*it is a dangling link' x table --problem 'sinusoidal dim=4' --out csv:dangling
 run "$POSENC" table --problem 'sinusoidal dim=4' --out csv:link
 same 'a link is followed' "$status $(readlink work/link) $(grep -c . work/x)" '0 x 17'
 rm -f work/*

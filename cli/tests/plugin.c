@@ -1,7 +1,7 @@
 /*
- * A plug-in of the tests: the kernel alibi as plain loops, in f32 alone,
+ * Plug-in of the tests with one kernel, alibi, in f32:
  *     out[b,h,i,j] = -slopes[b,h] |i + query_offset - j|, -infinity for later keys when causal
- * (Press et al. 2108.12409).  Macros make variants of it:
+ * (Press et al. 2108.12409). Macros select variants:
  *
  *   PLUGIN_WRONG        is off by one position
  *   PLUGIN_ABI          claims another version of the header

@@ -69,7 +69,7 @@ else
     run "$POSENC" bench --plugin "$PLUGIN" --kernel alibi,alibi_add --model bloom-560m --budget 0.01 --out csv
     same 'and more where --kernel says so' "$(timed)" 'alibi alibi_add '
 fi
-refuses 'a kernel that no selected backend has' '--kernel: rope_half: no backend that was selected provides it: expected one of alibi$' \
+refuses 'a kernel that no selected backend has' '--kernel: rope_half: no selected backend provides it: expected one of alibi$' \
     verify --plugin "$PLUGIN" --kernel rope_half
 # The plug-in of the examples, as it is built here and as its first comment says to build it.
 right() { # NAME LIBRARY
@@ -94,8 +94,8 @@ else
     succeeds "$name" '^. mine +mine' list backends --plugin ./mine.so
     rm -f work/*
 fi
-refuses 'a model without its kernels' '--plugin: example: does not provide .* a backend with learned_add$' verify --model gpt2 --plugin "$PLUGIN"
-refuses 'a problem of another kernel' '--plugin: example: does not provide .* with rope_half$' verify --plugin "$PLUGIN" \
+refuses 'a model without its kernels' '--plugin: example: provides none of the selected kernels: .* a backend with learned_add$' verify --model gpt2 --plugin "$PLUGIN"
+refuses 'a problem of another kernel' '--plugin: example: provides none of the selected kernels: .* with rope_half$' verify --plugin "$PLUGIN" \
     --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
 # Plug-ins that load without an option: of the folder beside the program, or of POSENC_PLUGINS.
 mkdir work/folder
@@ -110,8 +110,8 @@ run "$POSENC" verify --kernel alibi --plugin folder/example.so --out csv
 same 'and named by --plugin it is the selection' "$status $(grep -c ',scalar,' stdout)" '0 0'
 printf no >work/folder/broken.so
 run "$POSENC" list backends
-same 'one that is none is left out, and that is said' \
-    "$status $(grep -c '^. example' stdout) $(grep -c '^posenc: left out: folder/broken.so: cannot be loaded' stderr)" '0 1 1'
+same 'one that is none is skipped with a message' \
+    "$status $(grep -c '^. example' stdout) $(grep -c '^posenc: skipped: folder/broken.so: cannot be loaded' stderr)" '0 1 1'
 for named in nowhere folder/broken.so; do
     run env POSENC_PLUGINS=$named "$POSENC" list backends
     same 'a POSENC_PLUGINS that is no folder is said to be none' "$status $(cat stderr)" \

@@ -1,7 +1,6 @@
 /*
- * Tests that changes_find() reports each difference in outputs of two implementations, and nothing
- * else: right kernels against those of conformance/faults, and against kernels that differ in one
- * respect alone.
+ * Tests that changes_find() reports each difference in outputs of two implementations, and nothing else: right kernels
+ * against those of conformance/faults, and against kernels that differ in one respect alone.
  *
  *     test_changes [FOLDER OF VECTORS]
  */
@@ -16,7 +15,7 @@
 
 static struct conf_options options;
 
-/* Sums of the reports of a comparison. */
+/* Number and contents of the reports of a comparison. */
 struct reports {
     size_t n, worse, better, faults;
     enum posenc_kernel kernel;

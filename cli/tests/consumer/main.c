@@ -1,6 +1,6 @@
 /*
- * A program outside of the tree that uses an installed posenc: rotates one head and checks that
- * the rotation keeps its norm.
+ * A program outside of the tree that uses an installed posenc: rotates one head and checks that the rotation keeps its
+ * norm.
  */
 #include <math.h>
 #include <posenc.h>

@@ -1,8 +1,6 @@
-/*
- * Runs the commands that are programs of their own (see hand_over.h).
- */
+/* Finds and runs external commands (see external.h). */
 #define _POSIX_C_SOURCE 200809L
-#include "hand_over.h"
+#include "external.h"
 #include "bench/machine.h"
 
 #include <errno.h>
@@ -19,7 +17,7 @@ extern char **environ;
 
 enum { COMMAND_NAME = 64 };
 
-/* Writes FOLDER/NAME into `path`, and returns true if that is a program. `length` is that of the folder. */
+/* Writes FOLDER/NAME to `path` and returns true if that is a program. `length` is the length of `folder`. */
 static bool is_program(const char *folder, size_t length, const char *name, char *path)
 {
     const int bytes = snprintf(path, DATA_PATH, "%.*s/%s", (int)length, folder, name);
@@ -51,8 +49,8 @@ static bool find_command(const char *name, char *path)
            find_on_path(command, path);
 }
 
-/* Returns true if the first line of a script names a Python that PATH lacks, and writes that name. The message of env,
- * which would look for it, does not say what to install. */
+/* Returns true if the first line of a script names a Python interpreter that is not on PATH, and writes its name. The
+ * message of env(1) in that case does not say what to install. */
 static bool lacks_python(const char *script, char name[COMMAND_NAME])
 {
     char line[COMMAND_NAME + 32] = "", path[DATA_PATH];
@@ -65,48 +63,48 @@ static bool lacks_python(const char *script, char name[COMMAND_NAME])
     return named && strncmp(name, "python", strlen("python")) == 0 && !find_on_path(name, path);
 }
 
-bool hand_over_find(const char *name, char path[DATA_PATH])
+bool external_find(const char *name, char path[DATA_PATH])
 {
     char program[DATA_PATH];
     if (!find_command(name, path))
         return false;
     if (data_program(program))
         setenv("POSENC_PROGRAM", program, 1);
-    if (machine_emulator()) /* an emulator does not run the programs that are started */
+    if (machine_emulator()) /* programs that it starts run natively */
         setenv("POSENC_EMULATOR", machine_emulator(), 1);
     return true;
 }
 
-int hand_over(const char *name, char **argv)
+int external_exec(const char *name, char **argv)
 {
     char path[DATA_PATH], python[COMMAND_NAME];
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
-        !hand_over_find(name, path))
-        return HAND_OVER_NONE;
+        !external_find(name, path))
+        return EXTERNAL_NOT_FOUND;
     const struct cli cli = { .command = name };
     if (lacks_python(path, python))
-        return cli_refuse(
+        return cli_reject(
             &cli, python, NULL,
             "not found on PATH.  Install Python 3.9 or later (list, verify, bench "
             "and table work without it)");
     argv[1] = path;
     execv(path, argv + 1);
-    if (errno == ENOENT) /* the program of its first line is missing */
-        return cli_refuse(
+    if (errno == ENOENT) /* the interpreter of its first line */
+        return cli_reject(
             &cli, "Python", NULL,
             "not found: the first line of %s names it. Install Python 3.9 or later", path);
-    return cli_refuse(&cli, path, NULL, "cannot be run: %s", strerror(errno));
+    return cli_reject(&cli, path, NULL, "cannot be run: %s", strerror(errno));
 }
 
 /* ---- Output of a command ---- */
 
-int hand_over_run(const char *const *argv, int in, int out)
+int external_run(const char *const *argv, int in, int out)
 {
     posix_spawn_file_actions_t actions;
     pid_t pid = -1;
     int status = 0;
     if (posix_spawn_file_actions_init(&actions) != 0)
-        return HAND_OVER_NOT_RUN;
+        return EXTERNAL_NOT_RUN;
     posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     const int failed =
@@ -115,8 +113,8 @@ int hand_over_run(const char *const *argv, int in, int out)
     while (failed == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (failed != 0)
-        return HAND_OVER_NOT_RUN;
-    return WIFSIGNALED(status) ? HAND_OVER_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+        return EXTERNAL_NOT_RUN;
+    return WIFSIGNALED(status) ? EXTERNAL_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Returns the text of a file, to be freed. */
@@ -130,29 +128,29 @@ static char *read_all(FILE *file)
     return text;
 }
 
-char *hand_over_read(const struct cli *cli, const char *option, const char *name,
-                     const char **argv)
+char *external_read(const struct cli *cli, const char *option, const char *name,
+                    const char **argv)
 {
     static const char remedy[] = "(presets need none: posenc list models)";
     char path[DATA_PATH], python[COMMAND_NAME] = "Python", *output = NULL;
     FILE *file = tmpfile();
-    int status = HAND_OVER_NOT_RUN;
-    if (!hand_over_find(name, path))
-        cli_refuse(cli, option, NULL,
+    int status = EXTERNAL_NOT_RUN;
+    if (!external_find(name, path))
+        cli_reject(cli, option, NULL,
                    "needs the Python part of posenc: posenc-%s is not installed %s", name,
                    remedy);
     else if (!file)
-        cli_refuse(cli, option, NULL, "no temporary file can be made: %s", strerror(errno));
+        cli_reject(cli, option, NULL, "no temporary file can be made: %s", strerror(errno));
     else {
         argv[0] = path;
         if (!lacks_python(path, python))
-            status = hand_over_run(argv, STDIN_FILENO, fileno(file));
-        if (status == HAND_OVER_NOT_RUN)
-            cli_refuse(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s",
+            status = external_run(argv, STDIN_FILENO, fileno(file));
+        if (status == EXTERNAL_NOT_RUN)
+            cli_reject(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s",
                        python, remedy);
-        else if (status > HAND_OVER_SIGNAL)
-            cli_refuse(cli, option, NULL, "posenc-%s was ended by signal %d", name,
-                       status - HAND_OVER_SIGNAL);
+        else if (status > EXTERNAL_SIGNAL)
+            cli_reject(cli, option, NULL, "posenc-%s was ended by signal %d", name,
+                       status - EXTERNAL_SIGNAL);
         else if (status == 0)
             output = read_all(file);
     }
@@ -161,22 +159,22 @@ char *hand_over_read(const struct cli *cli, const char *option, const char *name
     return output;
 }
 
-/* ---- Formats that a program writes ---- */
+/* ---- Output formats that an external program writes ---- */
 
 enum { MOST_WORDS = 8 };
 
-int exported_check(const struct cli *cli, const struct format *format)
+int external_check_format(const struct cli *cli, const struct format *format)
 {
     char path[DATA_PATH] = "";
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    const bool found = hand_over_find(format->program, path);
+    const bool found = external_find(format->program, path);
     const int status =
-        found ? hand_over_run((const char *const[]){ path, "--help", NULL }, nothing, nothing)
-              : HAND_OVER_NOT_RUN;
+        found ? external_run((const char *const[]){ path, "--help", NULL }, nothing, nothing)
+              : EXTERNAL_NOT_RUN;
     close(nothing);
     if (status == 0)
-        return EXIT_FINE;
-    return cli_refuse(cli, "--out", format->name,
+        return EXIT_OK;
+    return cli_reject(cli, "--out", format->name,
                       found ? "is written in Python, and posenc-%s cannot be run: install "
                               "Python 3.9 or later, or take --out jsonl"
                             : "is written in Python, and posenc-%s is not installed: install "
@@ -184,18 +182,18 @@ int exported_check(const struct cli *cli, const struct format *format)
                       format->program);
 }
 
-int exported_write(const struct cli *cli, const struct format *format, const json_t *records,
-                   FILE *to)
+int external_write_format(const struct cli *cli, const struct format *format,
+                          const json_t *records, FILE *to)
 {
     char path[DATA_PATH];
     FILE *file = tmpfile();
     int status = EXIT_USAGE;
-    if (!hand_over_find(format->program, path))
-        cli_refuse(cli, "--out", format->name, "could not be written: posenc-%s is gone",
-                   format->program);
+    if (!external_find(format->program, path))
+        cli_reject(cli, "--out", format->name,
+                   "could not be written: posenc-%s does not exist any more", format->program);
     else if (!file || write_jsonl(records, file) != 0 || fflush(file) != 0 ||
              fseek(file, 0, SEEK_SET) != 0)
-        cli_refuse(cli, "--out", format->name, "could not be written: %s", strerror(errno));
+        cli_reject(cli, "--out", format->name, "could not be written: %s", strerror(errno));
     else if (fflush(to) == 0) {
         const bool export = strcmp(format->program, "results") == 0;
         const char *argv[MOST_WORDS] = { path }, **word = argv + 1;
@@ -204,7 +202,7 @@ int exported_write(const struct cli *cli, const struct format *format, const jso
         *word++ = "-";
         *word++ = export ? "--format" : "--out";
         *word++ = format->name;
-        status = hand_over_run(argv, fileno(file), fileno(to));
+        status = external_run(argv, fileno(file), fileno(to));
     }
     if (file)
         fclose(file);

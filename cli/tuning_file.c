@@ -1,9 +1,7 @@
-/*
- * Chooses and prints the tuning file that this program uses (see tuned.h).
- */
+/* Selects and prints the tuning file (see tuning_file.h). */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
-#include "tuned.h"
+#include "tuning_file.h"
 #include "base/text/text.h"
 
 #include <errno.h>
@@ -12,35 +10,35 @@
 #include <string.h>
 #include <unistd.h>
 
-static char user_file[TUNED_PATH]; /* the user's own tuning file, or "" if it plays no part */
-static char user_file_error[TUNED_WHY]; /* why it is not used, or "" */
+static char user_file
+    [TUNING_FILE_PATH]; /* path of the user's tuning file, or "" if it is not considered */
+static char user_file_error[TUNING_FILE_REASON]; /* why that is rejected, or "" */
 
-/* Returns a variable of the environment; NULL if it is empty. */
+/* Returns a variable of the environment, or NULL if it is empty. */
 static const char *read_environment(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
 
-/* Writes the path of the user's own file, $XDG_CONFIG_HOME/posenc/profile or ~/.config/posenc/profile. Returns false
- * without a home folder. */
-static bool find_user_file(char path[TUNED_PATH])
+/* Writes $XDG_CONFIG_HOME/posenc/profile or ~/.config/posenc/profile. Returns false without a home folder. */
+static bool find_user_file(char path[TUNING_FILE_PATH])
 {
     const char *config = read_environment("XDG_CONFIG_HOME"), *home = read_environment("HOME");
     if (!config && !home)
         return false;
-    const int n = snprintf(path, TUNED_PATH, "%s%s/posenc/profile", config ? config : home,
-                           config ? "" : "/.config");
-    return n > 0 && n < TUNED_PATH;
+    const int n = snprintf(path, TUNING_FILE_PATH, "%s%s/posenc/profile",
+                           config ? config : home, config ? "" : "/.config");
+    return n > 0 && n < TUNING_FILE_PATH;
 }
 
-/* Returns true if the environment chooses the backend, whatever a tuning file says. */
+/* Returns true if the environment selects the backend, which overrides tuning files. */
 static bool is_backend_forced(void)
 {
     return read_environment("POSENC_BACKEND") || read_environment("POSENC_MAX_ISA");
 }
 
-void tuned_begin(void)
+void tuning_file_select_default(void)
 {
     if (read_environment("POSENC_PROFILE") || is_backend_forced() ||
         !find_user_file(user_file) || access(user_file, R_OK) != 0)
@@ -49,18 +47,18 @@ void tuned_begin(void)
         (void)!posenc_select_profile(user_file, user_file_error, sizeof user_file_error);
 }
 
-int tuned_check(const struct cli *cli)
+int tuning_file_select_environment(const struct cli *cli)
 {
-    char why[TUNED_WHY];
+    char why[TUNING_FILE_REASON];
     const char *path = read_environment("POSENC_PROFILE");
     if (!path || is_backend_forced())
-        return EXIT_FINE;
+        return EXIT_OK;
     const enum posenc_status status = posenc_select_profile(path, why, sizeof why);
     (void)!posenc_select(NULL);
-    return status == POSENC_OK ? EXIT_FINE : cli_refuse(cli, "POSENC_PROFILE", NULL, "%s", why);
+    return status == POSENC_OK ? EXIT_OK : cli_reject(cli, "POSENC_PROFILE", NULL, "%s", why);
 }
 
-int tuned_list(struct cli *cli)
+int tuning_file_list(struct cli *cli)
 {
     char line[512];
     const char *given = read_environment("POSENC_PROFILE"), *path = given ? given : user_file;
@@ -69,10 +67,10 @@ int tuned_list(struct cli *cli)
         puts("No tuning file: backends are chosen by the features of the CPU, or by "
              "POSENC_BACKEND "
              "and POSENC_MAX_ISA.\nposenc tune measures this CPU and writes one.");
-        return EXIT_FINE;
+        return EXIT_OK;
     }
     if (!file)
-        return cli_refuse(cli, "tuning file", path, "%s", strerror(errno));
+        return cli_reject(cli, "tuning file", path, "%s", strerror(errno));
     if (given && is_backend_forced())
         puts("Not used: POSENC_BACKEND or POSENC_MAX_ISA is set.");
     else if (!given && *user_file_error)
@@ -87,5 +85,5 @@ int tuned_list(struct cli *cli)
         text_print(stdout, "%s\n", line);
     }
     fclose(file);
-    return EXIT_FINE;
+    return EXIT_OK;
 }

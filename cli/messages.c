@@ -1,6 +1,4 @@
-/*
- * Messages on standard error: rejections and notes (see args.h).
- */
+/* Prints error messages and notes on standard error (see args.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"
 #include "args.h"
@@ -30,7 +28,7 @@ static void print_command(const struct cli *cli)
                cli->command ? cli->command : "");
 }
 
-int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
+int cli_reject(const struct cli *cli, const char *what, const char *value, const char *expected,
                ...)
 {
     print_command(cli);
@@ -45,7 +43,7 @@ int cli_refuse(const struct cli *cli, const char *what, const char *value, const
     return EXIT_USAGE;
 }
 
-/* Returns true if a name may be meant: it differs in few letters, or has the value inside. */
+/* Returns true if `value` may be a misspelling of a name: few letters differ, or the name contains it. */
 static bool is_near(const char *value, const char *name)
 {
     size_t length = strlen(value);
@@ -53,15 +51,15 @@ static bool is_near(const char *value, const char *name)
                                    (length >= 3 && strstr(name, value)));
 }
 
-int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
+int cli_reject_name(const struct cli *cli, const char *what, const char *value,
                     const char *const *names, size_t n)
 {
-    enum { FEW = 16, NEAREST = 3 };
+    enum { SHORT_LIST = 16, NEAREST = 3, LONGEST = 96 };
     print_command(cli);
     text_print(stderr, "%s: %s: ", what, *value != '\0' ? value : "(empty)");
     const char *near[NEAREST];
     size_t n_near = 0;
-    for (size_t distance = 0; distance <= 96 && n_near < NEAREST; distance++) {
+    for (size_t distance = 0; distance <= LONGEST && n_near < NEAREST; distance++) {
         for (size_t i = 0; i < n && n_near < NEAREST; i++)
             if (is_near(value, names[i]) && edit_distance(value, names[i]) == distance)
                 near[n_near++] = names[i];
@@ -70,9 +68,9 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
         text_print(stderr, "did you mean ");
         for (size_t i = 0; i < n_near; i++)
             text_print(stderr, "%s%s", i == 0 ? "" : i + 1 < n_near ? ", " : " or ", near[i]);
-        fputs(n <= FEW ? "?  " : "?\n", stderr);
+        fputs(n <= SHORT_LIST ? "?  " : "?\n", stderr);
     }
-    if (n_near == 0 || n <= FEW) {
+    if (n_near == 0 || n <= SHORT_LIST) {
         text_print(stderr, "expected one of");
         for (size_t i = 0; i < n; i++)
             text_print(stderr, "%s %s", i == 0 ? "" : ",", names[i]);
@@ -81,12 +79,24 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
     return EXIT_USAGE;
 }
 
-int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
+int cli_reject_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error)
 {
     char text[256];
     if (!error || !error->what)
-        return cli_refuse(cli, what, NULL, "%s", posenc_status_string(status));
+        return cli_reject(cli, what, NULL, "%s", posenc_status_string(status));
     posenc_error_text(error, text, sizeof text);
-    return cli_refuse(cli, what, NULL, "%s", text);
+    return cli_reject(cli, what, NULL, "%s", text);
+}
+
+int cli_reject_memory(const struct cli *cli)
+{
+    return cli_reject(cli, "memory", NULL, "allocation failed");
+}
+
+int cli_reject_operands(const struct cli *cli)
+{
+    return cli->n_operands == 0 ? EXIT_OK
+                                : cli_reject(cli, "unexpected argument", cli->operands[0],
+                                             "expected options only");
 }

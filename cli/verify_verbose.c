@@ -1,6 +1,6 @@
 /*
- * posenc verify -v: shows one golden vector or the problem of --problem in depth, with what each backend returns; or the
- * verdicts on one case of another suite.
+ * posenc verify -v: prints one golden vector or --problem LINE with the values that each backend computes beside those
+ * of the oracle, then the verdicts. Of a case of another suite it prints the verdicts alone.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/suites/suites.h"
@@ -9,7 +9,7 @@
 #include "conformance/problem/notation.h"
 #include "worker.h"
 #include "data.h"
-#include "work.h"
+#include "session.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { SHOWN_COLUMNS = 6, LINE = 4096 };
 
 /* ---- Values ---- */
 
-/* Calls of one problem that were run and printed, by the backend that ran each. */
+/* Calls of one problem that have been printed, with the backend of each. */
 struct shown_calls {
     size_t n;
     const struct posenc_backend *backends[BACKENDS_MAX];
@@ -34,8 +34,8 @@ static double stored_ulps(const struct output *output, float got, double want)
                                : exact_stored_error(dtype, got, want, 0.0).error;
 }
 
-/* Returns the index of the value with the largest error, in [rows, width] of an output.  Rotations are compared by
- * difference: ulps of a result near zero show its cancellation, not the kernel. */
+/* Returns the index in [rows, width] of the value with the largest error. Errors of rotations are absolute: near zero,
+ * the error in ulp is large through cancellation. */
 static int64_t find_worst(const struct call *call, const struct oracle_answer *answer, int o)
 {
     const struct output *output = &call->outputs[o];
@@ -55,7 +55,7 @@ static int64_t find_worst(const struct call *call, const struct oracle_answer *a
     return worst;
 }
 
-/* Prints some values of a row, from the column of `index` on. */
+/* Prints SHOWN_COLUMNS values of a row from the column of `index` on. */
 static void print_row(const struct call *call, const struct oracle_answer *answer, int o,
                       int64_t index)
 {
@@ -93,7 +93,7 @@ static bool has_same_bits(const struct call *a, const struct call *b)
     return same;
 }
 
-/* Runs a problem by a backend and prints its outputs, or the backend that returned the same bits before. */
+/* Runs a problem on a backend and prints its outputs, or the name of a backend with the same outputs. */
 static void show_backend(struct shown_calls *shown, const struct posenc_backend *backend,
                          const struct problem *problem)
 {
@@ -123,7 +123,7 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
         oracle_release_answer(answer);
 }
 
-/* Prints a problem as --problem reads it, then the values that each backend returns. */
+/* Prints a problem as a line for --problem, then the values that each backend returns. */
 static void show_values(const struct problem *problem, const struct selection *selected)
 {
     char line[LINE];
@@ -146,7 +146,7 @@ struct verdict_counts {
     size_t n, failed;
 };
 
-/* Prints a verdict. An unsupported backend has a result for each kernel, of no case. */
+/* Prints a verdict. The result of an unsupported backend belongs to no case and is left out. */
 static void print_verdict(void *user, const struct conf_result *r)
 {
     struct verdict_counts *counts = user;
@@ -157,7 +157,7 @@ static void print_verdict(void *user, const struct conf_result *r)
     printf("  %-13s %-11s %s", r->backend ? r->backend->name : "", r->suite,
            conf_status_name[r->status]);
     if (r->metric) {
-        struct shown_error shown = show_judged(r->max, r->limit, r->metric);
+        struct formatted_error shown = format_error(r->max, r->limit, r->metric);
         printf("  %s (limit %s)", shown.error, shown.limit);
         if (r->worst_at[0] != '\0')
             printf(" at %s: got %a, want %.17g", r->worst_at, (double)r->got, r->want);
@@ -175,7 +175,7 @@ static struct verdict_counts show_verdicts(const struct selection *selected,
     return counts;
 }
 
-/* ---- The problem of --problem, or a case ---- */
+/* ---- One problem or case ---- */
 
 static int show_problem(struct cli *cli)
 {
@@ -183,34 +183,34 @@ static int show_problem(struct cli *cli)
     struct problem_line line;
     struct arena arena = { NULL };
     int status = EXIT_USAGE;
-    if (problem_take(cli, &line, &arena) == EXIT_FINE &&
-        select_all(cli, &selected, true) == EXIT_FINE &&
-        select_require(cli, &selected, line.problem.kernel) == EXIT_FINE) {
+    if (problem_read_option(cli, &line, &arena) == EXIT_OK &&
+        select_all(cli, &selected, true) == EXIT_OK &&
+        select_require(cli, &selected, line.problem.kernel) == EXIT_OK) {
         const struct conf_options options = { .only = &line.problem, .suite = "problem" };
         show_values(&line.problem, &selected);
-        status = show_verdicts(&selected, &options).failed ? EXIT_CONFORMANCE : EXIT_FINE;
+        status = show_verdicts(&selected, &options).failed ? EXIT_CONFORMANCE : EXIT_OK;
     }
     arena_free(&arena);
     return status;
 }
 
-/* Requires a backend for the kernel that the id of a case begins with, if it begins with one. */
+/* Rejects the selection if no backend provides the kernel at the start of the id of a case. */
 static int require_kernel_of(const struct cli *cli, const struct selection *selected,
                              const char *id)
 {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(id, "/"), id);
     const enum posenc_kernel kernel = posenc_kernel_find(name);
-    return kernel == POSENC_KERNEL_COUNT ? EXIT_FINE : select_require(cli, selected, kernel);
+    return kernel == POSENC_KERNEL_COUNT ? EXIT_OK : select_require(cli, selected, kernel);
 }
 
-static int refuse_case(const struct cli *cli, const struct vectors *vectors, const char *id)
+static int reject_case(const struct cli *cli, const struct vectors *vectors, const char *id)
 {
     const char *nearest = vectors->cases[0].id;
     for (size_t i = 1; i < vectors->n; i++)
         if (edit_distance(id, vectors->cases[i].id) < edit_distance(id, nearest))
             nearest = vectors->cases[i].id;
-    return cli_refuse(cli, "--case", id,
+    return cli_reject(cli, "--case", id,
                       "no case has this id; the nearest is %s (posenc list cases)", nearest);
 }
 
@@ -231,25 +231,25 @@ static int show_case(const struct cli *cli, const struct selection *selected,
     if (strpbrk(id, "*?[\\") == NULL && strlen(id) < sizeof((struct conf_result *)0)->id)
         counts = show_verdicts(selected, &options);
     if (c == end && counts.n == 0)
-        return refuse_case(cli, vectors, id);
-    return counts.failed ? EXIT_CONFORMANCE : EXIT_FINE;
+        return reject_case(cli, vectors, id);
+    return counts.failed ? EXIT_CONFORMANCE : EXIT_OK;
 }
 
-int verify_in_depth(struct cli *cli)
+int verify_verbose(struct cli *cli)
 {
     struct selection selected;
     struct vectors vectors;
-    if (cli_refuse_in_depth(cli) != EXIT_FINE)
+    if (cli_check_options_with_verbose(cli) != EXIT_OK)
         return EXIT_USAGE;
     if (cli->problem)
         return show_problem(cli);
     if (cli->cases.n != 1)
-        return cli_refuse(
+        return cli_reject(
             cli, "--verbose", NULL,
             "expected --case ID of one case (posenc list cases), or --problem LINE, beside it");
-    if (select_all(cli, &selected, true) != EXIT_FINE ||
-        require_kernel_of(cli, &selected, cli->cases.item[0]) != EXIT_FINE ||
-        data_vectors(cli, &vectors) != EXIT_FINE)
+    if (select_all(cli, &selected, true) != EXIT_OK ||
+        require_kernel_of(cli, &selected, cli->cases.item[0]) != EXIT_OK ||
+        data_vectors(cli, &vectors) != EXIT_OK)
         return EXIT_USAGE;
     const int status = show_case(cli, &selected, &vectors, cli->cases.item[0]);
     vectors_free(&vectors);

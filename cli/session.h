@@ -1,0 +1,86 @@
+/*
+ * Session of a command that produces records (verify, bench, pair): selected backends, kernels, models and golden
+ * vectors; the records of all results so far; the outputs that are written from the records at the end.
+ */
+#ifndef POSENC_CLI_SESSION_H
+#define POSENC_CLI_SESSION_H
+
+#include "conformance/engine/engine.h"
+#include "conformance/models/model.h"
+#include "conformance/readers/vectors.h"
+#include "base/machine/watch.h"
+#include "base/records.h"
+#include "formats.h"
+#include "outputs.h"
+#include "progress.h"
+#include "problem.h"
+#include "select.h"
+
+struct session {
+    struct cli *cli;
+    struct selection selected;
+    struct outputs outputs;
+    const struct format *formats; /* formats of --out; NULL: record_formats */
+    struct records records;
+    struct shard shard;       /* share of the cases, from --shard */
+    bool in_other_shard;      /* a selected case is in another share */
+    struct problem_line line; /* problem of --problem */
+    struct arena arena;
+    struct vectors vectors;
+    size_t n_models;
+    struct model *models;
+    struct noise_watch watch;  /* counters at the start of the session */
+    struct noise_watch timing; /* counters at the start of its timings */
+    json_t *noise;             /* during the timings, once they ended; or NULL */
+    json_t *compare;           /* for the header: the builds of posenc pair; or NULL */
+    bool matched[LIST_MAX];    /* patterns of --case that matched an id */
+};
+
+/* Resolves the names on the command line, opens the outputs in formats of `command` (BY_VERIFY, ...), and writes the
+ * first records. Golden vectors are loaded if `with_vectors`. If `plugins_alone`, plug-ins of --plugin replace the
+ * library's backends. Returns EXIT_OK, or EXIT_USAGE after a message. */
+int session_begin(struct session *session, struct cli *cli, unsigned command, bool with_vectors,
+                  bool plugins_alone);
+/* Does the second half of that, for a caller that resolved the names itself. After EXIT_USAGE the caller calls
+ * session_abort(). */
+int session_open(struct session *session, unsigned command, bool with_vectors);
+
+/* Replaces the models by those of these names. Returns EXIT_OK, or EXIT_USAGE after a message. */
+int session_load_models(struct session *session, const char *const *names, size_t n);
+void session_free_models(struct session *session);
+
+/* Rejects a selected kernel that no selected model calls or no selected backend provides, and backends that provide
+ * none of the selected kernels. */
+int session_check_kernels(const struct session *session);
+/* Selects the kernels of the plug-ins if the command line selects no kernel, case or problem. */
+void session_select_plugin_kernels(struct session *session);
+/* Returns true if --case selects the id, and notes which patterns matched. */
+bool session_wants_case(struct session *session, const char *id);
+/* Prints a message about each pattern of --case that matched no id. Called at the end, since only the engine knows the
+ * ids. Returns EXIT_OK if any pattern matched, else EXIT_USAGE. */
+int session_check_patterns(const struct session *session);
+
+/* Each allocates cases, which the caller frees, and returns their number: the case of --problem, the calls of the
+ * models, one shape for each level of the memory hierarchy. The first and the last are in bench.c. */
+size_t session_problem_case(const struct session *session, struct bench_case **cases);
+size_t session_model_cases(const struct session *session, struct bench_case **cases);
+size_t session_footprint_cases(const struct session *session, struct bench_case **cases);
+
+/* Appends the record of a result. `place` orders the results of all shards. */
+void session_append(struct session *session, json_t *record, uint64_t place);
+/* Appends the footer, writes the outputs and frees the session. Returns the exit code. */
+int session_end(struct session *session, bool complete);
+/* After a signal: ends the session as incomplete and exits the program. */
+void session_exit_if_interrupted(struct session *session);
+/* Discards the outputs and frees the session. */
+void session_abort(struct session *session);
+
+/* Runs posenc verify -v (verify_verbose.c) and returns the exit code. */
+int verify_verbose(struct cli *cli);
+
+/* Returns NULL, or the reason why this program cannot time anything: no Google Benchmark, or an emulated CPU. */
+const char *timings_unavailable_reason(void);
+/* Prints that reason and returns EXIT_SKIPPED. */
+int timings_report_unavailable(const struct cli *cli);
+
+#endif
