@@ -11,7 +11,7 @@
 
 enum { TOKENS = 1000, DIM = 96 };
 
-static _Alignas(64) float by_threads[TOKENS][DIM], by_one_thread[TOKENS][DIM];
+static _Alignas(64) float by_threads[TOKENS][DIM], by_one[TOKENS][DIM];
 
 static enum posenc_status run_together(const struct posenc_sinusoidal_args *whole)
 {
@@ -41,7 +41,7 @@ int main(void)
     enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
     args.freqs = freqs;
     args.positions.offset = 4096;
-    args.out = posenc_dense(by_one_thread, 2, TOKENS, DIM, 0, 0);
+    args.out = posenc_dense(by_one, 2, TOKENS, DIM, 0, 0);
     if (status == POSENC_OK)
         status = posenc_sinusoidal(NULL, &args);
     args.out = posenc_dense(by_threads, 2, TOKENS, DIM, 0, 0);
@@ -52,7 +52,7 @@ int main(void)
         fprintf(stderr, "split_openmp: %s\n", posenc_status_string(status));
         return 1;
     }
-    const bool same = memcmp(by_threads, by_one_thread, sizeof by_one_thread) == 0;
+    const bool same = memcmp(by_threads, by_one, sizeof by_one) == 0;
     printf("%d threads: %s\n", omp_get_max_threads(),
            same ? "the same bits as one" : "not the bits of one");
     return !same;

@@ -14,8 +14,7 @@
 
 enum { HEADS = 12, TOKENS = 200, THREADS = 5 };
 
-static _Alignas(64) float by_threads[HEADS][TOKENS][TOKENS],
-    by_one_thread[HEADS][TOKENS][TOKENS];
+static _Alignas(64) float by_threads[HEADS][TOKENS][TOKENS], by_one[HEADS][TOKENS][TOKENS];
 
 struct part {
     pthread_t thread;
@@ -67,11 +66,11 @@ int main(void)
     enum posenc_status status = posenc_alibi_slopes(HEADS, 8.0, slopes);
     for (int64_t i = 0; i < (int64_t)HEADS * TOKENS * TOKENS; i++)
         scores[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f; /* from -1 to 1 */
-    memcpy(by_one_thread, by_threads, sizeof by_one_thread);
+    memcpy(by_one, by_threads, sizeof by_one);
 
     args.slopes = slopes;
     args.causal = true;
-    args.out = posenc_dense(by_one_thread, 3, HEADS, TOKENS, TOKENS, 0);
+    args.out = posenc_dense(by_one, 3, HEADS, TOKENS, TOKENS, 0);
     args.x = posenc_view(args.out);
     if (status == POSENC_OK)
         status = posenc_alibi_add(NULL, &args);
@@ -83,7 +82,7 @@ int main(void)
         fprintf(stderr, "split_threads: %s\n", posenc_status_string(status));
         return 1;
     }
-    const bool same = memcmp(by_threads, by_one_thread, sizeof by_one_thread) == 0;
+    const bool same = memcmp(by_threads, by_one, sizeof by_one) == 0;
     printf("%d threads: %s\n", THREADS, same ? "the same bits as one" : "not the bits of one");
     return !same;
 }

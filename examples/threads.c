@@ -17,7 +17,7 @@
 enum { TOKENS = 1000, HEADS = 32, HEAD_DIM = 128, HALF = HEAD_DIM / 2, THREADS = 7 };
 
 static float x[TOKENS][HEADS][HEAD_DIM];
-static float by_threads[TOKENS][HEADS][HEAD_DIM], by_one_thread[TOKENS][HEADS][HEAD_DIM];
+static float by_threads[TOKENS][HEADS][HEAD_DIM], by_one[TOKENS][HEADS][HEAD_DIM];
 static float cosines[TOKENS][HALF], sines[TOKENS][HALF];
 
 struct slice {
@@ -27,8 +27,7 @@ struct slice {
     enum posenc_status status;
 };
 
-/* Computes the cosines and sines of the slice's own positions, then rotates its tokens. So no thread waits for
- * another. */
+/* Computes the cosines and sines of the slice's positions, then rotates its tokens, without any other thread. */
 static void *rotate_slice(void *user)
 {
     struct slice *slice = user;
@@ -83,11 +82,11 @@ int main(void)
     enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
     if (status == POSENC_OK)
         status = rotate_together(freqs);
-    struct slice whole = { freqs, 0, TOKENS, by_one_thread, status };
+    struct slice whole = { freqs, 0, TOKENS, by_one, status };
     if (status == POSENC_OK)
         rotate_slice(&whole);
     posenc_freqs_destroy(freqs);
-    const bool same = memcmp(by_threads, by_one_thread, sizeof by_one_thread) == 0;
+    const bool same = memcmp(by_threads, by_one, sizeof by_one) == 0;
     if (whole.status != POSENC_OK)
         fprintf(stderr, "threads: %s\n", posenc_status_string(whole.status));
     else

@@ -35,8 +35,7 @@ static int problem_range(const struct problem *p)
     return range;
 }
 
-/* Returns the factor of an absolute limit, as half an ulp grows with the binade of scaled
- * values. */
+/* Returns the factor of an absolute limit, as half an ulp grows with the binade of scaled values. */
 static double power_above(double scale)
 {
     double power = 1.0;

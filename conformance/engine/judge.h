@@ -1,10 +1,10 @@
 /*
- * Comparison of the outputs of a call with the expected values: one metric and one limit for each
- * kind of kernel, the worst value with its place, and the number of values not correctly rounded.
+ * Comparison of the outputs of a call with the expected values: one metric and one limit for each kind of kernel, the
+ * worst value with its place, and the number of values not correctly rounded.
  *
- * Classes are compared first. NaN, infinity, and a zero whose sign is determined must be the same
- * (any NaN matches NaN; a value that the kernel left unwritten matches none). Then comes the total
- * error, which includes the half ulp of rounding:
+ * Classes are compared first. NaN, infinity, and a zero whose sign is determined must be the same (any NaN matches
+ * NaN; a value that the kernel left unwritten matches none). Then comes the total error, which includes the half ulp
+ * of rounding:
  *
  *   tables          ulp, or abs if the error limit says so (no promise near zeros)
  *   rotations       pair_ulp: at most the signature's limit, 1.5 with one fused product, 2
@@ -13,21 +13,20 @@
  *                   value (below)
  *   all others      exact: the correctly rounded result, to the bit
  *
- * In 16 bits, the first three are measured in ulp of the type. Each value has its own limit: the
- * farthest that an f32 result within the limit above can be rounded to, a little over 0.5 if the
- * f32 error is small. All others are the correctly rounded f32 result, rounded again, to the bit.
+ * In 16 bits, the first three are measured in ulp of the type. Each value has its own limit: the farthest that an f32
+ * result within the limit above can be rounded to, a little over 0.5 if the f32 error is small. All others are the
+ * correctly rounded f32 result, rounded again, to the bit.
  *
- * The sum of a correctly rounded table value v and a product, rounded once, is off by ulp(sum)/2. A
- * backend whose table may be off by L ulp adds (L + 1/2) ulp(v). A property test checks to the bit
- * that the sum equals build-then-add with the backend's own table.
+ * The sum of a correctly rounded table value v and a product, rounded once, is off by ulp(sum)/2. A backend whose
+ * table may be off by L ulp adds (L + 1/2) ulp(v). A property test checks to the bit that the sum equals
+ * build-then-add with the backend's own table.
  *
- * If expected values of a whole output cost too much, as before a timing, a result is compared with
- * that of a peer. Backends of one family give the same bits, and so do all kernels that are exact
- * above. Other results are each within their limit of the truth, and so within the sum of both
- * limits of each other. Units are taken at the peer's result, which may lie one binade below the
- * truth (the larger product of a rotation is at most sqrt 2 times the larger result of the pair),
- * so the sum is doubled. 16-bit results may also be rounded to different neighbours, one ulp of the
- * type apart.
+ * If expected values of a whole output cost too much, as before a timing, a result is compared with that of a peer.
+ * Backends of one family give the same bits, and so do all kernels that are exact above. Other results are each within
+ * their limit of the truth, and so within the sum of both limits of each other. Units are taken at the peer's result,
+ * which may lie one binade below the truth (the larger product of a rotation is at most sqrt 2 times the larger result
+ * of the pair), so the sum is doubled. 16-bit results may also be rounded to different neighbours, one ulp of the type
+ * apart.
  */
 #ifndef POSENC_JUDGE_H
 #define POSENC_JUDGE_H

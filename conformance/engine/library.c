@@ -1,15 +1,13 @@
 /*
  * Opens builds of the library as separate copies; see library.h.
  *
- * The dynamic linker treats two files with one inode as one object. A file to be loaded twice is
- * therefore copied into memory (memfd) or into a temporary file, which is unlinked once loaded. The
- * file itself is loaded too, and stays: it shows what it exports, and loads its dependencies from
- * folders beside it, which a copy elsewhere would not find.
+ * The dynamic linker treats two files with one inode as one object. A file to be loaded twice is therefore copied into
+ * memory (memfd) or into a temporary file, which is unlinked once loaded. The file itself is loaded too, and stays: it
+ * shows what it exports, and loads its dependencies from folders beside it, which a copy elsewhere would not find.
  *
- * A program that exports its own symbols (for plug-ins) comes first in symbol lookup, so that
- * posenc_backend_find() of a build would search the program's list. RTLD_DEEPBIND (glibc, FreeBSD)
- * makes a library look in itself first; on macOS libraries always do. Elsewhere builds linked with
- * -Bsymbolic-functions work, and others are rejected.
+ * A program that exports its own symbols (for plug-ins) comes first in symbol lookup, so that posenc_backend_find() of
+ * a build would search the program's list. RTLD_DEEPBIND (glibc, FreeBSD) makes a library look in itself first; on
+ * macOS libraries always do. Elsewhere builds linked with -Bsymbolic-functions work, and others are rejected.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -206,8 +204,7 @@ struct library *library_open(const char *path, char error[PLUGIN_ERROR])
     return NULL;
 }
 
-/* Closes the file of a copy. If the copy is still loaded, the file stays open, so that no other copy
- * gets its name. */
+/* Closes the file of a copy. If the copy is still loaded, the file stays open, so that no other copy gets its name. */
 static void close_copy(int file)
 {
     char name[PATH_MAX];

@@ -1,6 +1,5 @@
 /*
- * Interface between the engine and suites. Each suite checks one implementation and reports
- * results.
+ * Interface between the engine and suites. Each suite checks one implementation and reports results.
  */
 #ifndef POSENC_SUITE_H
 #define POSENC_SUITE_H

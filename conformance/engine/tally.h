@@ -42,10 +42,9 @@ uint32_t value_bits(float value);
 /* Reports the result. A tally without a check fails, as it was meant to check something. */
 void tally_end(struct tally *t);
 
-/* tally_run() makes a call in plain memory by the run's implementation, applies `edit` if given,
- * and runs it. Outputs are read by call_row(); the call's pristine inputs are those before the
- * edit. It fails the tally and returns NULL on error. tally_call() makes a call, by any
- * implementation, without running it. Calls are kept until tally_forget(). */
+/* tally_run() makes a call in plain memory by the run's implementation, applies `edit` if given, and runs it. Outputs
+ * are read by call_row(); the call's pristine inputs are those before the edit. It fails the tally and returns NULL on
+ * error. tally_call() makes a call, by any implementation, without running it. Calls are kept until tally_forget(). */
 typedef void call_edit(struct call *call, const void *user);
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user);

@@ -61,8 +61,7 @@ static void find_function(const struct library *library, const char *name, void 
     memcpy(function, &found, sizeof found);
 }
 
-/* Adds a backend to the list of one copy, by functions that the program and the other copy have,
- * too. */
+/* Adds a backend to the list of one copy, by functions that the program and the other copy have, too. */
 static void test_own_list(const struct library *one, const struct library *two)
 {
     __typeof__(posenc_backend_add) *add;
@@ -77,8 +76,7 @@ static void test_own_list(const struct library *one, const struct library *two)
             "and in no other copy's, nor this program's");
 }
 
-/* Runs a small call of each kernel by both, with frequencies of their own, and compares all
- * bits. */
+/* Runs a small call of each kernel by both, with frequencies of their own, and compares all bits. */
 static bool same_results(const struct implementation *one, const struct implementation *two)
 {
     bool same = true;

@@ -1,6 +1,5 @@
 /*
- * Faults of results: something is wrong in calls with certain arguments, layouts or sizes; see
- * faulty.h.
+ * Faults of results: something is wrong in calls with certain arguments, layouts or sizes; see faulty.h.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "faulty.h"
@@ -75,6 +74,18 @@ static void differ_by_batch(struct kernel_call *c)
     run_kernel(c);
     if ((has_x(c) ? c->x : c->out)->shape[0] > 1)
         flip_bit_of_second_batch(c);
+}
+
+/* Is wrong in a part of a call's batches: fewer of them than in the call before, at the same stride. */
+static void differ_in_part_of_batches(struct kernel_call *c)
+{
+    static int64_t batches, stride;
+    const struct posenc_tensor *out = c->out;
+    run_kernel(c);
+    if (out->stride[0] == stride && out->shape[0] > 1 && out->shape[0] < batches)
+        flip_first_bit(c);
+    batches = out->shape[0];
+    stride = out->stride[0];
 }
 
 static void assume_dense_batches(struct kernel_call *c)
@@ -238,8 +249,8 @@ static void count_batches_modulo_4(struct kernel_call *c)
 
 /* ---- Threads ---- */
 
-/* Writes each row to a static scratch and reads it back. Between the two other threads run: it
- * sleeps in the first rows, as yielding is not enough on a busy machine. */
+/* Writes each row to a static scratch and reads it back. Between the two other threads run: it sleeps in the first
+ * rows, as yielding is not enough on a busy machine. */
 static void share_scratch(struct kernel_call *c)
 {
     enum { SLEEPS = 3, SCRATCH = 512 };
@@ -302,6 +313,8 @@ static bool has_wide_rows(enum posenc_kernel kernel)
 const struct fault result_faults[] = {
     { "encodes-nothing", "random", "pairs", F32, encodes, encode_nothing },
     { "last-row-differs", "properties", "slices", F32, every_kernel, differ_in_last_row },
+    { "part-of-batches-differs", "properties", "slices", F32, counts_batches,
+      differ_in_part_of_batches },
     { "shared-scratch", "properties", "threads", F32, every_kernel, share_scratch },
     { "differs-in-place", "properties", "in-place", F32, kernel_in_place, differ_in_place },
     { "differs-by-kind", "properties", "numbering", F32, token_kernel,

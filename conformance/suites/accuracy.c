@@ -11,8 +11,7 @@
  *                     variants that no scan has: 16 bits, xPos, several axes
  *   all-p2e20         with options->exhaustive, every position from 0 to 2^20 - 1
  *
- * The family "native" promises more than a limit: at least 99.99 % of its values in a scan are
- * correctly rounded.
+ * The family "native" promises more than a limit: at least 99.99 % of its values in a scan are correctly rounded.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -34,8 +33,7 @@ static bool is_table(enum posenc_kernel kernel)
 
 /* ---- Scans ---- */
 
-/* Draws positions in [lo, hi): near both ends, around powers of two and multiples of 64, and random
- * ones. */
+/* Draws positions in [lo, hi): near both ends, around powers of two and multiples of 64, and random ones. */
 static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++) {

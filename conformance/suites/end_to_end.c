@@ -1,16 +1,15 @@
 /*
- * From positions to rotated activations: a backend's own rope_table feeds its own rotation, and the
- * result is compared with real mathematics.
+ * From positions to rotated activations: a backend's own rope_table feeds its own rotation, and the result is compared
+ * with real mathematics.
  *
- * y0 = x0 c - x1 s with tables off by at most L ulp: as ulp(c) <= 2^-23 |c| and
- * ulp(m) > 2^-24 m, each product moves by at most 2 L in units of ulp(m), m the larger product.
- * So the pair_ulp is at most that of the rotation alone (1.5 with one product fused, 2 without)
- * plus 4 L. Tables with a limit of 1 ulp are correctly rounded but for one value in ten thousand, so
- * L is 1/2 and the limits are 3.5 and 4. Ranges where a family's error limit is absolute
- * have no such limit and are left out.
+ * y0 = x0 c - x1 s with tables off by at most L ulp: as ulp(c) <= 2^-23 |c| and ulp(m) > 2^-24 m, each product moves
+ * by at most 2 L in units of ulp(m), m the larger product. So the pair_ulp is at most that of the rotation alone (1.5
+ * with one product fused, 2 without) plus 4 L. Tables with a limit of 1 ulp are correctly rounded but for one value in
+ * ten thousand, so L is 1/2 and the limits are 3.5 and 4. Ranges where a family's error limit is absolute have no such
+ * limit and are left out.
  *
- * Frequencies are plain, or proportional with a quarter of the pairs rotating. The pairs are then still
- * (i, i + d/2) over the whole head, not those of a leading slice.
+ * Frequencies are plain, or proportional with a quarter of the pairs rotating. The pairs are then still (i, i + d/2)
+ * over the whole head, not those of a leading slice.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"

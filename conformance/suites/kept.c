@@ -4,12 +4,11 @@
  *   kept-state   a call gives the bits of its own arguments, although a call before it had other
  *                arguments at the same addresses
  *
- * A kernel may keep a result of a tensor, a plan or a parameter, in a thread-local variable or in
- * memory from the time it was loaded, which the watch over static memory does not see. It knows the
- * argument again by its address, shape or a few elements. So calls alternate between two problems
- * that differ in one thing: one element in each row of a tensor, a parameter, or the plan. All of
- * them lie at the same addresses. The expected bits are those of the same call at other addresses,
- * with a plan of its own.
+ * A kernel may keep a result of a tensor, a plan or a parameter, in a thread-local variable or in memory from the time
+ * it was loaded, which the watch over static memory does not see. It knows the argument again by its address, shape or
+ * a few elements. So calls alternate between two problems that differ in one thing: one element in each row of a
+ * tensor, a parameter, or the plan. All of them lie at the same addresses. The expected bits are those of the same
+ * call at other addresses, with a plan of its own.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -102,11 +101,11 @@ static void change_integers(struct call *call, const struct tensor_row *row)
 static void change_positions(struct call *call)
 {
     const struct posenc_positions *p = call_positions(call);
-    const int64_t t = call->problem.tokens / 2, item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    const int64_t t = call->problem.tokens / 2, item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4,
+                  stride = (p->stride_token ? p->stride_token : 1) * item; /* 0 means 1 */
     char *data = (char *)(uintptr_t)p->data;
     if (t > 0)
-        memcpy(data + t * p->stride_token * item, data + (t - 1) * p->stride_token * item,
-               (size_t)item);
+        memcpy(data + t * stride, data + (t - 1) * stride, (size_t)item);
 }
 
 static void change_apply(struct call *call, const struct change *change)
@@ -173,8 +172,8 @@ struct kept_check {
     const struct posenc_freqs *plan; /* address of the last plan of a call at these places */
 };
 
-/* Gives a call a plan at the address of the last one, if the allocator reuses that memory. Returns
- * the plan, or NULL. */
+/* Gives a call a plan at the address of the last one, if the allocator reuses that memory. Returns the plan, or
+ * NULL. */
 static struct posenc_freqs *replace_plan(struct kept_check *check, struct call *call)
 {
     enum { TRIES = 16 };

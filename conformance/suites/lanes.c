@@ -17,8 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Units belong to classes by their number, so that each is kept once while its neighbours are
- * poisoned. */
+/* Units belong to classes by their number, so that each is kept once while its neighbours are poisoned. */
 enum { CLASSES = 5 };
 
 static float poison_value(int64_t i)

@@ -125,8 +125,7 @@ static bool is_known_line(const struct problem_line *line)
     return known;
 }
 
-/* Ends the program if a kernel has no line of sizes or far-strides for quick runs: it would go
- * unchecked. */
+/* Ends the program if a kernel has no line of sizes or far-strides for quick runs: it would go unchecked. */
 static void require_lines(enum posenc_kernel kernel)
 {
     for (enum name name = SIZES; name <= FAR_STRIDES; name++) {

@@ -99,8 +99,7 @@ static void run_parts(struct tally *t, const struct call *whole)
     }
 }
 
-/* Requires the bits of the whole call in all elements that parts wrote; returns the number of
- * subnormal ones. */
+/* Requires the bits of the whole call in all elements that parts wrote; returns the number of subnormal ones. */
 static int64_t compare_parts(struct tally *t, const struct call *parts,
                              const struct call *whole)
 {

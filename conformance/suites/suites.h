@@ -24,8 +24,7 @@ run_suite check_kept_state;
 void memory_sweep(struct suite_run *run, const struct problem *problem);
 void side_effects_sweep(struct suite_run *run, const struct problem *problem);
 
-/* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has
- * unusual ones. */
+/* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has unusual ones. */
 struct tally;
 struct guard;
 void require_modes(struct tally *t, struct call *call, struct guard *guard);

@@ -1,10 +1,9 @@
 /*
- * Golden vectors: compares every output of every case with the committed reference, by the metrics
- * and limits of judge.h. For rotations, the unit of pair_ulp is the larger of two products of the
- * case's inputs.
+ * Golden vectors: compares every output of every case with the committed reference, by the metrics and limits of
+ * judge.h. For rotations, the unit of pair_ulp is the larger of two products of the case's inputs.
  *
- * The published tests of ONNX hold results of plain f32 arithmetic. The backend that does just that,
- * unfused libm, must give their bits.
+ * The published tests of ONNX hold results of plain f32 arithmetic. The backend that does just that, unfused libm,
+ * must give their bits.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
