@@ -76,7 +76,7 @@ static bool note_case(const void *asked, const struct posenc_backend *backend, c
         worker_note_work(false, "in %s", kernel->begun);
     else
         worker_note_work(false, "in %s to %s", kernel->begun, slash + 1);
-    return !options->wants || options->wants(options->asked, backend, id);
+    return !options->wants || options->wants(options->wants_user, backend, id);
 }
 
 /* Makes a result that is no case of a suite. */
@@ -106,7 +106,7 @@ static void check_loading(struct kernel_checks *kernel, const struct posenc_back
         result_of(kernel, kernel->subject, "all", broken ? "loaded" : "lanes",
                   broken ? CONF_CRASH : CONF_FAIL);
     snprintf(r.reason, sizeof r.reason, "%s", broken ? broken : lie);
-    if (options->wants && !options->wants(options->asked, backend, r.id))
+    if (options->wants && !options->wants(options->wants_user, backend, r.id))
         r.status = CONF_ELSEWHERE;
     send_check(kernel, &r);
 }
@@ -129,7 +129,7 @@ static bool check_subject(struct kernel_checks *kernel)
     memset(options.kernels, 0, sizeof options.kernels);
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
-    options.asked = kernel;
+    options.wants_user = kernel;
     conf_run_implementation(implementation, &options, send_check, kernel);
     worker_note_work(false, "after %s", *kernel->last != '\0' ? kernel->last : "no case");
     if (checks->after_suites)

@@ -307,7 +307,7 @@ static int verify_all(struct verify *verify)
                                     /* a single pattern spares work; wants_check() knows all */
                                     .case_glob = cli->cases.n == 1 ? cli->cases.item[0] : NULL,
                                     .wants = wants_check,
-                                    .asked = work };
+                                    .wants_user = work };
     const bool with_presets = options.full && work->n_models == 0 && !cli->problem;
     if (!problems || (with_presets && !presets_load(&presets))) {
         free(problems);

@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_table(enum posenc_kernel kernel)
-{
-    return strcmp(kernel_stage(kernel), "table") == 0;
-}
-
 const char *profile_name(const struct problem *problem)
 {
     return kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
@@ -35,7 +30,7 @@ static int problem_range(const struct problem *p)
     return range;
 }
 
-/* Returns the factor of an absolute limit, as half an ulp grows with the binade of scaled values. */
+/* Returns the power of two at or above a scale, the factor of absolute limits: half an ulp grows with the binade. */
 static double power_above(double scale)
 {
     double power = 1.0;
@@ -50,17 +45,17 @@ static bool is_power_of_two(double scale)
     return frexp(scale, &exponent) == 0.5;
 }
 
-/* Error of an angle that is rounded to f64, as these families do. Near zeros of a sine the result
- * may be off by this below position 2^10, where limits are in ulp (error_limits.txt). */
+/* Largest error below position 2^10 of an angle that is rounded to f64, as these families do. Near zeros of a sine it
+ * is many ulp of the result, although limits are in ulp there (error_limits.txt). */
 static const double ANGLE_ERROR = 0x1p-42;
 static bool rounds_angle(const char *family)
 {
     return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
 }
 
-/* Numerics f32 rounds the sine, then its product with a scale. A sine within L ulp of the exact one
- * is at most k = floor(L + 1/2) steps from the correctly rounded one. A step counts for less than 2
- * ulp of the product (1 if the scale is a power of two). */
+/* Returns the limit in the f32 numerics modes, which round the sine, then its product with a scale. A sine within L
+ * ulp is at most k = floor(L + 1/2) steps from the correctly rounded one. A step changes the product by less than 2
+ * ulp. */
 static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
 
 void compare_begin(struct comparison *c, struct tally *t)
@@ -68,7 +63,7 @@ void compare_begin(struct comparison *c, struct tally *t)
     *c = (struct comparison){ .tally = t, .how = COMPARE_EXACT, .ratio = -1.0 };
 }
 
-/* Values rounded to odd are known only to 2^-28 ulp. */
+/* Allows a little more than the limit, as expected values are known only to 2^-28 ulp. */
 static bool within_limit(const struct comparison *c)
 {
     return c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
@@ -78,11 +73,11 @@ static bool within_limit(const struct comparison *c)
 static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
-    if (c->fresh)
+    if (c->is_undescribed)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
-    if (c->fresh && !within_limit(c))
+    if (c->is_undescribed && !within_limit(c))
         conf_note_problem(r->problem, &c->call->problem);
-    c->fresh = false;
+    c->is_undescribed = false;
 }
 
 void compare_next(struct comparison *c, const struct call *call,
@@ -99,7 +94,8 @@ void compare_next(struct comparison *c, const struct call *call,
     if (!kernel_has_freqs(kernel))
         return;
     int at = range == RANGE_FARTHEST ? problem_range(&call->problem) : range;
-    const enum posenc_kernel table = is_table(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
+    const enum posenc_kernel table =
+        is_table_kernel(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
     const struct error_limit *limit =
         error_limits_find(table, backend, profile_name(&call->problem), at);
     c->range = range_name[at];
@@ -110,7 +106,7 @@ void compare_next(struct comparison *c, const struct call *call,
                        ? fabs(call->problem.scale)
                        : posenc_freqs_view(call->freqs).attention_factor;
     const bool absolute = limit->is_absolute;
-    c->how = is_table(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
+    c->how = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = limit->limit * power_above(scale);
     else if (call->problem.freqs.profile == POSENC_EXACT || is_power_of_two(scale))
@@ -123,7 +119,7 @@ void compare_next(struct comparison *c, const struct call *call,
 
 static double ulp_of_f32(double value) { return ulp_of(POSENC_F32, fabs(value)); }
 
-/* Returns infinity for different classes, 0 for equal special values, -1 if magnitudes decide. */
+/* Compares the classes: returns infinity for different ones, 0 for equal special values, -1 for finite values. */
 static double class_error(const struct comparison *c, float got, double want, double mass)
 {
     bool same = false;
@@ -198,7 +194,7 @@ static bool is_copied(const struct comparison *c, int64_t column)
            !problem_rotation(p, column).rotates;
 }
 
-/* Infinity by overflow of a 16-bit type is not a difference of classes. */
+/* Infinity by overflow of a 16-bit type counts as a finite value, not as a different class. */
 struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
                                   float got, double want, double mass, bool *right)
 {
@@ -232,7 +228,7 @@ static void count_value(struct comparison *c, int o, int64_t r, int64_t column, 
     struct conf_result *result = &c->tally->result;
     if (ratio > c->ratio || (ratio == c->ratio && e.error > result->max)) {
         c->ratio = ratio;
-        c->fresh = true;
+        c->is_undescribed = true;
         c->output = o;
         c->row = r;
         c->column = column;
@@ -284,9 +280,11 @@ static struct stored_error measure_distance(const struct comparison *c,
         return (struct stored_error){ (double)INFINITY, c->limit };
     if (c->how == COMPARE_PAIR)
         mass = larger_of_pair(&c->call->problem, reference, column);
-    struct measure own = measure_of(c, r, column, want, mass),
-                   its = measure_of(peer, r, column, want, mass);
-    double most = 2.0 * (own.limit * own.unit + its.limit * its.unit), unit = own.unit;
+    struct measure own_measure = measure_of(c, r, column, want, mass),
+                   peer_measure = measure_of(peer, r, column, want, mass);
+    double most = 2.0 * (own_measure.limit * own_measure.unit +
+                         peer_measure.limit * peer_measure.unit),
+           unit = own_measure.unit;
     if (c->stored != POSENC_F32) {
         unit = ulp_of(c->stored, fmax(fabs(want), fabs((double)got)));
         most += unit;
@@ -324,9 +322,9 @@ static void compare_answer(struct comparison *c, const struct answer *answer, in
 void compare_call(struct comparison *c, const double *const *given)
 {
     const struct call *call = c->call;
-    const bool answered = !given || kernel_rotates(call->problem.kernel);
-    struct answer *answer = answered ? answer_take(call) : NULL;
-    const bool ready = require(c->tally, answer || !answered, "out of memory");
+    const bool needs_oracle = !given || kernel_rotates(call->problem.kernel);
+    struct answer *answer = needs_oracle ? answer_take(call) : NULL;
+    const bool ready = require(c->tally, answer || !needs_oracle, "out of memory");
     for (int o = 0; ready && o < call->n_outputs; o++)
         for (int64_t r = 0, width = call->outputs[o].width; r < call->outputs[o].rows; r++)
             compare_values(c, o, r, 0, width, (given ? given[o] : answer->want[o]) + r * width,

@@ -34,7 +34,7 @@
 #include "error_limits.h"
 #include "tally.h"
 
-/* Metrics of an f32 result. */
+/* Kinds of comparison of an f32 result. */
 enum compare_how {
     COMPARE_EXACT, /* equal bits */
     COMPARE_ULP,
@@ -46,27 +46,29 @@ enum compare_how {
 struct comparison {
     struct tally *tally; /* receives the result */
     const struct call *call;
-    enum compare_how how; /* of the f32 result */
-    enum posenc_dtype stored;
-    const char *range; /* of positions; NULL if none */
-    double limit;      /* of the metric */
-    double least_unit; /* smallest unit of a limit in ulp, if the angle is rounded */
-    double table_abs;  /* limit of the table inside a sum, if it is absolute */
-    bool lacks_limit;  /* the error limits lack a row for this kernel, mode and range */
+    enum compare_how how;
+    enum posenc_dtype stored; /* dtype of the first output */
+    const char *range;        /* of positions; NULL if none */
+    double limit;             /* of the metric */
+    double least_unit;        /* smallest unit of a limit in ulp, if the angle is rounded */
+    double table_abs;         /* limit of the table inside a sum, if it is absolute */
+    bool lacks_limit;         /* the error limits lack a row for this kernel, mode and range */
     uint64_t checked, misrounded;
-    double ratio; /* error / limit of the worst value; then its place */
+    double ratio; /* error / limit of the worst value, whose place follows */
     int output;
     int64_t row, column;
-    bool fresh; /* the worst value is of this call, and its place is not yet described */
+    bool
+        is_undescribed; /* the worst value is of this call, and its place is not described yet */
 };
 
+/* Starts a comparison of one or more calls, with one result. */
 void compare_begin(struct comparison *c, struct tally *t);
 /* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist
  * until the next one, compare_end(), or compare_forget(), which also frees the calls of the tally. */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
 void compare_forget(struct comparison *c);
-/* Compares n values of row r of output o from a column on. mass (see oracle.h) may be NULL. */
+/* Compares n values in row r of output o, from a column on. `mass` (see oracle.h) may be NULL. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
 
@@ -84,12 +86,12 @@ void compare_peer_next(struct comparison *c, struct comparison *peer, const stru
 void compare_peer_row(struct comparison *c, const struct comparison *peer, int o, int64_t r,
                       const float *reference);
 
-/* Compares every row of a call with the given values, or with the oracle if NULL. */
+/* Compares every row of a call with given values (one array for each output), or with the oracle if NULL. */
 void compare_call(struct comparison *c, const double *const *given);
-/* Makes, runs, compares and destroys a call of a problem; does nothing after a call has failed. */
+/* Makes, runs and compares a call of a problem, and frees it; does nothing after a failure. */
 void compare_problem(struct comparison *c, const struct problem *problem, int range);
 
-/* Returns true if all values are correctly rounded, hence within any limit; counts the values. */
+/* Returns true if all values are correctly rounded, hence within any limit. Sets the number of values. */
 bool compare_rounded(const struct call *call, uint64_t *checked);
 
 /* Requires each value of a call to be within its limit. Kernels, modes and ranges may differ
@@ -97,13 +99,14 @@ bool compare_rounded(const struct call *call, uint64_t *checked);
 void require_right(struct tally *t, const struct call *call,
                    const struct posenc_backend *backend);
 
-/* Sets metric, error, limit, place and status of the result, unless a call has failed. */
+/* Ends the comparison: sets metric, error, limit, place and status of the result, unless a call has failed. */
 void compare_end(struct comparison *c);
 
 /* Returns the dtype of the first output of a problem. */
 enum posenc_dtype output_dtype(const struct problem *problem);
 
-const char *profile_name(const struct problem *problem); /* or "given" */
+/* Returns the numerics mode of a problem, or "given" for kernels without angles. */
+const char *profile_name(const struct problem *problem);
 /* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0
  * token 3 head 1 channel 8". */
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,

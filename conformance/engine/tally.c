@@ -16,10 +16,10 @@ static const char *profile_of(enum posenc_kernel kernel)
     return kernel_has_freqs(kernel) ? "exact" : "given";
 }
 
-/* `possible` is false if the backend lacks a type that the case needs. */
+/* Begins a case. `has_dtypes` is false if the backend lacks a dtype of the case. */
 static bool begin_case(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
                        enum posenc_dtype dtype, const char *suite, const char *profile,
-                       bool possible, const char *name, va_list list)
+                       bool has_dtypes, const char *name, va_list list)
 {
     struct conf_result *r = &t->result;
     *t = (struct tally){ .run = run };
@@ -29,7 +29,7 @@ static bool begin_case(struct tally *t, struct suite_run *run, enum posenc_kerne
     size_t n = (size_t)snprintf(r->id, sizeof r->id, "%s/%s/%s/", posenc_kernel_name(kernel),
                                 dtype_names[dtype], profile ? profile : suite);
     vsnprintf(r->id + n, sizeof r->id - n, name, list);
-    return t->selected = possible && suite_selected(run, r->id);
+    return t->selected = has_dtypes && suite_selected(run, r->id);
 }
 
 bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
@@ -126,7 +126,7 @@ void tally_end(struct tally *t)
     suite_report(t->run, &t->result);
 }
 
-/* ---- Kept calls ---- */
+/* ---- Calls of a tally ---- */
 
 struct kept_call {
     struct kept_call *before; /* the next older call */

@@ -1,7 +1,5 @@
-/*
- * A tally gathers the checks of many calls of one kernel into one result: the number of checks, and
- * the first failure with its problem.
- */
+/* A tally combines the checks of many calls of a kernel into the result of one case. The first failed check
+ * decides. */
 #ifndef POSENC_TALLY_H
 #define POSENC_TALLY_H
 
@@ -10,14 +8,14 @@
 
 struct tally {
     struct suite_run *run;
-    const struct problem *problem; /* noted with a failure; or NULL */
+    const struct problem *problem; /* current problem, reported with a failure; or NULL */
     struct conf_result result;
-    bool selected, skipped;
+    bool selected, skipped; /* by the options; by tally_skip() */
     struct kept_call *kept; /* calls of tally_run() and tally_call(), the last one first */
 };
 
-/* Begins the case "<kernel>/<dtype>/<profile>/<name>", with the suite in place of a missing
- * profile. Returns false, and leaves `selected` false, if the options exclude it. */
+/* Begins the case "<kernel>/<dtype>/<profile>/<name>", with the suite in place of a NULL profile. Returns false if the
+ * options exclude it. */
 __attribute__((format(printf, 7, 8))) bool tally_begin(struct tally *t, struct suite_run *run,
                                                        enum posenc_kernel kernel,
                                                        enum posenc_dtype dtype,
@@ -31,15 +29,17 @@ tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem
 /* Counts a check; returns `ok`. The first failure sets the reason of the result. */
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);
-/* Requires a call without fault, changed control bits or error status. */
+/* Requires that a call succeeded, without a fault or changed floating-point modes. */
 bool require_clean(struct tally *t, const struct guarded *g);
 bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,
                        const char *what);
+/* Requires |got - want| <= bound. */
 bool require_within(struct tally *t, double got, double want, double bound, const char *what);
+/* Ends as skipped with this reason, unless a check fails. */
 void tally_skip(struct tally *t, const char *reason);
 /* Returns the bits of a value, equal for every NaN except the canary of unwritten values. */
 uint32_t value_bits(float value);
-/* Reports the result. A tally without a check fails, as it was meant to check something. */
+/* Frees the calls and reports the result. A tally without any check fails. */
 void tally_end(struct tally *t);
 
 /* tally_run() makes a call in plain memory by the run's implementation, applies `edit` if given, and runs it. Outputs

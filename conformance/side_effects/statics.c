@@ -35,12 +35,7 @@ struct static_memory static_memory_find(void (*kernel)(void))
     (void)kernel;
     return (struct static_memory){ .begin = NULL };
 }
-bool static_memory_watch(struct static_memory *memory)
-{
-    (void)memory;
-    return false;
-}
-
+bool static_memory_watch(struct static_memory *memory) { return (void)memory, false; }
 void static_memory_unwatch(struct static_memory *memory) { (void)memory; }
 
 #else

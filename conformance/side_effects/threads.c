@@ -20,7 +20,6 @@ enum {
     THREADS = 4,
     CALLS_DURING_STOP = THREADS, /* by the other callers, while the first call is stopped */
     MAX_WAITS = 1000, /* for these calls; on a very busy machine the first call goes on */
-    WAIT_NS = 20000,
     STOPS_PER_TENSOR = 4
 };
 
@@ -47,7 +46,7 @@ struct thread_test {
 
 static void wait_a_moment(void)
 {
-    static const struct timespec moment = { .tv_nsec = WAIT_NS };
+    static const struct timespec moment = { .tv_nsec = 20000 };
     nanosleep(&moment, NULL);
 }
 

@@ -1,11 +1,11 @@
 /*
- * Lane independence: an element depends on its own inputs only. Its bits stay, whatever its neighbours
- * in the vector, in the row, in other tokens and heads hold: NaN, infinity, huge or subnormal values.
- * A kernel with a fast path "if all lanes are small" must give the same bits on both paths. One that
- * blends by multiplication fails, as it lets a neighbour's NaN in.
+ * Case "lane-independence" of the suite "memory": an element depends only on its own inputs. Its bits must not change
+ * if its neighbours in the vector, the row, or other tokens and heads become NaN, infinite, huge or subnormal. This
+ * detects kernels with another result on a fast path "if all lanes are small", and kernels that blend lanes by
+ * multiplication, where a neighbour's NaN gets in.
  *
- * A unit is a channel, or a pair of channels that rotate together. A call is made twice: with its own
- * inputs, and with those of all units poisoned but one class, which must keep its bits.
+ * A unit is a channel, or a pair of channels that rotate together; units are divided into classes. Each call is made
+ * twice: with its own inputs, and with the inputs of all classes but one poisoned. That class must keep its bits.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -105,7 +105,7 @@ static void poison_tensor(struct call *call, const struct tensor_row *row, int k
                 storage_row_f32(t, r)[c] = poison_value(r + c);
 }
 
-/* Poisons with huge numbers, as parameters must be finite. */
+/* Poisons an array of parameters, which must be finite, by huge numbers. */
 static void poison_floats(struct call *call, const struct tensor_row *row, int kept_class)
 {
     float *data = (float *)(uintptr_t)call_data(call, row);
@@ -156,8 +156,9 @@ static void check_activations(struct tally *t, struct problem p)
 /* Moves odd tokens to the ends of the range of positions: even tokens must not change. */
 static void check_positions(struct tally *t, struct problem p)
 {
-    int64_t near[7], far[7];
-    for (int i = 0; i < 7; i++) {
+    enum { TOKENS = 7 };
+    int64_t near[TOKENS], far[TOKENS];
+    for (int i = 0; i < TOKENS; i++) {
         near[i] = 3 * i + 1;
         far[i] = i % 2 ? (i % 4 == 1 ? 1 : -1) * (INT64_C(0x7fffffff) - i) : near[i];
     }
@@ -165,7 +166,7 @@ static void check_positions(struct tally *t, struct problem p)
     p.batch = 1;
     p.batch_shift = 0;
     p.freqs.xpos_scale_base = 0.0; /* xPos has a smaller range */
-    p.tokens = 7;
+    p.tokens = TOKENS;
     p.positions = near;
     const struct call *want = tally_run(t, &p, NULL, NULL);
     p.positions = far;

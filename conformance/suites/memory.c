@@ -1,18 +1,17 @@
 /*
- * Memory accesses of every kernel of a backend. One result for each kernel and case:
+ * Suite of memory accesses, with a result for each kernel, dtype and case:
  *
- *   guard-end, guard-start   no access past either end of a buffer, at every length 0 to 4W + 1 of
- *                            the vectorised dimension (W: vector width) and several counts of rows
+ *   guard-end, guard-start   no access past either end of a buffer, at every length from 0 to 4 W + 1 of the vectorised
+ *                            dimension (W: vector width), and at several counts of rows
  *   canaries                 nothing is written around the buffers or between strided rows
  *   read-only-inputs         inputs are not written
  *   written                  every element of every row is written
- *   lengths                  every value is right, within the limits of accuracy: no tail lane is
- *                            misplaced, no count of rows is wrong
- *   placement                the same bits at byte offsets 0, 4 (2 for 16-bit types), 16 and 60, at
- *                            either end of a page, and with two tensors woven into each other
+ *   lengths                  every value is within the limits of accuracy, also in tails and at each count of rows
+ *   placement                the same bits at byte offsets 0, 4 (2 for 16-bit types), 16 and 60, at either end of a
+ *                            page, and with two tensors woven into each other
  *   twice                    the same bits in a second call
- *   mxcsr                    rounding mode, flush-to-zero and masks stay, from the modes that a
- *                            program starts with and from others; exceptions stay raised
+ *   mxcsr                    rounding mode, flush-to-zero and trap masks do not change, whether they have the default
+ *                            or other values; raised exceptions stay raised
  *   broadcast                the same bits for an input of stride 0 and for repeated rows
  *   subnormals                                                            subnormals.c
  *   sizes, far-strides, many-rows, values, gaps                           sizes.c
@@ -44,13 +43,14 @@ static const char *const case_name[MEMORY_CASES] = {
     "placement", "twice",       "mxcsr",
 };
 
+/* Cases of one kernel and dtype, which share their calls. */
 struct sweep {
     struct tally tally[MEMORY_CASES];
     enum posenc_dtype dtype;
     struct suite_run *run;
     struct guard *guard;
-    bool is_selected; /* any of the cases */
-    int turn;         /* counter of the ways to weave two tensors */
+    bool is_selected; /* true if any of the cases is */
+    int weave_turn;   /* counts woven calls, which alternate between the ways to weave */
 };
 
 /* Returns true if the problem has no element. */
@@ -130,7 +130,7 @@ static void check_twice(struct sweep *s, struct call *call, const float *first)
         require_same_copy(&s->tally[TWICE], call, first, "second call");
 }
 
-/* Accepts SIGFPE: division by zero traps in those modes, which is no mistake of the kernel. */
+/* Accepts SIGFPE: division by zero traps in those modes, which is the caller's fault. */
 void require_modes(struct tally *t, struct call *call, struct guard *guard)
 {
     call_reset(call);
@@ -140,7 +140,7 @@ void require_modes(struct tally *t, struct call *call, struct guard *guard)
             g.reason);
 }
 
-/* Sets of places of a call, as bits of `places` below: flush with either end of a page, at other
+/* Placements of a call's tensors, as bits by index in `places` below: flush with either end of a page, at other
  * offsets, and woven. */
 enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, WOVEN = 32, ALL_PLACES = 63 };
 
@@ -151,6 +151,7 @@ static bool is_woven(const struct sweep *s, const struct problem *p)
     return other && (s->run->options->full || other->role == ROLE_OUTPUT);
 }
 
+/* Runs a problem at a set of placements, and checks all cases. */
 static void sweep_problem(struct sweep *s, struct problem p, int at)
 {
     static const struct {
@@ -167,13 +168,14 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
             continue;
         if (1 << i == WOVEN && !is_woven(s, &p))
             continue;
-        p.woven = 1 << i != WOVEN ? WOVEN_NONE : (enum woven)(1 + s->turn++ % WOVEN_TENSORS);
+        p.woven =
+            1 << i != WOVEN ? WOVEN_NONE : (enum woven)(1 + s->weave_turn++ % WOVEN_TENSORS);
         p.offset_bytes = places[i].offset == 4 && s->dtype != POSENC_F32 ? 2 : places[i].offset;
         for (int k = 0; k < MEMORY_CASES; k++)
             s->tally[k].problem = &p;
         struct memory memory = guard_memory(s->guard, places[i].mode);
         if (i > 0 && !s->run->options->full)
-            memory.seal = NULL; /* writes to inputs are found as changed canaries */
+            memory.seal = NULL; /* saves time: writes to inputs then show as changed canaries */
         enum posenc_status made = call_create_by(s->run->implementation, &call, &p, &memory);
         if (made != POSENC_OK) {
             /* An empty dimension may be rejected; any other call must be made. */
@@ -213,9 +215,9 @@ static void sweep_typed(struct sweep *s, struct problem p, int at)
 
 /* ---- Lengths and counts of rows ---- */
 
-/* Returns the places of a problem in a quick run. At each length one variant has four places; up to two
- * vectors, the others are at one end of a page alternately. In 16 bits there is that one variant alone,
- * past a vector at every other length for each dtype. */
+/* Returns the placements of length n and variant v in a quick run. At each length one variant has four placements. Up
+ * to two vectors the other variants have one, alternately at either end of a page. In 16 bits only the one variant
+ * runs, beyond a vector at every other length for each dtype. */
 static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v)
 {
     bool chosen = v == (n + n / LENGTH_VARIANTS) % LENGTH_VARIANTS;
@@ -269,7 +271,7 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
             if (of_heads
                     ? kernel_rotates(kernel) || kernel_on_scores(kernel)
                     : !signature_of(kernel)
-                           ->settle) /* otherwise other fields decide the number of queries */
+                           ->settle) /* which would set the number of queries by other fields */
                 sweep_typed(s, p, s->run->options->full ? ALL_PLACES : ENDS);
         }
 }

@@ -63,7 +63,7 @@ static int add_backend(struct run *run, const char *name)
     return 0;
 }
 
-/* Adds all backends that can run here; returns the number of the others. */
+/* Adds all backends that can run here, and prints the others. Returns the number of those. */
 static unsigned long add_all_backends(struct run *run)
 {
     const struct posenc_backend *b;

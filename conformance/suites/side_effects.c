@@ -20,8 +20,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Size of the realistic problem in bytes; numbers of random problems in quick and full runs. */
-enum { REALISTIC_BYTES = 12 << 10, QUICK_RANDOM = 3, FULL_RANDOM = 60 };
+enum { REALISTIC_BYTES = 12 << 10, QUICK_PROBLEMS = 3, FULL_PROBLEMS = 60 };
 
 /* Side effects of a single call. Each has a case. */
 enum effect { ALLOCATIONS, LEAKS, STATIC_MEMORY, ERRNO, EFFECTS };
@@ -116,7 +115,7 @@ static void watch_problem(struct watch *w, const struct problem *p)
 
 static void watch_dtype(struct watch *w, enum posenc_dtype dtype)
 {
-    const uint64_t n_random = w->run->options->full ? FULL_RANDOM : QUICK_RANDOM;
+    const uint64_t n_random = w->run->options->full ? FULL_PROBLEMS : QUICK_PROBLEMS;
     const int64_t lanes = backend_vector_lanes(w->run->backend);
     struct problem p = problem_realistic(w->kernel, dtype, REALISTIC_BYTES);
     watch_problem(w, &p);

@@ -23,8 +23,8 @@ static float small_factor(enum posenc_dtype dtype)
     return dtype == POSENC_F16 ? 0x1p-16f : 0x1p-126f;
 }
 
-/* Returns true for elements to make small: about half of a table; of x and of terms every 16th row,
- * and half of another 16th. */
+/* Returns true for elements to make small: of a table about half; of x and terms every 16th row, and half of another
+ * 16th. */
 static bool is_small(bool is_table, int64_t r, int64_t c)
 {
     const bool is_drawn = mix64((uint64_t)r, (uint64_t)c) & 1;
