@@ -60,13 +60,13 @@ static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5
 
 void compare_begin(struct comparison *c, struct tally *t)
 {
-    *c = (struct comparison){ .tally = t, .how = COMPARE_EXACT, .ratio = -1.0 };
+    *c = (struct comparison){ .tally = t, .kind = COMPARE_EXACT, .ratio = -1.0 };
 }
 
 /* Allows a little more than the limit, as expected values are known only to 2^-28 ulp. */
 static bool within_limit(const struct comparison *c)
 {
-    return c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
+    return c->kind == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
 }
 
 /* Describes the place of the worst value while its call still exists. */
@@ -86,9 +86,9 @@ void compare_next(struct comparison *c, const struct call *call,
     enum posenc_kernel kernel = call->problem.kernel;
     describe_worst(c);
     c->call = call;
-    c->stored = output_dtype(&call->problem);
+    c->dtype = output_dtype(&call->problem);
     if (kernel_rotates(kernel)) {
-        c->how = COMPARE_PAIR;
+        c->kind = COMPARE_PAIR;
         c->limit = signature_of(kernel)->error_limit(&call->problem, backend->fused);
     }
     if (!kernel_has_freqs(kernel))
@@ -106,7 +106,7 @@ void compare_next(struct comparison *c, const struct call *call,
                        ? fabs(call->problem.scale)
                        : posenc_freqs_view(call->freqs).attention_factor;
     const bool absolute = limit->is_absolute;
-    c->how = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
+    c->kind = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = limit->limit * power_above(scale);
     else if (call->problem.freqs.profile == POSENC_EXACT || is_power_of_two(scale))
@@ -129,9 +129,9 @@ static double class_error(const struct comparison *c, float got, double want, do
         same = isnan(want) && isnan(got);
     else if (isinf(want) || isinf(got))
         same = (double)got == want;
-    else if (want == 0.0 && c->how == COMPARE_PAIR && mass > 0.0)
+    else if (want == 0.0 && c->kind == COMPARE_PAIR && mass > 0.0)
         return -1.0; /* products that cancel leave their rounding errors */
-    else if (want == 0.0 && c->how == COMPARE_SUM && got != 0.0f)
+    else if (want == 0.0 && c->kind == COMPARE_SUM && got != 0.0f)
         return -1.0; /* a sum that cancels */
     else if (want == 0.0)
         same = got == 0.0f && (signbit(got) != 0) == (signbit(want) != 0);
@@ -172,7 +172,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
                                  double want, double mass)
 {
     int64_t width = c->call->outputs[0].width;
-    switch (c->how) {
+    switch (c->kind) {
     case COMPARE_ABS:
         return (struct measure){ 1.0, c->limit * xpos_binade(c->call, r, column) };
     case COMPARE_PAIR:
@@ -190,7 +190,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
 static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;
-    return c->how == COMPARE_PAIR && signature_of(p->kernel)->copies &&
+    return c->kind == COMPARE_PAIR && signature_of(p->kernel)->copies &&
            !problem_rotation(p, column).rotates;
 }
 
@@ -200,17 +200,17 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
     *right = isnan(want) ? isnan(got) && float_to_bits(got) != CALL_CANARY
-                         : float_to_bits(got) == float_to_bits(odd_to_type(c->stored, want));
+                         : float_to_bits(got) == float_to_bits(odd_to_type(c->dtype, want));
     if (is_copied(c, column)) {
         *right = float_to_bits(got) ==
                  float_to_bits(c->call->x[r * c->call->outputs[0].width + column]);
         e.error = *right ? 0.0 : (double)INFINITY;
-    } else if (*right && (c->how == COMPARE_EXACT || isinf(got))) {
+    } else if (*right && (c->kind == COMPARE_EXACT || isinf(got))) {
         e.error = 0.0;
-    } else if (c->stored != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
+    } else if (c->dtype != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
         struct measure f32 = measure_of(c, r, column, want, mass);
-        e = stored_error(c->stored, got, want,
-                         c->how == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
+        e = stored_error(c->dtype, got, want,
+                         c->kind == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
     } else if (e.error < 0.0) {
         struct measure f32 = measure_of(c, r, column, want, mass);
         e = (struct stored_error){ fabs((double)got - want) / f32.unit, f32.limit };
@@ -258,7 +258,7 @@ void compare_peer_next(struct comparison *c, struct comparison *peer, const stru
     compare_next(c, call, backend, RANGE_FARTHEST);
     compare_next(peer, call, other, RANGE_FARTHEST);
     if (strcmp(backend->family, other->family) == 0) {
-        c->how = COMPARE_EXACT;
+        c->kind = COMPARE_EXACT;
         c->limit = 0.0;
     }
 }
@@ -276,17 +276,17 @@ static struct stored_error measure_distance(const struct comparison *c,
                                             int64_t column, float got, const float *reference)
 {
     double want = (double)reference[column], mass = fabs(want);
-    if (c->how == COMPARE_EXACT || is_copied(c, column) || !isfinite(got) || !isfinite(want))
+    if (c->kind == COMPARE_EXACT || is_copied(c, column) || !isfinite(got) || !isfinite(want))
         return (struct stored_error){ (double)INFINITY, c->limit };
-    if (c->how == COMPARE_PAIR)
+    if (c->kind == COMPARE_PAIR)
         mass = larger_of_pair(&c->call->problem, reference, column);
     struct measure own_measure = measure_of(c, r, column, want, mass),
                    peer_measure = measure_of(peer, r, column, want, mass);
     double most = 2.0 * (own_measure.limit * own_measure.unit +
                          peer_measure.limit * peer_measure.unit),
            unit = own_measure.unit;
-    if (c->stored != POSENC_F32) {
-        unit = ulp_of(c->stored, fmax(fabs(want), fabs((double)got)));
+    if (c->dtype != POSENC_F32) {
+        unit = ulp_of(c->dtype, fmax(fabs(want), fabs((double)got)));
         most += unit;
     }
     return (struct stored_error){ fabs((double)got - want) / unit, most / unit };
@@ -395,15 +395,15 @@ void compare_forget(struct comparison *c)
 const char *compare_metric(const struct comparison *c)
 {
     static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
-    return c->stored != POSENC_F32 && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
+    return c->dtype != POSENC_F32 && c->kind != COMPARE_EXACT ? "ulp" : metric[c->kind];
 }
 
 void compare_end(struct comparison *c)
 {
     struct tally *t = c->tally;
     struct conf_result *r = &t->result;
-    bool narrow = c->stored != POSENC_F32,
-         table = c->how == COMPARE_ULP || c->how == COMPARE_ABS;
+    bool narrow = c->dtype != POSENC_F32,
+         table = c->kind == COMPARE_ULP || c->kind == COMPARE_ABS;
     if (r->status != CONF_PASS) /* a call could not be made */
         return;
     describe_worst(c);
@@ -418,7 +418,7 @@ void compare_end(struct comparison *c)
         ;
     else if (float_to_bits(r->got) == CALL_CANARY)
         require(t, false, "not written, want %a, at %s", r->want, r->worst_at);
-    else if (c->how == COMPARE_EXACT)
+    else if (c->kind == COMPARE_EXACT)
         require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got, r->want,
                 r->worst_at);
     else

@@ -1,32 +1,31 @@
 /*
- * Comparison of the outputs of a call with the expected values: one metric and one limit for each kind of kernel, the
- * worst value with its place, and the number of values not correctly rounded.
+ * Comparison of the outputs of a call with the expected values. It finds the worst value with its place, and counts
+ * values that are not correctly rounded.
  *
- * Classes are compared first. NaN, infinity, and a zero whose sign is determined must be the same (any NaN matches
- * NaN; a value that the kernel left unwritten matches none). Then comes the total error, which includes the half ulp
- * of rounding:
+ * First the classes must agree: NaN with any NaN, infinity, and a zero whose sign is determined. An unwritten value
+ * agrees with nothing. Then the error is measured, including the half ulp of rounding, in the metric of the kernel:
  *
- *   tables          ulp, or abs if the error limit says so (no promise near zeros)
+ *   tables          ulp, or abs if the error limit is absolute (no promise near zeros)
  *   rotations       pair_ulp: at most the signature's limit, 1.5 with one fused product, 2
  *                   without (both provable); unrotated channels are copies, the same bits
  *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every
  *                   value (below)
  *   all others      exact: the correctly rounded result, to the bit
  *
- * In 16 bits, the first three are measured in ulp of the type. Each value has its own limit: the farthest that an f32
- * result within the limit above can be rounded to, a little over 0.5 if the f32 error is small. All others are the
- * correctly rounded f32 result, rounded again, to the bit.
+ * In 16 bits, the first three are measured in ulp of the dtype. Each value has its own limit: the largest error after
+ * rounding of an f32 result within the limit above, a little over 0.5 if the f32 error is small. All others must be
+ * the correctly rounded f32 result, rounded once more, to the bit.
  *
  * The sum of a correctly rounded table value v and a product, rounded once, is off by ulp(sum)/2. A backend whose
  * table may be off by L ulp adds (L + 1/2) ulp(v). A property test checks to the bit that the sum equals
  * build-then-add with the backend's own table.
  *
- * If expected values of a whole output cost too much, as before a timing, a result is compared with that of a peer.
- * Backends of one family give the same bits, and so do all kernels that are exact above. Other results are each within
- * their limit of the truth, and so within the sum of both limits of each other. Units are taken at the peer's result,
- * which may lie one binade below the truth (the larger product of a rotation is at most sqrt 2 times the larger result
- * of the pair), so the sum is doubled. 16-bit results may also be rounded to different neighbours, one ulp of the type
- * apart.
+ * If expected values of a whole output cost too much, as before a timing, a result is compared with another backend's,
+ * the peer's. Within a family, and for kernels that are exact above, the bits must be equal. Otherwise each result is
+ * within its limit of the exact value, so that both differ by at most the sum of the limits. Units are taken at the
+ * peer's result, which may lie one binade below the exact value (the larger product of a rotation is at most sqrt 2
+ * times the larger result of the pair). So the sum is doubled. Results in 16 bits may also be rounded to different
+ * neighbours, one ulp apart.
  */
 #ifndef POSENC_JUDGE_H
 #define POSENC_JUDGE_H
@@ -35,7 +34,7 @@
 #include "tally.h"
 
 /* Kinds of comparison of an f32 result. */
-enum compare_how {
+enum compare_kind {
     COMPARE_EXACT, /* equal bits */
     COMPARE_ULP,
     COMPARE_ABS,  /* absolute error */
@@ -46,25 +45,24 @@ enum compare_how {
 struct comparison {
     struct tally *tally; /* receives the result */
     const struct call *call;
-    enum compare_how how;
-    enum posenc_dtype stored; /* dtype of the first output */
-    const char *range;        /* of positions; NULL if none */
-    double limit;             /* of the metric */
-    double least_unit;        /* smallest unit of a limit in ulp, if the angle is rounded */
-    double table_abs;         /* limit of the table inside a sum, if it is absolute */
-    bool lacks_limit;         /* the error limits lack a row for this kernel, mode and range */
+    enum compare_kind kind;
+    enum posenc_dtype dtype; /* of the first output */
+    const char *range;       /* of positions; NULL if none */
+    double limit;            /* of the metric */
+    double least_unit;       /* smallest unit of a limit in ulp, if the angle is rounded */
+    double table_abs;        /* limit of the table inside a sum, if it is absolute */
+    bool lacks_limit;        /* the error limits lack a row for this kernel, mode and range */
     uint64_t checked, misrounded;
     double ratio; /* error / limit of the worst value, whose place follows */
     int output;
     int64_t row, column;
-    bool
-        is_undescribed; /* the worst value is of this call, and its place is not described yet */
+    bool is_undescribed; /* the result lacks the place of the worst value */
 };
 
 /* Starts a comparison of one or more calls, with one result. */
 void compare_begin(struct comparison *c, struct tally *t);
-/* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist
- * until the next one, compare_end(), or compare_forget(), which also frees the calls of the tally. */
+/* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist until the next
+ * one, or until compare_end() or compare_forget(). The latter also frees the calls of the tally. */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
 void compare_forget(struct comparison *c);

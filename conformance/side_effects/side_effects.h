@@ -23,7 +23,7 @@ const char *allocations_unavailable_reason(void);
 /* ---- Static memory: statics.c ---- */
 
 /* Static variables of the object (program or plug-in) that contains a kernel. They are read-only during a watch. The
- * first write to each page faults; the handler records it and lets it proceed. */
+ * first write to each page faults; the handler describes the first of all, and lets each proceed. */
 struct static_memory {
     char *begin, *end;       /* whole pages; equal if the object has none */
     const char *object_path; /* empty for the program; NULL if the object was not found */

@@ -131,7 +131,7 @@ static void check_twice(struct sweep *s, struct call *call, const float *first)
 }
 
 /* Accepts SIGFPE: division by zero traps in those modes, which is the caller's fault. */
-void require_modes(struct tally *t, struct call *call, struct guard *guard)
+void require_modes_kept(struct tally *t, struct call *call, struct guard *guard)
 {
     call_reset(call);
     struct guarded g = guarded_run_in_modes(call, t->run->backend, guard);
@@ -197,7 +197,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
                 check_written(&s->tally[WRITTEN], &call, canary);
             require_right(&s->tally[LENGTHS], &call, s->run->backend);
             check_twice(s, &call, base);
-            require_modes(&s->tally[CONTROL], &call, s->guard);
+            require_modes_kept(&s->tally[CONTROL], &call, s->guard);
         }
         call_destroy(&call);
     }

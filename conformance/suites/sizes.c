@@ -65,7 +65,7 @@ static bool check_problem(struct tally *t, struct guard *guard, enum guard_mode 
     if (!tally_run_guarded(t, guard, mode, p, &call, needs_space(name) ? &has_space : NULL))
         return has_space;
     require_right(t, &call, t->run->backend);
-    require_modes(t, &call, guard);
+    require_modes_kept(t, &call, guard);
     call_destroy(&call);
     return true;
 }
