@@ -11,8 +11,7 @@
 
 /* Size of a set in quick runs; attempts to draw a problem with a given class, or any problem. */
 enum { QUICK_PROBLEMS = 32, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
-/* Pairs of classes are visited in steps of this prime, so that a quick run, which stops early, has pairs of all
- * factors. */
+/* Pairs of classes are visited in steps of this prime, so that even a quick run has pairs of all factors. */
 enum { PAIR_STEP = 7919 };
 /* Attempts to make a pair of classes meet in a full run. Numbers of problems for two large sizes; fewer for kernels
  * with frequencies, whose oracle is slow. */
@@ -312,8 +311,7 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 
 /* ---- Sets ---- */
 
-/* Records the classes of a problem and their pairs; of an empty problem only its sizes of 0. Returns true if a pair
- * is new. */
+/* Records the classes of a problem and their pairs; of an empty one only sizes of 0. Returns true if a pair is new. */
 static bool record_pairs(struct problem_set *set, const struct choice *choice,
                          const struct problem *p, bool empty)
 {

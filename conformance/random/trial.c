@@ -92,8 +92,7 @@ void trial_run(struct trial *trial, const struct problem *problem)
 
 /* ---- Shrinking ---- */
 
-/* Limits of shrinking. Attempts are limited so that all machines end at the same problem, and time for slow
- * machines. */
+/* Limits of shrinking: attempts, so that all machines end at the same problem, and time, for slow machines. */
 enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
 
 struct shrinking {

@@ -1,5 +1,4 @@
-/* Draws values: random numbers, numbers of a class, lists of positions, sections and frequencies, and strides; see
- * random.h. */
+/* Draws values: random numbers, numbers of a class, lists, and strides; see random.h. */
 #include "random.h"
 
 #include <float.h>

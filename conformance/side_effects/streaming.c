@@ -61,19 +61,18 @@ static enum instruction classify(const uint8_t *at)
         return classify_0f(at[1], at[2]);
     if ((at[0] == 0x86 || at[0] == 0x87) && at[1] < 0xc0) /* xchg with memory always locks */
         return FENCE;
-    enum { NO_VEX = 0, VEX2 = 2, VEX3 = 3, EVEX = 4 } prefix_bytes = NO_VEX;
+    enum { NO_VEX = 0, VEX2 = 2, VEX3 = 3, EVEX = 4 } vex_bytes = NO_VEX;
     if (at[0] == 0xc5)
-        prefix_bytes = VEX2;
+        vex_bytes = VEX2;
     else if (at[0] == 0xc4)
-        prefix_bytes = VEX3;
+        vex_bytes = VEX3;
     else if (at[0] == 0x62)
-        prefix_bytes = EVEX;
-    const uint8_t map =
-        prefix_bytes == VEX2 ? MAP_0F : at[1] & (prefix_bytes == VEX3 ? 0x1f : 7);
-    const uint8_t opcode = at[prefix_bytes];
+        vex_bytes = EVEX;
+    const uint8_t map = vex_bytes == VEX2 ? MAP_0F : at[1] & (vex_bytes == VEX3 ? 0x1f : 7);
+    const uint8_t opcode = at[vex_bytes];
     const bool may_stream = opcode == 0x2b || opcode == 0xe7 || opcode == 0xf7;
-    return prefix_bytes != NO_VEX && map == MAP_0F && may_stream
-               ? classify_0f(opcode, at[prefix_bytes + 1])
+    return vex_bytes != NO_VEX && map == MAP_0F && may_stream
+               ? classify_0f(opcode, at[vex_bytes + 1])
                : OTHER;
 }
 

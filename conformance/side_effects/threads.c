@@ -14,12 +14,13 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 enum {
     THREADS = 4,
     CALLS_DURING_STOP = THREADS, /* by the other callers, while the first call is stopped */
-    MAX_WAITS = 1000, /* for these calls; on a very busy machine the first call goes on */
+    MAX_WAITS = 1000,            /* for these calls; then the first call goes on anyway */
+    WAIT_MICROSECONDS = 20,
     STOPS_PER_TENSOR = 4
 };
 
@@ -44,12 +45,6 @@ struct thread_test {
 
 /* ---- A caller ---- */
 
-static void wait_a_moment(void)
-{
-    static const struct timespec moment = { .tv_nsec = 20000 };
-    nanosleep(&moment, NULL);
-}
-
 /* Stops the first caller at an access to an armed page; a guard_repair. */
 static bool stop_at_page(void *user, const char *address)
 {
@@ -62,7 +57,7 @@ static bool stop_at_page(void *user, const char *address)
     atomic_store(&test->calls_ended, 0);
     atomic_store(&test->calls_to_begin, CALLS_DURING_STOP);
     for (int i = 0; i < MAX_WAITS && atomic_load(&test->calls_ended) < CALLS_DURING_STOP; i++)
-        wait_a_moment();
+        usleep(WAIT_MICROSECONDS);
     guard_note_resume();
     return true;
 }
@@ -87,7 +82,7 @@ static void call_during_stops(struct caller *caller)
     while (!atomic_load(&test->first_call_ended)) {
         int n = atomic_load(&test->calls_to_begin);
         if (n == 0) {
-            wait_a_moment();
+            usleep(WAIT_MICROSECONDS);
         } else if (atomic_compare_exchange_strong(&test->calls_to_begin, &n, n - 1)) {
             run_and_compare(caller);
             atomic_fetch_add(&test->calls_ended, 1);

@@ -156,9 +156,8 @@ static void check_activations(struct tally *t, struct problem p)
 /* Moves odd tokens to the ends of the range of positions: even tokens must not change. */
 static void check_positions(struct tally *t, struct problem p)
 {
-    enum { TOKENS = 7 };
-    int64_t near[TOKENS], far[TOKENS];
-    for (int i = 0; i < TOKENS; i++) {
+    int64_t near[7], far[7];
+    for (int i = 0; i < 7; i++) {
         near[i] = 3 * i + 1;
         far[i] = i % 2 ? (i % 4 == 1 ? 1 : -1) * (INT64_C(0x7fffffff) - i) : near[i];
     }
@@ -166,7 +165,7 @@ static void check_positions(struct tally *t, struct problem p)
     p.batch = 1;
     p.batch_shift = 0;
     p.freqs.xpos_scale_base = 0.0; /* xPos has a smaller range */
-    p.tokens = TOKENS;
+    p.tokens = 7;
     p.positions = near;
     const struct call *want = tally_run(t, &p, NULL, NULL);
     p.positions = far;

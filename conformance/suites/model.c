@@ -12,41 +12,40 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
+/* Compares a problem with the oracle, as the case of this name. */
+static void check_accuracy(struct suite_run *run, const struct problem *p, const char *name)
 {
     struct tally t;
     struct comparison c;
+    if (!tally_begin_problem(&t, run, p, "accuracy", "%s", name))
+        return;
+    compare_begin(&c, &t);
+    compare_problem(&c, p, RANGE_FARTHEST);
+    compare_end(&c);
+    tally_end(&t);
+}
+
+void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
+{
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
     side_effects_sweep(run, p); /* first, because first calls may write static memory */
-    if (tally_begin_problem(&t, run, p, "accuracy", "problem")) {
-        compare_begin(&c, &t);
-        compare_problem(&c, p, RANGE_FARTHEST);
-        compare_end(&c);
-        tally_end(&t);
-    }
+    check_accuracy(run, p, "problem");
     memory_sweep(run, p);
 }
 
 /* Checks problem number i of options->problem. */
 static void check_model_call(struct suite_run *run, const struct problem *p, size_t i)
 {
-    struct tally t;
-    struct comparison c;
-    char shape[64];
+    char name[96];
     if (kernel_on_scores(p->kernel))
-        snprintf(shape, sizeof shape, "q%" PRId64 "-k%" PRId64 "-d%" PRId64, p->queries,
-                 p->keys, p->heads);
+        snprintf(name, sizeof name, "model%zu-q%" PRId64 "-k%" PRId64 "-d%" PRId64, i,
+                 p->queries, p->keys, p->heads);
     else
-        snprintf(shape, sizeof shape, "b%" PRId64 "-t%" PRId64 "-d%" PRId64, p->batch,
+        snprintf(name, sizeof name, "model%zu-b%" PRId64 "-t%" PRId64 "-d%" PRId64, i, p->batch,
                  p->tokens, kernel_has_freqs(p->kernel) ? p->freqs.dim : p->dim);
-    if (!tally_begin_problem(&t, run, p, "accuracy", "model%zu-%s", i, shape))
-        return;
-    compare_begin(&c, &t);
-    compare_problem(&c, p, RANGE_FARTHEST);
-    compare_end(&c);
-    tally_end(&t);
+    check_accuracy(run, p, name);
 }
 
 /* Checks a call of the presets in a dtype. */
@@ -65,9 +64,6 @@ static void check_presets(struct suite_run *run, enum posenc_kernel kernel,
                           enum posenc_dtype dtype)
 {
     const struct conf_options *options = run->options;
-    static const char skip_reason[] =
-        "16-bit calls of the presets: run --exhaustive, or --model M "
-        "--full --dtype f16,bf16";
     const bool runs_dtype = dtype == POSENC_F32 || options->exhaustive;
     struct tally t;
     size_t n = 0;
@@ -79,7 +75,8 @@ static void check_presets(struct suite_run *run, enum posenc_kernel kernel,
         if (options->presets[i].kernel == kernel)
             check_preset(&t, options->presets[i], dtype);
     if (!runs_dtype)
-        tally_skip(&t, skip_reason);
+        tally_skip(&t, "16-bit calls of the presets: run --exhaustive, or --model M --full "
+                       "--dtype f16,bf16");
     tally_end(&t);
 }
 
