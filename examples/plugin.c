@@ -25,10 +25,10 @@ static int64_t position_of(const struct posenc_positions *p, int64_t batch, int6
 }
 
 /* Rotates the pairs of channels i and i + half; `sign` -1 rotates backwards:
- * 
+ *
  *     y[i]        = x[i] cos - x[i + half] sin
  *     y[i + half] = x[i + half] cos + x[i] sin
- * 
+ *
  * x and y may be the same array, because both channels are read before one is written. fmaf() rounds only one of the
  * two products, whatever the compiler would contract. The member `fused` below declares this; verify then allows an
  * error of 1.5 ulp instead of 2. With -march=native, fmaf() is one instruction on most CPUs; otherwise it is a slow
