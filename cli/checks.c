@@ -213,7 +213,7 @@ static size_t lose_subject(void *user, const struct worker_end *end)
                   CONF_CRASH);
     snprintf(r.reason, sizeof r.reason, "%.90s %.100s", end->how, end->note->doing);
     if (call->inside && call->known)
-        conf_note_problem(r.problem, &call->problem);
+        conf_print_problem(r.problem, &call->problem);
     json_t *record = checks_record(kernel->queue->checks, kernel->job->step, &r);
     take_record(kernel, record);
     json_decref(record);

@@ -90,7 +90,8 @@ static void judge_moved(struct change_search *search, struct moved_outputs *m)
 {
     struct tally t = { .run = &search->head };
     struct change *c = m->change;
-    const struct call *truth = tally_call(&t, &implementation_library, &m->base_call->problem);
+    const struct call *truth =
+        tally_create_call(&t, &implementation_library, &m->base_call->problem);
     m->oracle = truth ? oracle_create(truth) : NULL;
     if (m->oracle) {
         compare_begin(&m->base_error, &t);
@@ -103,7 +104,7 @@ static void judge_moved(struct change_search *search, struct moved_outputs *m)
     for (int o = 0; m->oracle && o < truth->n_outputs; o++)
         judge_moved_rows(m, o);
     oracle_destroy(m->oracle);
-    tally_forget(&t);
+    tally_free_calls(&t);
 }
 
 /* ---- Base and head ---- */
@@ -129,7 +130,7 @@ static void compare_outputs(struct change_search *search, struct change *c,
     search->seen.values += c->n_values;
     search->seen.moved += c->n_moved;
     if (c->n_moved > 0) {
-        conf_note_problem(c->head.problem, &base->problem);
+        conf_print_problem(c->head.problem, &base->problem);
         judge_moved(search, &m);
         search->request->on_change(search->request->user, c);
     }
@@ -153,8 +154,8 @@ static void compare_runs(struct change_search *search, const struct problem *p,
         compare_outputs(search, &c, base_call, head_call);
     else
         search->request->on_fault(search->request->user, &base.result, &head.result);
-    tally_forget(&base);
-    tally_forget(&head);
+    tally_free_calls(&base);
+    tally_free_calls(&head);
 }
 
 static struct suite_run run_of(const struct changes_request *request,

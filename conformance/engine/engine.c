@@ -14,7 +14,7 @@
 const char *const conf_status_name[] = { "pass",    "fail",         "crash",    "unsupported",
                                          "skipped", "inconclusive", "elsewhere" };
 
-void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem)
+void conf_print_problem(char line[PROBLEM_LINE], const struct problem *problem)
 {
     if (notation_print(problem, NULL, line, PROBLEM_LINE) >= PROBLEM_LINE)
         line[0] = '\0';

@@ -80,6 +80,6 @@ struct conf_options {
 /* Returns true if the options select a kernel. */
 bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel);
 /* Writes a problem as a line of the notation, or "" if it is too long. */
-void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
+void conf_print_problem(char line[PROBLEM_LINE], const struct problem *problem);
 
 #endif

@@ -76,7 +76,7 @@ static void describe_worst(struct comparison *c)
     if (c->is_undescribed)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
     if (c->is_undescribed && !within_limit(c))
-        conf_note_problem(r->problem, &c->call->problem);
+        conf_print_problem(r->problem, &c->call->problem);
     c->is_undescribed = false;
 }
 
@@ -332,8 +332,8 @@ void compare_call(struct comparison *c, const double *const *given)
     answer_give_back(answer);
 }
 
-void require_right(struct tally *t, const struct call *call,
-                   const struct posenc_backend *backend)
+void require_within_limits(struct tally *t, const struct call *call,
+                           const struct posenc_backend *backend)
 {
     struct comparison c;
     struct tally own = { .run = t->run,
@@ -382,14 +382,14 @@ void compare_problem(struct comparison *c, const struct problem *problem, int ra
         return;
     compare_next(c, call, t->run->backend, range);
     compare_call(c, NULL);
-    compare_forget(c);
+    compare_end_call(c);
 }
 
-void compare_forget(struct comparison *c)
+void compare_end_call(struct comparison *c)
 {
     describe_worst(c);
     c->call = NULL;
-    tally_forget(c->tally);
+    tally_free_calls(c->tally);
 }
 
 const char *compare_metric(const struct comparison *c)

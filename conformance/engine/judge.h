@@ -62,10 +62,10 @@ struct comparison {
 /* Starts a comparison of one or more calls, with one result. */
 void compare_begin(struct comparison *c, struct tally *t);
 /* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist until the next
- * one, or until compare_end() or compare_forget(). The latter also frees the calls of the tally. */
+ * one, or until compare_end() or compare_end_call(). The latter also frees the calls of the tally. */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
-void compare_forget(struct comparison *c);
+void compare_end_call(struct comparison *c);
 /* Compares n values in row r of output o, from a column on. `mass` (see oracle.h) may be NULL. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
@@ -94,8 +94,8 @@ bool compare_rounded(const struct call *call, uint64_t *checked);
 
 /* Requires each value of a call to be within its limit. Kernels, modes and ranges may differ
  * between the calls of one tally; no worst value is kept. */
-void require_right(struct tally *t, const struct call *call,
-                   const struct posenc_backend *backend);
+void require_within_limits(struct tally *t, const struct call *call,
+                           const struct posenc_backend *backend);
 
 /* Ends the comparison: sets metric, error, limit, place and status of the result, unless a call has failed. */
 void compare_end(struct comparison *c);

@@ -66,7 +66,7 @@ bool require(struct tally *t, bool ok, const char *format, ...)
     vsnprintf(t->result.reason, sizeof t->result.reason, format, list);
     va_end(list);
     if (t->problem)
-        conf_note_problem(t->result.problem, t->problem);
+        conf_print_problem(t->result.problem, t->problem);
     return false;
 }
 
@@ -116,7 +116,7 @@ void tally_skip(struct tally *t, const char *reason)
 
 void tally_end(struct tally *t)
 {
-    tally_forget(t);
+    tally_free_calls(t);
     if (!t->selected)
         return;
     if (t->skipped && t->result.status == CONF_PASS)
@@ -143,8 +143,8 @@ static bool require_status(struct tally *t, const char *what, enum posenc_status
     return require(t, status == POSENC_OK, "%s: %s", what, text);
 }
 
-struct call *tally_call(struct tally *t, const struct implementation *implementation,
-                        const struct problem *p)
+struct call *tally_create_call(struct tally *t, const struct implementation *implementation,
+                               const struct problem *p)
 {
     struct kept_call *kept = calloc(1, sizeof *kept);
     if (!require(t, kept != NULL, "out of memory"))
@@ -161,7 +161,7 @@ struct call *tally_call(struct tally *t, const struct implementation *implementa
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user)
 {
-    struct call *call = tally_call(t, t->run->implementation, p);
+    struct call *call = tally_create_call(t, t->run->implementation, p);
     if (!call)
         return NULL;
     if (edit)
@@ -192,7 +192,7 @@ bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mod
     return clean;
 }
 
-void tally_forget(struct tally *t)
+void tally_free_calls(struct tally *t)
 {
     t->problem = NULL;
     for (struct kept_call *kept = t->kept, *before; kept; kept = before) {

@@ -11,7 +11,8 @@ struct tally {
     const struct problem *problem; /* current problem, reported with a failure; or NULL */
     struct conf_result result;
     bool selected, skipped; /* by the options; by tally_skip() */
-    struct kept_call *kept; /* calls of tally_run() and tally_call(), the last one first */
+    struct kept_call
+        *kept; /* calls of tally_run() and tally_create_call(), the last one first */
 };
 
 /* Begins the case "<kernel>/<dtype>/<profile>/<name>", with the suite in place of a NULL profile. Returns false if the
@@ -42,19 +43,20 @@ uint32_t value_bits(float value);
 /* Frees the calls and reports the result. A tally without any check fails. */
 void tally_end(struct tally *t);
 
-/* tally_run() makes a call in plain memory by the run's implementation, applies `edit` if given, and runs it. Outputs
- * are read by call_row(); the call's pristine inputs are those before the edit. It fails the tally and returns NULL on
- * error. tally_call() makes a call, by any implementation, without running it. Calls are kept until tally_forget(). */
+/* tally_run() creates a call in plain memory by the run's implementation, applies `edit` unless that is NULL, and runs
+ * it. Read its outputs by call_row(); its inputs `x` etc. are those before the edit. On an error it fails the tally and
+ * returns NULL. tally_create_call() creates a call by any implementation, and does not run it. The tally owns the calls
+ * until tally_free_calls() or tally_end(). */
 typedef void call_edit(struct call *call, const void *user);
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user);
-struct call *tally_call(struct tally *t, const struct implementation *implementation,
-                        const struct problem *p);
-void tally_forget(struct tally *t);
+struct call *tally_create_call(struct tally *t, const struct implementation *implementation,
+                               const struct problem *p);
+void tally_free_calls(struct tally *t);
 
-/* Makes a call in guarded memory and runs it. Returns true if it ran without fault and wrote nothing
- * around its outputs; the caller then destroys it. Anything else fails the tally, except a lack of
- * memory if *has_memory can say so. */
+/* Creates a call in guarded memory and runs it. Returns true if it ran without a fault and wrote nothing outside of its
+ * outputs; the caller then destroys it. Otherwise fails the tally, except for a lack of memory if `has_memory` is not
+ * NULL: then sets *has_memory to false. */
 bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
                        const struct problem *p, struct call *call, bool *has_memory);
 

@@ -130,14 +130,14 @@ static void check_listed_problem(struct random_suite *r, const struct problem_li
     struct tally *t = &r->tally;
     struct problem p = line->problem;
     p.kernel = r->set->key.kernel;
-    struct call *call = tally_call(t, r->run->implementation, &p);
+    struct call *call = tally_create_call(t, r->run->implementation, &p);
     if (!call)
         return;
     struct call_test test = make_call_test(r, call);
     require(t, call_test_run(&test), "%s: %s", line->name, test.message);
     require(t, is_among(test.status, line->flags), "%s: answered \"%s\"", line->name,
             posenc_status_string(test.status));
-    tally_forget(t);
+    tally_free_calls(t);
 }
 
 static void check_freqs(struct tally *t, const char *name, const char *allowed,

@@ -220,7 +220,7 @@ static void search_set(struct comparison *c, struct problem p, int range,
         return;
     compare_next(c, call, c->tally->run->backend, range);
     compare_hard_pairs(c, call, hard, turn);
-    compare_forget(c);
+    compare_end_call(c);
 }
 
 static void check_search(struct suite_run *run, enum posenc_kernel kernel, int range)

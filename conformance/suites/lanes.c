@@ -174,7 +174,7 @@ static void check_positions(struct tally *t, struct problem p)
         for (int64_t r = 0; r < got->outputs[o].rows; r += 2)
             require_same_bits(t, call_row(got, o, r), call_row(want, o, r),
                               got->outputs[o].width, "token beside tokens at far positions");
-    tally_forget(t); /* the calls refer to near and far */
+    tally_free_calls(t); /* the calls refer to near and far */
 }
 
 /* Gives other pairs other frequencies: the kept pairs must not change. */
@@ -206,7 +206,7 @@ static void check_frequencies(struct tally *t, struct problem p)
                                     float_to_bits(call_row(want, o, r)[c]),
                             "column %lld moved when only other pairs' frequencies changed",
                             (long long)c);
-        tally_forget(t);
+        tally_free_calls(t);
     }
 }
 
@@ -225,7 +225,7 @@ void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
             check_positions(&t, p);
             check_frequencies(&t, p);
         }
-        tally_forget(&t);
+        tally_free_calls(&t);
     }
     tally_end(&t);
 }

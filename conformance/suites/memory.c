@@ -167,7 +167,7 @@ static void check_outputs(struct sweep *s, struct call *call, uint32_t canary, f
     } else if ((*first = copy_outputs(call)) != NULL) {
         if (canary == CALL_CANARY)
             check_written(&s->tally[WRITTEN], call, canary);
-        require_right(&s->tally[LENGTHS], call, s->run->backend);
+        require_within_limits(&s->tally[LENGTHS], call, s->run->backend);
         check_twice(s, call, *first);
         require_modes_kept(&s->tally[CONTROL], call, s->guard);
     }

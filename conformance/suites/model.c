@@ -55,9 +55,9 @@ static void check_preset(struct tally *t, struct problem p, enum posenc_dtype dt
     t->problem = &p;
     const struct call *call = tally_run(t, &p, NULL, NULL);
     if (call)
-        require_right(t, call, t->run->backend);
+        require_within_limits(t, call, t->run->backend);
     t->problem = NULL;
-    tally_forget(t);
+    tally_free_calls(t);
 }
 
 static void check_presets(struct suite_run *run, enum posenc_kernel kernel,

@@ -35,11 +35,11 @@ static void check_problem(struct tally *t, const struct property *property, stru
     p.dtype = property->dtype;
     problem_settle(&p);
     property_check(t, property, &p);
-    tally_forget(t);
+    tally_free_calls(t);
     p.in_place = property->in_place && kernel_in_place(p.kernel);
     if (p.in_place)
         property_check(t, property, &p);
-    tally_forget(t);
+    tally_free_calls(t);
 }
 
 static bool is_concerned(const struct property *property, enum posenc_kernel kernel)

@@ -64,7 +64,7 @@ static bool check_problem(struct tally *t, struct guard *guard, enum guard_mode 
     bool has_space = true;
     if (!tally_run_guarded(t, guard, mode, p, &call, needs_space(name) ? &has_space : NULL))
         return has_space;
-    require_right(t, &call, t->run->backend);
+    require_within_limits(t, &call, t->run->backend);
     require_modes_kept(t, &call, guard);
     call_destroy(&call);
     return true;

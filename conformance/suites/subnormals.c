@@ -126,13 +126,13 @@ static int64_t check_size(struct tally *t, struct problem p)
     p = with_small_scale(p);
     p.in_place = p.accumulate = false;
     const struct call *whole = tally_run(t, &p, edit_make_small, NULL);
-    struct call *parts = tally_call(t, t->run->implementation, &p);
+    struct call *parts = tally_create_call(t, t->run->implementation, &p);
     if (whole && parts) {
         edit_make_small(parts, NULL);
         run_parts(t, parts);
         subnormals = compare_parts(t, parts, whole);
     }
-    tally_forget(t);
+    tally_free_calls(t);
     return subnormals;
 }
 
