@@ -74,7 +74,7 @@ static bool note_case(const void *asked, const struct posenc_backend *backend, c
         worker_set_activity(false, "in %s", kernel->first_case);
     else
         worker_set_activity(false, "in %s to %s", kernel->first_case, slash + 1);
-    return !options->wants || options->wants(options->asked, backend, id);
+    return !options->wants || options->wants(options->wants_user, backend, id);
 }
 
 /* Makes a result outside the suites. */
@@ -105,7 +105,7 @@ static void check_loading(struct kernel_checks *kernel, const struct posenc_back
         make_result(kernel, kernel->subject, "all", load_error ? "loaded" : "lanes",
                     load_error ? CONF_CRASH : CONF_FAIL);
     snprintf(r.reason, sizeof r.reason, "%s", load_error ? load_error : lanes_error);
-    if (options->wants && !options->wants(options->asked, backend, r.id))
+    if (options->wants && !options->wants(options->wants_user, backend, r.id))
         r.status = CONF_ELSEWHERE;
     send_check(kernel, &r);
 }
@@ -127,7 +127,7 @@ static bool check_subject(struct kernel_checks *kernel)
     memset(options.kernels, 0, sizeof options.kernels);
     options.kernels[kernel->kernel] = true;
     options.wants = note_case;
-    options.asked = kernel;
+    options.wants_user = kernel;
     conf_run_implementation(implementation, &options, send_check, kernel);
     worker_set_activity(false, "after %s",
                         *kernel->last_case != '\0' ? kernel->last_case : "no case");
@@ -210,7 +210,7 @@ static size_t report_early_end(void *user, const struct worker_end *end)
                     "ended", CONF_CRASH);
     snprintf(r.reason, sizeof r.reason, "%.90s %.100s", end->cause, end->status->activity);
     if (call->inside && call->known)
-        conf_note_problem(r.problem, &call->problem);
+        conf_print_problem(r.problem, &call->problem);
     json_t *record = checks_record(kernel->queue->checks, kernel->job->step, &r);
     receive_record(kernel, record);
     json_decref(record);

@@ -200,9 +200,9 @@ static json_t *rerun_command(const struct conf_result *r, const char *selection)
 
 static json_t *classes_member(const struct conf_result *r)
 {
-    if (r->classes.of == 0)
+    if (r->classes.total == 0)
         return NULL;
-    return json_pack("{s:i,s:i,s:I}", "reached", r->classes.met, "total", r->classes.of,
+    return json_pack("{s:i,s:i,s:I}", "reached", r->classes.reached, "total", r->classes.total,
                      "pairs", (json_int_t)r->classes.pairs);
 }
 

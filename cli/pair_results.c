@@ -63,8 +63,8 @@ static void send_change(void *user, const struct change *c)
     json_object_set_new(record, "worse", worse || better ? json_boolean(worse) : json_null());
     if (r->metric)
         set_errors(record, c);
-    json_object_set_new(record, "moved", json_integer((json_int_t)c->moved));
-    json_object_set_new(record, "of", json_integer((json_int_t)c->of));
+    json_object_set_new(record, "moved", json_integer((json_int_t)c->n_moved));
+    json_object_set_new(record, "of", json_integer((json_int_t)c->n_values));
     json_object_set_new(record, "first",
                         json_pack("{s:s,s:o,s:o}", "worst_at", c->first, "base",
                                   record_hex((double)c->first_base), "head",
@@ -252,7 +252,7 @@ int pair_results(struct pair_run *run)
     results->options = (struct conf_options){ .full = session->cli->full,
                                               .vectors = &session->vectors,
                                               .wants = wants_check,
-                                              .asked = results };
+                                              .wants_user = results };
     results->checks = (struct checks){ .subjects = results->subjects,
                                        .n_subjects = 2 * run->n_backends,
                                        .options = &results->options,

@@ -304,7 +304,7 @@ static int verify_all(struct verify *verify)
                                     /* only saves work: wants_check() tests all patterns */
                                     .case_glob = cli->cases.n == 1 ? cli->cases.item[0] : NULL,
                                     .wants = wants_check,
-                                    .asked = session };
+                                    .wants_user = session };
     const bool with_presets = options.full && session->n_models == 0 && !cli->problem;
     if (!problems || (with_presets && !presets_load(&presets))) {
         free(problems);

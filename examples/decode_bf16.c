@@ -1,20 +1,21 @@
 /*
- * Steps of decoding, with a cache of keys in bf16.
+ * Decoding of tokens one by one, with a cache of rotated keys in bf16.
  *
  *     cc -std=c11 decode_bf16.c $(pkg-config --cflags --libs posenc) -lm -o decode_bf16
  *
- * A model that writes text takes one token a step.  Each layer projects it to queries and keys,
- * turns both by the token's position, which is the number of tokens in the cache so far,
- * appends the key to the cache and compares the query with every key that is there.
+ * A language model decodes one token per step. Each attention layer projects the token to queries and keys, and
+ * rotates both by the token's position, which is the number of tokens in the cache. It then appends the key to the
+ * cache, and multiplies the query with every cached key.
  *
- * A cached key is never turned again: a query at position m times a key at position n depends
- * on m - n alone.  Everything is done a second time in f32, to see what 16 bits cost.
+ * A cached key is never rotated again, because the product of a query at position m and a key at position n depends
+ * only on m - n. The program does the same in f32, and compares the scores.
  */
 #include <math.h>
 #include <posenc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Grouped-query attention: HEADS / K_HEADS heads of queries share one head of keys. */
 enum { STEPS = 128, DIM = 64, HEADS = 8, K_HEADS = 2, Q = HEADS * DIM, K = K_HEADS * DIM };
 
 static uint16_t cache[STEPS][K]; /* bf16 */
@@ -28,7 +29,7 @@ static void require(enum posenc_status status)
     exit(1);
 }
 
-/* In place of a model's projection: numbers between -1 and 1. */
+/* Fills x with random numbers from -1 to 1, in place of a model's projection. */
 static void project(float *x, int n)
 {
     static uint32_t state = 1;
@@ -46,7 +47,7 @@ static double dot(const float *a, const float *b)
     return sum;
 }
 
-/* The token of step n: q is turned, k too, where it stays in the cache. */
+/* Makes query and key of token n, appends the key to the cache, and rotates both in place. */
 static void append(struct posenc_rotary *rope, int64_t n, uint16_t *q, float *q_f32)
 {
     project(q_f32, Q);
@@ -57,27 +58,27 @@ static void append(struct posenc_rotary *rope, int64_t n, uint16_t *q, float *q_
     require(posenc_rotary_turn(rope, POSENC_F32, 1, n, q_f32, HEADS, cache_f32[n], K_HEADS));
 }
 
-/* The largest difference of a score of head h from that in f32, as a share of |query| |key|. */
-static double compare(int64_t n, int h, const uint16_t *q, const float *q_f32)
+/* Returns the largest error of the scores of head h against f32, as a fraction of |query| |key|. */
+static double find_error(int64_t n, int h, const uint16_t *q, const float *q_f32)
 {
-    const int64_t shared = h / (HEADS / K_HEADS) * DIM; /* four heads have one head of keys */
+    const int64_t k_head = h / (HEADS / K_HEADS) * DIM; /* offset of the head of keys */
     const float *query = q_f32 + h * DIM;
-    float wide[DIM], key[DIM];
+    float query_bf16[DIM], key_bf16[DIM]; /* values of bf16, as floats */
     double largest = 0.0;
-    require(posenc_bf16_to_f32(DIM, q + h * DIM, wide));
+    require(posenc_bf16_to_f32(DIM, q + h * DIM, query_bf16));
     for (int64_t t = 0; t <= n; t++) {
-        const float *exact = cache_f32[t] + shared;
-        double size = sqrt(dot(query, query) * dot(exact, exact));
-        require(posenc_bf16_to_f32(DIM, cache[t] + shared, key));
-        largest = fmax(largest, fabs(dot(wide, key) - dot(query, exact)) / size);
+        const float *key = cache_f32[t] + k_head;
+        double norms = sqrt(dot(query, query) * dot(key, key));
+        require(posenc_bf16_to_f32(DIM, cache[t] + k_head, key_bf16));
+        largest = fmax(largest, fabs(dot(query_bf16, key_bf16) - dot(query, key)) / norms);
     }
     return largest;
 }
 
 int main(void)
 {
-    /* bf16 rounds by at most 2^-9 of a number.  Queries and keys are rounded as they come and
-     * when they have been turned: four roundings, and a little for their products. */
+    /* Rounding to bf16 changes a number by at most 2^-9 of it. Query and key are each rounded twice, before and after
+     * the rotation. 1 % is for terms of higher order. */
     double allowed = 1.01 * 4 * 0x1p-9, largest = 0.0;
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_rotary *rope;
@@ -89,8 +90,8 @@ int main(void)
         float q_f32[Q];
         append(rope, n, q, q_f32);
         for (int h = 0; h < HEADS; h++)
-            largest = fmax(largest, compare(n, h, q, q_f32));
-        if ((n & (n + 1)) == 0)
+            largest = fmax(largest, find_error(n, h, q, q_f32));
+        if ((n & (n + 1)) == 0) /* at 1, 2, 4, 8, ... cached keys */
             printf(
                 "position %3d, keys %3d: scores are off by up to %.1e |q||k|, %.1e allowed\n",
                 (int)n, (int)n + 1, largest, allowed);

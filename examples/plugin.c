@@ -1,40 +1,40 @@
 /*
- * A plug-in: a kernel of one's own, held to the same tests and timed beside the same competitors
- * as posenc's.
+ * A plug-in with your own kernel, which posenc verifies and times like its own.
  *
  *     cc -std=c11 -O3 -march=native -shared -fPIC plugin.c $(pkg-config --cflags posenc) -lm -o plugin.so
  *
  *     posenc verify --plugin ./plugin.so
  *     posenc bench --plugin ./plugin.so --kernel rope_half
  *
- * It exports one struct, posenc_plugin, whose functions are its kernels.  A kernel it lacks is
- * NULL, and then reported as not provided.  The library has checked the arguments before they
- * come here, and brought them to one form: x and out are [batch, tokens, heads, head_dim], and
- * rows of cos and sin exist for every position.
+ * A plug-in exports one struct, posenc_plugin, with its kernels as members. Kernels that are NULL are reported as not
+ * provided. Before it calls a kernel, the library checks the arguments and normalises them: x and out are [batch,
+ * tokens, heads, head_dim], and the tables cos and sin have a row for every position.
  */
 #include <math.h>
 #include <posenc.h>
 #include <string.h>
 
-/* The row of cosines and sines that a token has: its position. */
-static int64_t row_of(const struct posenc_positions *p, int64_t batch, int64_t token)
+/* Returns the position of a token, which is its row in the tables cos and sin. */
+static int64_t position_of(const struct posenc_positions *p, int64_t batch, int64_t token)
 {
-    if (p->kind == POSENC_OFFSET) /* then nobody has checked the strides */
+    if (p->kind == POSENC_OFFSET) /* the other members are unchecked then */
         return p->offset + token;
-    const int64_t at = batch * p->stride_batch + token * p->stride_token;
-    return p->kind == POSENC_POSITIONS_I32 ? ((const int32_t *)p->data)[at]
-                                           : ((const int64_t *)p->data)[at];
+    const int64_t i = batch * p->stride_batch + token * p->stride_token;
+    return p->kind == POSENC_POSITIONS_I32 ? ((const int32_t *)p->data)[i]
+                                           : ((const int64_t *)p->data)[i];
 }
 
-/* Channel i turns with channel i + half.  x and y may be the same: both channels are read before
- * one is written.
+/* Rotates the pairs of channels i and i + half; `sign` -1 rotates backwards:
  *
- * Of two products one is rounded, the other not.  fmaf() says which, whatever a compiler would
- * contract on its own, and `fused` below says that it is so: verify then allows 1.5 ulp of a
- * pair, and 2 where every operation is rounded.  It is one instruction where the CPU has it
- * (-march=native), else a call. */
-static void turn(const float *x, float *y, const float *cosines, const float *sines,
-                 int64_t half, float sign)
+ *     y[i]        = x[i] cos - x[i + half] sin
+ *     y[i + half] = x[i + half] cos + x[i] sin
+ *
+ * x and y may be the same array, because both channels are read before one is written. fmaf() rounds only one of the
+ * two products, whatever the compiler would contract. The member `fused` below declares this; verify then allows an
+ * error of 1.5 ulp instead of 2. With -march=native, fmaf() is one instruction on most CPUs; otherwise it is a slow
+ * call. */
+static void rotate_pairs(const float *x, float *y, const float *cosines, const float *sines,
+                         int64_t half, float sign)
 {
     for (int64_t i = 0; i < half; i++) {
         const float x0 = x[i], x1 = x[i + half], c = cosines[i], s = sign * sines[i];
@@ -43,15 +43,15 @@ static void turn(const float *x, float *y, const float *cosines, const float *si
     }
 }
 
-/* One head: the channels of the rotation turn, the others are copied. */
-static void turn_head(const struct posenc_rope_args *args, const float *x, float *y,
-                      int64_t row)
+/* Rotates one head by a row of the tables, and copies its channels outside of the rotation. */
+static void rotate_head(const struct posenc_rope_args *args, const float *x, float *y,
+                        int64_t row)
 {
     const int64_t half = args->cos.shape[1], first = args->rotary_offset;
     const int64_t end = first + 2 * half, head_dim = args->x.shape[3];
     const float *cosines = (const float *)args->cos.data + row * args->cos.stride[0];
     const float *sines = (const float *)args->sin.data + row * args->sin.stride[0];
-    turn(x + first, y + first, cosines, sines, half, args->transpose ? -1.0f : 1.0f);
+    rotate_pairs(x + first, y + first, cosines, sines, half, args->transpose ? -1.0f : 1.0f);
     if (x != y) {
         memcpy(y, x, (size_t)first * sizeof *y);
         memcpy(y + end, x + end, (size_t)(head_dim - end) * sizeof *y);
@@ -60,15 +60,16 @@ static void turn_head(const struct posenc_rope_args *args, const float *x, float
 
 static enum posenc_status rope_half(const struct posenc_rope_args *args)
 {
-    const int64_t *shape = args->x.shape, *from = args->x.stride, *to = args->out.stride;
+    const int64_t *shape = args->x.shape;
+    const int64_t *x_stride = args->x.stride, *out_stride = args->out.stride;
     const float *x = args->x.data;
     float *out = args->out.data;
     for (int64_t b = 0; b < shape[0]; b++)
         for (int64_t t = 0; t < shape[1]; t++)
             for (int64_t h = 0; h < shape[2]; h++)
-                turn_head(args, x + b * from[0] + t * from[1] + h * from[2],
-                          out + b * to[0] + t * to[1] + h * to[2],
-                          row_of(&args->positions, b, t));
+                rotate_head(args, x + b * x_stride[0] + t * x_stride[1] + h * x_stride[2],
+                            out + b * out_stride[0] + t * out_stride[1] + h * out_stride[2],
+                            position_of(&args->positions, b, t));
     return POSENC_OK;
 }
 
@@ -76,11 +77,11 @@ extern POSENC_API const struct posenc_backend posenc_plugin;
 const struct posenc_backend posenc_plugin = {
     .size = sizeof(struct posenc_backend),
     .abi = POSENC_ABI,
-    .name = "mine",   /* what --backend, records and reports call it */
-    .family = "mine", /* limits are a family's */
+    .name = "mine",   /* in --backend, records and reports */
+    .family = "mine", /* backends of one family share error limits */
     .description = "a plain loop over pairs",
-    .needs = "",       /* of the CPU, e.g. "avx2 fma"; posenc_cpu_features() has the words */
-    .fused = true,     /* one product of a rotation is not rounded */
-    .f16_bf16 = false, /* f32 alone: tensors of other types are never handed to it */
+    .needs = "",       /* required CPU features, e.g. "avx2 fma"; see posenc_cpu_features() */
+    .fused = true,     /* rotations round only one of their products */
+    .f16_bf16 = false, /* supports f32 alone, and is never called with other types */
     .rope_half = rope_half,
 };

@@ -1,5 +1,5 @@
 /*
- * OpenMP threads share one call: each runs its part of it, as posenc_split() cuts it.
+ * One call shared by OpenMP threads: posenc_split() divides the call into parts, and each thread runs one.
  *
  *     cc -std=c11 -fopenmp split_openmp.c $(pkg-config --cflags --libs posenc) -lm -o split_openmp
  */
@@ -11,7 +11,7 @@
 
 enum { TOKENS = 1000, DIM = 96 };
 
-static _Alignas(64) float together[TOKENS][DIM], alone[TOKENS][DIM];
+static _Alignas(64) float by_threads[TOKENS][DIM], by_one[TOKENS][DIM];
 
 static enum posenc_status run_together(const struct posenc_sinusoidal_args *whole)
 {
@@ -19,14 +19,14 @@ static enum posenc_status run_together(const struct posenc_sinusoidal_args *whol
 #pragma omp parallel
     {
         struct posenc_sinusoidal_args part;
-        enum posenc_status own =
+        enum posenc_status part_status =
             posenc_split(POSENC_KERNEL_sinusoidal, whole, omp_get_thread_num(),
                          omp_get_num_threads(), &part);
-        if (own == POSENC_OK)
-            own = posenc_sinusoidal(NULL, &part);
-        if (own != POSENC_OK) {
+        if (part_status == POSENC_OK)
+            part_status = posenc_sinusoidal(NULL, &part);
+        if (part_status != POSENC_OK) {
 #pragma omp critical
-            status = own;
+            status = part_status;
         }
     }
     return status;
@@ -41,10 +41,10 @@ int main(void)
     enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
     args.freqs = freqs;
     args.positions.offset = 4096;
-    args.out = posenc_dense(alone, 2, TOKENS, DIM, 0, 0);
+    args.out = posenc_dense(by_one, 2, TOKENS, DIM, 0, 0);
     if (status == POSENC_OK)
         status = posenc_sinusoidal(NULL, &args);
-    args.out = posenc_dense(together, 2, TOKENS, DIM, 0, 0);
+    args.out = posenc_dense(by_threads, 2, TOKENS, DIM, 0, 0);
     if (status == POSENC_OK)
         status = run_together(&args);
     posenc_freqs_destroy(freqs);
@@ -52,8 +52,8 @@ int main(void)
         fprintf(stderr, "split_openmp: %s\n", posenc_status_string(status));
         return 1;
     }
-    const bool same = memcmp(together, alone, sizeof alone) == 0;
+    const bool same = memcmp(by_threads, by_one, sizeof by_one) == 0;
     printf("%d threads: %s\n", omp_get_max_threads(),
-           same ? "the bits of one" : "not the bits of one");
+           same ? "the same bits as one" : "not the bits of one");
     return !same;
 }

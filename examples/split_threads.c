@@ -1,10 +1,10 @@
 /*
- * POSIX threads share one call: each runs its part of it, as posenc_split() cuts it.
+ * One call shared by POSIX threads: posenc_split() divides the call into parts, and each thread runs one.
  *
  *     cc -std=c11 -pthread split_threads.c $(pkg-config --cflags --libs posenc) -lm -o split_threads
  *
- * The same code works for every kernel. Threads do not wait for each other. No two threads write the
- * same cache line if the data are aligned to 64 bytes. The output has the same bits as with one thread.
+ * The same code works for every kernel. Threads do not wait for each other. They write different cache lines if the
+ * output is aligned to 64 bytes. The output has the same bits as with one thread.
  */
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
@@ -14,12 +14,12 @@
 
 enum { HEADS = 12, TOKENS = 200, THREADS = 5 };
 
-static _Alignas(64) float together[HEADS][TOKENS][TOKENS], alone[HEADS][TOKENS][TOKENS];
+static _Alignas(64) float by_threads[HEADS][TOKENS][TOKENS], by_one[HEADS][TOKENS][TOKENS];
 
 struct part {
     pthread_t thread;
     const struct posenc_alibi_args *whole;
-    int k;
+    int k; /* number of the part */
     enum posenc_status status;
     struct posenc_error error; /* one for each thread: several parts may be rejected at once */
 };
@@ -47,13 +47,13 @@ static enum posenc_status run_together(const struct posenc_alibi_args *whole)
         if (pthread_create(&part->thread, NULL, run_part, part) != 0)
             break;
     }
-    for (int k = 0; k < started; k++) {
-        pthread_join(parts[k].thread, NULL);
-        status = status != POSENC_OK ? status : parts[k].status;
-        if (parts[k].error.status != POSENC_OK) {
+    for (int i = 0; i < started; i++) {
+        pthread_join(parts[i].thread, NULL);
+        status = status != POSENC_OK ? status : parts[i].status;
+        if (parts[i].error.status != POSENC_OK) {
             char text[256];
-            posenc_error_text(&parts[k].error, text, sizeof text);
-            fprintf(stderr, "split_threads: part %d: %s\n", k, text);
+            posenc_error_text(&parts[i].error, text, sizeof text);
+            fprintf(stderr, "split_threads: part %d: %s\n", i, text);
         }
     }
     return started == THREADS ? status : POSENC_ERR_MEMORY;
@@ -61,20 +61,20 @@ static enum posenc_status run_together(const struct posenc_alibi_args *whole)
 
 int main(void)
 {
-    float slopes[HEADS], *scores = &together[0][0][0];
+    float slopes[HEADS], *scores = &by_threads[0][0][0];
     struct posenc_alibi_args args = posenc_alibi_args_init();
     enum posenc_status status = posenc_alibi_slopes(HEADS, 8.0, slopes);
     for (int64_t i = 0; i < (int64_t)HEADS * TOKENS * TOKENS; i++)
-        scores[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f;
-    memcpy(alone, together, sizeof alone);
+        scores[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f; /* from -1 to 1 */
+    memcpy(by_one, by_threads, sizeof by_one);
 
     args.slopes = slopes;
     args.causal = true;
-    args.out = posenc_dense(alone, 3, HEADS, TOKENS, TOKENS, 0);
+    args.out = posenc_dense(by_one, 3, HEADS, TOKENS, TOKENS, 0);
     args.x = posenc_view(args.out);
     if (status == POSENC_OK)
         status = posenc_alibi_add(NULL, &args);
-    args.out = posenc_dense(together, 3, HEADS, TOKENS, TOKENS, 0);
+    args.out = posenc_dense(by_threads, 3, HEADS, TOKENS, TOKENS, 0);
     args.x = posenc_view(args.out);
     if (status == POSENC_OK)
         status = run_together(&args);
@@ -82,7 +82,7 @@ int main(void)
         fprintf(stderr, "split_threads: %s\n", posenc_status_string(status));
         return 1;
     }
-    const bool same = memcmp(together, alone, sizeof alone) == 0;
-    printf("%d threads: %s\n", THREADS, same ? "the bits of one" : "not the bits of one");
+    const bool same = memcmp(by_threads, by_one, sizeof by_one) == 0;
+    printf("%d threads: %s\n", THREADS, same ? "the same bits as one" : "not the bits of one");
     return !same;
 }

@@ -1,13 +1,12 @@
 /*
- * Several threads rotate one tensor, each a slice of its tokens.
+ * One tensor rotated by several threads, each of which rotates a slice of the tokens.
  *
  *     cc -std=c11 -pthread threads.c $(pkg-config --cflags --libs posenc) -lm -o threads
  *
- * The library starts no threads; its kernels may run on any number of them at once.  A slice is
- * a call like any other: the data begins later, there are fewer tokens, and the first of them
- * has a later position.  The slices may be of any size, for the bits are the same: an element
- * is computed from its own pair, position and row, by the same operations in whichever lane of
- * a vector it comes to lie, and nothing is summed over tokens.
+ * The library starts no threads, and its kernels may run in any number of threads at once. A slice is an ordinary call
+ * with fewer tokens, whose data begin later and whose first position is larger. Slices may have any size. The result
+ * has the same bits as one call, because an element depends only on its own pair and position, and is computed by the
+ * same operations in every vector lane.
  */
 #include <posenc.h>
 #include <pthread.h>
@@ -18,19 +17,18 @@
 enum { TOKENS = 1000, HEADS = 32, HEAD_DIM = 128, HALF = HEAD_DIM / 2, THREADS = 7 };
 
 static float x[TOKENS][HEADS][HEAD_DIM];
-static float together[TOKENS][HEADS][HEAD_DIM], alone[TOKENS][HEADS][HEAD_DIM];
+static float by_threads[TOKENS][HEADS][HEAD_DIM], by_one[TOKENS][HEADS][HEAD_DIM];
 static float cosines[TOKENS][HALF], sines[TOKENS][HALF];
 
 struct slice {
-    const struct posenc_freqs *freqs; /* a plan is immutable: all threads read one */
+    const struct posenc_freqs *freqs; /* immutable, so that all threads share it */
     int64_t first, tokens;
     float (*out)[HEADS][HEAD_DIM];
     enum posenc_status status;
 };
 
-/* Makes the rows of cosines and sines that its tokens need, and turns them: no thread needs
- * what another one makes, so none has to wait. */
-static void *turn(void *user)
+/* Computes the cosines and sines of the slice's positions, then rotates its tokens, without any other thread. */
+static void *rotate_slice(void *user)
 {
     struct slice *slice = user;
     const int64_t first = slice->first, tokens = slice->tokens;
@@ -44,7 +42,7 @@ static void *turn(void *user)
         return NULL;
 
     struct posenc_rope_args rope = posenc_rope_args_init();
-    rope.positions.offset = 0; /* rows of the slice's own part of the table */
+    rope.positions.offset = 0; /* the slice's first token has row 0 of its own table */
     rope.cos = posenc_view(table.cos);
     rope.sin = posenc_view(table.sin);
     rope.x = posenc_const_dense(x[first], 3, tokens, HEADS, HEAD_DIM, 0);
@@ -53,15 +51,15 @@ static void *turn(void *user)
     return NULL;
 }
 
-static enum posenc_status turn_together(const struct posenc_freqs *freqs)
+static enum posenc_status rotate_together(const struct posenc_freqs *freqs)
 {
     pthread_t threads[THREADS];
     struct slice slices[THREADS];
     enum posenc_status status = POSENC_OK;
     for (int i = 0; i < THREADS; i++) {
         const int64_t first = TOKENS * i / THREADS, end = TOKENS * (i + 1) / THREADS;
-        slices[i] = (struct slice){ freqs, first, end - first, together, POSENC_OK };
-        if (pthread_create(&threads[i], NULL, turn, &slices[i]) != 0) {
+        slices[i] = (struct slice){ freqs, first, end - first, by_threads, POSENC_OK };
+        if (pthread_create(&threads[i], NULL, rotate_slice, &slices[i]) != 0) {
             fputs("threads: a thread could not be started\n", stderr);
             exit(1);
         }
@@ -79,16 +77,16 @@ int main(void)
     struct posenc_freqs *freqs = NULL;
     float *element = &x[0][0][0];
     for (int64_t i = 0; i < (int64_t)(sizeof x / sizeof *element); i++)
-        element[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f;
+        element[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f; /* from -1 to 1 */
     spec.dim = HEAD_DIM;
     enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
     if (status == POSENC_OK)
-        status = turn_together(freqs);
-    struct slice whole = { freqs, 0, TOKENS, alone, status };
+        status = rotate_together(freqs);
+    struct slice whole = { freqs, 0, TOKENS, by_one, status };
     if (status == POSENC_OK)
-        turn(&whole);
+        rotate_slice(&whole);
     posenc_freqs_destroy(freqs);
-    const bool same = memcmp(together, alone, sizeof alone) == 0;
+    const bool same = memcmp(by_threads, by_one, sizeof by_one) == 0;
     if (whole.status != POSENC_OK)
         fprintf(stderr, "threads: %s\n", posenc_status_string(whole.status));
     else

@@ -1,13 +1,12 @@
 /*
- * Runs a harness over a corpus, as a test of what was found and mended; or writes the corpus as the files that libFuzzer
- * begins with.
+ * Program that runs a harness on the inputs of its corpus, as a regression test without libFuzzer.
  *
- *     fuzz_NAME CORPUS.txt             each of its inputs, TAP
- *     fuzz_NAME CORPUS.txt FOLDER      each into a file there
- *     fuzz_NAME CORPUS.txt FILE...     the inputs that these files are, as libFuzzer leaves them
+ *     fuzz_NAME CORPUS.txt             runs each input of the corpus; prints TAP
+ *     fuzz_NAME CORPUS.txt FOLDER      writes each input to a file, as the seeds of libFuzzer
+ *     fuzz_NAME CORPUS.txt FILE...     runs the inputs in these files, such as crashes of libFuzzer
  *
- * A line of a corpus is an input, "# ..." says what the next ones are for: \n, \t, \\ and \xNN are as in C, and nothing
- * else is escaped.
+ * Each line of a corpus is one input, with the escapes \n, \t, \\ and \xNN of C. A line "# ..." is the description of
+ * the inputs below it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "fuzz.h"
@@ -15,26 +14,25 @@
 #include "base/tap/tap.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME = 160, SECONDS = 600 };
+enum { DESCRIPTION_BYTES = 160, PATH_BYTES = 4096, TIME_LIMIT_SECONDS = 600 };
 
-static int hex(int c)
+/* Returns the value of a hexadecimal digit, or -1. */
+static int hex_value(int c)
 {
     const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
     return at ? (int)(at - digits) : -1;
 }
 
-/* In place; returns the length. */
+/* Replaces the escapes of a line in place; returns the length of the input. */
 static size_t unescape(char *line)
 {
     char *to = line;
     for (const char *at = line; *at; at++) {
-        if (at[0] == '\\' && at[1] == 'x' && hex(at[2]) >= 0 && hex(at[3]) >= 0) {
-            *to++ = (char)(hex(at[2]) * 16 + hex(at[3]));
+        if (at[0] == '\\' && at[1] == 'x' && hex_value(at[2]) >= 0 && hex_value(at[3]) >= 0) {
+            *to++ = (char)(hex_value(at[2]) * 16 + hex_value(at[3]));
             at += 3;
         } else if (at[0] == '\\' && at[1] && strchr("nt\\", at[1])) {
             at++;
@@ -46,60 +44,63 @@ static size_t unescape(char *line)
     return (size_t)(to - line);
 }
 
-static void keep(const char *folder, int number, const char *input, size_t size)
+/* Writes the input of a line to the file FOLDER/NUMBER. */
+static void write_seed(const char *folder, int line_number, const char *input, size_t size)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%03d", folder, number);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%03d", folder, line_number);
     FILE *file = fopen(path, "wb");
-    const bool good = file && fwrite(input, 1, size, file) == size;
-    if (!file || fclose(file) != 0 || !good) {
+    const bool written = file && fwrite(input, 1, size, file) == size;
+    if (!file || fclose(file) != 0 || !written) {
         perror(path);
         exit(2);
     }
 }
 
-/* A harness that does not end is one that failed. */
-static void try_input(const char *input, size_t size, const char *what)
+/* Runs an input, and reports it as passed if the harness returns. SIGALRM ends one that hangs. */
+static void test_input(const char *input, size_t size, const char *description)
 {
-    alarm(SECONDS);
+    alarm(TIME_LIMIT_SECONDS);
     LLVMFuzzerTestOneInput((const uint8_t *)input, size);
     alarm(0);
-    require(true, what);
+    require(true, description);
 }
 
-static int run_corpus(const char *path, const char *folder)
+/* Runs each input of a corpus or, with a folder, writes it there. Returns the exit status. */
+static int process_corpus(const char *path, const char *folder)
 {
     FILE *file = fopen(path, "r");
-    char *line = NULL, what[NAME] = "an input";
-    size_t room = 0;
+    char *line = NULL, description[DESCRIPTION_BYTES] = "an input";
+    size_t capacity = 0;
     if (!file) {
         perror(path);
         return 2;
     }
-    for (int number = 1; getline(&line, &room, file) >= 0; number++) {
+    for (int number = 1; getline(&line, &capacity, file) >= 0; number++) {
         line[strcspn(line, "\n")] = '\0';
         if (line[0] == '#') {
-            snprintf(what, sizeof what, "%s", line + strspn(line, "# "));
+            snprintf(description, sizeof description, "%s", line + strspn(line, "# "));
             continue;
         }
         const size_t size = unescape(line);
         if (folder)
-            keep(folder, number, line, size);
+            write_seed(folder, number, line, size);
         else
-            try_input(line, size, what);
+            test_input(line, size, description);
     }
     free(line);
     fclose(file);
     return folder ? 0 : tap_end();
 }
 
+/* Runs the input in a file. Returns 2, as an exit status, if the file cannot be read. */
 static int run_file(const char *path)
 {
-    struct stat facts;
+    struct stat status;
     FILE *file = fopen(path, "rb");
     char *data =
-        file && fstat(fileno(file), &facts) == 0 ? malloc((size_t)facts.st_size + 1) : NULL;
-    const size_t n = data ? fread(data, 1, (size_t)facts.st_size, file) : 0;
+        file && fstat(fileno(file), &status) == 0 ? malloc((size_t)status.st_size + 1) : NULL;
+    const size_t n = data ? fread(data, 1, (size_t)status.st_size, file) : 0;
     if (file)
         fclose(file);
     if (data)
@@ -110,13 +111,13 @@ static int run_file(const char *path)
 
 int main(int argc, char **argv)
 {
-    struct stat facts;
+    struct stat file_status;
     if (argc < 2) {
         fprintf(stderr, "usage: %s CORPUS.txt [FOLDER | FILE...]\n", argv[0]);
         return 2;
     }
-    if (argc == 2 || (stat(argv[2], &facts) == 0 && S_ISDIR(facts.st_mode)))
-        return run_corpus(argv[1], argc > 2 ? argv[2] : NULL);
+    if (argc == 2 || (stat(argv[2], &file_status) == 0 && S_ISDIR(file_status.st_mode)))
+        return process_corpus(argv[1], argc > 2 ? argv[2] : NULL);
     int status = 0;
     for (int i = 2; i < argc && status == 0; i++)
         status = run_file(argv[i]);

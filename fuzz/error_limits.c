@@ -1,6 +1,4 @@
-/*
- * Fuzzes error_limits_read() through a temporary file, because it takes a path.
- */
+/* Fuzzes the reader of error limits, through a temporary file because it takes a path. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/engine/error_limits.h"
 #include "fuzz.h"
@@ -12,8 +10,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[] = "/tmp/posenc-fuzz-XXXXXX", message[ERROR_LIMITS_MESSAGE];
-    const int descriptor = mkstemp(path);
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    const int fd = mkstemp(path);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!file)
         abort();
     const bool written = fwrite(data, 1, size, file) == size;

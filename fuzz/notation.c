@@ -1,36 +1,35 @@
 /*
- * A line of the notation of problems, as --problem takes it: read, bounded, printed and read again, made into a call
- * and run.
+ * Fuzzes the notation of problems, which --problem reads. A problem that was read is printed and read again; if it is
+ * small, its call is made and run.
  */
 #include "conformance/problem/notation.h"
 #include "fuzz.h"
 
 #include <posenc.h>
 
-#include <stdlib.h>
-#include <string.h>
+/* Problems up to this size are run; a call of them takes milliseconds. */
+static const struct problem_limits run_limits = { .bytes = 1 << 20,
+                                                  .values = 1 << 16,
+                                                  .whom = "fuzz" /* only in the message */ };
 
-static const struct problem_limits limits = { .bytes = 1 << 20,
-                                              .values = 1 << 16,
-                                              .basis = "enough" };
-
-/* What is printed of a problem is read as the same. */
-static void read_again(const struct problem *problem)
+/* Aborts unless the printed problem is read as the same problem. Lines that are too long are left out. */
+static void check_round_trip(const struct problem *problem)
 {
-    char once[4096], twice[4096], error[NOTATION_ERROR];
+    char printed[4096], reprinted[4096], error[NOTATION_ERROR];
     struct problem_line line;
     struct arena arena = { .last = NULL };
-    if (notation_print(problem, NULL, once, sizeof once) >= sizeof once)
+    if (notation_print(problem, NULL, printed, sizeof printed) >= sizeof printed)
         return;
-    if (!notation_read(once, &line, &arena, error))
+    if (!notation_read(printed, &line, &arena, error))
         abort();
-    notation_print(&line.problem, NULL, twice, sizeof twice);
-    if (strcmp(once, twice) != 0)
+    notation_print(&line.problem, NULL, reprinted, sizeof reprinted);
+    if (strcmp(printed, reprinted) != 0)
         abort();
     arena_free(&arena);
 }
 
-static void run(const struct problem *problem)
+/* Runs the call of a problem, unless the library rejects its arguments. */
+static void run_problem(const struct problem *problem)
 {
     struct call call;
     if (call_create(&call, problem, &memory_default) != POSENC_OK)
@@ -45,11 +44,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct problem_line line;
     struct arena arena = { .last = NULL };
     if (notation_read(text, &line, &arena, error)) {
-        read_again(&line.problem);
-        if (problem_within(&line.problem, &limits, error))
-            run(&line.problem);
+        check_round_trip(&line.problem);
+        if (problem_within(&line.problem, &run_limits, error))
+            run_problem(&line.problem);
     } else if (!*error) {
-        abort(); /* a rejection has a message */
+        abort(); /* a rejection needs a message */
     }
     arena_free(&arena);
     free(text);

@@ -1,15 +1,13 @@
 /*
- * Fuzzes the reader of safetensors files. An input that begins with { lacks the length of the header, which mutations
- * would rarely guess; the harness prepends it. The header ends before the first newline, the first byte of the data.
+ * Fuzzes the reader of safetensors files. Such a file begins with the length of its JSON header, which mutations would
+ * rarely guess. If an input begins with {, the harness prepends the length; the header then ends before the first
+ * newline, and the tensors begin with that newline.
  */
 #include "conformance/readers/safetensors.h"
 #include "conformance/readers/vectors.h"
 #include "fuzz.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { LENGTH_BYTES = 8 }; /* of the header's length, little-endian */
+enum { LENGTH_BYTES = 8 }; /* size of the header's length, a little-endian integer */
 
 /* Reads every value, so that a sanitizer detects an array that reaches outside of the file. */
 static double sum_values(const struct stored_array *arrays, size_t n)

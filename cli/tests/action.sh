@@ -26,7 +26,7 @@ make_change() { # BRANCH EXPRESSION: of sed, on the plug-in of main
 }
 mkdir "$project" && cd "$project" && git init -q -b main . && git commit -q --allow-empty -m empty && cp "$root/examples/plugin.c" . &&
     git add . && git commit -q -m base || exit 1
-make_change same 's|^/\* One head|/* A single head|'
+make_change same 's|^/\* Rotates one head|/* Rotates a head|'
 make_change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 6000; i++) {}|'
 make_change wrong 's|y\[i\] = fmaf(x0, c, -(x1 \* s));|y[i] = x0 * c - x1 * s;|'
 make_change broken 's|^#include <math.h>|#include <maths.h>|'
@@ -116,7 +116,7 @@ same 'what was wrong before is wrong: exit 1' "$status $(grep -c '\*\*0 worse\*\
 
 
 # Right, and less exact than it was: in double, and back.
-double='/^static void turn(/,/^}/{s|const float x0|const double x0|; s|fmaf(x0, c, -(x1 \* s))|(float)(x0 * c - x1 * s)|
+double='/^static void rotate_pairs(/,/^}/{s|const float x0|const double x0|; s|fmaf(x0, c, -(x1 \* s))|(float)(x0 * c - x1 * s)|
     s|fmaf(x1, c, x0 \* s)|(float)(x1 * c + x0 * s)|}'
 (cd "$project" && git checkout -q main && make_change double "$double" && git checkout -q -b single && git checkout -q main plugin.c && git commit -q -m single)
 step_on single POSENC_BASE=double POSENC_GATE=yes

@@ -32,7 +32,7 @@ static void count_change(void *user, const struct change *c)
     r->worse += c->head.max > c->base_max;
     r->better += c->head.max < c->base_max;
     r->kernel = c->head.kernel;
-    r->complete = r->complete && c->moved > 0 && c->moved <= c->of && c->first[0] &&
+    r->complete = r->complete && c->n_moved > 0 && c->n_moved <= c->n_values && c->first[0] &&
                   float_to_bits(c->first_base) != float_to_bits(c->first_head) &&
                   c->head.worst_at[0] && c->head.metric &&
                   float_to_bits(c->base_got) != float_to_bits(c->head.got);

@@ -7,122 +7,130 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROWS = 256 }; /* rows of a problem that the oracle judges, at most */
+enum {
+    MAX_JUDGED_ROWS = 256
+}; /* about; the oracle computes only an even sample of the rows that moved */
 
+/* State of changes_find(). */
 struct change_search {
     const struct changes_request *request;
     struct suite_run base, head;
     struct changes_seen seen;
 };
 
-/* Returns the index of the next value that moved from `from` on, or n. */
-static int64_t next_moved(const float *was, const float *is, int64_t from, int64_t n)
+/* Returns the index of the first value from `from` on that differs between two rows, or n. */
+static int64_t next_moved(const float *base, const float *head, int64_t from, int64_t n)
 {
-    if (from == 0 && n > 0 && memcmp(was, is, (size_t)n * sizeof *was) == 0)
+    if (from == 0 && n > 0 && memcmp(base, head, (size_t)n * sizeof *base) == 0)
         return n;
-    while (from < n && value_bits(was[from]) == value_bits(is[from]))
+    while (from < n && value_bits(base[from]) == value_bits(head[from]))
         from++;
     return from;
 }
 
-/* ---- The truth ---- */
+/* ---- Errors of values that moved ---- */
 
-/* Two calls of a problem whose outputs differ, and a comparison of each with the oracle, within the
- * limits of its backend. The oracle's call is made by the library of this program. */
+/* Two calls of a problem whose outputs differ, and a comparison of each with the oracle. Frequencies and slopes of the
+ * oracle's call come from the library of this program. */
 struct moved_outputs {
     struct change *change;
-    const struct call *was, *is;
-    uint64_t rows; /* rows that moved */
-    struct comparison base, head;
+    const struct call *base_call, *head_call;
+    uint64_t n_rows; /* rows with a value that moved */
+    struct comparison base_error, head_error;
     struct oracle *oracle;
 };
 
-/* Compares a value that moved with the oracle, and keeps it if it is the worst on either side. */
+/* Computes the errors of a value that moved, and records them if one is the largest so far of either side. */
 static void judge_moved_value(struct moved_outputs *m, int o, int64_t r, int64_t column,
                               double want, double mass)
 {
     bool right;
     struct change *c = m->change;
-    const float was = call_row(m->was, o, r)[column], is = call_row(m->is, o, r)[column];
-    const struct stored_error base =
-                                  compare_value(&m->base, r, column, was, want, mass, &right),
-                              head = compare_value(&m->head, r, column, is, want, mass, &right);
+    const float base_value = call_row(m->base_call, o, r)[column],
+                head_value = call_row(m->head_call, o, r)[column];
+    const struct stored_error base = compare_value(&m->base_error, r, column, base_value, want,
+                                                   mass, &right),
+                              head = compare_value(&m->head_error, r, column, head_value, want,
+                                                   mass, &right);
     const double worst = fmax(c->base_max, c->head.max);
     c->base_max = fmax(c->base_max, base.error);
     c->head.max = fmax(c->head.max, head.error);
     if (fmax(base.error, head.error) <= worst)
         return;
-    c->base_got = was;
-    c->head.got = is;
+    c->base_got = base_value;
+    c->head.got = head_value;
     c->head.want = want;
     c->head.limit = head.limit;
-    describe_place(m->was, o, r, column, c->head.worst_at, sizeof c->head.worst_at);
+    describe_place(m->base_call, o, r, column, c->head.worst_at, sizeof c->head.worst_at);
 }
 
 static void judge_moved_rows(struct moved_outputs *m, int o)
 {
-    const struct output *out = &m->was->outputs[o];
+    const struct output *out = &m->base_call->outputs[o];
     const int64_t width = out->width;
     double *want = malloc((size_t)(2 * width + 1) * sizeof *want);
     uint64_t moved = 0;
     if (!want)
         abort(); /* rather than report no error */
     for (int64_t r = 0; r < out->rows; r++) {
-        const float *was = call_row(m->was, o, r), *is = call_row(m->is, o, r);
-        int64_t i = next_moved(was, is, 0, width);
-        if (i == width || moved++ % (m->rows / MOST_ROWS + 1) != 0)
+        const float *base_row = call_row(m->base_call, o, r),
+                    *head_row = call_row(m->head_call, o, r);
+        int64_t i = next_moved(base_row, head_row, 0, width);
+        if (i == width || moved++ % (m->n_rows / MAX_JUDGED_ROWS + 1) != 0)
             continue;
         oracle_compute_row(m->oracle, o, r, want, want + width);
-        for (; i < width; i = next_moved(was, is, i + 1, width))
+        for (; i < width; i = next_moved(base_row, head_row, i + 1, width))
             judge_moved_value(m, o, r, i, want[i], want[width + i]);
     }
     free(want);
 }
 
+/* Computes the errors of base and head in the rows that moved. */
 static void judge_moved(struct change_search *search, struct moved_outputs *m)
 {
     struct tally t = { .run = &search->head };
     struct change *c = m->change;
-    const struct call *truth = tally_call(&t, &implementation_library, &m->was->problem);
+    const struct call *truth =
+        tally_create_call(&t, &implementation_library, &m->base_call->problem);
     m->oracle = truth ? oracle_create(truth) : NULL;
     if (m->oracle) {
-        compare_begin(&m->base, &t);
-        compare_begin(&m->head, &t);
-        compare_next(&m->base, truth, search->base.backend, RANGE_FARTHEST);
-        compare_next(&m->head, truth, search->head.backend, RANGE_FARTHEST);
-        c->head.metric = compare_metric(&m->head);
+        compare_begin(&m->base_error, &t);
+        compare_begin(&m->head_error, &t);
+        compare_next(&m->base_error, truth, search->base.backend, RANGE_FARTHEST);
+        compare_next(&m->head_error, truth, search->head.backend, RANGE_FARTHEST);
+        c->head.metric = compare_metric(&m->head_error);
         c->base_max = c->head.max = -1.0;
     }
     for (int o = 0; m->oracle && o < truth->n_outputs; o++)
         judge_moved_rows(m, o);
     oracle_destroy(m->oracle);
-    tally_forget(&t);
+    tally_free_calls(&t);
 }
 
-/* ---- Both sides ---- */
+/* ---- Base and head ---- */
 
 static void compare_outputs(struct change_search *search, struct change *c,
                             const struct call *base, const struct call *head)
 {
-    struct moved_outputs m = { .change = c, .was = base, .is = head };
+    struct moved_outputs m = { .change = c, .base_call = base, .head_call = head };
     for (int o = 0; o < base->n_outputs; o++)
         for (int64_t r = 0, width = base->outputs[o].width; r < base->outputs[o].rows; r++) {
-            const float *was = call_row(base, o, r), *is = call_row(head, o, r);
-            const uint64_t before = c->moved;
-            for (int64_t i = -1; (i = next_moved(was, is, i + 1, width)) < width;)
-                if (c->moved++ == 0) {
+            const float *base_row = call_row(base, o, r), *head_row = call_row(head, o, r);
+            const uint64_t moved_before = c->n_moved;
+            for (int64_t i = -1; (i = next_moved(base_row, head_row, i + 1, width)) < width;)
+                if (c->n_moved++ == 0) {
                     describe_place(base, o, r, i, c->first, sizeof c->first);
-                    c->first_base = was[i];
-                    c->first_head = is[i];
+                    c->first_base = base_row[i];
+                    c->first_head = head_row[i];
                 }
-            m.rows += c->moved > before;
-            c->of += (uint64_t)width;
+            m.n_rows += c->n_moved > moved_before;
+            c->n_values += (uint64_t)width;
         }
     search->seen.problems++;
-    search->seen.values += c->of;
-    search->seen.moved += c->moved;
-    if (c->moved > 0) {
-        conf_note_problem(c->head.problem, &base->problem);
+    search->seen.values += c->n_values;
+    search->seen.moved += c->n_moved;
+    if (c->n_moved > 0) {
+        conf_print_problem(c->head.problem, &base->problem);
         judge_moved(search, &m);
         search->request->on_change(search->request->user, c);
     }
@@ -130,24 +138,24 @@ static void compare_outputs(struct change_search *search, struct change *c,
 
 /* Runs a problem on both sides, if the options select it and both support its types. */
 static void compare_runs(struct change_search *search, const struct problem *p,
-                         const char *suite, const char *before, const char *name)
+                         const char *suite, const char *prefix, const char *name)
 {
     struct tally base, head;
     if (p->kernel != search->head.kernel ||
-        !tally_begin_problem(&base, &search->base, p, suite, "%s%s", before, name) ||
-        !tally_begin_problem(&head, &search->head, p, suite, "%s%s", before, name))
+        !tally_begin_problem(&base, &search->base, p, suite, "%s%s", prefix, name) ||
+        !tally_begin_problem(&head, &search->head, p, suite, "%s%s", prefix, name))
         return;
     base.result.backend = search->base.backend;
     head.result.backend = search->head.backend;
-    const struct call *was = tally_run(&base, p, NULL, NULL),
-                      *is = tally_run(&head, p, NULL, NULL);
+    const struct call *base_call = tally_run(&base, p, NULL, NULL),
+                      *head_call = tally_run(&head, p, NULL, NULL);
     struct change c = { .head = head.result };
-    if (was && is)
-        compare_outputs(search, &c, was, is);
+    if (base_call && head_call)
+        compare_outputs(search, &c, base_call, head_call);
     else
         search->request->on_fault(search->request->user, &base.result, &head.result);
-    tally_forget(&base);
-    tally_forget(&head);
+    tally_free_calls(&base);
+    tally_free_calls(&head);
 }
 
 static struct suite_run run_of(const struct changes_request *request,

@@ -1,11 +1,9 @@
 /*
- * Comparison of the outputs of two implementations, base and head, bit by bit. The evidence is exact
- * and repeatable, without statistics.
+ * Bitwise comparison of the outputs of two implementations, base and head. It needs no statistics.
  *
- * Both run the problems of the digests, those of the golden vectors, and those of the caller. All NaN
- * are equal; zeros of different signs are not. Where outputs moved, the oracle says which side is
- * nearer to the truth, for the call as the library of this program makes it. Functions of an
- * implementation that make frequencies or slopes are among the things that may change.
+ * Both run the problems of the digests, of the golden vectors, and of the caller. All NaN count as equal, +0 and -0 do
+ * not. A value that differs between base and head has "moved". For these the oracle computes the error of both sides.
+ * The functions of an implementation that build frequencies or slopes are compared, too, as each call uses its own.
  */
 #ifndef POSENC_CHANGES_H
 #define POSENC_CHANGES_H
@@ -13,37 +11,35 @@
 #include "engine.h"
 #include "conformance/problem/notation.h"
 
-/* A problem whose outputs differ. */
+/* A problem whose outputs differ, with the worst error of the values that moved. */
 struct change {
-    /* The case of head, with its problem. `max` is the worst error of a value that moved, `got` that
-     * value, `want` and `worst_at` its expected value and place. */
-    struct conf_result head;
+    struct conf_result
+        head; /* of head: id, problem, the worst error `max`, its place, and the values there */
     double base_max; /* the worst error of base */
-    float base_got;  /* the value of base at that place */
-    uint64_t moved, of;
-    /* The first value that moved. */
-    char first[96];
+    float base_got;  /* value of base at the same place */
+    uint64_t n_moved, n_values;
+    char first[96]; /* place of the first value that moved */
     float first_base, first_head;
 };
 
-/* Problems that both ran, values compared, and values that moved. */
+/* Numbers of problems that both ran, of values compared, and of values that moved. */
 struct changes_seen {
     uint64_t problems, values, moved;
 };
 
 struct changes_request {
-    const struct conf_options *options; /* cases, golden vectors */
+    const struct conf_options *options; /* selection of cases; golden vectors */
     const struct implementation *base, *head;
     const struct problem_line *extra; /* further problems, with names */
     size_t n_extra;
     void (*on_change)(void *user, const struct change *change);
-    /* Takes the results of a problem that one of the two could not run. */
+    /* Receives the results of both for a problem that one of them could not run. */
     void (*on_fault)(void *user, const struct conf_result *base,
                      const struct conf_result *head);
     void *user;
 };
 
-/* Reports the changes of a kernel that both provide. */
+/* Compares a kernel that both provide. Returns the totals. */
 struct changes_seen changes_find(const struct changes_request *request,
                                  enum posenc_kernel kernel);
 

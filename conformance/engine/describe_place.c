@@ -1,4 +1,4 @@
-/* Describes the place of a value, so that a person can reproduce its error. */
+/* Describes the place of a value in words; see judge.h. */
 #include "judge.h"
 
 #include "conformance/problem/signature.h"
@@ -6,13 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Place of a column in its pair. */
+/* A pair of cosine and sine columns, and which of the two a column is. */
 struct pair_place {
     int64_t pair;
     bool is_second;
 };
 
-/* With several axes, the columns of each section are contiguous, in the layout. */
+/* Returns the pair of a column. With several axes, the columns of one section are contiguous. */
 static struct pair_place find_pair(const struct problem *p, int64_t column)
 {
     if (p->layout == POSENC_INTERLEAVED)
@@ -41,7 +41,7 @@ static void describe_angle(const struct problem *p, const struct tensor_spec *ro
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
                     size_t size)
 {
-    static const char *const counted[] = {
+    static const char *const dim_names[] = {
         [DIM_BATCH] = "batch",      [DIM_TOKEN] = "token", [DIM_HEAD] = "head",
         [DIM_QUERY] = "query",      [DIM_KEY] = "key",     [DIM_CHANNEL] = "channel",
         [DIM_PAIR] = "pair",        [DIM_ROW] = "row",     [DIM_COLUMN] = "column",
@@ -64,5 +64,5 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
     }
     for (int d = 0; d < n && used < size; d++)
         used += (size_t)snprintf(text + used, size - used, "%s%s %" PRId64, d ? " " : "",
-                                 counted[row->dims[d]], at[d]);
+                                 dim_names[row->dims[d]], at[d]);
 }

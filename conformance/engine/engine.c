@@ -14,7 +14,7 @@
 const char *const conf_status_name[] = { "pass",    "fail",         "crash",    "unsupported",
                                          "skipped", "inconclusive", "elsewhere" };
 
-void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem)
+void conf_print_problem(char line[PROBLEM_LINE], const struct problem *problem)
 {
     if (notation_print(problem, NULL, line, PROBLEM_LINE) >= PROBLEM_LINE)
         line[0] = '\0';
@@ -36,26 +36,25 @@ static bool is_excepted(const struct conf_options *options, const char *id)
     return false;
 }
 
-/* Returns true if this run should do a check. Others are reported as CONF_ELSEWHERE, so that the
- * sink knows all ids. */
+/* Returns true if this process runs a check. Reports others as CONF_ELSEWHERE, so that the sink gets all ids. */
 static bool is_wanted_here(struct suite_run *run, const char *id)
 {
     const struct conf_options *options = run->options;
-    if (!options->wants || options->wants(options->asked, run->backend, id))
+    if (!options->wants || options->wants(options->wants_user, run->backend, id))
         return true;
     struct conf_result r = {
         .kernel = run->kernel, .suite = "all", .backend = run->backend, .status = CONF_ELSEWHERE
     };
     snprintf(r.id, sizeof r.id, "%s", id);
-    run->elsewhere++;
+    run->n_elsewhere++;
     run->sink(run->user, &r);
     return false;
 }
 
 bool suite_selected(struct suite_run *run, const char *id)
 {
-    const bool narrow = strstr(id, "/f16/") || strstr(id, "/bf16/");
-    return (!narrow || run->backend->f16_bf16) &&
+    const bool is_16_bit = strstr(id, "/f16/") || strstr(id, "/bf16/");
+    return (!is_16_bit || run->backend->f16_bf16) &&
            (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0) &&
            !is_excepted(run->options, id) && is_wanted_here(run, id);
 }
@@ -65,11 +64,11 @@ void suite_report(struct suite_run *run, struct conf_result *result)
     const bool failed = result->status == CONF_FAIL || result->status == CONF_CRASH;
     result->backend = run->backend;
     run->failed += failed;
-    run->entered += failed || result->status == CONF_PASS;
+    run->n_entered += failed || result->status == CONF_PASS;
     run->sink(run->user, result);
 }
 
-/* Reports a result that explains the lack of others, so that no kernel is missing from a report. */
+/* Reports the reason why a kernel has no results, so that no kernel is missing from a report. */
 static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
                           enum conf_status status, const char *reason)
 {
@@ -89,13 +88,13 @@ static void run_suites(struct suite_run *run, const struct suite *suites, size_t
 {
     const struct conf_options *options = run->options;
     run->kernel = kernel;
-    run->entered = run->elsewhere = 0;
+    run->n_entered = run->n_elsewhere = 0;
     for (size_t s = 0; s < n; s++) {
-        bool asked = !options->suite || strcmp(options->suite, suites[s].name) == 0;
-        if (asked && !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0))
+        bool is_selected = !options->suite || strcmp(options->suite, suites[s].name) == 0;
+        if (is_selected && !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0))
             suites[s].run(run, kernel);
     }
-    if (!run->entered && !run->elsewhere && !options->suite && !options->case_glob)
+    if (!run->n_entered && !run->n_elsewhere && !options->suite && !options->case_glob)
         report_kernel(run, kernel, CONF_FAIL, "no case entered this kernel");
 }
 
@@ -108,14 +107,14 @@ size_t engine_run(const struct suite *suites, size_t n,
                              .backend = implementation->backend,
                              .sink = sink,
                              .user = user };
-    const char *obstacle = posenc_backend_obstacle(implementation->backend);
+    const char *unavailable_reason = posenc_backend_obstacle(implementation->backend);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
         if (!conf_selects(options, kernel) || !posenc_provides(implementation->backend, kernel))
             continue;
         run.kernel = kernel;
-        if (obstacle)
-            report_kernel(&run, kernel, CONF_UNSUPPORTED, obstacle);
+        if (unavailable_reason)
+            report_kernel(&run, kernel, CONF_UNSUPPORTED, unavailable_reason);
         else
             run_suites(&run, suites, n, kernel);
     }

@@ -1,6 +1,6 @@
 /*
- * Options and results of the conformance engine. Needs libc only, so that it runs on any target.
- * suites/suites.h declares the functions that run it.
+ * Options and results of the conformance engine; suites/suites.h declares the functions that run it. The engine needs
+ * only libc, so that it runs on any target.
  */
 #ifndef POSENC_ENGINE_H
 #define POSENC_ENGINE_H
@@ -11,72 +11,75 @@ struct vectors;
 
 enum conf_status {
     CONF_PASS,
-    CONF_FAIL,        /* a check failed: a wrong value, or an access to memory of others */
-    CONF_CRASH,       /* the kernel raised a signal, exited or hung */
+    CONF_FAIL,  /* a check failed, such as a wrong value or a write outside of an output */
+    CONF_CRASH, /* the kernel raised a signal, exited or hung */
     CONF_UNSUPPORTED, /* the CPU lacks features that the backend requires */
     CONF_SKIPPED,     /* this machine, system or build cannot make the check */
-    CONF_WEAK,        /* inconclusive */
-    CONF_ELSEWHERE    /* left to another run by options->wants; this run has no result */
+    CONF_WEAK,        /* the result is inconclusive */
+    CONF_ELSEWHERE /* options->wants left the check to another process; there is no result here */
 };
-extern const char *const conf_status_name[];
+extern const char *const conf_status_name[]; /* by enum conf_status */
 
 enum { PROBLEM_LINE = 640, MOST_EXCEPT = 8 };
 
-/* Coverage of random problems: the classes of values of fields that some problem had, the number of
- * all classes, and the pairs of classes that met in one problem. */
+/* Coverage of random problems, whose fields have classes of values (random/random.h). */
 struct conf_classes {
-    int met, of;
-    int64_t pairs;
+    int reached, total; /* classes that some problem had; all classes */
+    int64_t pairs;      /* pairs of classes that one problem had */
 };
 
+/* Result of one case. */
 struct conf_result {
     char id[96]; /* case id, [a-z0-9_./-] */
     enum posenc_kernel kernel;
-    const char *suite;   /* vectors, accuracy, memory, properties, digests, random */
-    const char *profile; /* exact, hf_f32, given */
+    const char *suite;   /* name of the suite (suites/suites.c) */
+    const char *profile; /* numerics mode; "given" for kernels without angles */
     const struct posenc_backend *backend;
     enum conf_status status;
-    char reason[200]; /* reason of a failure, skip, ... */
+    char reason[200]; /* reason of a status other than CONF_PASS */
     /* Problem of a failure, as --problem reads it (notation.h); "" if none, or if too long. */
     char problem[PROBLEM_LINE];
-    const char *metric; /* exact, ulp, pair_ulp, abs; NULL: the case has no error */
-    double max, limit;
-    double scale;      /* scale of the problem's table; 0: unknown, or no table */
-    char worst_at[96]; /* "position 497577 pair 317" */
-    float got;
-    double want;
-    const char
-        *range; /* of positions, "2^20", if the case has a row of error limits; or NULL */
+    const char *metric; /* exact, ulp, pair_ulp, abs; NULL: the case measures no error */
+    double max, limit;  /* the largest error and its limit, in units of the metric */
+    double scale;       /* scale of the problem's table; 0: unknown, or no table */
+    char worst_at[96];  /* place of the largest error: "position 497577 pair 317" */
+    float got;          /* value there, */
+    double want;        /* and the expected one */
+    const char *
+        range; /* range of positions, "2^20", if error_limits.txt has a row for the case; or NULL */
     const char *coverage;         /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared; values not correctly rounded */
     struct conf_classes classes;  /* all zero: no random problems */
 };
+/* Receives each result. It is valid during the call. */
 typedef void conf_sink(void *user, const struct conf_result *result);
 
+/* Selection of checks. Zeros select the quick run of all kernels and suites. */
 struct conf_options {
-    bool full;             /* all cases and dense scans; otherwise the quick set */
-    bool exhaustive;       /* every position below 2^20 of the model's frequencies */
-    bool no_accuracy;      /* omit that suite: its scans take too long in an emulator */
-    const char *suite;     /* only this suite; NULL: all */
-    uint64_t seed;         /* of random problems */
-    double random_s;       /* least seconds of random problems, by kernel and backend */
+    bool full;         /* all cases and dense scans; otherwise a quick run */
+    bool exhaustive;   /* also every position below 2^20 of the model's frequencies */
+    bool no_accuracy;  /* omits the suite "accuracy", which takes too long in an emulator */
+    const char *suite; /* name of the only suite to run; NULL: all */
+    uint64_t seed;     /* of random problems */
+    double random_s; /* least time of random problems for each kernel and backend, in seconds */
     const char *case_glob; /* fnmatch pattern of case ids; NULL: all */
-    const char *except[MOST_EXCEPT];   /* globs of ids that an emulator gets wrong */
-    bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
-    const struct problem *problem;     /* --model: checked as well, with a result each */
+    const char
+        *except[MOST_EXCEPT]; /* patterns of ids to omit, which an emulator computes wrongly */
+    bool kernels[POSENC_KERNEL_COUNT]; /* kernels to check; none set: all */
+    const struct problem *problem; /* further problems, of --model, with a result for each */
     size_t n_problems;
-    const struct problem *presets; /* of many models: one result for all */
+    const struct problem *presets; /* problems of many models, with one result for all */
     size_t n_presets;
-    const struct problem *only; /* --problem: the problem of suite "problem" */
-    /* NULL, or called before any work for a check. If it returns false, the sink gets
-     * CONF_ELSEWHERE with only id, kernel and backend. */
-    bool (*wants)(const void *asked, const struct posenc_backend *backend, const char *id);
-    const void *asked;
+    const struct problem *only; /* the problem of suite "problem", of --problem */
+    /* Decides before each check if this process runs it; NULL: it runs all. After false the sink gets CONF_ELSEWHERE
+     * with only id, kernel and backend. */
+    bool (*wants)(const void *user, const struct posenc_backend *backend, const char *id);
+    const void *wants_user;
     const struct vectors *vectors; /* golden vectors; NULL: that suite is skipped */
 };
 /* Returns true if the options select a kernel. */
 bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel);
-/* Writes a problem as a line, or "" if it is too long. */
-void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
+/* Writes a problem as a line of the notation, or "" if it is too long. */
+void conf_print_problem(char line[PROBLEM_LINE], const struct problem *problem);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { MOST_ROWS = 512, MOST_LINE = 1024, N_NUMERICS = 4 };
 
-#define FORM "kernel family numerics range ulp|abs limit worst-case"
+#define ROW_FORM "kernel family numerics range ulp|abs limit worst-case"
 
 static const char *const built_in[] = {
 #include "error_limits.inc"
@@ -77,7 +77,7 @@ static bool read_line(FILE *file, struct limit_line *line)
     return true;
 }
 
-/* Returns false for an empty line and a comment. A line that was not read whole is a wrong row. */
+/* Returns false for an empty line and a comment. A line that is not whole counts as a row, and is wrong. */
 static bool is_row(const struct limit_line *line)
 {
     return !line->is_whole || (*line->word[KERNEL] && line->text[0] != '#');
@@ -101,12 +101,12 @@ static struct error_limit read_row(const struct limit_line *line)
 
 /* ---- Errors in rows ---- */
 
-static bool is_table(enum posenc_kernel kernel)
+bool is_table_kernel(enum posenc_kernel kernel)
 {
     return kernel != POSENC_KERNEL_COUNT && strcmp(kernel_stage(kernel), "table") == 0;
 }
 
-/* Returns true for the family of a present backend, or of one with built-in rows. */
+/* Returns true for the family of a backend of this program, or one that has built-in rows. */
 static bool is_family(const char *name)
 {
     const struct posenc_backend *backend;
@@ -130,7 +130,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-/* Returns the reason why a row is wrong, and the column of the wrong word; or NULL and KERNEL. */
+/* Returns the reason why a row is wrong, and sets *at to the column; or returns NULL. */
 static const char *find_error(const struct limit_line *line, enum column *at)
 {
     static const char *const metrics[] = { "ulp", "abs" };
@@ -141,7 +141,7 @@ static const char *find_error(const struct limit_line *line, enum column *at)
         bool is_right;
         const char *reason;
     } checks[COLUMNS] = {
-        [KERNEL] = { is_table(posenc_kernel_find(word[KERNEL])),
+        [KERNEL] = { is_table_kernel(posenc_kernel_find(word[KERNEL])),
                      "no kernel that makes tables; expected sinusoidal or rope_table" },
         [FAMILY] = { is_family(word[FAMILY]), "no family of a backend (posenc list backends)" },
         [NUMERICS] = { is_one_of(word[NUMERICS], profile_names, N_NUMERICS),
@@ -156,7 +156,7 @@ static const char *find_error(const struct limit_line *line, enum column *at)
     };
     for (*at = KERNEL; *at < COLUMNS; ++*at)
         if (!*word[*at])
-            return "no error limit; expected " FORM;
+            return "no error limit; expected " ROW_FORM;
     for (*at = KERNEL; *at < COLUMNS; ++*at)
         if (!checks[*at].is_right)
             return checks[*at].reason;
@@ -202,7 +202,7 @@ static bool read_file(FILE *file, const char *name, char message[ERROR_LIMITS_ME
         snprintf(message, ERROR_LIMITS_MESSAGE, "%.200s: %s", name, strerror(errno));
     else if (n == 0)
         snprintf(message, ERROR_LIMITS_MESSAGE,
-                 "%.200s: holds no error limit; expected a line for each: " FORM, name);
+                 "%.200s: holds no error limit; expected a line for each: " ROW_FORM, name);
     if (ferror(file) || n == 0)
         return false;
     memcpy(limits, rows, n * sizeof *rows);
@@ -271,7 +271,7 @@ static double round_up(double value)
     return rounded;
 }
 
-/* Returns the worst passing result that a row applies to, or NULL. */
+/* Returns the result with the largest error among passing ones that a row applies to, or NULL. */
 static const struct conf_result *find_worst(const struct error_limit *row,
                                             const struct conf_result *results, size_t n)
 {
@@ -288,7 +288,7 @@ static const struct conf_result *find_worst(const struct error_limit *row,
     return worst;
 }
 
-/* Copies a file whose rows are right, with lowered limits; returns their number. */
+/* Copies a valid file with lowered limits. Returns the number of lowered limits. */
 static int copy_lowered(FILE *out, FILE *in, const struct conf_result *results, size_t n)
 {
     struct limit_line line;

@@ -1,22 +1,23 @@
 /*
- * Error limits of the tables of each backend family, by numerics mode and range of positions.
+ * Error limits of tables (sinusoidal, rope_table) by backend family, numerics mode and range of positions.
  *
- * error_limits.txt holds the built-in ones. A row is
+ * The build compiles error_limits.txt in. A row is
  *
  *     kernel family numerics range ulp|abs limit worst-case
  *
- * and the worst case is the rest of the line. Empty lines and lines that begin with # are comments.
+ * where the worst case is the rest of the line. Empty lines and lines that begin with # are comments.
  */
 #ifndef POSENC_ERROR_LIMITS_H
 #define POSENC_ERROR_LIMITS_H
 
 #include "engine.h"
 
-/* Ranges of |position|: below 2^10, 2^17, 2^20, 2^24, 2^31. RANGE_FARTHEST stands for the range of
- * the farthest position of a problem. */
+/* Ranges of |position|: below 2^10, 2^17, 2^20, 2^24, 2^31. RANGE_FARTHEST is the range of a problem's largest
+ * |position|. */
 enum { RANGE_FARTHEST = -1, N_RANGES = 5 };
 extern const char *const range_name[N_RANGES]; /* "2^10" */
 extern const char *const range_id[N_RANGES];   /* "p2e10", for case ids */
+/* Returns the first position beyond a range. */
 int64_t range_end(int range);
 int range_of_position(int64_t position);
 
@@ -29,17 +30,19 @@ struct error_limit {
     double limit;
 };
 
-/* Returns the error limit of a table kernel, or NULL. Families without rows, such as plug-ins, have
- * the limits of libm. */
+/* Returns true for the kernels that error limits are for, which make tables. */
+bool is_table_kernel(enum posenc_kernel kernel);
+/* Returns the error limit of a table kernel, or NULL. Families without rows, such as plug-ins, get the limits of
+ * libm. */
 const struct error_limit *error_limits_find(enum posenc_kernel table,
                                             const struct posenc_backend *backend,
                                             const char *numerics, int range);
 
-/* Registers further backends whose families may have rows. The array is not copied. */
+/* Registers further backends, whose families may then have rows. Keeps the pointer to the array. */
 void error_limits_add_backends(const struct posenc_backend *const *backends, size_t n);
 
-/* Replaces the error limits by those of a file, or by the built-in ones if path is NULL. Returns
- * false and a message if the file has a wrong row; the limits then stay. */
+/* Replaces the error limits by those of a file, or by the built-in ones if `path` is NULL. If a row is wrong, returns
+ * false and a message, and changes nothing. */
 bool error_limits_read(const char *path, char message[ERROR_LIMITS_MESSAGE]);
 
 /* Lowers the limits of a file to the largest errors of these results, rounded up to three digits,

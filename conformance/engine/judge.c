@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_table(enum posenc_kernel kernel)
-{
-    return strcmp(kernel_stage(kernel), "table") == 0;
-}
-
 const char *profile_name(const struct problem *problem)
 {
     return kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
@@ -35,8 +30,7 @@ static int problem_range(const struct problem *p)
     return range;
 }
 
-/* Returns the factor of an absolute limit, as half an ulp grows with the binade of scaled
- * values. */
+/* Returns the power of two at or above a scale, the factor of absolute limits: half an ulp grows with the binade. */
 static double power_above(double scale)
 {
     double power = 1.0;
@@ -51,39 +45,39 @@ static bool is_power_of_two(double scale)
     return frexp(scale, &exponent) == 0.5;
 }
 
-/* Error of an angle that is rounded to f64, as these families do. Near zeros of a sine the result
- * may be off by this below position 2^10, where limits are in ulp (error_limits.txt). */
+/* Largest error below position 2^10 of an angle that is rounded to f64, as these families do. Near zeros of a sine it
+ * is many ulp of the result, although limits are in ulp there (error_limits.txt). */
 static const double ANGLE_ERROR = 0x1p-42;
 static bool rounds_angle(const char *family)
 {
     return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
 }
 
-/* Numerics f32 rounds the sine, then its product with a scale. A sine within L ulp of the exact one
- * is at most k = floor(L + 1/2) steps from the correctly rounded one. A step counts for less than 2
- * ulp of the product (1 if the scale is a power of two). */
+/* Returns the limit in the f32 numerics modes, which round the sine, then its product with a scale. A sine within L
+ * ulp is at most k = floor(L + 1/2) steps from the correctly rounded one. A step changes the product by less than 2
+ * ulp. */
 static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
 
 void compare_begin(struct comparison *c, struct tally *t)
 {
-    *c = (struct comparison){ .tally = t, .how = COMPARE_EXACT, .ratio = -1.0 };
+    *c = (struct comparison){ .tally = t, .kind = COMPARE_EXACT, .ratio = -1.0 };
 }
 
-/* Values rounded to odd are known only to 2^-28 ulp. */
+/* Allows a little more than the limit, as expected values are known only to 2^-28 ulp. */
 static bool within_limit(const struct comparison *c)
 {
-    return c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
+    return c->kind == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
 }
 
 /* Describes the place of the worst value while its call still exists. */
 static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
-    if (c->fresh)
+    if (c->is_undescribed)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
-    if (c->fresh && !within_limit(c))
-        conf_note_problem(r->problem, &c->call->problem);
-    c->fresh = false;
+    if (c->is_undescribed && !within_limit(c))
+        conf_print_problem(r->problem, &c->call->problem);
+    c->is_undescribed = false;
 }
 
 void compare_next(struct comparison *c, const struct call *call,
@@ -92,15 +86,16 @@ void compare_next(struct comparison *c, const struct call *call,
     enum posenc_kernel kernel = call->problem.kernel;
     describe_worst(c);
     c->call = call;
-    c->stored = output_dtype(&call->problem);
+    c->dtype = output_dtype(&call->problem);
     if (kernel_rotates(kernel)) {
-        c->how = COMPARE_PAIR;
+        c->kind = COMPARE_PAIR;
         c->limit = signature_of(kernel)->error_limit(&call->problem, backend->fused);
     }
     if (!kernel_has_freqs(kernel))
         return;
     int at = range == RANGE_FARTHEST ? problem_range(&call->problem) : range;
-    const enum posenc_kernel table = is_table(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
+    const enum posenc_kernel table =
+        is_table_kernel(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
     const struct error_limit *limit =
         error_limits_find(table, backend, profile_name(&call->problem), at);
     c->range = range_name[at];
@@ -111,7 +106,7 @@ void compare_next(struct comparison *c, const struct call *call,
                        ? fabs(call->problem.scale)
                        : posenc_freqs_view(call->freqs).attention_factor;
     const bool absolute = limit->is_absolute;
-    c->how = is_table(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
+    c->kind = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = limit->limit * power_above(scale);
     else if (call->problem.freqs.profile == POSENC_EXACT || is_power_of_two(scale))
@@ -124,7 +119,7 @@ void compare_next(struct comparison *c, const struct call *call,
 
 static double ulp_of_f32(double value) { return exact_ulp(POSENC_F32, fabs(value)); }
 
-/* Returns infinity for different classes, 0 for equal special values, -1 if magnitudes decide. */
+/* Compares the classes: returns infinity for different ones, 0 for equal special values, -1 for finite values. */
 static double class_error(const struct comparison *c, float got, double want, double mass)
 {
     bool same = false;
@@ -134,9 +129,9 @@ static double class_error(const struct comparison *c, float got, double want, do
         same = isnan(want) && isnan(got);
     else if (isinf(want) || isinf(got))
         same = (double)got == want;
-    else if (want == 0.0 && c->how == COMPARE_PAIR && mass > 0.0)
+    else if (want == 0.0 && c->kind == COMPARE_PAIR && mass > 0.0)
         return -1.0; /* products that cancel leave their rounding errors */
-    else if (want == 0.0 && c->how == COMPARE_SUM && got != 0.0f)
+    else if (want == 0.0 && c->kind == COMPARE_SUM && got != 0.0f)
         return -1.0; /* a sum that cancels */
     else if (want == 0.0)
         same = got == 0.0f && (signbit(got) != 0) == (signbit(want) != 0);
@@ -177,7 +172,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
                                  double want, double mass)
 {
     int64_t width = c->call->outputs[0].width;
-    switch (c->how) {
+    switch (c->kind) {
     case COMPARE_ABS:
         return (struct measure){ 1.0, c->limit * xpos_binade(c->call, r, column) };
     case COMPARE_PAIR:
@@ -195,27 +190,27 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
 static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;
-    return c->how == COMPARE_PAIR && signature_of(p->kernel)->copies &&
+    return c->kind == COMPARE_PAIR && signature_of(p->kernel)->copies &&
            !problem_rotation(p, column).rotates;
 }
 
-/* Infinity by overflow of a 16-bit type is not a difference of classes. */
+/* Infinity by overflow of a 16-bit type counts as a finite value, not as a different class. */
 struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
                                   float got, double want, double mass, bool *right)
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
     *right = isnan(want) ? isnan(got) && float_to_bits(got) != CALL_CANARY
-                         : float_to_bits(got) == float_to_bits(exact_round(c->stored, want));
+                         : float_to_bits(got) == float_to_bits(exact_round(c->dtype, want));
     if (is_copied(c, column)) {
         *right = float_to_bits(got) ==
                  float_to_bits(c->call->x[r * c->call->outputs[0].width + column]);
         e.error = *right ? 0.0 : (double)INFINITY;
-    } else if (*right && (c->how == COMPARE_EXACT || isinf(got))) {
+    } else if (*right && (c->kind == COMPARE_EXACT || isinf(got))) {
         e.error = 0.0;
-    } else if (c->stored != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
+    } else if (c->dtype != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
         struct measure f32 = measure_of(c, r, column, want, mass);
-        e = exact_stored_error(c->stored, got, want,
-                               c->how == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
+        e = exact_stored_error(c->dtype, got, want,
+                         c->kind == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
     } else if (e.error < 0.0) {
         struct measure f32 = measure_of(c, r, column, want, mass);
         e = (struct stored_error){ fabs((double)got - want) / f32.unit, f32.limit };
@@ -233,7 +228,7 @@ static void count_value(struct comparison *c, int o, int64_t r, int64_t column, 
     struct conf_result *result = &c->tally->result;
     if (ratio > c->ratio || (ratio == c->ratio && e.error > result->max)) {
         c->ratio = ratio;
-        c->fresh = true;
+        c->is_undescribed = true;
         c->output = o;
         c->row = r;
         c->column = column;
@@ -263,7 +258,7 @@ void compare_peer_next(struct comparison *c, struct comparison *peer, const stru
     compare_next(c, call, backend, RANGE_FARTHEST);
     compare_next(peer, call, other, RANGE_FARTHEST);
     if (strcmp(backend->family, other->family) == 0) {
-        c->how = COMPARE_EXACT;
+        c->kind = COMPARE_EXACT;
         c->limit = 0.0;
     }
 }
@@ -281,15 +276,17 @@ static struct stored_error measure_distance(const struct comparison *c,
                                             int64_t column, float got, const float *reference)
 {
     double want = (double)reference[column], mass = fabs(want);
-    if (c->how == COMPARE_EXACT || is_copied(c, column) || !isfinite(got) || !isfinite(want))
+    if (c->kind == COMPARE_EXACT || is_copied(c, column) || !isfinite(got) || !isfinite(want))
         return (struct stored_error){ (double)INFINITY, c->limit };
-    if (c->how == COMPARE_PAIR)
+    if (c->kind == COMPARE_PAIR)
         mass = larger_of_pair(&c->call->problem, reference, column);
-    struct measure own = measure_of(c, r, column, want, mass),
-                   its = measure_of(peer, r, column, want, mass);
-    double most = 2.0 * (own.limit * own.unit + its.limit * its.unit), unit = own.unit;
-    if (c->stored != POSENC_F32) {
-        unit = exact_ulp(c->stored, fmax(fabs(want), fabs((double)got)));
+    struct measure own_measure = measure_of(c, r, column, want, mass),
+                   peer_measure = measure_of(peer, r, column, want, mass);
+    double most = 2.0 * (own_measure.limit * own_measure.unit +
+                         peer_measure.limit * peer_measure.unit),
+           unit = own_measure.unit;
+    if (c->dtype != POSENC_F32) {
+        unit = exact_ulp(c->dtype, fmax(fabs(want), fabs((double)got)));
         most += unit;
     }
     return (struct stored_error){ fabs((double)got - want) / unit, most / unit };
@@ -326,9 +323,9 @@ static void compare_answer(struct comparison *c, const struct oracle_answer *ans
 void compare_call(struct comparison *c, const double *const *given)
 {
     const struct call *call = c->call;
-    const bool answered = !given || kernel_rotates(call->problem.kernel);
-    struct oracle_answer *answer = answered ? oracle_get_answer(call) : NULL;
-    const bool ready = require(c->tally, answer || !answered, "out of memory");
+    const bool needs_oracle = !given || kernel_rotates(call->problem.kernel);
+    struct oracle_answer *answer = needs_oracle ? oracle_get_answer(call) : NULL;
+    const bool ready = require(c->tally, answer || !needs_oracle, "out of memory");
     for (int o = 0; ready && o < call->n_outputs; o++)
         for (int64_t r = 0, width = call->outputs[o].width; r < call->outputs[o].rows; r++)
             compare_values(c, o, r, 0, width, (given ? given[o] : answer->want[o]) + r * width,
@@ -337,8 +334,8 @@ void compare_call(struct comparison *c, const double *const *given)
     oracle_release_answer(answer);
 }
 
-void require_right(struct tally *t, const struct call *call,
-                   const struct posenc_backend *backend)
+void require_within_limits(struct tally *t, const struct call *call,
+                           const struct posenc_backend *backend)
 {
     struct comparison c;
     struct tally own = { .run = t->run,
@@ -387,28 +384,28 @@ void compare_problem(struct comparison *c, const struct problem *problem, int ra
         return;
     compare_next(c, call, t->run->backend, range);
     compare_call(c, NULL);
-    compare_forget(c);
+    compare_end_call(c);
 }
 
-void compare_forget(struct comparison *c)
+void compare_end_call(struct comparison *c)
 {
     describe_worst(c);
     c->call = NULL;
-    tally_forget(c->tally);
+    tally_free_calls(c->tally);
 }
 
 const char *compare_metric(const struct comparison *c)
 {
     static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
-    return c->stored != POSENC_F32 && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
+    return c->dtype != POSENC_F32 && c->kind != COMPARE_EXACT ? "ulp" : metric[c->kind];
 }
 
 void compare_end(struct comparison *c)
 {
     struct tally *t = c->tally;
     struct conf_result *r = &t->result;
-    bool narrow = c->stored != POSENC_F32,
-         table = c->how == COMPARE_ULP || c->how == COMPARE_ABS;
+    bool narrow = c->dtype != POSENC_F32,
+         table = c->kind == COMPARE_ULP || c->kind == COMPARE_ABS;
     if (r->status != CONF_PASS) /* a call could not be made */
         return;
     describe_worst(c);
@@ -423,7 +420,7 @@ void compare_end(struct comparison *c)
         ;
     else if (float_to_bits(r->got) == CALL_CANARY)
         require(t, false, "not written, want %a, at %s", r->want, r->worst_at);
-    else if (c->how == COMPARE_EXACT)
+    else if (c->kind == COMPARE_EXACT)
         require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got, r->want,
                 r->worst_at);
     else

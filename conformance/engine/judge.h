@@ -1,33 +1,31 @@
 /*
- * Comparison of the outputs of a call with the expected values: one metric and one limit for each
- * kind of kernel, the worst value with its place, and the number of values not correctly rounded.
+ * Comparison of the outputs of a call with the expected values. It finds the worst value with its place, and counts
+ * values that are not correctly rounded.
  *
- * Classes are compared first. NaN, infinity, and a zero whose sign is determined must be the same
- * (any NaN matches NaN; a value that the kernel left unwritten matches none). Then comes the total
- * error, which includes the half ulp of rounding:
+ * First the classes must agree: NaN with any NaN, infinity, and a zero whose sign is determined. An unwritten value
+ * agrees with nothing. Then the error is measured, including the half ulp of rounding, in the metric of the kernel:
  *
- *   tables          ulp, or abs if the error limit says so (no promise near zeros)
+ *   tables          ulp, or abs if the error limit is absolute (no promise near zeros)
  *   rotations       pair_ulp: at most the signature's limit, 1.5 with one fused product, 2
  *                   without (both provable); unrotated channels are copies, the same bits
  *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every
  *                   value (below)
  *   all others      exact: the correctly rounded result, to the bit
  *
- * In 16 bits, the first three are measured in ulp of the type. Each value has its own limit: the
- * farthest that an f32 result within the limit above can be rounded to, a little over 0.5 if the
- * f32 error is small. All others are the correctly rounded f32 result, rounded again, to the bit.
+ * In 16 bits, the first three are measured in ulp of the dtype. Each value has its own limit: the largest error after
+ * rounding of an f32 result within the limit above, a little over 0.5 if the f32 error is small. All others must be
+ * the correctly rounded f32 result, rounded once more, to the bit.
  *
- * The sum of a correctly rounded table value v and a product, rounded once, is off by ulp(sum)/2. A
- * backend whose table may be off by L ulp adds (L + 1/2) ulp(v). A property test checks to the bit
- * that the sum equals build-then-add with the backend's own table.
+ * The sum of a correctly rounded table value v and a product, rounded once, is off by ulp(sum)/2. A backend whose
+ * table may be off by L ulp adds (L + 1/2) ulp(v). A property test checks to the bit that the sum equals
+ * build-then-add with the backend's own table.
  *
- * If expected values of a whole output cost too much, as before a timing, a result is compared with
- * that of a peer. Backends of one family give the same bits, and so do all kernels that are exact
- * above. Other results are each within their limit of the truth, and so within the sum of both
- * limits of each other. Units are taken at the peer's result, which may lie one binade below the
- * truth (the larger product of a rotation is at most sqrt 2 times the larger result of the pair),
- * so the sum is doubled. 16-bit results may also be rounded to different neighbours, one ulp of the
- * type apart.
+ * If expected values of a whole output cost too much, as before a timing, a result is compared with another backend's,
+ * the peer's. Within a family, and for kernels that are exact above, the bits must be equal. Otherwise each result is
+ * within its limit of the exact value, so that both differ by at most the sum of the limits. Units are taken at the
+ * peer's result, which may lie one binade below the exact value (the larger product of a rotation is at most sqrt 2
+ * times the larger result of the pair). So the sum is doubled. Results in 16 bits may also be rounded to different
+ * neighbours, one ulp apart.
  */
 #ifndef POSENC_JUDGE_H
 #define POSENC_JUDGE_H
@@ -35,8 +33,8 @@
 #include "error_limits.h"
 #include "tally.h"
 
-/* Metrics of an f32 result. */
-enum compare_how {
+/* Kinds of comparison of an f32 result. */
+enum compare_kind {
     COMPARE_EXACT, /* equal bits */
     COMPARE_ULP,
     COMPARE_ABS,  /* absolute error */
@@ -47,27 +45,28 @@ enum compare_how {
 struct comparison {
     struct tally *tally; /* receives the result */
     const struct call *call;
-    enum compare_how how; /* of the f32 result */
-    enum posenc_dtype stored;
-    const char *range; /* of positions; NULL if none */
-    double limit;      /* of the metric */
-    double least_unit; /* smallest unit of a limit in ulp, if the angle is rounded */
-    double table_abs;  /* limit of the table inside a sum, if it is absolute */
-    bool lacks_limit;  /* the error limits lack a row for this kernel, mode and range */
+    enum compare_kind kind;
+    enum posenc_dtype dtype; /* of the first output */
+    const char *range;       /* of positions; NULL if none */
+    double limit;            /* of the metric */
+    double least_unit;       /* smallest unit of a limit in ulp, if the angle is rounded */
+    double table_abs;        /* limit of the table inside a sum, if it is absolute */
+    bool lacks_limit;        /* the error limits lack a row for this kernel, mode and range */
     uint64_t checked, misrounded;
-    double ratio; /* error / limit of the worst value; then its place */
+    double ratio; /* error / limit of the worst value, whose place follows */
     int output;
     int64_t row, column;
-    bool fresh; /* the worst value is of this call, and its place is not yet described */
+    bool is_undescribed; /* the result lacks the place of the worst value */
 };
 
+/* Starts a comparison of one or more calls, with one result. */
 void compare_begin(struct comparison *c, struct tally *t);
-/* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist
- * until the next one, compare_end(), or compare_forget(), which also frees the calls of the tally. */
+/* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist until the next
+ * one, or until compare_end() or compare_end_call(). The latter also frees the calls of the tally. */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
-void compare_forget(struct comparison *c);
-/* Compares n values of row r of output o from a column on. mass (see oracle.h) may be NULL. */
+void compare_end_call(struct comparison *c);
+/* Compares n values in row r of output o, from a column on. `mass` (see oracle.h) may be NULL. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
 
@@ -85,26 +84,27 @@ void compare_peer_next(struct comparison *c, struct comparison *peer, const stru
 void compare_peer_row(struct comparison *c, const struct comparison *peer, int o, int64_t r,
                       const float *reference);
 
-/* Compares every row of a call with the given values, or with the oracle if NULL. */
+/* Compares every row of a call with given values (one array for each output), or with the oracle if NULL. */
 void compare_call(struct comparison *c, const double *const *given);
-/* Makes, runs, compares and destroys a call of a problem; does nothing after a call has failed. */
+/* Makes, runs and compares a call of a problem, and frees it; does nothing after a failure. */
 void compare_problem(struct comparison *c, const struct problem *problem, int range);
 
-/* Returns true if all values are correctly rounded, hence within any limit; counts the values. */
+/* Returns true if all values are correctly rounded, hence within any limit. Sets the number of values. */
 bool compare_rounded(const struct call *call, uint64_t *checked);
 
 /* Requires each value of a call to be within its limit. Kernels, modes and ranges may differ
  * between the calls of one tally; no worst value is kept. */
-void require_right(struct tally *t, const struct call *call,
-                   const struct posenc_backend *backend);
+void require_within_limits(struct tally *t, const struct call *call,
+                           const struct posenc_backend *backend);
 
-/* Sets metric, error, limit, place and status of the result, unless a call has failed. */
+/* Ends the comparison: sets metric, error, limit, place and status of the result, unless a call has failed. */
 void compare_end(struct comparison *c);
 
 /* Returns the dtype of the first output of a problem. */
 enum posenc_dtype output_dtype(const struct problem *problem);
 
-const char *profile_name(const struct problem *problem); /* or "given" */
+/* Returns the numerics mode of a problem, or "given" for kernels without angles. */
+const char *profile_name(const struct problem *problem);
 /* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0
  * token 3 head 1 channel 8". */
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,

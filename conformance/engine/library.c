@@ -1,15 +1,13 @@
 /*
  * Opens builds of the library as separate copies; see library.h.
  *
- * The dynamic linker treats two files with one inode as one object. A file to be loaded twice is
- * therefore copied into memory (memfd) or into a temporary file, which is unlinked once loaded. The
- * file itself is loaded too, and stays: it shows what it exports, and loads its dependencies from
- * folders beside it, which a copy elsewhere would not find.
+ * The dynamic linker loads a file (an inode) only once. Therefore each opening copies the file into memory (memfd) or
+ * into a temporary file, which is unlinked after loading. The original is loaded first and stays loaded: it shows the
+ * exported symbols, and finds its dependencies in folders beside it, which a copy elsewhere would not find.
  *
- * A program that exports its own symbols (for plug-ins) comes first in symbol lookup, so that
- * posenc_backend_find() of a build would search the program's list. RTLD_DEEPBIND (glibc, FreeBSD)
- * makes a library look in itself first; on macOS libraries always do. Elsewhere builds linked with
- * -Bsymbolic-functions work, and others are rejected.
+ * A program that exports symbols (for plug-ins) comes first in symbol lookup, so that posenc_backend_find() of a build
+ * would search the program's list. RTLD_DEEPBIND (glibc, FreeBSD) makes a library look up its own symbols first; on
+ * macOS this is always so. Elsewhere, builds that are linked with -Bsymbolic-functions work. Others are rejected.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -31,17 +29,18 @@
 #endif
 #endif
 #if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
-enum { OWN_FIRST = RTLD_DEEPBIND };
+enum { OWN_SYMBOLS_FIRST = RTLD_DEEPBIND };
 #else
-enum { OWN_FIRST = 0 };
+enum { OWN_SYMBOLS_FIRST = 0 };
 #endif
 
 static const char expected[] = "a build of libposenc, or a plug-in";
 
 /* ---- A copy of a file ---- */
 
-/* Creates a file without a name, or one to unlink, and writes its path; returns -1 on failure. */
-static int create_nameless(char path[PATH_MAX], bool *has_name)
+/* Creates a file without a name and writes a path to it. If only a temporary file is possible, sets *has_name, and
+ * the caller unlinks it. Returns a descriptor, or -1. */
+static int create_unnamed_file(char path[PATH_MAX], bool *has_name)
 {
     int file = -1;
     *has_name = false;
@@ -60,7 +59,7 @@ static int create_nameless(char path[PATH_MAX], bool *has_name)
     return file;
 }
 
-static bool copy_all(int from, int to)
+static bool copy_file(int from, int to)
 {
     char block[1 << 16];
     ssize_t n;
@@ -74,14 +73,15 @@ static bool copy_all(int from, int to)
     return true;
 }
 
-/* Loads a copy. Its file stays open while loaded, because the next copy needs another name. */
+/* Loads a copy. Its descriptor stays open as long, so that the next copy gets another path. Returns the handle, or
+ * NULL. */
 static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_ERROR])
 {
     char name[PATH_MAX] = "";
     bool has_name = false;
     const int from = open(path, O_RDONLY | O_CLOEXEC);
-    *file = from >= 0 ? create_nameless(name, &has_name) : -1;
-    const bool copied = *file >= 0 && copy_all(from, *file);
+    *file = from >= 0 ? create_unnamed_file(name, &has_name) : -1;
+    const bool copied = *file >= 0 && copy_file(from, *file);
     void *handle = copied ? dlopen(name, RTLD_NOW | RTLD_LOCAL | mode) : NULL;
     if (!copied)
         snprintf(error, PLUGIN_ERROR, "cannot be copied (%s)", strerror(errno));
@@ -100,7 +100,7 @@ static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_
 
 /* ---- Symbols ---- */
 
-/* Sets a pointer to the symbol of that name; returns false and leaves it alone if there is none. */
+/* Sets the function pointer at `function` to a symbol; returns false, and leaves it as it is, if there is none. */
 static bool find_symbol(void *handle, const char *name, void *function)
 {
     void *found = dlsym(handle, name);
@@ -109,12 +109,12 @@ static bool find_symbol(void *handle, const char *name, void *function)
     return found;
 }
 
-/* Finds the functions of a build. Missing builders, which only compute integers and slopes, are the
- * program's own. A missing kernel is NULL. Returns false if the build cannot make plans. */
+/* Finds the functions of a build. Missing builders of integers and slopes are replaced by the program's own. A missing
+ * kernel is NULL. Returns false if the build cannot create frequencies. */
 static bool find_functions(void *handle, struct implementation *implementation)
 {
     *implementation = implementation_library;
-    const bool makes_plans =
+    const bool has_freqs =
         dlsym(handle, "posenc_freqs_create") && dlsym(handle, "posenc_freqs_destroy");
 #define FUNCTION(name) find_symbol(handle, "posenc_" #name, &implementation->name);
     IMPLEMENTATION_BUILDERS(FUNCTION)
@@ -123,7 +123,7 @@ static bool find_functions(void *handle, struct implementation *implementation)
     FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
-    return makes_plans;
+    return has_freqs;
 }
 
 /* Returns false if out of memory. */
@@ -198,7 +198,7 @@ struct library *library_open(const char *path, char error[PLUGIN_ERROR])
     }
     library->is_plugin = dlsym(original, "posenc_plugin");
     library->handle =
-        load_copy(path, library->is_plugin ? 0 : OWN_FIRST, &library->file, error);
+        load_copy(path, library->is_plugin ? 0 : OWN_SYMBOLS_FIRST, &library->file, error);
     if (library->handle &&
         (library->is_plugin ? use_plugin(library, error) : use_build(library, error)))
         return library;
@@ -206,15 +206,14 @@ struct library *library_open(const char *path, char error[PLUGIN_ERROR])
     return NULL;
 }
 
-/* Closes the file of a copy. If the copy is still loaded, the file stays open, so that no other copy
- * gets its name. */
+/* Closes the descriptor of a copy, unless the copy is still loaded: no other copy may get its path. */
 static void close_copy(int file)
 {
     char name[PATH_MAX];
     snprintf(name, sizeof name, "/proc/self/fd/%d", file);
-    void *still = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-    if (still)
-        dlclose(still);
+    void *loaded = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (loaded)
+        dlclose(loaded);
     else
         close(file);
 }

@@ -1,11 +1,9 @@
 /*
- * Builds of the library, and plug-ins, loaded separately from the program's own functions, so that
- * two of them run side by side.
+ * Loader of builds of libposenc and of plug-ins, so that two of them run side by side in one process.
  *
- * Each opening is a copy: the same file twice gives code and data twice. A build's functions call
- * each other, never the program's functions of the same name. A plug-in is a backend that uses the
- * program's functions, as with --plugin, whatever the names of other backends. Dependencies of a
- * build are not copied: two builds that need a library of the same name share it.
+ * Each call of library_open() loads a copy of the file, with code and data of its own. Functions of a build call each
+ * other, never the program's functions of the same name. A plug-in uses the program's functions, as with --plugin.
+ * Libraries that a build depends on are not copied: two builds share a dependency of the same name.
  */
 #ifndef POSENC_LIBRARY_H
 #define POSENC_LIBRARY_H
@@ -15,16 +13,17 @@
 struct library {
     char *path;
     bool is_plugin;
-    unsigned abi;     /* if not POSENC_ABI, it cannot run here and `n` is 0 */
+    unsigned abi;     /* with another ABI than POSENC_ABI it cannot run here, and `n` is 0 */
     char version[32]; /* as it reports; "" for a plug-in */
     size_t n;
-    struct implementation *implementations; /* of each backend, with this build's functions */
-    const char *(*obstacle)(const struct posenc_backend *); /* posenc_backend_obstacle() */
+    struct implementation
+        *implementations; /* one for each backend, with this build's functions */
+    const char *(*obstacle)(const struct posenc_backend *); /* its posenc_backend_obstacle() */
     void *handle;                                           /* of dlopen() */
-    int file;                                               /* the copy */
+    int file;                                               /* descriptor of the copy */
 };
 
-/* Opens a file of this machine. Returns NULL and a message that follows the path and a colon. */
+/* Opens a file. Returns NULL on failure, with a message to print after the path and a colon. */
 struct library *library_open(const char *path, char error[PLUGIN_ERROR]);
 void library_close(struct library *library);
 

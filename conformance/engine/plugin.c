@@ -1,4 +1,4 @@
-/* Loads plug-ins; see plugin.h. */
+/* Finds, checks and adds plug-ins; see plugin.h. */
 #define _GNU_SOURCE
 #include "plugin.h"
 #include "base/text/text.h"
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Writes a message; returns false. */
 __attribute__((format(printf, 2, 3))) static bool write_rejection(char error[PLUGIN_ERROR],
                                                                   const char *form, ...)
 {
@@ -26,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static bool write_rejection(char error[PLU
     return false;
 }
 
-/* Returns true for a usable name. Reads at most 64 characters, as the string may have no end. */
+/* Returns true for a valid name. Reads at most 64 characters, as the string may lack a NUL. */
 static bool is_name(const char *name)
 {
     enum { LONGEST = 63 };
@@ -76,8 +77,8 @@ bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGI
                            backend->name);
 }
 
-/* Returns true if a file is as long as its headers say: loading a truncated one raises SIGBUS. Files
- * that are not ELF files of this machine are left to dlopen(), which reports them. */
+/* Returns false for a truncated ELF file, as loading it would raise SIGBUS. Accepts other files, which dlopen()
+ * rejects with a message. */
 static bool is_whole(const char *path)
 {
     bool whole = true;

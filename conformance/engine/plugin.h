@@ -1,6 +1,6 @@
 /*
- * Plug-ins: backends in shared objects, each of which exports `const struct posenc_backend
- * posenc_plugin`. Error messages follow the path and a colon.
+ * Plug-ins: shared objects that export a backend as `const struct posenc_backend posenc_plugin`. Error messages are
+ * printed after the path and a colon.
  */
 #ifndef POSENC_PLUGIN_H
 #define POSENC_PLUGIN_H
@@ -9,27 +9,27 @@
 
 enum { PLUGIN_ERROR = 1024 };
 
-/* Opens a shared object, by a path and never by a search in other folders. Returns its handle for
- * dlsym(), or NULL and a message that ends with what was `expected`. */
+/* Opens a shared object by its path, without a search in other folders. Returns its handle for dlsym(), or NULL and a
+ * message that ends with "expected" and this text. */
 void *plugin_open_object(const char *path, const char *expected, char error[PLUGIN_ERROR]);
 
-/* Open a shared object for the life of the process, and return its backend, or NULL and a message.
- * The first returns any exported backend, the second only one that plugin_check() accepts. */
+/* Open a shared object, which is never closed, and return its backend, or NULL and a message. plugin_find() accepts
+ * any exported backend, plugin_load() only those that pass plugin_check(). */
 const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERROR]);
 const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERROR]);
 
-/* Returns true if a backend is usable here, whatever its name. */
+/* Returns true if a backend is valid for this program; its name may be that of another backend. */
 bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
 /* Returns true if no other backend has the name. */
 bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
 
-/* Opens each *.so of a folder by name, and adds its backend to the library's list. Passes failures to
- * `rejected` and returns their number. A missing folder has none. */
+/* Opens each *.so of a folder in alphabetical order, and adds its backend to the library's list. Passes failures to
+ * `rejected`, and returns their number. A missing folder is no failure. */
 typedef const struct posenc_backend *plugin_opener(const char *path, char error[PLUGIN_ERROR]);
 typedef void plugin_rejected(const char *path, const char *error);
 size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_rejected *rejected);
 
-/* Does the same for usable plug-ins with free names, and prints failures to stderr. */
+/* Does the same by plugin_load(), for backends with new names; prints failures to stderr. */
 size_t plugins_add(const char *folder);
 
 /* Adds the plug-ins of this build, if any; returns the number of failures. */

@@ -1,6 +1,5 @@
 /*
- * Interface between the engine and suites. Each suite checks one implementation and reports
- * results.
+ * Interface between the engine and suites. Each suite checks one implementation and reports results.
  */
 #ifndef POSENC_SUITE_H
 #define POSENC_SUITE_H
@@ -15,10 +14,10 @@ struct suite_run {
     const struct posenc_backend *backend; /* of `implementation` */
     conf_sink *sink;
     void *user;
-    size_t failed;             /* failures and crashes of all kernels */
+    size_t failed;             /* number of failures and crashes in all kernels */
     enum posenc_kernel kernel; /* the current kernel */
-    size_t entered;            /* its failures, crashes and passes */
-    size_t elsewhere;          /* its checks that are left to another run */
+    size_t n_entered;          /* results of the current kernel that ran it */
+    size_t n_elsewhere;        /* checks of the current kernel that another process runs */
 };
 
 /* Returns true if the options select a case and the backend supports its type. */

@@ -16,10 +16,10 @@ static const char *profile_of(enum posenc_kernel kernel)
     return kernel_has_freqs(kernel) ? "exact" : "given";
 }
 
-/* `possible` is false if the backend lacks a type that the case needs. */
+/* Begins a case. `has_dtypes` is false if the backend lacks a dtype of the case. */
 static bool begin_case(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
                        enum posenc_dtype dtype, const char *suite, const char *profile,
-                       bool possible, const char *name, va_list list)
+                       bool has_dtypes, const char *name, va_list list)
 {
     struct conf_result *r = &t->result;
     *t = (struct tally){ .run = run };
@@ -29,7 +29,7 @@ static bool begin_case(struct tally *t, struct suite_run *run, enum posenc_kerne
     size_t n = (size_t)snprintf(r->id, sizeof r->id, "%s/%s/%s/", posenc_kernel_name(kernel),
                                 dtype_names[dtype], profile ? profile : suite);
     vsnprintf(r->id + n, sizeof r->id - n, name, list);
-    return t->selected = possible && suite_selected(run, r->id);
+    return t->selected = has_dtypes && suite_selected(run, r->id);
 }
 
 bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
@@ -66,7 +66,7 @@ bool require(struct tally *t, bool ok, const char *format, ...)
     vsnprintf(t->result.reason, sizeof t->result.reason, format, list);
     va_end(list);
     if (t->problem)
-        conf_note_problem(t->result.problem, t->problem);
+        conf_print_problem(t->result.problem, t->problem);
     return false;
 }
 
@@ -116,7 +116,7 @@ void tally_skip(struct tally *t, const char *reason)
 
 void tally_end(struct tally *t)
 {
-    tally_forget(t);
+    tally_free_calls(t);
     if (!t->selected)
         return;
     if (t->skipped && t->result.status == CONF_PASS)
@@ -126,7 +126,7 @@ void tally_end(struct tally *t)
     suite_report(t->run, &t->result);
 }
 
-/* ---- Kept calls ---- */
+/* ---- Calls of a tally ---- */
 
 struct kept_call {
     struct kept_call *before; /* the next older call */
@@ -143,8 +143,8 @@ static bool require_status(struct tally *t, const char *what, enum posenc_status
     return require(t, status == POSENC_OK, "%s: %s", what, text);
 }
 
-struct call *tally_call(struct tally *t, const struct implementation *implementation,
-                        const struct problem *p)
+struct call *tally_create_call(struct tally *t, const struct implementation *implementation,
+                               const struct problem *p)
 {
     struct kept_call *kept = calloc(1, sizeof *kept);
     if (!require(t, kept != NULL, "out of memory"))
@@ -161,7 +161,7 @@ struct call *tally_call(struct tally *t, const struct implementation *implementa
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user)
 {
-    struct call *call = tally_call(t, t->run->implementation, p);
+    struct call *call = tally_create_call(t, t->run->implementation, p);
     if (!call)
         return NULL;
     if (edit)
@@ -192,7 +192,7 @@ bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mod
     return clean;
 }
 
-void tally_forget(struct tally *t)
+void tally_free_calls(struct tally *t)
 {
     t->problem = NULL;
     for (struct kept_call *kept = t->kept, *before; kept; kept = before) {

@@ -86,11 +86,11 @@ static void check_overlong_line(void)
             "a line that is too long is rejected, also as a comment");
 }
 
-static void check_refusals(void)
+static void check_wrong_rows(void)
 {
     static const struct {
         const char *place, *text;
-    } bad[] = {
+    } wrong[] = {
         { "", "" },
         { ": holds no error limit", "\n \t\f\v\r\n" },
         { "", HEAD },
@@ -109,12 +109,12 @@ static void check_refusals(void)
     };
     char error[512], place[64];
     const struct conf_result result = measured(1e-9);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        write_file(bad[i].text);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_file(wrong[i].text);
         *error = '\0';
-        snprintf(place, sizeof place, "%s%s", path, bad[i].place);
+        snprintf(place, sizeof place, "%s%s", path, wrong[i].place);
         require(error_limits_lower(path, &result, 1, error) == -1 && strstr(error, place) &&
-                    file_is(bad[i].text),
+                    file_is(wrong[i].text),
                 "a wrong row is rejected with its line and column, and the file stays");
     }
     const struct error_limit *kept =
@@ -132,7 +132,7 @@ int main(void)
     close(descriptor);
     check_lowering();
     check_overlong_line();
-    check_refusals();
+    check_wrong_rows();
     unlink(path);
     return tap_end();
 }

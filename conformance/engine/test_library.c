@@ -12,13 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct posenc_backend stranger = { .size = sizeof stranger,
-                                          .abi = POSENC_ABI,
-                                          .name = "stranger",
-                                          .family = "stranger",
-                                          .description = "of this test",
-                                          .needs = "" };
-static const void *caller; /* return address of the stranger's kernel */
+/* A backend that is added to one copy alone. */
+static struct posenc_backend added_backend = { .size = sizeof added_backend,
+                                               .abi = POSENC_ABI,
+                                               .name = "stranger",
+                                               .family = "stranger",
+                                               .description = "of this test",
+                                               .needs = "" };
+static const void *caller; /* return address of the added backend's kernel */
 
 static enum posenc_status note_caller(const struct posenc_rope_args *args)
 {
@@ -61,8 +62,7 @@ static void find_function(const struct library *library, const char *name, void 
     memcpy(function, &found, sizeof found);
 }
 
-/* Adds a backend to the list of one copy, by functions that the program and the other copy have,
- * too. */
+/* Adds a backend to the list of one copy, by functions that the program and the other copy have, too. */
 static void test_own_list(const struct library *one, const struct library *two)
 {
     __typeof__(posenc_backend_add) *add;
@@ -70,15 +70,14 @@ static void test_own_list(const struct library *one, const struct library *two)
     find_function(one, "posenc_backend_add", &add);
     find_function(one, "posenc_backend_find", &find[0]);
     find_function(two, "posenc_backend_find", &find[1]);
-    stranger.rope_half = note_caller;
-    require(add(&stranger) == POSENC_OK && find[0]("stranger") == &stranger,
+    added_backend.rope_half = note_caller;
+    require(add(&added_backend) == POSENC_OK && find[0]("stranger") == &added_backend,
             "a backend added to a copy is found in its list");
     require(!find[1]("stranger") && !posenc_backend_find("stranger"),
             "and in no other copy's, nor this program's");
 }
 
-/* Runs a small call of each kernel by both, with frequencies of their own, and compares all
- * bits. */
+/* Runs a small call of each kernel by both, with frequencies of their own, and compares all bits. */
 static bool same_results(const struct implementation *one, const struct implementation *two)
 {
     bool same = true;
@@ -105,9 +104,9 @@ static void test_front_end(const struct library *library)
     struct implementation implementation = *library_implementation(library, "scalar");
     const struct problem problem = problem_default(POSENC_KERNEL_rope_half);
     struct call call;
-    implementation.backend = &stranger;
+    implementation.backend = &added_backend;
     require(call_create_by(&implementation, &call, &problem, NULL) == POSENC_OK &&
-                call_run(&call, &stranger) == POSENC_OK &&
+                call_run(&call, &added_backend) == POSENC_OK &&
                 object_of(caller) == object_of_library(library),
             "a kernel is called by the front-end of the copy");
     call_destroy(&call);

@@ -1,6 +1,4 @@
-/*
- * The backend in which every kernel has a fault; see faulty.h.
- */
+/* The backend whose kernels have a fault, and functions that faults share; see faulty.h. */
 #include "faulty.h"
 
 #include "conformance/problem/signature.h"
@@ -74,7 +72,7 @@ void tensor_flip_bit(const struct posenc_tensor *t, int64_t r, int64_t column)
 
 static const struct fault *current_fault;
 static const struct posenc_backend *current_base;
-/* On the heap, because the suites watch writes to static variables. */
+/* It is on the heap, because the suites watch writes to static variables. */
 static atomic_ulong *n_calls;
 
 unsigned long faulty_calls(void) { return atomic_load(n_calls); }
@@ -92,18 +90,18 @@ void run_kernel(struct kernel_call *c)
     }
 }
 
-/* Finds data that a kernel must not write: of the first input tensor, else of x or positions. */
+/* Returns the data of an input: of the first input tensor, else of x or positions. */
 static const void *find_input(const struct signature *s, const union arguments *args)
 {
-    const void *other = NULL;
+    const void *fallback = NULL;
     for (EACH_TENSOR(row, s)) {
         const void *data = arguments_data(args, row);
         if (row->role == ROLE_INPUT && row->form != FORM_POSITIONS && data)
             return data;
-        if (row->role == ROLE_X || (row->form == FORM_POSITIONS && !other))
-            other = data;
+        if (row->role == ROLE_X || (row->form == FORM_POSITIONS && !fallback))
+            fallback = data;
     }
-    return other;
+    return fallback;
 }
 
 static void find_arguments(struct kernel_call *c)
@@ -126,7 +124,8 @@ static void find_arguments(struct kernel_call *c)
         memcpy(&c->x_scale, (const char *)&c->args + x_scale, sizeof c->x_scale);
 }
 
-static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
+/* Runs a kernel of the faulty backend. */
+static enum posenc_status run_faulty(enum posenc_kernel kernel, union arguments args)
 {
     struct kernel_call c = { .kernel = kernel, .args = args };
     find_arguments(&c);
@@ -141,7 +140,7 @@ static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     static enum posenc_status faulty_##name(const struct posenc_##signature##_args *args)      \
     {                                                                                          \
-        return enter(POSENC_KERNEL_##name, (union arguments){ .signature = *args });           \
+        return run_faulty(POSENC_KERNEL_##name, (union arguments){ .signature = *args });      \
     }
 #include <posenc_kernels.def>
 

@@ -1,10 +1,11 @@
 /*
- * Tests the tests: runs the engine with every fault of faulty.h. In each type of its row the case of
- * the row has to fail, in every kernel that the fault concerns.
+ * Test of the test suites: runs the engine with every fault of faulty.h. For each dtype of a fault's row, the case of
+ * the row must fail in every kernel that the fault concerns.
  *
  *     faulty
  *
- * Prints the kill matrix. Exits 1 if a backend without a fault fails, or a fault is not detected.
+ * Prints the kill matrix: faults, and the cases that detect them. Exits with 1 if a fault is not detected, or if the
+ * backend without a fault fails.
  */
 #include "faulty.h"
 
@@ -12,11 +13,11 @@
 
 #include <stdio.h>
 
-/* Results of a fault: the number of failed cases, and the kernels in which one failed. */
+/* Results of the case of a fault in all kernels. */
 struct fault_outcome {
     unsigned failed;
     bool detected[POSENC_KERNEL_COUNT];
-    bool skipped[POSENC_KERNEL_COUNT]; /* this machine cannot run the case that has to fail */
+    bool skipped[POSENC_KERNEL_COUNT]; /* this machine cannot run the case */
 };
 
 enum fault_verdict { DETECTED, SURVIVES, NEVER_CALLED, UNJUDGED, VERDICTS };

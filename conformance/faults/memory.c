@@ -1,7 +1,4 @@
-/*
- * Faults of memory: a kernel reads or writes outside its tensors, leaves elements out, or computes
- * wrong offsets; see faulty.h.
- */
+/* Faults of memory: accesses outside of tensors, unwritten elements, and wrong offsets; see faulty.h. */
 #include "faulty.h"
 
 #include "conformance/problem/signature.h"
@@ -13,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Marks functions that leave their memory on purpose. AddressSanitizer would end the program there,
- * while the suites detect it by guard pages and patterns. */
+/* Marks functions that access memory outside of tensors on purpose. AddressSanitizer would end the program there,
+ * before the suites detect the access by guard pages and patterns. */
 #if defined(__GNUC__)
 #define UNWATCHED __attribute__((no_sanitize("address")))
 #else
@@ -23,8 +20,8 @@
 
 /* ---- Outside a tensor ---- */
 
-/* Writes past each row, except where a block of plain memory may end: at a multiple of 64. There the
- * heap itself would be destroyed, and with it the program that is to report this. */
+/* Writes past each row, except at a multiple of 64, where a heap block may end: this would corrupt the heap of the
+ * program that has to report the fault. */
 UNWATCHED static void over_write(struct kernel_call *c)
 {
     run_kernel(c);
@@ -35,7 +32,7 @@ UNWATCHED static void over_write(struct kernel_call *c)
     }
 }
 
-/* Writes before the first row. Plain memory has 64 bytes to spare there. */
+/* Writes before the first row, where heap blocks of calls have 64 spare bytes. */
 UNWATCHED static void over_write_before(struct kernel_call *c)
 {
     run_kernel(c);
@@ -74,15 +71,15 @@ static void skip_tail(struct kernel_call *c)
     const struct posenc_tensor *out = c->out;
     const int64_t rows = tensor_row_count(out), last = tensor_width(out) - 1;
     const size_t size = storage_size(out->dtype);
-    uint32_t *kept = calloc((size_t)rows + 1, sizeof *kept);
-    if (!kept)
+    uint32_t *saved = calloc((size_t)rows + 1, sizeof *saved);
+    if (!saved)
         exit(2);
     for (int64_t r = 0; r < rows; r++)
-        memcpy(&kept[r], tensor_at(out, r, last), size);
+        memcpy(&saved[r], tensor_at(out, r, last), size);
     run_kernel(c);
     for (int64_t r = 0; r < rows; r++)
-        memcpy(tensor_at(out, r, last), &kept[r], size);
-    free(kept);
+        memcpy(tensor_at(out, r, last), &saved[r], size);
+    free(saved);
 }
 
 /* Swaps the first and the last element of each row. */
@@ -98,7 +95,7 @@ static void misplace_tail(struct kernel_call *c)
     }
 }
 
-/* Lets a value of the lane to the right, or of the row below, change a result. */
+/* Changes a result by a value of the lane to the right, or of the row below. */
 static void leak_lane(struct kernel_call *c)
 {
     const struct posenc_tensor *out = c->out;
@@ -115,7 +112,7 @@ static void leak_lane(struct kernel_call *c)
 
 /* ---- Offsets ---- */
 
-/* Cuts the strides of all tensors of a role to 32 bits. */
+/* Truncates the strides of all tensors of a role to 32 bits. */
 static void run_with_narrow_strides(struct kernel_call *c, enum tensor_role role)
 {
     for (EACH_TENSOR(row, signature_of(c->kernel))) {

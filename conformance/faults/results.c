@@ -1,7 +1,4 @@
-/*
- * Faults of results: something is wrong in calls with certain arguments, layouts or sizes; see
- * faulty.h.
- */
+/* Faults of results: wrong values in calls with certain arguments, layouts or sizes; see faulty.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "faulty.h"
 
@@ -24,7 +21,7 @@ static void put_wrong_value(const struct kernel_call *c, int64_t row)
         tensor_put(c->out, row, 0, tensor_get(c->out, row, 0) == 1.0f ? 2.0f : 1.0f);
 }
 
-/* Makes a value wrong beyond any limit. */
+/* Makes a value wrong by more than any error limit. */
 static void spoil_value(const struct posenc_tensor *t, int64_t row, int64_t column)
 {
     const float value = tensor_get(t, row, column);
@@ -39,7 +36,7 @@ static void flip_first_bit(const struct kernel_call *c)
         tensor_flip_bit(c->out, 0, 0);
 }
 
-/* Flips a bit in the second batch. A sum over batches has one; then it is the first again. */
+/* Flips a bit in the second batch, or in the first one if the output is a sum over batches. */
 static void flip_bit_of_second_batch(const struct kernel_call *c)
 {
     const int64_t batches = c->out->rank == 4 ? c->out->shape[0] : 1,
@@ -75,6 +72,18 @@ static void differ_by_batch(struct kernel_call *c)
     run_kernel(c);
     if ((has_x(c) ? c->x : c->out)->shape[0] > 1)
         flip_bit_of_second_batch(c);
+}
+
+/* Is wrong in a part of the batches, which has fewer of them than the call before, at the same stride. */
+static void differ_in_part_of_batches(struct kernel_call *c)
+{
+    static int64_t batches, stride;
+    const struct posenc_tensor *out = c->out;
+    run_kernel(c);
+    if (out->stride[0] == stride && out->shape[0] > 1 && out->shape[0] < batches)
+        flip_first_bit(c);
+    batches = out->shape[0];
+    stride = out->stride[0];
 }
 
 static void assume_dense_batches(struct kernel_call *c)
@@ -161,7 +170,7 @@ static void lose_sign_of_x_scale(struct kernel_call *c)
     run_kernel(c);
 }
 
-/* Gives 0 times NaN as 0. */
+/* Computes 0 for an x_scale of 0 times NaN. */
 static void hide_nan_by_zero(struct kernel_call *c)
 {
     run_kernel(c);
@@ -171,7 +180,7 @@ static void hide_nan_by_zero(struct kernel_call *c)
                 tensor_put(c->out, r, k, 0.0f);
 }
 
-/* Encodes nothing: copies x, and makes tables and biases constant. */
+/* Computes no encoding: copies x, and makes tables and biases constant. */
 static void encode_nothing(struct kernel_call *c)
 {
     const struct posenc_tensor *out = c->out, *x = c->x;
@@ -224,7 +233,7 @@ static void fail_at_column_1024(struct kernel_call *c)
         spoil_value(c->out, r, 1024);
 }
 
-/* Writes the first batches again in place of batch 4 and later ones. */
+/* Replaces batch 4 and later ones by copies of the first ones. */
 static void count_batches_modulo_4(struct kernel_call *c)
 {
     const struct posenc_tensor *out = c->out;
@@ -238,8 +247,8 @@ static void count_batches_modulo_4(struct kernel_call *c)
 
 /* ---- Threads ---- */
 
-/* Writes each row to a static scratch and reads it back. Between the two other threads run: it
- * sleeps in the first rows, as yielding is not enough on a busy machine. */
+/* Writes each row to a static scratch and reads it back. In between other threads run: it sleeps in the first rows,
+ * because yielding has no effect on a busy machine. */
 static void share_scratch(struct kernel_call *c)
 {
     enum { SLEEPS = 3, SCRATCH = 512 };
@@ -302,6 +311,8 @@ static bool has_wide_rows(enum posenc_kernel kernel)
 const struct fault result_faults[] = {
     { "encodes-nothing", "random", "pairs", F32, encodes, encode_nothing },
     { "last-row-differs", "properties", "slices", F32, every_kernel, differ_in_last_row },
+    { "part-of-batches-differs", "properties", "slices", F32, counts_batches,
+      differ_in_part_of_batches },
     { "shared-scratch", "properties", "threads", F32, every_kernel, share_scratch },
     { "differs-in-place", "properties", "in-place", F32, kernel_in_place, differ_in_place },
     { "differs-by-kind", "properties", "numbering", F32, token_kernel,

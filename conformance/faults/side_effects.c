@@ -1,7 +1,5 @@
-/*
- * Side effects that any kernel can have: it allocates, writes static memory, changes errno, or
- * shares a buffer between threads; see faulty.h.
- */
+/* Side effects as faults: allocations, writes to static memory or errno, and buffers shared by threads; see
+ * faulty.h. */
 #define _GNU_SOURCE
 #include "faulty.h"
 
@@ -62,7 +60,7 @@ static void copy_tensor(const struct posenc_tensor *from, const struct posenc_te
                (size_t)tensor_width(from) * storage_size(from->dtype));
 }
 
-/* Computes a small output in the buffer, then copies it. */
+/* Computes the output in the buffer, then copies it, if it fits there. */
 static void run_in_buffer(struct kernel_call *c, void *buffer)
 {
     struct posenc_tensor *out = c->out;
@@ -77,7 +75,7 @@ static void run_in_buffer(struct kernel_call *c, void *buffer)
     for (int d = out->rank; d-- > 0; stride *= out->shape[d])
         out->stride[d] = stride;
     out->data = buffer;
-    if (c->kernel == POSENC_KERNEL_learned_grad) /* it may add to the contents */
+    if (c->kernel == POSENC_KERNEL_learned_grad) /* which may add to the old contents */
         copy_tensor(&real, out);
     run_kernel(c);
     copy_tensor(out, &real);
@@ -90,7 +88,7 @@ static void use_static_scratch(struct kernel_call *c)
     run_in_buffer(c, scratch);
 }
 
-/* Uses a buffer on the heap, which a watch of static memory does not see. */
+/* Uses a buffer on the heap, where the watch of static memory detects no writes. */
 static void use_shared_buffer(struct kernel_call *c)
 {
     static void *buffer;

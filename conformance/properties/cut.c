@@ -44,7 +44,7 @@ static void check_slices(struct tally *t, const struct problem *p, int64_t most)
 {
     const enum dim *cuts = signature_of(p->kernel)->cuts;
     const struct call *want = tally_run(t, p, NULL, NULL);
-    struct call *call = tally_call(t, t->run->implementation, p);
+    struct call *call = tally_create_call(t, t->run->implementation, p);
     for (int i = 0; want && call && i < MOST_CUTS && cuts[i]; i++)
         if (call_extent(call, cuts[i]) > 1)
             check_cut(t, call, cuts[i], most, want);
@@ -101,7 +101,7 @@ static void property_threads(struct tally *t, const struct problem *p)
     const enum dim dim =
         kernel_on_scores(p->kernel) ? DIM_QUERY : signature_of(p->kernel)->shares[0];
     const struct call *want = tally_run(t, p, NULL, NULL);
-    struct call *call = tally_call(t, t->run->implementation, p);
+    struct call *call = tally_create_call(t, t->run->implementation, p);
     for (int round = 0; want && call && round < ROUNDS; round++) {
         call_reset(call);
         if (!run_threads(t, call, dim, call_extent(call, dim)))
@@ -116,7 +116,7 @@ static void check_split(struct tally *t, const struct problem *p)
 {
     static const int64_t numbers[] = { 1, 2, 3, 7, 64 };
     const struct call *want = tally_run(t, p, NULL, NULL);
-    struct call *call = tally_call(t, t->run->implementation, p);
+    struct call *call = tally_create_call(t, t->run->implementation, p);
     char what[64];
     for (size_t i = 0; want && call && i < sizeof numbers / sizeof *numbers; i++) {
         const int64_t n = numbers[i];

@@ -79,7 +79,7 @@ static struct problem with_fields(const struct property *property, struct proble
 
 static void require_expected(struct tally *t, expected_value *expected, const struct call *out)
 {
-    const struct call *inputs = tally_call(t, NULL, &out->problem);
+    const struct call *inputs = tally_create_call(t, NULL, &out->problem);
     for (EACH_ELEMENT(at, inputs ? out : NULL)) {
         const float term = expected(inputs, at.row, at.column);
         const float want = inputs->x ? fmaf(element_x(&at), out->problem.x_scale, term) : term;

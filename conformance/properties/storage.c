@@ -73,7 +73,7 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
                       *got = tally_run(t, &p, edit, &dtype);
     if (want && got)
         require_rounded(t, got, want, what);
-    tally_forget(t);
+    tally_free_calls(t);
 }
 
 /* Fills x with values at both ends of the dtype's range: products and sums of them overflow, become subnormal or

@@ -1,9 +1,9 @@
 /*
- * Makes a call with changed arguments in several ways, and checks the answers; see calls.h.
+ * Makes a call with changed arguments in several ways, and compares the answers; see calls.h.
  *
- * The front-end decides before any kernel runs. So the call first goes to a backend that computes
- * nothing, with and without a place for errors. If all operands lie in memory it goes to the
- * backend under test, to the plain loops, and, as far as that is possible, to a prepared call.
+ * The front-end checks arguments before any kernel runs. So the first calls use a backend that does nothing, with and
+ * without a struct for errors. If all operands lie in memory, the call is repeated by the backend under test, by the
+ * backend scalar, and as a prepared call if its kernel allows that.
  */
 #define _GNU_SOURCE
 #define POSENC_EXPERIMENTAL
@@ -23,12 +23,12 @@ struct argument_block {
     struct posenc_error error; /* filled with a pattern until it is written */
 };
 
-/* A function that is called with the block in place of the front-end. */
+/* A function that replaces the front-end for the current block. */
 typedef enum posenc_status call_entry(const struct posenc_backend *backend,
                                       enum posenc_kernel kernel,
                                       const struct argument_block *block);
 
-/* State of the current call, for functions of kernels, which have no other way to get at it. */
+/* State of the current call. It is static because the functions of kernels have no argument for it. */
 static struct argument_block current_block;
 static const struct implementation *current_implementation;
 static call_entry *current_entry; /* NULL: the implementation's front-end */
@@ -45,7 +45,7 @@ static call_entry *current_entry; /* NULL: the implementation's front-end */
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-/* Calls with the current block whatever arguments the engine gives. */
+/* An implementation that ignores the arguments of the engine and uses the current block. */
 static const struct implementation block_implementation = {
 #define POSENC_KERNEL(name, ...) .name = enter_##name,
 #include <posenc_kernels.def>
@@ -54,9 +54,9 @@ static const struct implementation block_implementation = {
 
 enum { ERROR_PATTERN = 0x5a, FILLED_PATTERN = 0x40 };
 
-/* Copies the arguments to the end of a page before one that faults. Bytes beyond this header are
- * zeros unless the test fills them. Returns false without memory. */
-static bool make_block(const struct call_test *t, bool with_error)
+/* Copies the arguments to the end of a page that an inaccessible one follows. Bytes beyond the known struct are 0
+ * unless the test fills them. Returns false if out of memory. */
+static bool fill_block(const struct call_test *t, bool with_error)
 {
     enum { PAGE_BYTES = 1 << 15 };
     static char *page;
@@ -111,7 +111,7 @@ static void list_outputs(const struct call_test *t, struct call *call)
     }
 }
 
-static void take_values(struct call_test *t, struct call_answer *a)
+static void copy_values(struct call_test *t, struct call_answer *a)
 {
     const struct call *call = t->base;
     int64_t i = 0;
@@ -126,7 +126,7 @@ static void take_values(struct call_test *t, struct call_answer *a)
         }
 }
 
-/* Makes the call in guarded memory, by the entry or, for NULL, by the front-end. */
+/* Makes the call in guarded memory, by `entry` or, if that is NULL, by the front-end. */
 static struct call_answer get_answer(struct call_test *t,
                                      const struct implementation *implementation,
                                      const struct posenc_backend *backend, call_entry *entry,
@@ -137,7 +137,7 @@ static struct call_answer get_answer(struct call_test *t,
     struct posenc_error untouched;
     struct call_answer a = { .result.status = POSENC_ERR_MEMORY };
     call_test_restore(t);
-    if (!make_block(t, with_error))
+    if (!fill_block(t, with_error))
         return a;
     current_implementation = implementation;
     current_entry = entry;
@@ -148,55 +148,53 @@ static struct call_answer get_answer(struct call_test *t,
     memset(&untouched, ERROR_PATTERN, sizeof untouched);
     a.error = current_block.error;
     a.error_written = memcmp(&a.error, &untouched, sizeof untouched) != 0;
-    if (a.result.status == POSENC_OK && !a.result.crashed && backend != &idle_backend)
-        take_values(t, &a);
+    if (a.result.status == POSENC_OK && !a.result.crashed && backend != &null_backend)
+        copy_values(t, &a);
     return a;
 }
 
-/* Requires the status and a reason in an error; a text that is cut where it has no room; and, if the
- * error names a range, a value outside. */
+/* Requires the status and a reason in an error, a text that is truncated like snprintf() does, and, if the error has a
+ * range, a value outside of it. */
 static bool check_error(struct call_test *t, enum posenc_status status,
                         const struct posenc_error *e)
 {
     char text[512], cut[8];
     if (e->status != status || !e->what || !*e->what)
-        return notation_fail(t->complaint, "rejected with %d, the error says %d", (int)status,
-                             (int)e->status);
+        return notation_fail(t->message, "rejected with %d, the error says %d", (int)status,
+                           (int)e->status);
     const size_t length = posenc_error_text(e, text, sizeof text);
     if (length == 0 || length >= sizeof text || strlen(text) != length ||
         strncmp(text, e->what, strlen(e->what)) != 0)
-        return notation_fail(t->complaint, "the text of the error is \"%s\"", text);
+        return notation_fail(t->message, "the text of the error is \"%s\"", text);
     if (posenc_error_text(e, cut, sizeof cut) != length ||
         strncmp(text, cut, sizeof cut - 1) != 0)
-        return notation_fail(t->complaint, "the text changes if it is cut: \"%s\"", text);
+        return notation_fail(t->message, "the text changes if it is cut: \"%s\"", text);
     if (isnan(e->least) || isnan(e->most) ||
         (e->least <= e->most && e->value >= e->least && e->value <= e->most))
-        return notation_fail(t->complaint, "rejected though the accepted range holds it: %s",
-                             text);
+        return notation_fail(t->message, "rejected though the accepted range holds it: %s", text);
     return true;
 }
 
-/* Requires an answer of the verdict, or one of the `allowed` statuses, without a write or a read
- * that the call may not make. */
+/* Requires a status of the verdict or of `allowed`, and no forbidden read or write. */
 static bool check_answer(struct call_test *t, const struct call_answer *a, unsigned allowed)
 {
     const unsigned required = t->verdict.required;
     const enum posenc_status status = a->result.status;
     if (a->result.crashed || a->result.overwritten || a->result.control_left)
-        return notation_fail(t->complaint, "%s (status %d)", a->result.reason, (int)status);
+        return notation_fail(t->message, "%s (status %d)", a->result.reason, (int)status);
     if (status == POSENC_OK && required)
-        return notation_fail(t->complaint, "accepted, though one of the statuses %#x was due",
-                             required);
+        return notation_fail(t->message, "accepted, though one of the statuses %#x was due",
+                           required);
     if (status != POSENC_OK && !((required | allowed) >> status & 1u))
-        return notation_fail(t->complaint, "rejected, \"%s\": %s", posenc_status_string(status),
-                             a->error_written && a->error.what ? a->error.what
-                                                               : "without a reason");
+        return notation_fail(t->message, "rejected, \"%s\": %s", posenc_status_string(status),
+                           a->error_written && a->error.what ? a->error.what
+                                                             : "without a reason");
     if (status == POSENC_OK)
         return !a->error_written ||
-               notation_fail(t->complaint, "accepted, and yet the error was written");
+               notation_fail(t->message, "accepted, and yet the error was written");
     if (!call_test_is_unchanged(t))
-        return notation_fail(t->complaint, "rejected, \"%s\", and yet an output was written",
-                             posenc_status_string(status));
+        return notation_fail(t->message, "rejected, \"%s\", and yet an output was written",
+                           posenc_status_string(status));
     return t->size < 2 * sizeof(void *) || check_error(t, status, &a->error);
 }
 
@@ -208,20 +206,20 @@ static bool same_error(const struct posenc_error *a, const struct posenc_error *
            memcmp(&a->most, &b->most, sizeof a->most) == 0;
 }
 
-/* Requires the status, the error and the values of the plain call. */
+/* Requires the status, the error and the values of another answer. */
 static bool check_same(struct call_test *t, const struct call_answer *a,
                        const struct call_answer *plain, const char *who)
 {
     if (a->result.status != plain->result.status ||
         (a->error_written && plain->error_written && !same_error(&a->error, &plain->error)))
-        return notation_fail(t->complaint, "%s answered %d, the plain call %d", who,
-                             (int)a->result.status, (int)plain->result.status);
+        return notation_fail(t->message, "%s answered %d, the plain call %d", who,
+                           (int)a->result.status, (int)plain->result.status);
     const bool comparable = a->values && plain->values && a->n == plain->n;
     for (int64_t i = 0; comparable && i < a->n; i++)
         if (float_to_bits(a->values[i]) != float_to_bits(plain->values[i]) &&
             !(isnan(a->values[i]) && isnan(plain->values[i])))
-            return notation_fail(t->complaint, "element %lld is %.9g, by %s %.9g", (long long)i,
-                                 (double)plain->values[i], who, (double)a->values[i]);
+            return notation_fail(t->message, "element %lld is %.9g, by %s %.9g", (long long)i,
+                               (double)plain->values[i], who, (double)a->values[i]);
     return true;
 }
 
@@ -231,7 +229,7 @@ enum { ANY_STATUS = ~1 }; /* as bits: every status but POSENC_OK */
 
 static struct posenc_prepared *prepared;
 
-/* Arguments of which a run of a prepared call takes other pointers and positions. */
+/* Arguments that each run of a prepared call sets anew. */
 struct run_arguments {
     struct posenc_const_tensor *x;
     struct posenc_tensor *out;
@@ -275,7 +273,7 @@ static enum posenc_status prepare_and_run(const struct posenc_backend *backend,
     return status ? status : run_prepared(backend, kernel, block);
 }
 
-/* Returns true for the kernels that posenc.h names: of tokens, with one axis. */
+/* Returns true if posenc.h allows to prepare the call: some kernels of tokens, with one axis of positions. */
 static bool can_be_prepared(const struct call_facts *f)
 {
     const bool has_axes = f->freqs_spec && f->freqs_spec->mrope_section[1] != 0;
@@ -285,12 +283,12 @@ static bool can_be_prepared(const struct call_facts *f)
                          (kernel_rotates(f->kernel) && !kernel_has_freqs(f->kernel)));
 }
 
-/* Changes of the arguments of a run. */
-enum diversion { OUT_NULL, OUT_ODD, IN_PLACE, OTHER_X, OUT_IN_INPUT, OFFSET, DIVERSIONS = 7 };
+/* Changes of the arguments that a run sets. */
+enum run_change { OUT_NULL, OUT_ODD, IN_PLACE, OTHER_X, OUT_IN_INPUT, OFFSET, RUN_CHANGES = 7 };
 
-/* Changes what a run takes. Returns true if the call has to be rejected then; otherwise every
- * element that it may use lies in memory. */
-static bool divert_run(struct call_test *t, enum diversion how, struct draws *d)
+/* Changes the arguments of a run. Returns true if the call must then be rejected; otherwise all its elements lie in
+ * memory. */
+static bool change_run(struct call_test *t, enum run_change how, struct draws *d)
 {
     const struct run_arguments run = find_run_arguments(t->after.signature, &t->after.args);
     const bool in_place = run.x->data == run.out->data;
@@ -314,7 +312,7 @@ static bool divert_run(struct call_test *t, enum diversion how, struct draws *d)
             if (o->row->role == ROLE_INPUT && o->row->form == FORM_TENSOR && draw_one_in(d, 2))
                 run.out->data = o->data;
         return run.out->data != out;
-    default: /* two offsets, both drawn */
+    default: /* OFFSET and the number after it: two random offsets */
         if (run.positions->kind == POSENC_OFFSET)
             run.positions->offset = draw_whole(
                 d, draw_one_in(d, 2) ? run.positions->offset : t->before.extent[DIM_ROW]);
@@ -322,14 +320,14 @@ static bool divert_run(struct call_test *t, enum diversion how, struct draws *d)
     }
 }
 
-/* Requires a diverted run to answer as a plain call with the same arguments. */
-static bool check_diverted_run(struct call_test *t, const struct posenc_backend *backend,
-                               enum diversion how)
+/* Requires the same answer of a changed run and of a plain call with the same arguments. */
+static bool check_changed_run(struct call_test *t, const struct posenc_backend *backend,
+                              enum run_change how)
 {
     const union arguments args = t->after.args;
     const struct verdict verdict = t->verdict;
     struct draws d = { .seed = rng_u64(t->seed, (uint64_t)how) };
-    t->verdict.required = divert_run(t, how, &d) ? (unsigned)ANY_STATUS : 0u;
+    t->verdict.required = change_run(t, how, &d) ? (unsigned)ANY_STATUS : 0u;
     const struct call_answer plain = get_answer(t, t->implementation, backend, NULL, true),
                              run =
                                  get_answer(t, t->implementation, backend, run_prepared, true);
@@ -341,8 +339,8 @@ static bool check_diverted_run(struct call_test *t, const struct posenc_backend 
     return right;
 }
 
-/* Requires a prepared call to answer as the plain call. Only a call without elements, which the
- * plain call accepts, cannot be prepared. One test in eight also diverts the run. */
+/* Requires the same answer of a prepared call and of the plain call. The only exception is a call without elements,
+ * which cannot be prepared. One test in eight also changes the run. */
 static bool check_prepared(struct call_test *t, const struct posenc_backend *backend,
                            const struct call_answer *plain)
 {
@@ -355,13 +353,13 @@ static bool check_prepared(struct call_test *t, const struct posenc_backend *bac
     bool right;
     if (plain->result.status == POSENC_OK && empty)
         right = a.result.status == POSENC_ERR_SHAPE ||
-                notation_fail(t->complaint, "prepared a call without elements");
+                notation_fail(t->message, "prepared a call without elements");
     else
         right = check_answer(t, &a, (unsigned)ANY_STATUS) &&
                 check_same(t, &a, plain, "a prepared call");
     if (a.result.status == POSENC_OK && t->seed % 8 == 0)
-        for (int how = 0; right && how < DIVERSIONS; how++)
-            right = check_diverted_run(t, backend, (enum diversion)how);
+        for (int how = 0; right && how < RUN_CHANGES; how++)
+            right = check_changed_run(t, backend, (enum run_change)how);
     posenc_prepared_destroy(prepared);
     prepared = NULL;
     return right;
@@ -369,7 +367,7 @@ static bool check_prepared(struct call_test *t, const struct posenc_backend *bac
 
 /* ---- All answers ---- */
 
-/* Requires the bits of the plain loops from another backend of their family. */
+/* Requires the same bits of the backend scalar, if the backend is of its family. */
 static bool check_peer(struct call_test *t, const struct call_answer *plain)
 {
     const struct posenc_backend *peer = posenc_backend_find("scalar"), *own = t->backend;
@@ -380,7 +378,7 @@ static bool check_peer(struct call_test *t, const struct call_answer *plain)
     return check_same(t, &a, plain, peer->name);
 }
 
-/* Requires every backend to answer alike; one that takes f32 alone may reject 16 bits. */
+/* Requires the backend under test to answer like the front-end; one for f32 alone may reject 16-bit types. */
 static bool check_backend(struct call_test *t, const struct call_answer *front)
 {
     const unsigned narrow = t->backend->f16_bf16 ? 0u : STATUS(DTYPE);
@@ -395,7 +393,7 @@ static bool check_backend(struct call_test *t, const struct call_answer *front)
 
 static bool check_answers(struct call_test *t)
 {
-    const struct posenc_backend *idle = &idle_backend;
+    const struct posenc_backend *idle = &null_backend;
     if (!call_test_is_readable(t))
         return true;
     const struct call_answer front = get_answer(t, t->implementation, idle, NULL, true),
@@ -405,8 +403,8 @@ static bool check_answers(struct call_test *t)
         return false;
     if (silent.error_written || silent.result.crashed ||
         silent.result.status != front.result.status)
-        return notation_fail(t->complaint, "without a place for errors: answered %d, else %d",
-                             (int)silent.result.status, (int)front.result.status);
+        return notation_fail(t->message, "without a place for errors: answered %d, else %d",
+                           (int)silent.result.status, (int)front.result.status);
     return call_test_is_backed(t) ? check_backend(t, &front) : check_prepared(t, idle, &front);
 }
 

@@ -1,10 +1,10 @@
 /*
- * Calls of a problem with changed arguments, right and wrong:
+ * Calls of a problem with changed arguments, which may be valid or not:
  *
  *     struct call_test test = { .implementation = ..., .backend = ..., .guard = ..., .base = &call,
  *                               .seed = 7, .enabled = ~0u };
  *     if (!call_test_run(&test))
- *         printf("%s: %s\n", test.changes_text, test.complaint);
+ *         printf("%s: %s\n", test.changes_text, test.message);
  *
  * A test goes through four files:
  *
@@ -14,14 +14,13 @@
  *     rules.c      finds the statuses that the call may have
  *     calls.c      makes the call in several ways, and checks the answers
  *
- * The rows of a signature say which sizes, types, strides and values belong together, so a new
- * signature is called without a new line here. rules.c is a second reading of posenc.h, which
- * shares no line with impl. The answers have to follow these rules:
+ * The rows of a signature define which sizes, types, strides and values belong together, so that a new signature needs
+ * no change here. rules.c implements the documentation in posenc.h independently of impl. The requirements:
  *
- *   - A call is rejected with a status of a rule that it breaks, or accepted.
- *   - A rejected call writes nothing, has a reason, and names no range that holds the value.
- *   - Every backend, a prepared call and a call without a place for errors answer alike.
- *   - An accepted call writes elements of its outputs alone, the same bits as others of its family.
+ *   - A call that breaks rules is rejected with the status of one of them. Any other call is accepted.
+ *   - A rejected call writes nothing. Its error has a reason, and no range that contains the wrong value.
+ *   - Every backend, a prepared call, and a call without a struct for errors return the same status.
+ *   - An accepted call writes only its outputs, with the same bits as other backends of its family.
  */
 #ifndef POSENC_RANDOM_CALLS_H
 #define POSENC_RANDOM_CALLS_H
@@ -38,16 +37,16 @@ __extension__ typedef __int128 int128;
 struct operand {
     const struct tensor_spec *row;
     char *data;
-    bool used;        /* the call looks at it */
-    bool well_formed; /* rank, sizes and type say which elements it has */
+    bool used;        /* the call reads or writes it */
+    bool well_formed; /* rank, sizes and type are valid, so that its elements are known */
     bool empty;       /* it has no elements */
-    bool backed;      /* call_test_place() gave its elements memory */
+    bool backed;      /* its elements lie in memory of call_test_place() */
     int rank;
     int64_t shape[4], stride[4], item_bytes;
     int128 bytes_below, bytes_above; /* extent before the first element, and from there on */
 };
 
-/* The arguments of a call, and everything that follows from them. */
+/* The arguments of a call, and facts derived from them. */
 struct call_facts {
     enum posenc_kernel kernel;
     const struct signature *signature;
@@ -65,7 +64,7 @@ struct call_facts {
     o < (facts)->operands + MOST_TENSORS && o->row;                                            \
     o++
 
-/* Derives everything else from the arguments, but keeps which operands are backed. */
+/* Derives the other members from kernel, signature, args and frequencies. Keeps `backed` of each operand. */
 void facts_derive(struct call_facts *f);
 const struct posenc_tensor *facts_tensor(const struct call_facts *f,
                                          const struct tensor_spec *row);
@@ -88,8 +87,7 @@ struct verdict {
 
 #define STATUS(name) (1u << POSENC_ERR_##name)
 
-/* Judges arguments that claim to have `size` bytes. `filled` says that bytes beyond the struct of
- * this header are not 0. */
+/* Judges arguments whose member `size` is `size`. `filled` is true if bytes beyond the known struct are not 0. */
 struct verdict rules_judge(const struct call_facts *f, size_t size, bool filled);
 
 /* ---- Changes: changes.c ---- */
@@ -99,12 +97,12 @@ enum { MOST_CHANGES = 3, CHANGES_TEXT = 1600 };
 enum change_kind {
     CHANGE_VALUE,          /* sets a number among the arguments */
     CHANGE_SIZE,           /* sets the size of the struct of arguments */
-    CHANGE_FREQS,          /* takes other frequencies */
+    CHANGE_FREQS,          /* replaces the frequencies */
     CHANGE_ADD_DIMENSION,  /* adds a first dimension of size 1 */
     CHANGE_DROP_DIMENSION, /* drops the first dimension */
     CHANGE_EXTENT,         /* sets the size of every dimension that counts the same */
     CHANGE_NULL,           /* sets a pointer to NULL */
-    CHANGE_ODD,            /* moves a tensor by 1 to 3 bytes */
+    CHANGE_ODD,            /* misaligns a tensor by 1 to 3 bytes */
     CHANGE_JOINED,         /* places a tensor in the memory of another one */
     CHANGE_ELEMENT         /* sets an element of a tensor */
 };
@@ -143,7 +141,7 @@ struct call_test {
 
     /* Results: the front-end's status, and a description of the failure. */
     enum posenc_status status;
-    char complaint[NOTATION_ERROR], changes_text[CHANGES_TEXT];
+    char message[NOTATION_ERROR], changes_text[CHANGES_TEXT];
 
     /* State of the test: arguments before and after the changes, and the allowed answers. */
     struct call_facts before, after;
@@ -154,7 +152,7 @@ struct call_test {
     struct posenc_freqs *freqs; /* of CHANGE_FREQS */
     struct posenc_freqs_spec freqs_spec;
     struct verdict verdict;
-    int host[MOST_TENSORS];      /* row in whose buffer each row lies: itself, or another */
+    int host[MOST_TENSORS];      /* index of the row whose buffer each row uses */
     int128 offset[MOST_TENSORS]; /* bytes from the host's first element to that of the row */
     /* Memory of hosts, its content before the call, and its size. */
     char *buffer[MOST_TENSORS], *saved[MOST_TENSORS];
@@ -162,7 +160,7 @@ struct call_test {
     struct arena values; /* of answers */
 };
 
-/* Makes the call and checks its answers. Returns false with a complaint and the changes as text. */
+/* Makes the call and checks its answers. Returns false with a message and the changes as text. */
 bool call_test_run(struct call_test *t);
 
 void changes_draw(struct call_test *t, struct draws *d);

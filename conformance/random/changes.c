@@ -1,7 +1,6 @@
 /*
- * Draws the changes of a call's arguments and makes them; see calls.h. The rows of the signature
- * say which changes there are. Changes depend on the seed of the test alone, so a test with fewer
- * of them draws the same ones.
+ * Draws the changes of a call's arguments and makes them; see calls.h. The rows of the signature say which changes
+ * there are. Changes depend on the seed of the test alone, so a test with fewer of them draws the same ones.
  */
 #include "calls.h"
 
@@ -10,7 +9,7 @@
 
 /* ---- Numbers ---- */
 
-/* Flags are read as 1: their changed value is odd or even, whatever they were. */
+/* Reads a flag as 1, since number_write() sets a flag by the lowest bit of its new number. */
 struct number number_read(const void *from, enum field_kind kind)
 {
     struct number number = { .whole = 1 };
@@ -44,7 +43,7 @@ static void number_write(void *to, enum field_kind kind, struct number number)
         memcpy(to, &number.whole, sizeof number.whole);
 }
 
-/* Draws another value of an argument, close to the one it has or far from any. */
+/* Draws a new value of an argument, close to its present one or far away. */
 static void draw_value(const struct call_facts *f, size_t offset, enum field_kind type,
                        struct draws *d, struct change *c)
 {
@@ -71,7 +70,7 @@ struct member {
 #member, offsetof(struct posenc_##type, member), kind                                  \
     }
 
-/* Changes of a tensor. The first four set a member, the last two of these one for a dimension. */
+/* Changes of a tensor. RANK to STRIDE set a member; SHAPE and STRIDE have one for each dimension. */
 enum { RANK, DTYPE, SHAPE, STRIDE, ADD_DIMENSION, DROP_DIMENSION, EXTENT, ELEMENT, PLACE };
 static const struct member tensor_members[] = {
     [RANK] = MEMBER_OF(tensor, rank, FIELD_ENUM),
@@ -89,8 +88,7 @@ static const struct member position_members[] = {
     [STRIDE_AXIS] = MEMBER_OF(positions, stride_axis, FIELD_I64),
 };
 
-/* Draws a member of the tensor or the positions at `base` in the arguments: of an array the one of
- * dimension `dim`. */
+/* Draws a member of the tensor or the positions at `base` in the arguments: of an array the one of dimension `dim`. */
 static void draw_member(const struct call_facts *f, const struct member *member, size_t base,
                         int dim, struct draws *d, struct change *c)
 {
@@ -101,7 +99,7 @@ static void draw_member(const struct call_facts *f, const struct member *member,
 
 /* ---- Changes of one operand ---- */
 
-/* Places the row at a distance from another one, or nowhere if that is the row itself. */
+/* Places the row in the memory of another one, at a drawn distance; sets it to NULL if it draws itself. */
 static void draw_join(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const struct operand *o = &f->operands[c->row];
@@ -125,7 +123,7 @@ static void draw_place(const struct call_facts *f, struct draws *d, struct chang
         draw_join(f, d, c);
 }
 
-/* Draws an element and its value; ends of an index are likely. */
+/* Draws an element and its new value. Values at the ends of an index are likely. */
 static void draw_element(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const int64_t end = facts_index_end(f);
@@ -136,7 +134,7 @@ static void draw_element(const struct call_facts *f, struct draws *d, struct cha
     c->value.real = draw_real(d, (double)end);
 }
 
-/* Gives every dimension that counts the same as this one another size. */
+/* Draws a new size for all dimensions that count the same as one of this row. */
 static void draw_extent(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const struct tensor_spec *row = &f->signature->tensors[c->row];
@@ -147,7 +145,7 @@ static void draw_extent(const struct call_facts *f, struct draws *d, struct chan
     c->value.whole = draw_one_in(d, 2) ? draw_between(d, 0, 5) : draw_whole(d, t->shape[at]);
 }
 
-/* Replaces a drawn stride now and then by the dense one, or by one that leads anywhere. */
+/* Sometimes replaces a drawn stride by the dense one, or by a very large one. */
 static void draw_stride(const struct posenc_tensor *t, int dim, struct draws *d,
                         struct change *c)
 {
@@ -229,7 +227,7 @@ static void draw_argument(const struct call_facts *f, size_t offset, enum field_
     draw_value(f, offset, type, d, c);
 }
 
-/* Draws sizes of older and newer headers, and of none. */
+/* Draws a size of an older or newer struct, or one that no struct has. */
 static void draw_size(const struct call_facts *f, struct draws *d, struct change *c)
 {
     const int64_t size = (int64_t)f->signature->size, word = sizeof(void *);
@@ -245,7 +243,7 @@ static void draw_size(const struct call_facts *f, struct draws *d, struct change
         c->value.whole = draw_whole(d, size);
 }
 
-/* Changes a row or a parameter; or now and then the size, frequencies, or a computed argument. Rows
+/* Draws a change of a row or a parameter, sometimes of the size, the frequencies, or a computed argument. Rows
  * are twice as likely as parameters. */
 static void draw_change(const struct call_facts *f, struct draws *d, struct change *c)
 {
@@ -312,7 +310,7 @@ static void set_extent(struct call_facts *f, enum dim dim, int64_t size)
     }
 }
 
-/* Makes frequencies of another kind; -1 stands for NULL. */
+/* Replaces the frequencies by those of a kind, or by NULL for -1. */
 static void set_freqs(struct call_test *t, int kind)
 {
     enum { FEWER_CHANNELS, TWO_AXES, RESTARTED_AXES, XPOS, GGML, HF, MORE_CHANNELS };
@@ -342,8 +340,8 @@ static void set_freqs(struct call_test *t, int kind)
     memcpy((char *)&t->after.args + t->after.signature->freqs, &t->freqs, sizeof t->freqs);
 }
 
-/* Gives arguments beyond the claimed size their defaults, as the library does. */
-static void cut_arguments(struct call_test *t)
+/* Sets arguments beyond the claimed size to their defaults, as the library does. */
+static void apply_claimed_size(struct call_test *t)
 {
     const struct signature *s = t->after.signature;
     union arguments defaults;
@@ -388,7 +386,7 @@ void changes_apply(struct call_test *t)
     for (int i = 0; i < t->n_changes; i++)
         if (t->enabled >> i & 1u)
             apply_change(t, &t->changes[i]);
-    cut_arguments(t);
+    apply_claimed_size(t);
 }
 
 /* ---- Text ---- */

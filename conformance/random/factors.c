@@ -1,9 +1,8 @@
 /*
- * Factors of a kernel: the table of values that are drawn for each field; see random.h.
+ * Factors of a kernel: the table of classes for each field of a problem; see random.h.
  *
- * Sizes lie around the length of every vector, and beyond those of any model. Fields are drawn in
- * the order of the table, since a later one may be bounded by those before it. Types, enums and
- * flags without a row come before all of them.
+ * Sizes lie around each vector width, and beyond the sizes of models. Fields are drawn in the order of the table,
+ * because earlier fields may bound later ones. Types, enums and flags without a row are drawn first.
  */
 #include "random.h"
 
@@ -15,18 +14,18 @@
 
 /* ---- The table ---- */
 
-/* Flags of a row: the kernels that it is for, and the way in which sizes are drawn. */
+/* Flags of a row: restrictions to some kernels, and how sizes are drawn. */
 enum {
     WITH_TABLE = 1,   /* kernels whose positions are rows of a table */
     WITH_FREQS = 2,   /* kernels that compute with positions */
     OUT_OF_PLACE = 4, /* kernels that cannot work in place */
     ONE_BATCH = 8,    /* kernels without a batch dimension */
-    SIZE = 16,        /* the field is halved in problems that cost too much */
-    EVEN = 32         /* odd values are never drawn */
+    SIZE = 16,        /* problems that cost too much are reduced by halving this field */
+    EVEN = 32         /* only even values are drawn */
 };
 
-/* Classes of fields. The first row that names a field, and is for the kernel, counts. Classes of lists
- * and strides are in values.c; a row of theirs only says when they are drawn. */
+/* Classes of fields. The first row with the name of a field, among those for the kernel, applies. Classes of lists and
+ * strides are in values.c; a row for them only sets when they are drawn. */
 struct value_rule {
     const char *fields, *signatures; /* names with spaces between; NULL: any signature */
     unsigned flags;
@@ -98,7 +97,7 @@ static const struct value_rule rules[] = {
     { "max_distance", "relative relative_sum", SIZE,
       CLASSES(ONE(1), FROM(2, 8), FROM(9, 40), FROM(41, 130), ABOVE_BOUND(1, 4)) },
 
-    /* Frequencies. Parameters of a scaling are drawn where it takes them. */
+    /* Frequencies. Parameters of a scaling are drawn only with this scaling. */
     { "rope_theta", NULL, 0,
       CLASSES(ONE(1e4), FROM(1.5, 100), FROM(100001, 1e7), FROM(0.05, 0.9)) },
     { "factor", NULL, 0, CLASSES(ONE(1), FROM(1.1, 1.9), FROM(2, 40), FROM(100, 1e5)) },
@@ -121,7 +120,7 @@ static const struct value_rule rules[] = {
     { "xpos_scale_base", NULL, 0, CLASSES(ONE(0), ONE(512), FROM(1, 16), FROM(1e4, 1e6)) },
     { "xpos_centre", NULL, 0, CLASSES(ONE(0), FROM(-64, -1), FROM(1, 64)) },
 
-    /* Positions. Beyond 2^24 f32 no longer holds each whole number. */
+    /* Positions. Beyond 2^24, f32 cannot represent each integer. */
     { "position_offset", NULL, WITH_FREQS,
       CLASSES(ONE(0), FROM(1, 1000), FROM(-1000, -1), FROM(65537, 1e6), FROM(0x1p20, 0x1p24),
               FROM(16777217, 2e8), FROM(1.5e9, 2147480000), FROM(-2147480000, -1.5e9)) },
@@ -216,7 +215,7 @@ static int count_members(const struct field *field)
     return field->names ? n : 2;
 }
 
-/* Sets the classes. Large sizes stand last, and are left out unless they are wanted. */
+/* Sets the classes. The class of large sizes is the last one, and is removed unless `with_large` is set. */
 static void set_classes(struct factor *f, const struct value_rule *rule, bool with_16_bits,
                         bool with_large)
 {
@@ -299,20 +298,20 @@ int factor_large_class(const struct factor *f)
     return f->kind == FACTOR_NUMBER && last >= 0 && f->classes[last].large ? last : NO_CLASS;
 }
 
-/* A scaling names a list; the field LIST_last stands for an evenly rising one. */
-bool factor_is_taken_by(const struct factor *f, enum posenc_scaling scaling)
+/* Compares the name without "_last": the field LIST_last is a short form of LIST, with evenly rising elements. */
+bool factor_belongs_to_scaling(const struct factor *f, enum posenc_scaling scaling)
 {
     const char *name = f->field.name, *suffix = strstr(name, "_last");
     return !f->row && scaling_has_parameter(scaling, name,
                                             suffix ? (size_t)(suffix - name) : strlen(name));
 }
 
-bool factor_is_of_scaling(const struct factor *f)
+bool factor_is_scaling_parameter(const struct factor *f)
 {
-    bool is_taken = false;
+    bool is_parameter = false;
     for (int s = 0; scaling_names[s]; s++)
-        is_taken = is_taken || factor_is_taken_by(f, (enum posenc_scaling)s);
-    return is_taken;
+        is_parameter = is_parameter || factor_belongs_to_scaling(f, (enum posenc_scaling)s);
+    return is_parameter;
 }
 
 int factor_member(const struct factor *f, int c)
@@ -323,7 +322,7 @@ int factor_member(const struct factor *f, int c)
     return member;
 }
 
-/* Returns true if a tensor is dense. Only these depend on pad and token_major of the problem. */
+/* Returns true if a tensor has no strides of its own, and so depends on pad and token_major of the problem. */
 static bool has_dense_tensor(const struct problem *p)
 {
     for (EACH_TENSOR(row, signature_of(p->kernel)))
@@ -341,8 +340,8 @@ bool factor_matters(const struct factor *f, const struct problem *p)
         return tensor_present(p, f->row) && !tensor_shares_output(p, f->row) &&
                !(f->row->form == FORM_POSITIONS && is_offset) &&
                !(strcmp(name, "pad") == 0 && tensor_layout(p, f->row)->n_strides);
-    if (factor_is_of_scaling(f))
-        return factor_is_taken_by(f, p->freqs.scaling);
+    if (factor_is_scaling_parameter(f))
+        return factor_belongs_to_scaling(f, p->freqs.scaling);
     if (has("positions batch_shift time_step mrope_grid", name) && is_offset)
         return false;
     if (has("mrope_layout mrope_grid", name))

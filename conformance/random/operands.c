@@ -1,6 +1,6 @@
 /*
- * Operands of a changed call; see calls.h. The first half derives their sizes and bytes from the
- * arguments, by the rows of the signature. The second half places them in memory.
+ * Operands of a changed call; see calls.h. The first half derives their sizes and extents in bytes from the arguments,
+ * by the rows of the signature. The second half allocates memory for them.
  */
 #include "calls.h"
 
@@ -23,8 +23,8 @@ const struct posenc_positions *facts_positions(const struct call_facts *f,
 
 static bool is_size(int64_t n) { return n >= 0 && n <= INT32_MAX; }
 
-/* Takes sizes that no tensor before has given. A tensor may lack its first dimension. */
-static void take_extents(struct call_facts *f, const struct tensor_spec *row)
+/* Copies sizes of a tensor's dimensions that no earlier tensor has set. A tensor may lack its first dimension. */
+static void copy_extents(struct call_facts *f, const struct tensor_spec *row)
 {
     const struct posenc_tensor *t = facts_tensor(f, row);
     const int64_t n = tensor_dims(row), missing = n - t->rank;
@@ -42,8 +42,8 @@ static void take_extents(struct call_facts *f, const struct tensor_spec *row)
     }
 }
 
-/* Finds the extents: outputs decide before x, and x before other inputs. Sizes of the problem
- * follow them, for functions of rows that take a problem. */
+/* Finds the size of each dimension: in outputs first, then in x, then in other inputs. Copies the sizes into the
+ * problem, which functions of rows read. */
 static void find_extents(struct call_facts *f)
 {
     static const enum tensor_role order[] = { ROLE_OUTPUT, ROLE_X, ROLE_INPUT };
@@ -52,7 +52,7 @@ static void find_extents(struct call_facts *f)
     for (int i = 0; i < 3; i++)
         for (EACH_TENSOR(row, f->signature))
             if (row->role == order[i] && (order[i] != ROLE_X || kernel_takes_x(f->kernel)))
-                take_extents(f, row);
+                copy_extents(f, row);
     struct problem *p = &f->problem;
     const struct {
         enum dim dim;
@@ -64,8 +64,8 @@ static void find_extents(struct call_facts *f)
         *sizes[i].member = f->extent[sizes[i].dim] < 0 ? 1 : f->extent[sizes[i].dim];
 }
 
-/* Copies parameters back into the problem, likewise for functions of rows. */
-static void take_parameters(struct call_facts *f)
+/* Copies parameters into the problem, for the same functions. */
+static void copy_parameters(struct call_facts *f)
 {
     for (EACH_PARAMETER(p, f->signature)) {
         const char *from = (const char *)&f->args + p->to;
@@ -114,8 +114,8 @@ static void describe_positions(const struct call_facts *f, struct operand *o)
     o->stride[2] = p->stride_axis;
 }
 
-/* Returns the elements behind a pointer: the row's own number, or the product of its dimensions.
- * Distances of queries and keys are as many as the size() of their row says. */
+/* Returns the number of elements behind a pointer, or -1 if it is unknown: the size() of the row, or the product of
+ * its dimensions. */
 static int64_t count_pointer(const struct call_facts *f, const struct tensor_spec *row)
 {
     int64_t n = row->size ? row->size(&f->problem) : 1;
@@ -130,7 +130,7 @@ static int64_t count_pointer(const struct call_facts *f, const struct tensor_spe
     return n;
 }
 
-/* Describes values of heads, of each batch or of all; an index; or thresholds. */
+/* Describes an array behind a pointer: values of heads, with or without batches, an index, or thresholds. */
 static void describe_pointer(const struct call_facts *f, struct operand *o)
 {
     const struct tensor_spec *row = o->row;
@@ -168,7 +168,7 @@ static void find_bytes(struct operand *o)
 }
 
 /* Marks positions and an index as unused if x has no elements: sums and gradients are zeros. */
-static void leave_out_unread(struct call_facts *f)
+static void mark_unread_operands(struct call_facts *f)
 {
     bool empty_x = false;
     for (EACH_OPERAND(o, f))
@@ -181,7 +181,7 @@ static void leave_out_unread(struct call_facts *f)
 void facts_derive(struct call_facts *f)
 {
     find_extents(f);
-    take_parameters(f);
+    copy_parameters(f);
     for (EACH_TENSOR(row, f->signature)) {
         struct operand *o = &f->operands[row - f->signature->tensors];
         *o = (struct operand){ .row = row, .well_formed = true, .backed = o->backed };
@@ -193,7 +193,7 @@ void facts_derive(struct call_facts *f)
             describe_pointer(f, o);
         find_bytes(o);
     }
-    leave_out_unread(f);
+    mark_unread_operands(f);
 }
 
 /* ---- Elements ---- */
@@ -252,8 +252,8 @@ static bool is_host(const struct call_test *t, int row)
     return false;
 }
 
-/* Finds the host of each row: of x in place, the output; of a joined row, the one that the change
- * names. A row may have a host or be one; hosts without a change of place come first. */
+/* Finds the host of each row: of x in place the output, of a joined row the one in the change. A row with a host is
+ * no host of others. Hosts whose place is not changed are found first. */
 static void find_hosts(struct call_test *t)
 {
     const struct call_facts *f = &t->after;
@@ -294,7 +294,7 @@ static bool set_address(struct call_test *t, int r, char *data)
     return true;
 }
 
-/* Sets an address that no memory has, far from those of other rows. It is compared, never read. */
+/* Sets an address without memory, far from those of other rows. The library may compare it, but must not read it. */
 static void set_address_nowhere(struct call_test *t, int r, int odd)
 {
     const int shift = sizeof(void *) > 4 ? 41 : 28;
@@ -309,8 +309,8 @@ static bool can_be_backed(const struct operand *o)
            o->bytes_below + o->bytes_above <= MOST_BYTES;
 }
 
-/* Allocates a buffer for a host and everything that lies with it, `odd` bytes too large. Returns
- * false if one of these cannot be in memory. */
+/* Allocates a buffer for a host and the rows that share it, `odd` bytes larger than they are. Returns false if one of
+ * them cannot be in memory. */
 static bool allocate_buffer(struct call_test *t, const struct memory *memory, bool at_end,
                             int host, int odd)
 {
@@ -344,7 +344,7 @@ static bool allocate_buffer(struct call_test *t, const struct memory *memory, bo
 
 /* ---- Content ---- */
 
-/* Repeats the bytes of an operand of the problem as often as the new one has room for them. */
+/* Fills an operand with the bytes of the unchanged one, repeated as often as they fit. */
 static void copy_content(const struct operand *from, const struct operand *to)
 {
     const size_t n = (size_t)(from->bytes_below + from->bytes_above),
@@ -374,7 +374,7 @@ static void set_element(const struct call_facts *f, const struct change *c)
         memcpy(operand_element(o, c->element % n), from, (size_t)o->item_bytes);
 }
 
-/* Fills outputs before x, which may lie in one of them. */
+/* Fills all operands, x after the outputs, because x may lie in one of them. */
 static void fill_operands(const struct call_test *t)
 {
     static const enum tensor_role order[] = { ROLE_OUTPUT, ROLE_INPUT, ROLE_X };

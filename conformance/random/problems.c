@@ -1,80 +1,79 @@
 /*
- * Draws problems, and makes sets of them in which classes of values meet; see random.h.
+ * Draws problems, and sets of problems in which classes of values meet; see random.h.
  *
- * A problem is drawn from a choice of one class for each factor. To make two classes meet, the
- * choice holds both, and the others are chosen so that many pairs meet for the first time. A problem
- * that the front-end rejects is dropped.
+ * A problem is drawn from a choice of one class for each factor. To make two classes meet, the choice fixes both; the
+ * other classes are chosen so that many new pairs meet. Problems that the front-end rejects are dropped.
  */
 #include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes of a set, and attempts before a class or a free draw is given up. */
+/* Size of a set in quick runs; attempts to draw a problem with a given class, or any problem. */
 enum { QUICK_PROBLEMS = 32, CLASS_TRIES = 1000, DRAW_TRIES = 64 };
-/* Pairs of classes are visited PAIR_STEP apart, so that a quick run, which stops early, sees pairs of
- * all factors. */
+/* Pairs of classes are visited in steps of this prime, so that even a quick run has pairs of all factors. */
 enum { PAIR_STEP = 7919 };
-/* Attempts for a pair of classes that the front-end may reject. Problems in which two large sizes
- * meet: fewer for kernels with frequencies, as their oracle is slow. */
+/* Attempts to make a pair of classes meet in a full run. Numbers of problems for two large sizes; fewer for kernels
+ * with frequencies, whose oracle is slow. */
 enum { PAIR_TRIES = 12, LARGE_ROUNDS = 6, LARGE_ROUNDS_WITH_FREQS = 2 };
-/* Limits of the cost of a problem. Two large sizes have their own, the first time and later. */
+/* Limits of find_cost(), which is about a number of elements. Problems of two large sizes have higher ones. */
 enum { QUICK_COST = 8000, FULL_COST = 60000, LARGE_COST = 4000000, LARGE_COST_AGAIN = 1000000 };
-/* Costs of a value of the oracle relative to those of a plain one. */
+/* Time of the oracle for one value of these kernels, relative to other kernels. */
 enum { FREQS_WEIGHT = 100, GATHER_WEIGHT = 60 };
 
 /* ---- What the front-end accepts ---- */
 
-static unsigned long idle_calls; /* calls that reached a kernel */
+static unsigned long null_calls; /* calls that reached a kernel */
 
 #define POSENC_KERNEL(name, signature, ...)                                                    \
-    static enum posenc_status idle_##name(const struct posenc_##signature##_args *args)        \
+    static enum posenc_status null_##name(const struct posenc_##signature##_args *args)        \
     {                                                                                          \
         (void)args;                                                                            \
-        idle_calls++;                                                                          \
+        null_calls++;                                                                          \
         return POSENC_OK;                                                                      \
     }
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 
-const struct posenc_backend idle_backend = {
-    .size = sizeof idle_backend,
+const struct posenc_backend null_backend = {
+    .size = sizeof null_backend,
     .abi = POSENC_ABI,
     .name = "idle",
     .family = "idle",
     .description = "computes nothing",
     .needs = "",
     .f16_bf16 = true,
-#define POSENC_KERNEL(kernel_name, ...) .kernel_name = idle_##kernel_name,
+#define POSENC_KERNEL(kernel_name, ...) .kernel_name = null_##kernel_name,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 };
 
-/* A call without elements is accepted before it reaches a kernel. */
+/* Answers of the front-end. A call without elements is accepted without a call of the kernel. */
 enum acceptance { REJECTED, ACCEPTED_EMPTY, ACCEPTED };
 
 static enum acceptance accept_problem(const struct problem *p)
 {
     struct call call;
-    const unsigned long before = idle_calls;
+    const unsigned long before = null_calls;
     if (call_create(&call, p, NULL) != POSENC_OK)
         return REJECTED;
-    const enum posenc_status status = call_run(&call, &idle_backend);
+    const enum posenc_status status = call_run(&call, &null_backend);
     call_destroy(&call);
     if (status != POSENC_OK)
         return REJECTED;
-    return idle_calls == before ? ACCEPTED_EMPTY : ACCEPTED;
+    return null_calls == before ? ACCEPTED_EMPTY : ACCEPTED;
 }
 
 /* ---- Choices of classes ---- */
 
-/* A class of each factor, or NO_CLASS. The problem is drawn to have the classes of two held factors. */
+/* A class for each factor, or NO_CLASS. The classes of up to two held factors are fixed. */
 struct choice {
     int class[MOST_FACTORS];
     int held[2];     /* factors, or -1 */
     bool both_large; /* the held classes are large sizes */
-    bool greedy; /* others are chosen to meet for the first time, which may never be accepted */
-    int round;   /* number of choices before with the same held classes */
+    bool
+        greedy; /* chooses the others for new pairs, even if the front-end always rejects those */
+    int round; /* number of earlier choices with the same held classes */
 };
 
 static struct choice empty_choice(void)
@@ -90,7 +89,7 @@ static bool is_held(const struct choice *choice, int f)
     return f == choice->held[0] || f == choice->held[1];
 }
 
-/* Chooses a scaling that takes the parameter. */
+/* Chooses a scaling that has the parameter. */
 static void choose_scaling(const struct factors *factors, struct choice *choice,
                            const struct factor *parameter, struct draws *d)
 {
@@ -99,7 +98,7 @@ static void choose_scaling(const struct factors *factors, struct choice *choice,
         if (factors->all[f].field.names != scaling_names)
             continue;
         for (int k = 0; k < n && choice->class[f] == NO_CLASS; k++)
-            if (factor_is_taken_by(parameter, (enum posenc_scaling)((from + k) % n)))
+            if (factor_belongs_to_scaling(parameter, (enum posenc_scaling)((from + k) % n)))
                 choice->class[f] = (from + k) % n;
     }
 }
@@ -110,17 +109,17 @@ static void hold_class(const struct factors *factors, struct choice *choice, int
     const struct factor *factor = factors_find(factors, class_number);
     choice->held[place] = (int)(factor - factors->all);
     choice->class[choice->held[place]] = class_number - factor->first_class;
-    if (factor_is_of_scaling(factor))
+    if (factor_is_scaling_parameter(factor))
         choose_scaling(factors, choice, factor, d);
 }
 
-/* Returns true for a size of 0. It is chosen only if it is held: an empty call shows nothing else. */
+/* Returns true for a size of 0. It is chosen only if it is held, since an empty call tests no other class. */
 static bool is_zero_size(const struct factor *f, int c)
 {
     return f->is_size && f->classes[c].most == 0.0 && !f->classes[c].above_bound;
 }
 
-/* Returns the entry of two classes. */
+/* Returns the entry of two classes in the table of pairs. */
 static unsigned char *find_pair(const struct problem_set *set, int a, int b)
 {
     const int n = set->factors.n_classes;
@@ -192,7 +191,7 @@ static int64_t find_cost(const struct choice *choice, const struct problem *prob
     return cost + (accumulates ? p.rows * p.batch * p.tokens / 2 : 0);
 }
 
-/* Halves the size that costs most. Returns false if each is as small as it may be. */
+/* Halves the size that reduces the cost most. Returns false if all sizes are at their minimum. */
 static bool halve_one_size(const struct factors *factors, const struct choice *choice,
                            struct problem *p)
 {
@@ -222,9 +221,9 @@ static bool halve_one_size(const struct factors *factors, const struct choice *c
     return least_cost < old_cost;
 }
 
-/* Halves sizes until the problem is cheap enough. Held sizes may make it four times too dear. */
-static bool make_affordable(const struct problem_set *set, const struct choice *choice,
-                            struct problem *p)
+/* Halves sizes until the cost is within its limit. With held sizes, up to four times the limit is allowed. */
+static bool reduce_cost(const struct problem_set *set, const struct choice *choice,
+                        struct problem *p)
 {
     int64_t most = set->key.full ? FULL_COST : QUICK_COST;
     if (choice->both_large)
@@ -237,8 +236,8 @@ static bool make_affordable(const struct problem_set *set, const struct choice *
 
 /* ---- Problems of given classes ---- */
 
-/* Gives a table as many rows as the positions ask for. */
-static void provide_rows(struct problem *p)
+/* Enlarges the table so that each position has a row. */
+static void enlarge_table(struct problem *p)
 {
     int64_t most = 0;
     if (kernel_has_freqs(p->kernel))
@@ -275,7 +274,7 @@ static bool can_be_drawn(const struct factor *factor, const struct problem *p)
 {
     if (factor->row)
         return tensor_present(p, factor->row);
-    return !factor_is_of_scaling(factor) || factor_matters(factor, p);
+    return !factor_is_scaling_parameter(factor) || factor_matters(factor, p);
 }
 
 /* Draws field by field. A field keeps its default if the problem leaves the class no value. Sizes
@@ -293,16 +292,16 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
             problem_derive(p);
             reconcile_freqs(p, d);
             sizes_done = true;
-            if (!make_affordable(set, choice, p))
+            if (!reduce_cost(set, choice, p))
                 return false;
         }
         if (factor->kind == FACTOR_STRIDES)
-            provide_rows(p);
+            enlarge_table(p);
         if (choice->class[f] != NO_CLASS && can_be_drawn(factor, p))
             factor_draw(factor, choice->class[f], p, d, arena);
     }
-    provide_rows(p);
-    /* Only native kernels promise an exact zero between whole positions of a whole wavelength. */
+    enlarge_table(p);
+    /* With whole wavelengths, times between positions hit exact zeros, for which only native kernels are right. */
     if (p->freqs.scaling == POSENC_SCALING_RESONANCE ||
         p->freqs.scaling == POSENC_SCALING_RESONANCE_YARN)
         p->time_step = 0.0;
@@ -312,8 +311,7 @@ static bool draw_problem(const struct problem_set *set, const struct choice *cho
 
 /* ---- Sets ---- */
 
-/* Records the classes of a problem, and which of them meet. An empty problem only shows that it is
- * empty. Returns true if any pair is new. */
+/* Records the classes of a problem and their pairs; of an empty one only sizes of 0. Returns true if a pair is new. */
 static bool record_pairs(struct problem_set *set, const struct choice *choice,
                          const struct problem *p, bool empty)
 {
@@ -337,8 +335,8 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
     return any;
 }
 
-/* Draws a problem of the choice, and keeps it if it is accepted and shows something new, or has the
- * wanted class. Problems of two large sizes are kept anyway. Returns false without memory. */
+/* Draws a problem of the choice. Adds it to the set if it is accepted, has the wanted class, if any, and a new pair
+ * or two large sizes. Returns false if out of memory. */
 static bool add_problem(struct problem_set *set, struct choice *choice, int wanted,
                         struct draws *d)
 {
@@ -390,8 +388,8 @@ static bool add_pair(struct problem_set *set, int a, int b, struct draws *d)
     return true;
 }
 
-/* Adds every pair of classes, in a quick run as many as there is room for. Then it adds problems of
- * the classes that are still missing. Returns false if out of memory. */
+/* Adds problems for all pairs of classes, in a quick run up to QUICK_PROBLEMS. Then adds problems for classes that are
+ * still missing. Returns false if out of memory. */
 static bool fill_set(struct problem_set *set)
 {
     const int64_t n = set->factors.n_classes, all = n * n,

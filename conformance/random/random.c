@@ -1,13 +1,12 @@
 /*
  * The suite of random tests; see random.h. It has three cases for each kernel:
  *
- *     pairs   a set of problems in which classes of values meet, each judged by the oracle
- *     draws   other problems: a few, or as many as options->random_s has time for
+ *     pairs   a set of problems in which classes of values meet, each compared with the oracle
+ *     draws   further random problems: a few, or as many as fit into options->random_s seconds
  *     calls   calls of the set's problems with changed arguments, judged by the rules of posenc.h,
- *             and everything that cases/refused.txt lists
+ *             and the calls in cases/refused.txt, which must be rejected
  *
- * Tensors lie in guarded memory, at either end of their pages in turn. The first failure is made as
- * small as possible.
+ * Tensors lie in guarded memory, alternately at the start and the end of their pages. The first failure is shrunk.
  */
 #include "calls.h"
 
@@ -19,7 +18,7 @@
 /* A problem with more bytes is tried at one end of its pages; calls of small problems are changed. */
 enum { LARGE_BYTES = 1 << 20, SMALL_BYTES = 1 << 17 };
 enum { QUICK_DRAWS = 8, FULL_DRAWS = 200, QUICK_CALLS = 120, FULL_CALLS = 4000 };
-/* Changed calls that share a problem, whose inputs take longer to make than a call. */
+/* Changed calls for each problem, because its inputs take longer to compute than a call. */
 enum { CALLS_PER_PROBLEM = 4 };
 
 struct random_suite {
@@ -32,8 +31,8 @@ struct random_suite {
 
 /* ---- Problems ---- */
 
-/* Tries a problem in turn at the end and the start of its pages, in full runs at both. Returns false
- * after a failure, which is reported for the smallest problem that fails alike. */
+/* Runs a problem at the end or, for an odd `turn`, the start of its pages; in full runs at both. Shrinks a problem
+ * that fails, reports it, and returns false. */
 static bool check_problem(struct random_suite *r, const struct problem *problem, uint64_t turn)
 {
     struct trial trial = { .run = r->run,
@@ -59,8 +58,7 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     return require(&r->tally, true, "checked");
 }
 
-/* Records which classes occurred. A class that never did is a failure, as are two large sizes that
- * never met. */
+/* Records the coverage. Fails if a class never occurred, or two large sizes never met. */
 static void check_coverage(struct tally *t, const struct problem_set *set)
 {
     char name[CLASS_TEXT], other[CLASS_TEXT] = "";
@@ -87,14 +85,14 @@ static void check_pairs(struct random_suite *r)
 static void check_draws(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_DRAWS : QUICK_DRAWS;
-    const double until = trial_clock() + r->run->options->random_s;
+    const double until = clock_seconds() + r->run->options->random_s;
     struct arena lists = { NULL };
     bool right = true;
     if (r->pairs_failed) {
         tally_skip(&r->tally, "a problem of the pairs has failed");
         return;
     }
-    for (uint64_t i = 0; right && (i < least || trial_clock() < until); i++) {
+    for (uint64_t i = 0; right && (i < least || clock_seconds() < until); i++) {
         struct problem problem;
         right = problem_set_draw(r->set, i, &lists, &problem)
                     ? check_problem(r, &problem, i)
@@ -106,7 +104,7 @@ static void check_draws(struct random_suite *r)
 
 /* ---- Calls that have to be rejected ---- */
 
-/* Returns true if a status is one of those named; no name stands for success. */
+/* Returns true if a list of names contains a status; an empty list means success. */
 static bool is_among(enum posenc_status status, const char *names)
 {
     static const char *const status_names[] = {
@@ -126,20 +124,20 @@ static struct call_test make_call_test(const struct random_suite *r, struct call
                                .base = base };
 }
 
-/* Makes a call of the problem without changes. Its status must be listed, and follow the rules. */
-static void check_rejected_problem(struct random_suite *r, const struct problem_line *line)
+/* Makes a call of a listed problem without changes. Requires a status of the list, which also follows the rules. */
+static void check_listed_problem(struct random_suite *r, const struct problem_line *line)
 {
     struct tally *t = &r->tally;
     struct problem p = line->problem;
     p.kernel = r->set->key.kernel;
-    struct call *call = tally_call(t, r->run->implementation, &p);
+    struct call *call = tally_create_call(t, r->run->implementation, &p);
     if (!call)
         return;
     struct call_test test = make_call_test(r, call);
-    require(t, call_test_run(&test), "%s: %s", line->name, test.complaint);
+    require(t, call_test_run(&test), "%s: %s", line->name, test.message);
     require(t, is_among(test.status, line->flags), "%s: answered \"%s\"", line->name,
             posenc_status_string(test.status));
-    tally_forget(t);
+    tally_free_calls(t);
 }
 
 static void check_freqs(struct tally *t, const char *name, const char *allowed,
@@ -155,7 +153,7 @@ static void check_freqs(struct tally *t, const char *name, const char *allowed,
     posenc_freqs_destroy(freqs);
 }
 
-/* Makes each scaling in each numerics mode, a spec of unknown size, and enums with an unknown value. */
+/* Creates frequencies of each scaling in each numerics mode, of an unknown size, and with unknown values of enums. */
 static void check_variants_of_freqs(struct tally *t, const struct problem *valid)
 {
     enum { NO_MEMBER = 77 };
@@ -182,9 +180,9 @@ static void check_variants_of_freqs(struct tally *t, const struct problem *valid
     }
 }
 
-/* Checks the lines of cases/refused.txt for the kernel: problems that draws rarely meet, and
- * frequencies, which kernels with rotary frequencies check. */
-static void check_rejected(struct random_suite *r)
+/* Checks the lines of cases/refused.txt for the kernel: problems that are rarely drawn. Kernels with rotary
+ * frequencies also check its lines of frequencies. */
+static void check_listed_rejections(struct random_suite *r)
 {
     struct tally *t = &r->tally;
     const enum posenc_kernel kernel = r->set->key.kernel;
@@ -201,7 +199,7 @@ static void check_rejected(struct random_suite *r)
         if (is_freqs)
             check_freqs(t, line->name, line->flags, &line->problem.freqs);
         else
-            check_rejected_problem(r, line);
+            check_listed_problem(r, line);
         n++;
     }
     require(t, n > 0 || kernel_on_scores(kernel), "refused.txt has no problem of %s",
@@ -210,14 +208,14 @@ static void check_rejected(struct random_suite *r)
 
 /* ---- Changed calls ---- */
 
-/* Allocates zeros, so that gaps between rows are the same each time a call is made. */
+/* Allocates zeros, so that gaps between rows are the same in each call. */
 static void *get_zeroed(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     void *data = memory_default.get(user, bytes, offset_bytes, role);
     return data ? memset(data, 0, bytes) : NULL;
 }
 
-/* Reports the call with only those changes that it takes to fail. */
+/* Reports a call that failed, with only those changes that the failure needs. */
 static void report_call(struct random_suite *r, struct call *base, uint64_t seed)
 {
     struct call_test test;
@@ -234,12 +232,11 @@ static void report_call(struct random_suite *r, struct call *base, uint64_t seed
     test.enabled = enabled;
     call_test_run(&test);
     r->tally.problem = &base->problem;
-    require(&r->tally, false, "%s: %s", test.changes_text, test.complaint);
+    require(&r->tally, false, "%s: %s", test.changes_text, test.message);
     r->tally.problem = NULL;
 }
 
-/* Checks a few changed calls of a problem, other ones for each backend. Returns false after a
- * failure. */
+/* Checks a few changed calls of a problem, which differ by backend. Returns false after a failure. */
 static bool check_calls_of(struct random_suite *r, const struct problem *problem,
                            uint64_t first)
 {
@@ -267,11 +264,11 @@ static bool check_calls_of(struct random_suite *r, const struct problem *problem
 static void check_calls(struct random_suite *r)
 {
     const uint64_t least = r->run->options->full ? FULL_CALLS : QUICK_CALLS;
-    const double until = trial_clock() + r->run->options->random_s;
+    const double until = clock_seconds() + r->run->options->random_s;
     size_t next = 0;
-    check_rejected(r);
+    check_listed_rejections(r);
     bool right = r->tally.result.status == CONF_PASS;
-    for (uint64_t i = 0; right && (i < least || trial_clock() < until);
+    for (uint64_t i = 0; right && (i < least || clock_seconds() < until);
          i += CALLS_PER_PROBLEM) {
         const struct problem *problem = &r->set->problems[next++ % r->set->n];
         if (problem_memory_estimate(problem) <= SMALL_BYTES)

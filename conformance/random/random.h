@@ -1,17 +1,18 @@
 /*
- * The suite of random tests: problems drawn from everything that the front-end accepts, and calls
- * of them with changed arguments. posenc.h and the oracle say what each call has to return.
+ * The suite "random": random problems among all that the front-end accepts, and calls of them with changed
+ * arguments. The oracle gives the expected values, and the documentation in posenc.h the expected status.
  *
- *     random.c     the suite: which problems and calls are tried
- *     problems.c   draws one problem, or a set in which classes of values meet
- *     factors.c    the table of classes: which values of each field are drawn
- *     values.c     random numbers, and a value of a class for a field
- *     trial.c      runs a problem in guarded memory, judges it, and makes a failure smaller
+ *     random.c     the suite and its cases
+ *     problems.c   draws single problems, and sets of problems
+ *     factors.c    the table of factors and their classes
+ *     values.c     random numbers, and random values of a class
+ *     trial.c      runs a problem in guarded memory, judges the result, and shrinks a problem that fails
  *     calls.h      calls with changed arguments
  *
- * A factor is a field of a kernel's problems, with a handful of classes of values. A set is made so
- * that classes of different factors meet, and, in a full run, every two large sizes. It depends on
- * kernel and seed alone, so one answer of the oracle serves every backend.
+ * This is pairwise testing. A factor is a field of a kernel's problems. Its values are divided into a few classes,
+ * such as 0, 1 and 2 to 8. Two classes of different factors meet if one problem has both. A set of problems covers
+ * all classes and many pairs; in a full run all pairs that the front-end accepts. It depends only on the kernel and
+ * the seed, so that the oracle computes its answers once for all backends.
  */
 #ifndef POSENC_RANDOM_RANDOM_H
 #define POSENC_RANDOM_RANDOM_H
@@ -23,7 +24,7 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel);
 
 /* ---- Random numbers: values.c ---- */
 
-/* A sequence of random numbers, which its seed determines. */
+/* State of a sequence of random numbers. */
 struct draws {
     uint64_t seed, next;
 };
@@ -35,7 +36,7 @@ bool draw_one_in(struct draws *d, int64_t n);
 /* Draws a number from 0 to 1, which it never reaches. */
 double draw_fraction(struct draws *d);
 
-/* Draw another value of an argument: close to the right one, 0, negative, or at the end of a type.
+/* Draw a value that tests an argument: close to the present one, 0, negative, or at the end of the range of a type.
  * Reals may also be infinite or NaN. */
 int64_t draw_whole(struct draws *d, int64_t near);
 double draw_real(struct draws *d, double near);
@@ -45,8 +46,9 @@ double draw_real(struct draws *d, double near);
 /* A class of numbers, from least to most. */
 struct value_class {
     double least, most;
-    bool above_bound; /* both are added to what bounds the field (find_bound() in values.c) */
-    bool large;       /* a size that only full runs draw */
+    bool
+        above_bound; /* least and most are relative to the field's bound, find_bound() in values.c */
+    bool large;      /* a size that only full runs draw */
 };
 
 enum factor_kind { FACTOR_NUMBER, FACTOR_MEMBER, FACTOR_LIST, FACTOR_STRIDES };
@@ -59,8 +61,8 @@ struct factor {
     const char *const *names;          /* of the classes of a list or of strides */
     unsigned members;                  /* of an enum: those that are drawn, as bits */
     bool is_size, is_even;
-    int rule;        /* in the table; factors are drawn in this order */
-    int first_class; /* number of its first class among those of all factors */
+    int rule; /* index of its row in the table of factors.c, which is the order of drawing */
+    int first_class; /* class number of its first class; numbers count through all factors */
     int n_classes;
 };
 
@@ -80,9 +82,9 @@ const struct factor *factors_find(const struct factors *factors, int class_numbe
 /* Writes, for example, "heads from 2 to 8" or "x.stride backward". */
 void factors_print_class(const struct factors *factors, int class_number,
                          char text[CLASS_TEXT]);
-/* Return true if the field is a parameter of this scaling, or of any. */
-bool factor_is_taken_by(const struct factor *factor, enum posenc_scaling scaling);
-bool factor_is_of_scaling(const struct factor *factor);
+/* Return true if the field is a parameter of this scaling; of any scaling. */
+bool factor_belongs_to_scaling(const struct factor *factor, enum posenc_scaling scaling);
+bool factor_is_scaling_parameter(const struct factor *factor);
 /* Returns the class of large sizes, or NO_CLASS. */
 int factor_large_class(const struct factor *factor);
 /* Returns the value of class c of an enum or a flag. */
@@ -124,16 +126,16 @@ struct problem_set {
     int64_t n_pairs_met;
 };
 
-/* Returns the set of a key, which is kept until another one is wanted; NULL without memory. */
+/* Returns the set of a key, or NULL if out of memory. It stays valid until a call with another key. */
 struct problem_set *problem_set_get(const struct problem_set_key *key);
-/* Draws problem i of those that belong to no set. Returns false if none was accepted. */
+/* Draws problem number i outside of the set. Returns false if none was accepted. */
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                       struct problem *problem);
-/* Finds a class that no problem has (then *b is NO_CLASS), or two large sizes that never met. */
+/* Finds a class that no problem has, with *b as NO_CLASS, or two classes of large sizes that never met. */
 bool problem_set_find_missing(const struct problem_set *set, int *a, int *b);
 
-/* A backend that computes nothing: its calls show whether the front-end accepts them. */
-extern const struct posenc_backend idle_backend;
+/* A backend whose kernels do nothing. Calls of it show whether the front-end accepts the arguments. */
+extern const struct posenc_backend null_backend;
 
 /* ---- Trials: trial.c ---- */
 
@@ -157,10 +159,10 @@ struct trial {
 };
 
 void trial_run(struct trial *trial, const struct problem *problem);
-/* Makes a problem that failed smaller while it fails in the same way: each field by default, then
- * halved. A problem that fails only now and then stays as it is. */
+/* Shrinks a problem that failed while it fails in the same way: tries the default of each field, then half its value.
+ * Leaves a problem whose failure is not repeatable unchanged. */
 void trial_shrink(struct trial *trial, struct problem *problem);
-/* Returns seconds of the monotonic clock, for limits of time. */
-double trial_clock(void);
+/* Returns the time of the monotonic clock in seconds. */
+double clock_seconds(void);
 
 #endif

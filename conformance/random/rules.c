@@ -134,8 +134,7 @@ static void judge_form(struct judge *j, const struct operand *o)
 
 /* ---- Several operands ---- */
 
-/* Requires tensors to agree in type, in having a batch, and in the size of dimensions that count the
- * same. */
+/* Requires tensors to agree in type, in having a batch, and in the size of dimensions that count the same. */
 static void judge_agreement(struct judge *j, const struct operand *o)
 {
     const struct posenc_tensor *t = facts_tensor(j->f, o->row);
@@ -277,8 +276,7 @@ static void judge_positions(struct judge *j, const struct operand *o)
 
 /* ---- Arrays behind pointers ---- */
 
-/* Requires finite values, indices within their table, and thresholds that begin with 0 and never
- * fall. */
+/* Requires finite values, indices within their table, and thresholds that begin with 0 and never fall. */
 static void judge_content(struct judge *j, const struct operand *o)
 {
     const bool is_index = o->row->form == FORM_INTEGERS && tensor_dims(o->row) > 0;
@@ -351,8 +349,7 @@ static void judge_parameter(struct judge *j, const struct parameter *p)
     }
 }
 
-/* Requires every |i + query_offset - j| to be below 2^24. A table of distances has a column for each
- * of them. */
+/* Requires every |i + query_offset - j| to be below 2^24. A table of distances has a column for each of them. */
 static void judge_distances(struct judge *j)
 {
     const struct call_facts *f = j->f;

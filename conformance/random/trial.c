@@ -1,7 +1,4 @@
-/*
- * Runs a problem in guarded memory and judges the result; see random.h. A problem that fails is
- * made smaller: "try the default, then halve", until nothing helps.
- */
+/* Runs a problem in guarded memory and judges the result, and shrinks a problem that fails; see random.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "random.h"
 
@@ -35,9 +32,9 @@ static bool has_values(const struct call *call)
     return has;
 }
 
-/* Returns a factor for the error limit of a backend that is not of this library. Limits were
- * measured at up to a radian per position and without xPos. An angle k times as large has k times
- * the error in f64, and the scale of xPos is one more rounded factor. */
+/* Returns a factor for the error limits of families other than "native". Their limits were measured without xPos, at
+ * up to one radian per position. An angle k times as large has k times the error in f64, and xPos has one more
+ * rounded factor. */
 static double find_tolerance(const struct posenc_backend *backend, const struct call *call)
 {
     double fastest = 1.0;
@@ -49,7 +46,7 @@ static double find_tolerance(const struct posenc_backend *backend, const struct 
     return call->problem.freqs.xpos_scale_base != 0.0 ? 2.0 * fastest : fastest;
 }
 
-/* Judges the values by the oracle, with a tally of their own. */
+/* Compares the values with the oracle, in a tally of their own. */
 static void judge_values(struct trial *trial, const struct call *call)
 {
     struct tally t = { .run = trial->run };
@@ -75,19 +72,19 @@ void trial_run(struct trial *trial, const struct problem *problem)
     const struct memory memory = guard_memory(trial->guard, trial->mode);
     struct call call;
     char *reason = trial->result.reason;
-    const size_t room = sizeof trial->result.reason;
+    const size_t capacity = sizeof trial->result.reason;
     trial->outcome = OUTCOME_REJECTED;
     trial->result = (struct conf_result){ .status = CONF_FAIL };
     if (call_create_by(trial->run->implementation, &call, problem, &memory) != POSENC_OK) {
-        posenc_error_text(&call.error, reason, room);
+        posenc_error_text(&call.error, reason, capacity);
         return;
     }
     const struct guarded g = guarded_run(&call, trial->run->backend, trial->guard);
     trial->outcome = find_outcome(&g);
     if (trial->outcome == OUTCOME_REJECTED)
-        posenc_error_text(&call.error, reason, room);
+        posenc_error_text(&call.error, reason, capacity);
     else
-        snprintf(reason, room, "%s", g.reason);
+        snprintf(reason, capacity, "%s", g.reason);
     if (trial->outcome == OUTCOME_RIGHT && has_values(&call))
         judge_values(trial, &call);
     call_destroy(&call);
@@ -95,7 +92,7 @@ void trial_run(struct trial *trial, const struct problem *problem)
 
 /* ---- Shrinking ---- */
 
-/* Limits: the number of attempts, so that machines end at the same problem, and the time of slow ones. */
+/* Limits of shrinking: attempts, so that all machines end at the same problem, and time, for slow machines. */
 enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
 
 struct shrinking {
@@ -104,33 +101,33 @@ struct shrinking {
     enum trial_outcome outcome; /* of the original failure */
     double deadline;
     int attempts;
-    bool helped; /* in this round of all fields */
+    bool has_shrunk; /* in this round over all fields */
 };
 
-double trial_clock(void)
+double clock_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool may_go_on(const struct shrinking *s)
+static bool is_within_limits(const struct shrinking *s)
 {
-    return s->attempts < MOST_ATTEMPTS && trial_clock() < s->deadline;
+    return s->attempts < MOST_ATTEMPTS && clock_seconds() < s->deadline;
 }
 
-/* Takes another problem if it fails in the same way. */
+/* Replaces the problem by another one if that fails in the same way. */
 static bool attempt(struct shrinking *s, const struct problem *other)
 {
     struct trial again = *s->trial;
-    if (!may_go_on(s))
+    if (!is_within_limits(s))
         return false;
     s->attempts++;
     trial_run(&again, other);
     if (again.outcome != s->outcome)
         return false;
     *s->problem = *other;
-    s->helped = true;
+    s->has_shrunk = true;
     return true;
 }
 
@@ -141,8 +138,8 @@ static bool attempt_value(struct shrinking *s, const struct field *field, uint64
     return attempt(s, &other);
 }
 
-/* Tries the default. The count of strides becomes 0, the pointer to another list NULL: 8 bytes each.
- * Sections have no count, and lie in the problem. */
+/* Tries the default of a field. The default of a list is a NULL pointer, of strides a count of 0 (both have 8 bytes),
+ * and of sections an array in the problem. */
 static bool attempt_default(struct shrinking *s, const struct field *field)
 {
     const struct problem blank = problem_blank(s->problem->kernel);
@@ -154,8 +151,7 @@ static bool attempt_default(struct shrinking *s, const struct field *field)
     return attempt(s, &other);
 }
 
-/* Tries the default of a field; then halves an integer while that fails, and tries one less. Positions
- * become fewer with the tokens. */
+/* Tries the default of a field. Then halves an integer, or moves it by one towards 0, while the problem fails. */
 static void shrink_field(struct shrinking *s, const struct field *field)
 {
     const bool is_integer = field->list == LIST_NONE && !field_is_real(field) && !field->names;
@@ -176,16 +172,16 @@ void trial_shrink(struct trial *trial, struct problem *problem)
     struct shrinking s = { .trial = trial,
                            .problem = problem,
                            .outcome = trial->outcome,
-                           .deadline = trial_clock() + MOST_SECONDS,
-                           .helped = true };
+                           .deadline = clock_seconds() + MOST_SECONDS,
+                           .has_shrunk = true };
     struct field field;
-    while (s.helped && may_go_on(&s)) {
-        s.helped = false;
+    while (s.has_shrunk && is_within_limits(&s)) {
+        s.has_shrunk = false;
         for (int i = 0; kernel_field(problem->kernel, i, &field); i++)
             shrink_field(&s, &field);
     }
     trial_run(trial, problem);
-    if (trial->outcome != s.outcome) { /* it fails only now and then */
+    if (trial->outcome != s.outcome) { /* the failure is not repeatable */
         *trial = first;
         *problem = original;
     }

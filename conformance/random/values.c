@@ -1,7 +1,4 @@
-/*
- * Values of factors: random numbers, a number of a class, lists of positions, sections and
- * frequencies, and strides; see random.h.
- */
+/* Draws values: random numbers, numbers of a class, lists, and strides; see random.h. */
 #include "random.h"
 
 #include <float.h>
@@ -25,7 +22,7 @@ double draw_fraction(struct draws *d) { return (double)(draw_bits(d) >> 11) * 0x
 
 int64_t draw_whole(struct draws *d, int64_t near)
 {
-    /* Exponents of limits of the interface, and of the types that hold them. */
+    /* Exponents of the interface's limits and of the ends of integer types. */
     static const int powers[] = { 0, 1, 4, 12, 24, 31, 31, 32, 40, 62, 63, 63 };
     const uint64_t at = (uint64_t)near;
     uint64_t end = UINT64_C(1) << powers[draw_between(d, 0, 11)];
@@ -74,7 +71,7 @@ double draw_real(struct draws *d, double near)
 
 /* ---- Numbers of a class ---- */
 
-/* Returns the number that classes above a bound are added to. */
+/* Returns the number to which `least` and `most` of a class above a bound are relative. */
 static double find_bound(const struct field *field, const struct problem *p)
 {
     switch (field->offset) {
@@ -115,8 +112,8 @@ static bool find_ends(const struct factor *f, int c, const struct problem *p, do
     return *least <= *most;
 }
 
-/* Draws evenly, or by magnitude if the ends lie far apart. Reals have three digits, to keep a line
- * of the notation short. */
+/* Draws a number evenly, or evenly by logarithm if the ends lie far apart. Reals have three digits, to keep lines of
+ * the notation short. */
 static double draw_number(const struct factor *f, struct draws *d, double least, double most)
 {
     const double u = draw_fraction(d);
@@ -142,7 +139,7 @@ int64_t factor_least(const struct factor *f, int c, const struct problem *p)
 
 /* ---- Lists ---- */
 
-/* Classes of lists; of sections and pairs the index is the number of lists that are given. */
+/* Classes of lists. The index of a class of sections is the number of sections. */
 enum { CONSECUTIVE, SCATTERED, FALLING, ALIKE };
 static const char *const position_classes[] = { "consecutive", "scattered", "falling", "alike",
                                                 NULL };
@@ -184,7 +181,7 @@ static bool draw_positions(const struct factor *f, int c, struct problem *p, str
     return set_list(f, p, list);
 }
 
-/* Shares all pairs among n axes. */
+/* Divides all pairs among n axes at random. */
 static bool draw_sections(int n, struct problem *p, struct draws *d)
 {
     int64_t left = p->freqs.dim / 2;
@@ -247,8 +244,8 @@ static struct outer_dims find_outer_dims(const struct problem *p, const struct t
     return outer;
 }
 
-/* Sets each stride past everything within it, dimensions in `order` from the innermost out. Gaps
- * are a few elements; one in a tensor may be wide, as in a part of a larger tensor. */
+/* Sets strides so that no elements overlap; `order` lists the dimensions, the innermost first. Gaps are a few
+ * elements, and one may be wide, as in a part of a larger tensor. */
 static void set_strides(const struct outer_dims *outer, const int *order, bool gaps,
                         struct draws *d, int64_t stride[MOST_STRIDES])
 {
@@ -262,7 +259,7 @@ static void set_strides(const struct outer_dims *outer, const int *order, bool g
     }
 }
 
-/* Multiplies some strides, one of a dimension longer than 1 among them if there is one. */
+/* Multiplies some strides, at least one of a dimension with several elements if there is one. */
 static void multiply_some(const struct outer_dims *outer, int64_t times, struct draws *d,
                           int64_t stride[MOST_STRIDES])
 {
@@ -310,8 +307,8 @@ enum token_class { TOKENS_DENSE, TOKENS_SPREAD, TOKENS_BACKWARD, TOKENS_APART, T
 static const char *const token_classes[] = { "dense", "spread", "backward",
                                              "apart", "unsaid", NULL };
 
-/* Draws strides by batch, token and axis. Batches share positions unless they have a shift or lie
- * apart. A stride of tokens that is not given is 0 in the call. */
+/* Draws strides by batch, token and axis. Batches share positions unless they have a shift or the class is "apart".
+ * The token stride of "unsaid" is 0, which the library reads as 1. */
 static bool draw_token_strides(const struct factor *f, int c, struct problem *p,
                                struct draws *d)
 {

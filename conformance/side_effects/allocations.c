@@ -1,9 +1,8 @@
 /*
- * Counts allocations by definitions of malloc() and its relatives in the program itself; see
- * side_effects.h.
+ * Counts allocations: the program defines malloc() and its relatives, which forward to glibc; see side_effects.h.
  *
- * The build defines POSENC_COUNTS_ALLOCATIONS if a program may define them: with glibc, which has
- * its own under other names as well, linked dynamically and without a sanitizer.
+ * The build defines POSENC_COUNTS_ALLOCATIONS if this works: with glibc, linked dynamically and without a sanitizer.
+ * glibc exports its functions as __libc_malloc() etc., too.
  */
 #define _GNU_SOURCE
 #include "side_effects.h"
@@ -13,10 +12,10 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-/* A thread-local variable of a program takes no memory from the heap. */
-static _Thread_local struct allocations counts;
+/* Thread-local variables of the program itself are not allocated on the heap. */
+static _Thread_local struct allocation_counts counts;
 
-struct allocations allocations_now(void) { return counts; }
+struct allocation_counts allocation_counts_now(void) { return counts; }
 
 #if defined(POSENC_COUNTS_ALLOCATIONS)
 
@@ -25,7 +24,7 @@ struct allocations allocations_now(void) { return counts; }
 
 const char *allocations_unavailable_reason(void) { return NULL; }
 
-/* glibc's own functions, and parameters with other names than its headers have. */
+/* These declarations use reserved names, and parameter names that differ from glibc's headers. */
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t n, size_t size);
@@ -35,19 +34,19 @@ extern void __libc_free(void *block);
 
 void *malloc(size_t bytes)
 {
-    counts.made++;
+    counts.allocated++;
     return __libc_malloc(bytes);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    counts.made++;
+    counts.allocated++;
     return __libc_calloc(n, size);
 }
 
 void *realloc(void *block, size_t bytes)
 {
-    counts.made++;
+    counts.allocated++;
     counts.freed += block != NULL;
     return __libc_realloc(block, bytes);
 }
@@ -60,7 +59,7 @@ void free(void *block)
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    counts.made++;
+    counts.allocated++;
     return __libc_memalign(alignment, bytes);
 }
 
@@ -72,25 +71,25 @@ int posix_memalign(void **block, size_t alignment, size_t bytes)
 {
     if (alignment % sizeof(void *) || !alignment || (alignment & (alignment - 1)))
         return EINVAL;
-    void *made = aligned_alloc(alignment, bytes);
-    if (!made)
+    void *allocated = aligned_alloc(alignment, bytes);
+    if (!allocated)
         return ENOMEM;
-    *block = made;
+    *block = allocated;
     return 0;
 }
 // NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
 
-/* Maps are made by one system call, which takes these arguments if a word has 64 bits. */
+/* On 64-bit systems the system call takes the arguments of mmap() as they are. */
 #if defined(SYS_mmap) && UINTPTR_MAX > 0xffffffffu
 
-/* Functions by the linker's names, since the header may define mmap as mmap64. */
+/* The labels set the linker's names, because <sys/mman.h> may redirect mmap to mmap64. */
 void *counted_mmap(void *, size_t, int, int, int, off_t) __asm__("mmap");
 void *counted_mmap64(void *, size_t, int, int, int, off_t) __asm__("mmap64");
 int counted_munmap(void *, size_t) __asm__("munmap");
 
 void *counted_mmap(void *at, size_t bytes, int access, int flags, int file, off_t offset)
 {
-    counts.made++;
+    counts.allocated++;
     return (void *)syscall(SYS_mmap, at, bytes, access, flags, file, offset);
 }
 

@@ -1,6 +1,7 @@
 /*
- * Ways to watch side effects of a kernel from outside. The suite of that name
- * (suites/side_effects.c) makes results of them.
+ * Observers of a kernel's side effects: allocations, writes to static memory, data shared between threads, and
+ * streaming stores without a fence. The suite "side-effects" (suites/side_effects.c) calls them and reports the
+ * results.
  */
 #ifndef POSENC_SIDE_EFFECTS_H
 #define POSENC_SIDE_EFFECTS_H
@@ -9,79 +10,86 @@
 
 /* ---- Allocations: allocations.c ---- */
 
-/* Numbers of heap blocks and memory maps that this thread made and freed since it started. The
- * program replaces glibc's malloc family by functions that count, so that calls by plug-ins count
- * too. */
-struct allocations {
-    unsigned long made, freed;
+/* Numbers of heap blocks and memory maps that this thread allocated and freed. Calls by plug-ins count, too, as the
+ * program defines malloc(), mmap() and their relatives. */
+struct allocation_counts {
+    unsigned long allocated, freed;
 };
-struct allocations allocations_now(void);
-
-/* Returns the reason for which allocations cannot be counted, or NULL if they can. */
+/* Returns the counts since the start of this thread. */
+struct allocation_counts allocation_counts_now(void);
+/* Returns the reason why allocations cannot be counted, or NULL if they can. */
 const char *allocations_unavailable_reason(void);
 
 /* ---- Static memory: statics.c ---- */
 
-/* Static variables of the program or the plug-in that a kernel belongs to. They are read-only while
- * they are watched. The first write faults, is recorded, and then goes on. */
-struct statics {
-    char *begin, *end;     /* whole pages; equal if they cannot be watched */
-    const char *object;    /* path of the plug-in; empty for the program */
-    const char *base;      /* its first address */
-    char first_write[128]; /* describes the first write; empty: none */
+/* Static variables of the object (program or plug-in) that contains a kernel. They are read-only during a watch. The
+ * first write to each page faults; the handler describes the first of all, and lets each proceed. */
+struct static_memory {
+    char *begin, *end;       /* whole pages; equal if the object has none */
+    const char *object_path; /* empty for the program; NULL if the object was not found */
+    const char *load_address;
+    char first_write[128]; /* description of the first write, or empty */
 };
-struct statics statics_find(void (*kernel)(void));
-/* Returns the reason for which writes cannot be noticed, or NULL if they can. */
-const char *statics_unavailable_reason(void);
-/* Start and end the watch, for calls of this thread. statics_watch() returns false if the object of
- * the kernel was not found, or its memory could not be made read-only. */
-bool statics_watch(struct statics *statics);
-void statics_unwatch(struct statics *statics);
+/* Finds the static variables of the object that contains a kernel. */
+struct static_memory static_memory_find(void (*kernel)(void));
+/* Returns the reason why writes cannot be detected, or NULL if they can. */
+const char *static_memory_unavailable_reason(void);
+/* Start and end a watch of this thread's calls. The first returns false if the object was not found, or its memory
+ * could not be made read-only. */
+bool static_memory_watch(struct static_memory *memory);
+void static_memory_unwatch(struct static_memory *memory);
 
-/* Returns a copy at a new address. The library keeps facts by a backend's address, so that the copy's
- * first call runs the code of a first call. */
+/* Returns a copy at a new address. The library caches data by a backend's address, so the first call of the copy runs
+ * the code that only a first call runs. */
 struct posenc_backend backend_copy(const struct posenc_backend *backend);
 
-/* ---- Pages that can be closed: pages.c ---- */
+/* ---- Pages that fault at the first access: pages.c ---- */
 
-/* Memory of a call that can be closed, so that the first touch of each part is noticed. A page ends
- * inside a row of each tensor, and the last page holds only a few bytes, so that the last vector of
- * each loop touches a page of its own. */
-struct pages {
-    struct closable_map {
+/* Memory of one call whose tensors are divided into parts. An access to an armed part faults. Pages end inside a row,
+ * and only a few bytes of a tensor lie on its last page, so that the last vector of each loop touches a page of its
+ * own. */
+struct trap_pages {
+    struct trap_map {
         char *begin;
-        size_t bytes, part_bytes; /* whole pages */
+        size_t bytes, part_bytes; /* multiples of the page size */
         bool is_output;
-    } maps[LAYOUTS];
-    int n, parts; /* parts of each map; 0: a part is a page */
+    } maps[LAYOUTS]; /* one for each tensor */
+    int n;
+    int parts_per_map; /* 0: each page is a part */
 };
-struct memory pages_memory(struct pages *pages);
-void pages_close(const struct pages *pages, bool with_inputs);
-/* Opens the part that has this address, and returns it; NULL if none has. */
-char *pages_open(const struct pages *pages, const char *address);
-void pages_free(struct pages *pages);
+/* Returns an allocator for the tensors of one call. */
+struct memory trap_pages_memory(struct trap_pages *pages);
+/* Makes all outputs inaccessible, and with `with_inputs` the inputs, too. */
+void trap_pages_arm(const struct trap_pages *pages, bool with_inputs);
+/* Makes the part that contains an address accessible. Returns its start, or NULL for other memory. */
+char *trap_pages_disarm(const struct trap_pages *pages, const char *address);
+void trap_pages_free(struct trap_pages *pages);
 
 /* ---- Threads: threads.c ---- */
 
-/* Calls the kernel from several threads at once, and requires the bits that each call gives alone.
- * Skips the tally if the problem cannot show a difference. */
-void threads_check(struct tally *t, const struct problem *problem);
+/* Calls the kernel from several threads at once. Each call must give the same bits as alone. Skips the tally if calls
+ * on different data have the same outputs, so that no fault could show. */
+void threads_require_same_outputs(struct tally *t, const struct problem *problem);
 
 /* ---- Streaming stores: streaming.c ---- */
 
 /*
- * Streaming (non-temporal) stores of x86 that a call leaves without a fence. A thread that is
- * handed the output by a store with release order may then read the memory as it was before, since
- * streaming stores are not ordered before others.
+ * Streaming (non-temporal) stores of x86 need a fence before the call returns. Without one, another thread that learns
+ * of the output by a store with release order may still read the old contents, because streaming stores may become
+ * visible after later stores.
  *
- * A race would show that only sometimes, and takes two CPUs. So the end of the call is executed
- * instruction by instruction, from its first touch of the output's last page on. A fence, or an
- * instruction that acts as one, has to follow the last streaming store.
+ * A race would show this only sometimes, and needs two CPUs. Therefore the end of the call is single-stepped, from the
+ * first access to the output's last page on. The last streaming store must be followed by a fence, or by an
+ * instruction that acts as one.
  */
-enum streaming { STREAMING_FENCED, STREAMING_UNFENCED, STREAMING_TOO_LONG };
-/* Makes the call and requires it to be clean. A call whose end has too many instructions shows
- * nothing. */
-enum streaming streaming_check(struct tally *t, const struct problem *problem);
+enum fence_verdict {
+    FENCE_PRESENT, /* also if the end of the call has no streaming store */
+    FENCE_MISSING,
+    FENCE_UNKNOWN /* the end of the call has too many instructions to step through */
+};
+/* Runs a call of the problem, which must be clean, and looks for the fence. */
+enum fence_verdict streaming_find_fence(struct tally *t, const struct problem *problem);
+/* Returns the reason why calls cannot be single-stepped, or NULL if they can. */
 const char *streaming_unavailable_reason(void);
 
 #endif

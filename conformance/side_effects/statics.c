@@ -1,10 +1,10 @@
 /*
- * Finds writes to static variables by the faults that they cause; see side_effects.h.
+ * Detects writes to static variables by making their pages read-only; see side_effects.h.
  *
- * The writable segment of a program or plug-in begins with tables of addresses, which the dynamic
- * linker writes and seals. Lazy binding would write to them during a call, so that the program is
- * linked with -z now (conformance/meson.build) and plug-ins are loaded with RTLD_NOW
- * (engine/plugin.c). The rest of the segment holds the variables of the source code.
+ * The writable segment of an ELF object begins with tables of addresses (RELRO), which the dynamic linker writes once
+ * and then seals. The rest of the segment holds static variables. Lazy binding would write there during a call.
+ * Therefore the program is linked with -z now (conformance/meson.build), and plug-ins are loaded with RTLD_NOW
+ * (engine/plugin.c).
  */
 #define _GNU_SOURCE
 #include "side_effects.h"
@@ -21,7 +21,7 @@ struct posenc_backend backend_copy(const struct posenc_backend *backend)
 
 #if !defined(__linux__) || defined(POSENC_SANITIZED) || defined(POSENC_COUNTS_LINES)
 
-const char *statics_unavailable_reason(void)
+const char *static_memory_unavailable_reason(void)
 {
 #if defined(__linux__)
     return "the sanitizer or the counters of this build write to static memory";
@@ -30,18 +30,13 @@ const char *statics_unavailable_reason(void)
 #endif
 }
 
-struct statics statics_find(void (*kernel)(void))
+struct static_memory static_memory_find(void (*kernel)(void))
 {
     (void)kernel;
-    return (struct statics){ .begin = NULL };
+    return (struct static_memory){ .begin = NULL };
 }
-bool statics_watch(struct statics *statics)
-{
-    (void)statics;
-    return false;
-}
-
-void statics_unwatch(struct statics *statics) { (void)statics; }
+bool static_memory_watch(struct static_memory *memory) { return (void)memory, false; }
+void static_memory_unwatch(struct static_memory *memory) { (void)memory; }
 
 #else
 
@@ -51,7 +46,7 @@ void statics_unwatch(struct statics *statics) { (void)statics; }
 #include <unistd.h>
 
 /* AT_BASE is the address of the dynamic linker, and 0 in a statically linked program. */
-const char *statics_unavailable_reason(void)
+const char *static_memory_unavailable_reason(void)
 {
     return getauxval(AT_BASE) ? NULL
                               : "in a statically linked program, the C library's variables "
@@ -59,81 +54,83 @@ const char *statics_unavailable_reason(void)
                                 "its own";
 }
 
-struct search {
-    uintptr_t kernel;
-    struct statics found; /* of the object that has the kernel */
+struct object_search {
+    uintptr_t kernel; /* address of its code */
+    struct static_memory found;
 };
 
 // NOLINTBEGIN(performance-no-int-to-ptr)
-/* Finds the writable part of the object that has the kernel, after the sealed tables. */
+/* Finds the writable segment, behind RELRO, of the object that contains the kernel. Stops there. */
 static int find_object(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;
-    struct search *search = user;
+    struct object_search *search = user;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t relro_end = 0, first = 0, last = 0;
+    uintptr_t relro_end = 0, writable_begin = 0, writable_end = 0;
     bool has_kernel = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        const uintptr_t begin = info->dlpi_addr + part->p_vaddr, end = begin + part->p_memsz;
-        if (part->p_type == PT_GNU_RELRO)
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + segment->p_vaddr,
+                        end = begin + segment->p_memsz;
+        if (segment->p_type == PT_GNU_RELRO)
             relro_end = end;
-        if (part->p_type != PT_LOAD)
+        if (segment->p_type != PT_LOAD)
             continue;
         has_kernel = has_kernel || (search->kernel >= begin && search->kernel < end);
-        if (part->p_flags & PF_W) {
-            first = begin;
-            last = end;
+        if (segment->p_flags & PF_W) {
+            writable_begin = begin;
+            writable_end = end;
         }
     }
     if (has_kernel)
-        search->found = (struct statics){
-            .begin = (char *)((relro_end > first ? relro_end : first) & -page),
-            .end = (char *)((last + page - 1) & -page),
-            .object = info->dlpi_name,
-            .base = (const char *)info->dlpi_addr,
+        search->found = (struct static_memory){
+            .begin =
+                (char *)((relro_end > writable_begin ? relro_end : writable_begin) & -page),
+            .end = (char *)((writable_end + page - 1) & -page),
+            .object_path = info->dlpi_name,
+            .load_address = (const char *)info->dlpi_addr,
         };
     return has_kernel;
 }
 // NOLINTEND(performance-no-int-to-ptr)
 
-struct statics statics_find(void (*kernel)(void))
+struct static_memory static_memory_find(void (*kernel)(void))
 {
-    struct search search = { .kernel = (uintptr_t)kernel };
-    if (!statics_unavailable_reason())
+    struct object_search search = { .kernel = (uintptr_t)kernel };
+    if (!static_memory_unavailable_reason())
         dl_iterate_phdr(find_object, &search);
     return search.found;
 }
 
-static bool protect(const struct statics *s, int access)
+static bool set_access(const struct static_memory *s, int access)
 {
     return s->begin >= s->end || mprotect(s->begin, (size_t)(s->end - s->begin), access) == 0;
 }
 
-/* Records the first write, and makes its page writable; a guard_repair. */
+/* Records the first write and makes its page writable, so that the write proceeds; a guard_repair. */
 static bool record_write(void *user, const char *address)
 {
-    struct statics *s = user;
+    struct static_memory *s = user;
     const ptrdiff_t page = sysconf(_SC_PAGESIZE);
     if (address < s->begin || address >= s->end)
         return false;
     if (!s->first_write[0])
         snprintf(s->first_write, sizeof s->first_write,
-                 "wrote to a static variable, at %#tx of %.80s", address - s->base,
-                 *s->object ? s->object : "the program");
+                 "wrote to a static variable, at %#tx of %.80s", address - s->load_address,
+                 *s->object_path ? s->object_path : "the program");
     return mprotect(s->begin + (address - s->begin) / page * page, (size_t)page,
                     PROT_READ | PROT_WRITE) == 0;
 }
 
-bool statics_watch(struct statics *s)
+bool static_memory_watch(struct static_memory *s)
 {
     guard_set_repair(record_write, s);
-    return s->object && protect(s, PROT_READ);
+    return s->object_path && set_access(s, PROT_READ);
 }
 
-void statics_unwatch(struct statics *s)
+void static_memory_unwatch(struct static_memory *s)
 {
-    protect(s, PROT_READ | PROT_WRITE);
+    set_access(s, PROT_READ | PROT_WRITE);
     guard_set_repair(NULL, NULL);
 }
 

@@ -1,6 +1,7 @@
 /*
- * Finds streaming stores without a fence by executing the end of a call instruction by instruction;
- * see side_effects.h. The call runs twice: the first run finds the page whose first touch comes last.
+ * Finds streaming stores without a fence by single-stepping the end of a call; see side_effects.h. The call runs
+ * twice. The first run finds the output page whose first access comes last; the second run is stepped from the access
+ * to that page on.
  */
 #define _GNU_SOURCE
 #include "side_effects.h"
@@ -20,19 +21,19 @@ const char *streaming_unavailable_reason(void) { return NULL; }
 
 enum instruction { OTHER, STREAMING_STORE, FENCE };
 
-/* Classifies an instruction by the opcode after 0f, and the next byte. */
-static enum instruction classify_0f(uint8_t opcode, uint8_t next)
+/* Classifies an instruction of opcode map 0f by its opcode and its ModRM byte. */
+static enum instruction classify_0f(uint8_t opcode, uint8_t modrm)
 {
-    const bool memory = next < 0xc0;
+    const bool has_memory_operand = modrm < 0xc0;
     switch (opcode) {
     case 0x2b: /* movntps, movntpd */
     case 0xc3: /* movnti */
     case 0xe7: /* movntdq, movntq */
-        return memory ? STREAMING_STORE : OTHER;
+        return has_memory_operand ? STREAMING_STORE : OTHER;
     case 0xf7: /* maskmovdqu, maskmovq */
-        return memory ? OTHER : STREAMING_STORE;
+        return has_memory_operand ? OTHER : STREAMING_STORE;
     case 0xae: /* mfence, sfence */
-        return next >= 0xf0 ? FENCE : OTHER;
+        return modrm >= 0xf0 ? FENCE : OTHER;
     case 0x05: /* syscall */
     case 0xa2: /* cpuid */
         return FENCE;
@@ -41,8 +42,8 @@ static enum instruction classify_0f(uint8_t opcode, uint8_t next)
     }
 }
 
-/* Skips prefixes (size, segment, REX, VEX, EVEX) to find the opcode, and classifies the instruction. A
- * locked one acts as a fence. */
+/* Classifies the instruction at an address. Skips prefixes (size, segment, REX, VEX, EVEX) to find the opcode.
+ * Instructions with a lock prefix act as fences. */
 static enum instruction classify(const uint8_t *at)
 {
     static const uint8_t prefixes[] = { 0x66, 0xf2, 0xf3, 0x2e, 0x36,
@@ -58,103 +59,105 @@ static enum instruction classify(const uint8_t *at)
         return at[2] == 0xf8 || at[2] == 0xf9 ? STREAMING_STORE : OTHER;
     if (at[0] == 0x0f)
         return classify_0f(at[1], at[2]);
-    if ((at[0] == 0x86 || at[0] == 0x87) && at[1] < 0xc0) /* xchg with memory locks, too */
+    if ((at[0] == 0x86 || at[0] == 0x87) && at[1] < 0xc0) /* xchg with memory always locks */
         return FENCE;
-    int prefix = 0;
+    enum { NO_VEX = 0, VEX2 = 2, VEX3 = 3, EVEX = 4 } vex_bytes = NO_VEX;
     if (at[0] == 0xc5)
-        prefix = 2;
+        vex_bytes = VEX2;
     else if (at[0] == 0xc4)
-        prefix = 3;
+        vex_bytes = VEX3;
     else if (at[0] == 0x62)
-        prefix = 4;
-    const uint8_t map = prefix == 2 ? MAP_0F : at[1] & (prefix == 3 ? 0x1f : 7);
-    const uint8_t opcode = at[prefix];
-    const bool stores = opcode == 0x2b || opcode == 0xe7 || opcode == 0xf7;
-    return prefix && map == MAP_0F && stores ? classify_0f(opcode, at[prefix + 1]) : OTHER;
+        vex_bytes = EVEX;
+    const uint8_t map = vex_bytes == VEX2 ? MAP_0F : at[1] & (vex_bytes == VEX3 ? 0x1f : 7);
+    const uint8_t opcode = at[vex_bytes];
+    const bool may_stream = opcode == 0x2b || opcode == 0xe7 || opcode == 0xf7;
+    return vex_bytes != NO_VEX && map == MAP_0F && may_stream
+               ? classify_0f(opcode, at[vex_bytes + 1])
+               : OTHER;
 }
 
 /* ---- Steps ---- */
 
-/* Steps are slow. After SOME_STEPS the last page is closed once more, and steps go on at its next
- * touch, since a call may go over its output again. */
-enum { SOME_STEPS = 10000, MOST_STEPS = 60000, TRAP_FLAG = 0x100, TRAP_STEP = 1 };
+/* Single steps are slow, so they pause after STEPS_BETWEEN_ACCESSES. The last page is then armed once more, and its
+ * next access resumes the steps, because a call may pass over its output again. */
+enum { STEPS_BETWEEN_ACCESSES = 10000, MAX_STEPS = 60000, TRAP_FLAG = 0x100, TRAP_STEP = 1 };
 
 struct stepper {
-    struct pages pages;
-    char *last;           /* page of an output whose first touch came last */
-    bool steps_from_last; /* true in the second run */
+    struct trap_pages pages;
+    char *last_page; /* output page whose first access came last */
+    bool is_second_run;
     unsigned long steps;
     bool unfenced; /* no fence has followed the last streaming store yet */
-    bool too_long; /* the steps have ended before the call */
+    bool paused;   /* between two accesses; at the end of the call: its end is unknown */
 };
 
-static bool close_last(const struct stepper *s)
+static bool arm_last_page(const struct stepper *s)
 {
-    return mprotect(s->last, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE) == 0;
+    return mprotect(s->last_page, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE) == 0;
 }
 
-/* Looks at the next instruction. The call stays too long until the steps go on. */
-static bool take_step(struct stepper *s, const void *instruction, greg_t *flags)
+/* Examines the next instruction, and pauses the steps if there were many. */
+static bool on_step(struct stepper *s, const void *instruction, greg_t *flags)
 {
     const enum instruction kind = classify(instruction);
     if (kind == STREAMING_STORE)
         s->unfenced = true;
     else if (kind == FENCE)
         s->unfenced = false;
-    s->too_long = ++s->steps % SOME_STEPS == 0;
-    if (!s->too_long)
+    s->paused = ++s->steps % STEPS_BETWEEN_ACCESSES == 0;
+    if (!s->paused)
         return true;
     *flags &= ~(greg_t)TRAP_FLAG;
-    return s->steps >= MOST_STEPS || close_last(s);
+    return s->steps >= MAX_STEPS || arm_last_page(s);
 }
 
-/* Handles the first touch of a page, or a step, whose address is that of the next instruction; a
+/* Handles an access to an armed page, or a step, for which `address` is that of the next instruction; a
  * guard_repair. */
-static bool on_touch_or_step(void *user, const char *address)
+static bool on_access_or_step(void *user, const char *address)
 {
     struct stepper *s = user;
     greg_t *registers = ((ucontext_t *)guard_context())->uc_mcontext.gregs;
-    char *opened = pages_open(&s->pages, address);
-    if (!opened)
-        return registers[REG_TRAPNO] == TRAP_STEP && s->steps_from_last &&
-               take_step(s, address, &registers[REG_EFL]);
-    s->last = opened;
-    s->too_long = false;
-    if (s->steps_from_last)
+    char *page = trap_pages_disarm(&s->pages, address);
+    if (!page)
+        return registers[REG_TRAPNO] == TRAP_STEP && s->is_second_run &&
+               on_step(s, address, &registers[REG_EFL]);
+    s->last_page = page;
+    s->paused = false;
+    if (s->is_second_run)
         registers[REG_EFL] |= TRAP_FLAG;
     return true;
 }
 
 static bool run_call(struct stepper *s, struct tally *t, struct call *call)
 {
-    guard_set_repair(on_touch_or_step, s);
+    guard_set_repair(on_access_or_step, s);
     const struct guarded g = guarded_run(call, t->run->backend, NULL);
     __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
     guard_set_repair(NULL, NULL);
     return require_clean(t, &g);
 }
 
-enum streaming streaming_check(struct tally *t, const struct problem *problem)
+enum fence_verdict streaming_find_fence(struct tally *t, const struct problem *problem)
 {
-    struct stepper s = { .last = NULL };
-    const struct memory memory = pages_memory(&s.pages);
+    struct stepper s = { .last_page = NULL };
+    const struct memory memory = trap_pages_memory(&s.pages);
     struct problem p = *problem;
     struct call call;
     p.in_place = p.accumulate = false;
     if (call_create_by(t->run->implementation, &call, &p, &memory) == POSENC_OK) {
-        pages_close(&s.pages, false);
-        if (run_call(&s, t, &call) && s.last) {
-            s.steps_from_last = close_last(&s);
+        trap_pages_arm(&s.pages, false);
+        if (run_call(&s, t, &call) && s.last_page) {
+            s.is_second_run = arm_last_page(&s);
             run_call(&s, t, &call);
         }
         call_destroy(&call);
     } else {
         require(t, false, "the call was not made");
     }
-    pages_free(&s.pages);
-    if (s.too_long)
-        return STREAMING_TOO_LONG;
-    return s.unfenced ? STREAMING_UNFENCED : STREAMING_FENCED;
+    trap_pages_free(&s.pages);
+    if (s.paused)
+        return FENCE_UNKNOWN;
+    return s.unfenced ? FENCE_MISSING : FENCE_PRESENT;
 }
 
 #else
@@ -168,10 +171,10 @@ const char *streaming_unavailable_reason(void)
 #endif
 }
 
-enum streaming streaming_check(struct tally *t, const struct problem *problem)
+enum fence_verdict streaming_find_fence(struct tally *t, const struct problem *problem)
 {
     (void)t, (void)problem;
-    return STREAMING_TOO_LONG;
+    return FENCE_UNKNOWN;
 }
 
 #endif

@@ -1,18 +1,15 @@
 /*
- * Accuracy of results against the oracle, within error limits.
+ * Suite of accuracy: results are compared with the oracle, within the error limits.
  *
- *   scan-<range>      tables at positions of a range: runs over block edges, both ends, powers
- *                     of two and their neighbours, random ones, half of them negative; then times
- *                     with a fraction
- *   search-<range>    tables (exact) at the positions that come closest to a zero of their sine
- *                     or cosine: denominators of the convergents of 2 and 4 omega / 2 pi, every
- *                     pair
- *   random-<variant>  every other kernel on the variants' random data, in full; tables in those
- *                     variants that no scan has: 16 bits, xPos, several axes
+ *   scan-<range>      tables at positions of a range: runs of consecutive ones, both ends of the range, powers of two
+ *                     and their neighbours, and random ones, half of them negative; then times with a fraction
+ *   search-<range>    tables (numerics mode exact) at positions whose angle is closest to a zero of the sine or
+ *                     cosine: denominators of the convergents of 2 and 4 omega / 2 pi, for every pair
+ *   random-<variant>  other kernels on the random data of each variant; tables in the variants that no scan covers:
+ *                     16 bits, xPos, several axes
  *   all-p2e20         with options->exhaustive, every position from 0 to 2^20 - 1
  *
- * The family "native" promises more than a limit: at least 99.99 % of its values in a scan are
- * correctly rounded.
+ * The family "native" promises more: in a scan at least 99.99 % of its values are correctly rounded.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -23,19 +20,14 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-enum { MISROUNDED_IN = 10000 };
+/* The family "native" may misround one value in so many. */
+enum { VALUES_PER_MISROUNDED = 10000 };
 
 static int64_t range_start(int range) { return range ? range_end(range - 1) : 0; }
 
-static bool is_table(enum posenc_kernel kernel)
-{
-    return strcmp(kernel_stage(kernel), "table") == 0;
-}
-
 /* ---- Scans ---- */
 
-/* Draws positions in [lo, hi): near both ends, around powers of two and multiples of 64, and random
- * ones. */
+/* Draws positions in [lo, hi): near both ends, around powers of two and multiples of 64, and random ones. */
 static void draw_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -72,12 +64,12 @@ static void scan_times(struct comparison *c, struct problem p, int range)
     compare_problem(c, &p, range);
 }
 
-/* Scans one set of frequencies: runs of consecutive positions, an array of positions, then times. */
+/* Scans one set of frequencies: runs of consecutive positions (random, at the end, negative), an array, then times. */
 static void scan_set(struct comparison *c, struct problem p, int range)
 {
     const uint64_t seed = p.seed;
-    enum { MOST = 256 };
-    static int64_t positions[MOST];
+    enum { MAX_TOKENS = 256 };
+    static int64_t positions[MAX_TOKENS];
     const bool full = c->tally->run->options->full;
     int64_t lo = range_start(range), hi = range_end(range), runs = full ? 3 : 1;
     p.layout = (enum posenc_layout)(seed % 3);
@@ -92,7 +84,7 @@ static void scan_set(struct comparison *c, struct problem p, int range)
             p.first = 1 - p.tokens - lo;
         compare_problem(c, &p, range);
     }
-    p.tokens = full ? MOST : 12;
+    p.tokens = full ? MAX_TOKENS : 12;
     draw_positions(positions, p.tokens, lo, hi, rng_u64(seed, 77));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
@@ -104,10 +96,10 @@ static void scan_set(struct comparison *c, struct problem p, int range)
  * in each range and one of the others; in the f32 modes a fifth of them. */
 static bool is_quick_set(enum posenc_profile profile, int i, int sets, int range)
 {
-    enum { FIRST = 7 };
+    enum { N_FIRST = 7 };
     if (profile != POSENC_EXACT)
         return i % N_RANGES == range % sets;
-    return i < FIRST ? i == range : i - FIRST == range % (sets - FIRST);
+    return i < N_FIRST ? i == range : i - N_FIRST == range % (sets - N_FIRST);
 }
 
 static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
@@ -132,11 +124,11 @@ static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
     compare_end(&c);
     const struct conf_result *r = &t.result;
     if (strcmp(run->backend->family, "native") == 0 &&
-        r->misrounded > r->checked / MISROUNDED_IN)
+        r->misrounded > r->checked / VALUES_PER_MISROUNDED)
         require(&t, false,
                 "%llu of %llu values not correctly rounded, limit %llu, worst %.4g ulp at %s",
                 (unsigned long long)r->misrounded, (unsigned long long)r->checked,
-                (unsigned long long)(r->checked / MISROUNDED_IN), r->max, r->worst_at);
+                (unsigned long long)(r->checked / VALUES_PER_MISROUNDED), r->max, r->worst_at);
     tally_end(&t);
 }
 
@@ -146,17 +138,18 @@ static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
  * comes closer to a multiple of the unit. Returns their number. */
 static int find_convergents(u128 fraction, int64_t lo, int64_t hi, int64_t *to, int n)
 {
-    u128 a = 0, b = fraction; /* a = 2^128 at first, which wraps to 0 */
-    int64_t before = 0, q = 1;
+    u128 a = 0,
+         b = fraction; /* Euclid's algorithm on a = 2^128, which wraps to 0, and the fraction */
+    int64_t previous_q = 0, q = 1;
     int found = 0;
     while (b != 0 && found < n) {
         u128 quotient = a == 0 ? -b / b + 1 : a / b, rest = a - quotient * b;
         if (quotient > (u128)hi)
             break;
-        int64_t next = before + (int64_t)quotient * q;
+        int64_t next = previous_q + (int64_t)quotient * q;
         if (next >= hi)
             break;
-        before = q;
+        previous_q = q;
         q = next;
         if (q >= lo && q > 0)
             to[found++] = q;
@@ -179,7 +172,8 @@ static void find_hard_positions(struct hard_positions *hard, uint64_t (*turn)[3]
     hard->n = 0;
     for (int64_t i = 0; i < pairs; i++) {
         u128 t = (u128)turn[i][0] << 64 | turn[i][1];
-        for (int units = 1; units <= 2; units++) { /* halves of a turn, then quarters */
+        for (int units = 1; units <= 2;
+             units++) { /* zeros at halves of a turn, then quarters */
             int64_t found[PER_PAIR / 2];
             int n = find_convergents(t << units, range_start(range), range_end(range), found,
                                      PER_PAIR / 2);
@@ -191,7 +185,7 @@ static void find_hard_positions(struct hard_positions *hard, uint64_t (*turn)[3]
     }
 }
 
-/* Compares one pair of each row of a table. */
+/* Compares the pair of each position alone, not whole rows. */
 static void compare_hard_pairs(struct comparison *c, const struct call *call,
                                const struct hard_positions *hard, uint64_t (*turn)[3])
 {
@@ -226,7 +220,7 @@ static void search_set(struct comparison *c, struct problem p, int range,
         return;
     compare_next(c, call, c->tally->run->backend, range);
     compare_hard_pairs(c, call, hard, turn);
-    compare_forget(c);
+    compare_end_call(c);
 }
 
 static void check_search(struct suite_run *run, enum posenc_kernel kernel, int range)
@@ -268,7 +262,7 @@ static void check_variant(struct suite_run *run, struct problem p, const char *n
     if (!tally_begin_problem(&t, run, &p, "accuracy", "random-%s", name))
         return;
     compare_begin(&c, &t);
-    uint64_t seeds = run->options->full && !is_table(p.kernel) ? 8 : 1;
+    uint64_t seeds = run->options->full && !is_table_kernel(p.kernel) ? 8 : 1;
     for (uint64_t seed = 0; seed < seeds; seed++) {
         p.seed += 100 * seed;
         compare_problem(&c, &p, RANGE_FARTHEST);
@@ -289,19 +283,19 @@ static void check_variants(struct suite_run *run, enum posenc_kernel kernel)
         v = profile == last ? v : 0;
         last = profile;
         if ((run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3) &&
-            (!is_table(kernel) || is_beyond_scans(p)))
+            (!is_table_kernel(kernel) || is_beyond_scans(p)))
             check_variant(run, *p, line->name);
         v++;
     }
 }
 
-/* Checks every position below 2^20 of a model's tables or, without a model, of the kernel's default. */
+/* Checks every position below 2^20, with the frequencies of the first model or, without one, the kernel's default. */
 static void check_exhaustively(struct suite_run *run, enum posenc_kernel kernel)
 {
     const struct conf_options *options = run->options;
     struct problem p = problem_default(kernel);
     for (size_t i = 0; i < options->n_problems; i++)
-        if (is_table(options->problem[i].kernel)) {
+        if (is_table_kernel(options->problem[i].kernel)) {
             p.freqs = options->problem[i].freqs;
             break;
         }
@@ -321,11 +315,11 @@ static void check_exhaustively(struct suite_run *run, enum posenc_kernel kernel)
 void suite_accuracy(struct suite_run *run, enum posenc_kernel kernel)
 {
     check_variants(run, kernel);
-    for (int range = 0; is_table(kernel) && range < N_RANGES; range++) {
+    for (int range = 0; is_table_kernel(kernel) && range < N_RANGES; range++) {
         for (int profile = 0; profile_names[profile]; profile++)
             check_scan(run, kernel, (enum posenc_profile)profile, range);
         check_search(run, kernel, range);
     }
-    if (is_table(kernel) && run->options->exhaustive)
+    if (is_table_kernel(kernel) && run->options->exhaustive)
         check_exhaustively(run, kernel);
 }

@@ -1,5 +1,5 @@
 /*
- * Digests: SHA-256 of the outputs of every variant, with the same bits for every NaN. Digests of the
+ * Suite of digests: SHA-256 of the outputs of every variant, with the same bits for every NaN. Digests of the
  * family "native" are committed in digests.txt, so that machines are compared that never meet. A
  * backend of another family is compared with the first other member of its family that runs here.
  */
@@ -30,7 +30,8 @@ static bool find_committed(const char *id, char hex[HEX])
     return false;
 }
 
-/* Digests all outputs, row by row, as little-endian f32. The canary keeps its bits, though a NaN. */
+/* Digests all outputs, row by row, as little-endian f32. The canary of unwritten elements is a NaN, and keeps its
+ * bits. */
 static void digest_call(const struct call *call, char hex[HEX])
 {
     struct sha256 s;

@@ -1,15 +1,12 @@
 /*
- * State that a kernel keeps from one call to the next. One result for each kernel:
+ * Case "kept-state" of the suite "side-effects": a call gives the bits of its own arguments, although an earlier call
+ * had other arguments at the same addresses.
  *
- *   kept-state   a call gives the bits of its own arguments, although a call before it had other
- *                arguments at the same addresses
- *
- * A kernel may keep a result of a tensor, a plan or a parameter, in a thread-local variable or in
- * memory from the time it was loaded, which the watch over static memory does not see. It knows the
- * argument again by its address, shape or a few elements. So calls alternate between two problems
- * that differ in one thing: one element in each row of a tensor, a parameter, or the plan. All of
- * them lie at the same addresses. The expected bits are those of the same call at other addresses,
- * with a plan of its own.
+ * A kernel could cache data that it derived from a tensor, from frequencies or from a parameter. If the cache is
+ * thread-local or allocated at load time, the watch of static memory does not see it. Such a kernel recognises an
+ * argument by its address, its shape or a few elements. So calls alternate between two problems that differ in one
+ * thing: one element in each row of a tensor, a parameter, or the frequencies. All tensors lie at the same addresses.
+ * The expected bits are those of the same call with memory and frequencies of its own.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -20,44 +17,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The same addresses ---- */
+/* ---- Buffers at the same addresses ---- */
 
-/* Buffers that all calls of a problem use, in the order in which a call asks for them. */
-struct places {
+/* Buffers that all calls of a problem use, in the order in which a call allocates them. */
+struct shared_buffers {
     void *at[LAYOUTS];
     size_t bytes[LAYOUTS];
     int n;
 };
 
-static void *place_get(void *user, size_t bytes, int64_t offset_bytes, char role)
+static void *get_shared(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
-    struct places *places = user;
+    struct shared_buffers *buffers = user;
     (void)role;
-    if (places->n == LAYOUTS)
+    if (buffers->n == LAYOUTS)
         return NULL;
-    const int i = places->n++;
-    if (!places->at[i]) {
-        places->at[i] = memory_default.get(NULL, bytes, offset_bytes, role);
-        places->bytes[i] = bytes;
+    const int i = buffers->n++;
+    if (!buffers->at[i]) {
+        buffers->at[i] = memory_default.get(NULL, bytes, offset_bytes, role);
+        buffers->bytes[i] = bytes;
     }
-    return bytes <= places->bytes[i] ? places->at[i] : NULL;
+    return bytes <= buffers->bytes[i] ? buffers->at[i] : NULL;
 }
 
-static void place_free(void *user, void *data) { (void)user, (void)data; }
+/* Keeps memory that a call frees, as free_shared() frees it. */
+static void free_none(void *user, void *data) { (void)user, (void)data; }
 
-static void places_free(struct places *places)
+static void free_shared(struct shared_buffers *buffers)
 {
     for (int i = 0; i < LAYOUTS; i++)
-        memory_default.free(NULL, places->at[i]);
+        memory_default.free(NULL, buffers->at[i]);
 }
 
 /* ---- Changes of a problem ---- */
 
 enum { MOST_CHANGES = MOST_TENSORS + MOST_PARAMETERS + 2 };
 
-/* The one thing in which a problem differs from the base. */
+/* The one difference of a problem from the base problem. */
 struct change {
-    const struct tensor_spec *row; /* contents of this tensor; NULL: a field of `problem` */
+    const struct tensor_spec
+        *row; /* tensor whose contents differ; NULL: a field of `problem` differs */
     struct problem problem;
     const char *what; /* for messages */
 };
@@ -102,11 +101,11 @@ static void change_integers(struct call *call, const struct tensor_spec *row)
 static void change_positions(struct call *call)
 {
     const struct posenc_positions *p = call_positions(call);
-    const int64_t t = call->problem.tokens / 2, item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    const int64_t t = call->problem.tokens / 2, item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4,
+                  stride = (p->stride_token ? p->stride_token : 1) * item; /* 0 means 1 */
     char *data = (char *)(uintptr_t)p->data;
     if (t > 0)
-        memcpy(data + t * p->stride_token * item, data + (t - 1) * p->stride_token * item,
-               (size_t)item);
+        memcpy(data + t * stride, data + (t - 1) * stride, (size_t)item);
 }
 
 static void change_apply(struct call *call, const struct change *change)
@@ -167,33 +166,33 @@ static int list_changes(const struct problem *p, struct change *changes)
 
 /* ---- Calls ---- */
 
-struct kept_check {
+struct kept_state_check {
     struct tally *t;
-    struct places places;
-    const struct posenc_freqs *plan; /* address of the last plan of a call at these places */
+    struct shared_buffers shared;
+    const struct posenc_freqs *freqs; /* address of the frequencies of the last call */
 };
 
-/* Gives a call a plan at the address of the last one, if the allocator reuses that memory. Returns
- * the plan, or NULL. */
-static struct posenc_freqs *replace_plan(struct kept_check *check, struct call *call)
+/* Gives a call new frequencies, at the address of the last ones if the allocator reuses that memory. Returns them, or
+ * NULL. */
+static struct posenc_freqs *replace_freqs(struct kept_state_check *check, struct call *call)
 {
     enum { TRIES = 16 };
-    struct posenc_freqs *tries[TRIES], *plan = NULL;
+    struct posenc_freqs *tries[TRIES], *freqs = NULL;
     int n = 0;
     while (n < TRIES && call->implementation->freqs_create(&call->problem.freqs, &tries[n],
                                                            NULL) == POSENC_OK) {
-        plan = tries[n++];
-        if (!check->plan || plan == check->plan)
+        freqs = tries[n++];
+        if (!check->freqs || freqs == check->freqs)
             break;
     }
     for (int i = 0; i + 1 < n; i++)
         call->implementation->freqs_destroy(tries[i]);
-    if (plan) {
-        check->plan = plan;
-        memcpy((char *)&call->args + signature_of(call->problem.kernel)->freqs, &plan,
-               sizeof plan);
+    if (freqs) {
+        check->freqs = freqs;
+        memcpy((char *)&call->args + signature_of(call->problem.kernel)->freqs, &freqs,
+               sizeof freqs);
     }
-    return plan;
+    return freqs;
 }
 
 /* Returns true if the call succeeded. Other suites judge calls that are rejected. */
@@ -206,50 +205,40 @@ static bool run_changed(struct tally *t, struct call *call, const struct change 
     return !g.crashed && g.status == POSENC_OK;
 }
 
-static bool has_same_outputs(const struct call *got, const struct call *want)
+/* Runs a changed problem in the shared buffers. Requires the outputs of `want`, unless that is NULL. */
+static bool run_in_shared_buffers(struct kept_state_check *check, const struct change *change,
+                                  const struct call *want)
 {
-    bool same = true;
-    for (int o = 0; o < want->n_outputs; o++)
-        for (int64_t r = 0; r < want->outputs[o].rows; r++) {
-            const float *a = call_row(got, o, r), *b = call_row(want, o, r);
-            for (int64_t c = 0; c < want->outputs[o].width; c++)
-                same = same && value_bits(a[c]) == value_bits(b[c]);
-        }
-    return same;
-}
-
-/* Runs a changed problem at the common addresses. Requires the outputs of `want`, unless NULL. */
-static bool run_at_places(struct kept_check *check, const struct change *change,
-                          const struct call *want)
-{
-    const struct memory memory = { .get = place_get,
-                                   .free = place_free,
-                                   .user = &check->places };
+    const struct memory memory = { .get = get_shared,
+                                   .free = free_none,
+                                   .user = &check->shared };
     struct call call;
-    check->places.n = 0;
+    check->shared.n = 0;
     if (call_create_by(check->t->run->implementation, &call, &change->problem, &memory) !=
         POSENC_OK)
         return false;
-    struct posenc_freqs *plan =
-        kernel_has_freqs(call.problem.kernel) ? replace_plan(check, &call) : NULL;
+    struct posenc_freqs *freqs =
+        kernel_has_freqs(call.problem.kernel) ? replace_freqs(check, &call) : NULL;
     const bool ran = run_changed(check->t, &call, change);
+    struct tally scratch = *check->t; /* its message would not name the change */
     if (ran && want)
-        require(check->t, has_same_outputs(&call, want),
+        require(check->t, require_same_outputs(&scratch, &call, want, ""),
                 "not the bits of its own arguments: %s differed in the call before it, at the "
                 "same addresses",
                 change->what);
-    if (plan)
-        call.implementation->freqs_destroy(plan);
+    if (freqs)
+        call.implementation->freqs_destroy(freqs);
     call_destroy(&call);
     return ran;
 }
 
-/* Calls at addresses of their own exist until the end, so that no address is used twice. */
+/* Checks all changes of a problem. The calls with memory of their own exist until the end, so that no address
+ * recurs. */
 static void check_problem(struct tally *t, struct problem p)
 {
     struct change changes[MOST_CHANGES];
     struct call own[MOST_CHANGES] = { { .n_owned = 0 } };
-    struct kept_check check = { .t = t };
+    struct kept_state_check check = { .t = t };
     p.in_place = false;
     const struct change base = { .problem = p };
     const int n = list_changes(&p, changes);
@@ -257,14 +246,14 @@ static void check_problem(struct tally *t, struct problem p)
         t->problem = &changes[i].problem;
         if (call_create_by(t->run->implementation, &own[i], t->problem, &memory_default) ==
                 POSENC_OK &&
-            run_changed(t, &own[i], &changes[i]) && run_at_places(&check, &base, NULL))
-            run_at_places(&check, &changes[i], &own[i]);
+            run_changed(t, &own[i], &changes[i]) && run_in_shared_buffers(&check, &base, NULL))
+            run_in_shared_buffers(&check, &changes[i], &own[i]);
     }
     t->problem = NULL;
     for (int i = 0; i < n; i++)
         if (own[i].implementation)
             call_destroy(&own[i]);
-    places_free(&check.places);
+    free_shared(&check.shared);
 }
 
 /* ---- The suite ---- */

@@ -1,11 +1,11 @@
 /*
- * Lane independence: an element depends on its own inputs only. Its bits stay, whatever its neighbours
- * in the vector, in the row, in other tokens and heads hold: NaN, infinity, huge or subnormal values.
- * A kernel with a fast path "if all lanes are small" must give the same bits on both paths. One that
- * blends by multiplication fails, as it lets a neighbour's NaN in.
+ * Case "lane-independence" of the suite "memory": an element depends only on its own inputs. Its bits must not change
+ * if its neighbours in the vector, the row, or other tokens and heads become NaN, infinite, huge or subnormal. This
+ * detects kernels with another result on a fast path "if all lanes are small", and kernels that blend lanes by
+ * multiplication, where a neighbour's NaN gets in.
  *
- * A unit is a channel, or a pair of channels that rotate together. A call is made twice: with its own
- * inputs, and with those of all units poisoned but one class, which must keep its bits.
+ * A unit is a channel, or a pair of channels that rotate together; units are divided into classes. Each call is made
+ * twice: with its own inputs, and with the inputs of all classes but one poisoned. That class must keep its bits.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -17,8 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Units belong to classes by their number, so that each is kept once while its neighbours are
- * poisoned. */
+/* Units belong to classes by their number, so that each is kept once while its neighbours are poisoned. */
 enum { CLASSES = 5 };
 
 static float poison_value(int64_t i)
@@ -106,7 +105,7 @@ static void poison_tensor(struct call *call, const struct tensor_spec *row, int 
                 storage_row_f32(t, r)[c] = poison_value(r + c);
 }
 
-/* Poisons with huge numbers, as parameters must be finite. */
+/* Poisons an array of parameters, which must be finite, by huge numbers. */
 static void poison_floats(struct call *call, const struct tensor_spec *row, int kept_class)
 {
     float *data = (float *)(uintptr_t)call_data(call, row);
@@ -175,7 +174,7 @@ static void check_positions(struct tally *t, struct problem p)
         for (int64_t r = 0; r < got->outputs[o].rows; r += 2)
             require_same_bits(t, call_row(got, o, r), call_row(want, o, r),
                               got->outputs[o].width, "token beside tokens at far positions");
-    tally_forget(t); /* the calls refer to near and far */
+    tally_free_calls(t); /* the calls refer to near and far */
 }
 
 /* Gives other pairs other frequencies: the kept pairs must not change. */
@@ -207,7 +206,7 @@ static void check_frequencies(struct tally *t, struct problem p)
                                     float_to_bits(call_row(want, o, r)[c]),
                             "column %lld moved when only other pairs' frequencies changed",
                             (long long)c);
-        tally_forget(t);
+        tally_free_calls(t);
     }
 }
 
@@ -226,7 +225,7 @@ void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
             check_positions(&t, p);
             check_frequencies(&t, p);
         }
-        tally_forget(&t);
+        tally_free_calls(&t);
     }
     tally_end(&t);
 }

@@ -1,18 +1,17 @@
 /*
- * Memory accesses of every kernel of a backend. One result for each kernel and case:
+ * Suite of memory accesses, with a result for each kernel, dtype and case:
  *
- *   guard-end, guard-start   no access past either end of a buffer, at every length 0 to 4W + 1 of
- *                            the vectorised dimension (W: vector width) and several counts of rows
+ *   guard-end, guard-start   no access past either end of a buffer, at every length from 0 to 4 W + 1 of the vectorised
+ *                            dimension (W: vector width), and at several counts of rows
  *   canaries                 nothing is written around the buffers or between strided rows
  *   read-only-inputs         inputs are not written
  *   written                  every element of every row is written
- *   lengths                  every value is right, within the limits of accuracy: no tail lane is
- *                            misplaced, no count of rows is wrong
- *   placement                the same bits at byte offsets 0, 4 (2 for 16-bit types), 16 and 60, at
- *                            either end of a page, and with two tensors woven into each other
+ *   lengths                  every value is within the limits of accuracy, also in tails and at each count of rows
+ *   placement                the same bits at byte offsets 0, 4 (2 for 16-bit types), 16 and 60, at either end of a
+ *                            page, and with two tensors woven into each other
  *   twice                    the same bits in a second call
- *   mxcsr                    rounding mode, flush-to-zero and masks stay, from the modes that a
- *                            program starts with and from others; exceptions stay raised
+ *   mxcsr                    rounding mode, flush-to-zero and trap masks do not change, whether they have the default
+ *                            or other values; raised exceptions stay raised
  *   broadcast                the same bits for an input of stride 0 and for repeated rows
  *   subnormals                                                            subnormals.c
  *   sizes, far-strides, many-rows, values, gaps                           sizes.c
@@ -44,13 +43,14 @@ static const char *const case_name[MEMORY_CASES] = {
     "placement", "twice",       "mxcsr",
 };
 
+/* Cases of one kernel and dtype, which share their calls. */
 struct sweep {
     struct tally tally[MEMORY_CASES];
     enum posenc_dtype dtype;
     struct suite_run *run;
     struct guard *guard;
-    bool is_selected; /* any of the cases */
-    int turn;         /* counter of the ways to weave two tensors */
+    bool is_selected; /* true if any of the cases is */
+    int weave_turn;   /* counts woven calls, which alternate between the ways to weave */
 };
 
 /* Returns true if the problem has no element. */
@@ -78,10 +78,7 @@ static void require_guarded(struct sweep *s, const struct guarded *g, enum memor
     }
 }
 
-static bool runs_clean(const struct guarded *g)
-{
-    return !g->crashed && g->status == POSENC_OK;
-}
+static bool is_clean(const struct guarded *g) { return !g->crashed && g->status == POSENC_OK; }
 
 static void check_written(struct tally *t, const struct call *call, uint32_t canary)
 {
@@ -126,12 +123,12 @@ static void check_twice(struct sweep *s, struct call *call, const float *first)
 {
     call_reset(call);
     struct guarded g = guarded_run(call, s->run->backend, s->guard);
-    if (require(&s->tally[TWICE], runs_clean(&g), "the second call failed: %s", g.reason))
+    if (require(&s->tally[TWICE], is_clean(&g), "the second call failed: %s", g.reason))
         require_same_copy(&s->tally[TWICE], call, first, "second call");
 }
 
-/* Accepts SIGFPE: division by zero traps in those modes, which is no mistake of the kernel. */
-void require_modes(struct tally *t, struct call *call, struct guard *guard)
+/* Accepts SIGFPE: division by zero traps in those modes, which is the caller's fault. */
+void require_modes_kept(struct tally *t, struct call *call, struct guard *guard)
 {
     call_reset(call);
     struct guarded g = guarded_run_in_modes(call, t->run->backend, guard);
@@ -140,8 +137,19 @@ void require_modes(struct tally *t, struct call *call, struct guard *guard)
             g.reason);
 }
 
-/* Sets of places of a call, as bits of `places` below: flush with either end of a page, at other
- * offsets, and woven. */
+/* Placements of a call's tensors: flush with either end of their pages, at other offsets, and woven. In a set of
+ * placements, bit i stands for placements[i]. */
+struct placement {
+    enum guard_mode mode;
+    enum memory_case guard_case; /* the case that an access outside of a buffer fails */
+    int64_t offset_bytes;
+};
+static const struct placement placements[] = {
+    { GUARD_END, GUARD_AT_END, 0 },      { GUARD_START, GUARD_AT_START, 0 },
+    { GUARD_END, GUARD_AT_END, 4 },      { GUARD_END, GUARD_AT_END, 16 },
+    { GUARD_START, GUARD_AT_START, 60 }, { GUARD_END, GUARD_AT_END, 0 },
+};
+enum { N_PLACEMENTS = sizeof placements / sizeof *placements };
 enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, WOVEN = 32, ALL_PLACES = 63 };
 
 /* Returns true if two tensors are woven; in a quick run only two outputs are. */
@@ -151,71 +159,79 @@ static bool is_woven(const struct sweep *s, const struct problem *p)
     return other && (s->run->options->full || other->role == ROLE_OUTPUT);
 }
 
-static void sweep_problem(struct sweep *s, struct problem p, int at)
+/* Checks the outputs of a call. *first holds those of the first placement, and is NULL before that. */
+static void check_outputs(struct sweep *s, struct call *call, uint32_t canary, float **first)
 {
-    static const struct {
-        enum guard_mode mode;
-        enum memory_case side;
-        int64_t offset;
-    } places[] = { { GUARD_END, GUARD_AT_END, 0 },      { GUARD_START, GUARD_AT_START, 0 },
-                   { GUARD_END, GUARD_AT_END, 4 },      { GUARD_END, GUARD_AT_END, 16 },
-                   { GUARD_START, GUARD_AT_START, 60 }, { GUARD_END, GUARD_AT_END, 0 } };
-    float *base = NULL;
-    for (int i = 0; i < (int)(sizeof places / sizeof places[0]); i++) {
-        struct call call;
-        if (!(at >> i & 1))
-            continue;
-        if (1 << i == WOVEN && !is_woven(s, &p))
-            continue;
-        p.woven = 1 << i != WOVEN ? WOVEN_NONE : (enum woven)(1 + s->turn++ % WOVEN_TENSORS);
-        p.offset_bytes = places[i].offset == 4 && s->dtype != POSENC_F32 ? 2 : places[i].offset;
-        for (int k = 0; k < MEMORY_CASES; k++)
-            s->tally[k].problem = &p;
-        struct memory memory = guard_memory(s->guard, places[i].mode);
-        if (i > 0 && !s->run->options->full)
-            memory.seal = NULL; /* writes to inputs are found as changed canaries */
-        enum posenc_status made = call_create_by(s->run->implementation, &call, &p, &memory);
-        if (made != POSENC_OK) {
-            /* An empty dimension may be rejected; any other call must be made. */
-            char text[200];
-            posenc_error_text(&call.error, text, sizeof text);
-            require(&s->tally[places[i].side], is_empty(&p), "the call was not made: %s", text);
-            break;
-        }
-        bool has_element = call.outputs[0].rows > 0 && call.outputs[0].width > 0;
-        uint32_t canary = has_element ? float_to_bits(*call_row(&call, 0, 0)) : 0;
-        struct guarded g = guarded_run(&call, s->run->backend, s->guard);
-        if (!has_element && !g.crashed && g.status == POSENC_ERR_SHAPE)
-            g.status = POSENC_OK;
-        require_guarded(s, &g, places[i].side);
-        if (has_element && runs_clean(&g) && base) {
-            require_same_copy(&s->tally[PLACEMENT], &call, base, "other placement");
-        } else if (has_element && runs_clean(&g) && (base = copy_outputs(&call)) != NULL) {
-            if (canary == CALL_CANARY)
-                check_written(&s->tally[WRITTEN], &call, canary);
-            require_right(&s->tally[LENGTHS], &call, s->run->backend);
-            check_twice(s, &call, base);
-            require_modes(&s->tally[CONTROL], &call, s->guard);
-        }
-        call_destroy(&call);
+    if (*first) {
+        require_same_copy(&s->tally[PLACEMENT], call, *first, "other placement");
+    } else if ((*first = copy_outputs(call)) != NULL) {
+        if (canary == CALL_CANARY)
+            check_written(&s->tally[WRITTEN], call, canary);
+        require_within_limits(&s->tally[LENGTHS], call, s->run->backend);
+        check_twice(s, call, *first);
+        require_modes_kept(&s->tally[CONTROL], call, s->guard);
     }
-    free(base);
+}
+
+/* Runs a problem at a placement, and checks all cases. Returns false if the call cannot be created. */
+static bool run_placement(struct sweep *s, const struct problem *p, const struct placement *at,
+                          float **first)
+{
+    struct call call;
+    struct memory memory = guard_memory(s->guard, at->mode);
+    if (at != placements && !s->run->options->full)
+        memory.seal = NULL; /* saves time: writes to inputs then show as changed canaries */
+    if (call_create_by(s->run->implementation, &call, p, &memory) != POSENC_OK) {
+        char text[200]; /* only an empty dimension may be rejected */
+        posenc_error_text(&call.error, text, sizeof text);
+        require(&s->tally[at->guard_case], is_empty(p), "the call was not made: %s", text);
+        return false;
+    }
+    const bool has_element = call.outputs[0].rows > 0 && call.outputs[0].width > 0;
+    const uint32_t canary = has_element ? float_to_bits(*call_row(&call, 0, 0)) : 0;
+    struct guarded g = guarded_run(&call, s->run->backend, s->guard);
+    if (!has_element && !g.crashed && g.status == POSENC_ERR_SHAPE)
+        g.status = POSENC_OK;
+    require_guarded(s, &g, at->guard_case);
+    if (has_element && is_clean(&g))
+        check_outputs(s, &call, canary, first);
+    call_destroy(&call);
+    return true;
+}
+
+/* Runs a problem at a set of placements. */
+static void sweep_problem(struct sweep *s, struct problem p, int places)
+{
+    float *first = NULL;
+    bool is_created = true;
+    for (int k = 0; k < MEMORY_CASES; k++)
+        s->tally[k].problem = &p;
+    for (int i = 0; i < N_PLACEMENTS && is_created; i++) {
+        const bool weaves = 1 << i == WOVEN;
+        const int64_t offset = placements[i].offset_bytes;
+        if (!(places >> i & 1) || (weaves && !is_woven(s, &p)))
+            continue;
+        p.woven = weaves ? (enum woven)(1 + s->weave_turn++ % WOVEN_TENSORS) : WOVEN_NONE;
+        p.offset_bytes = offset == 4 && s->dtype != POSENC_F32 ? 2 : offset;
+        is_created = run_placement(s, &p, &placements[i], &first);
+    }
     for (int k = 0; k < MEMORY_CASES; k++)
         s->tally[k].problem = NULL;
+    free(first);
 }
 
 /* Does the same in the dtype of the sweep. */
-static void sweep_typed(struct sweep *s, struct problem p, int at)
+static void sweep_typed(struct sweep *s, struct problem p, int places)
 {
     p.dtype = p.values = s->dtype;
-    sweep_problem(s, p, at);
+    sweep_problem(s, p, places);
 }
 
 /* ---- Lengths and counts of rows ---- */
 
-/* Returns the places of a problem in a quick run. At each length one variant has four places; up to two
- * vectors, the others are at one end of a page alternately. In 16 bits there is that one variant alone,
- * past a vector at every other length for each dtype. */
+/* Returns the placements of length n and variant v in a quick run. At each length one variant has four placements. Up
+ * to two vectors the other variants have one, alternately at either end of a page. In 16 bits only the one variant
+ * runs, beyond a vector at every other length for each dtype. */
 static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v)
 {
     bool chosen = v == (n + n / LENGTH_VARIANTS) % LENGTH_VARIANTS;
@@ -255,6 +271,7 @@ static void sweep_lengths(struct sweep *s, enum posenc_kernel kernel)
 static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
 {
     static const int64_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 65 };
+    const struct signature *signature = signature_of(kernel);
     int64_t lanes = backend_vector_lanes(s->run->backend);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         for (int of_heads = 0; of_heads < 2; of_heads++) {
@@ -266,10 +283,9 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
             p.distances = 0;
             if (p.relative == RELATIVE_TRANSFORMER_XL)
                 p.query_offset = p.keys - p.queries;
-            if (of_heads
-                    ? kernel_rotates(kernel) || kernel_on_scores(kernel)
-                    : !signature_of(kernel)
-                           ->derive) /* otherwise other fields decide the number of queries */
+            /* derive() would set the number of queries by other fields. */
+            if (of_heads ? kernel_rotates(kernel) || kernel_on_scores(kernel)
+                         : !signature->derive)
                 sweep_typed(s, p, s->run->options->full ? ALL_PLACES : ENDS);
         }
 }

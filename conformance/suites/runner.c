@@ -1,19 +1,17 @@
 /*
- * Runs all suites on all backends in one process, for machines without Criterion, for emulators and
- * for memory checkers. Needs libc only. It returns from main, so that a leak or a finding of a
- * sanitizer sets its exit status.
+ * Runs all suites on all backends in one process, for machines without Criterion, for emulators and for memory
+ * checkers. Needs libc only. It returns from main, so that a leak or a finding of a sanitizer sets its exit status.
  *
  *     runner [--full] [--no-accuracy | --suite NAME | --digests] [--backend NAME]...
  *            [--except GLOB OF CASES]... [FOLDER OF VECTORS]
  *
- * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an
- * emulator gets wrong. --digests prints engine/digests.txt anew, by `scalar` unless another member
- * of the family "native" is named; review a changed line as a change of bits.
+ * --no-accuracy omits the scans, which take too long in an emulator. --except omits cases that an emulator gets wrong.
+ * --digests prints engine/digests.txt anew, by `scalar` unless another member of the family "native" is named; review
+ * a changed line as a change of bits.
  *
- * It prints each failure with the command to repeat it, then a line for each backend and one for
- * all: "NAME (L lanes): N passed, N failed, N skipped". A backend that cannot run here has a line
- * "off: NAME: reason" and counts as skipped; named by --backend it is an error. Exit status: 1 on
- * failures, 2 on bad input, 77 if nothing ran.
+ * It prints each failure with the command to repeat it, then a line for each backend and one for all: "NAME (L lanes):
+ * N passed, N failed, N skipped". A backend that cannot run here has a line "off: NAME: reason" and counts as skipped;
+ * named by --backend it is an error. Exit status: 1 on failures, 2 on bad input, 77 if nothing ran.
  */
 #include "suites.h"
 #include "conformance/engine/plugin.h"
@@ -65,7 +63,7 @@ static int add_backend(struct run *run, const char *name)
     return 0;
 }
 
-/* Adds all backends that can run here; returns the number of the others. */
+/* Adds all backends that can run here, and prints the others. Returns the number of those. */
 static unsigned long add_all_backends(struct run *run)
 {
     const struct posenc_backend *b;

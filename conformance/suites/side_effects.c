@@ -1,16 +1,16 @@
 /*
- * Side effects that a kernel may not have, one result per kernel and side effect:
+ * Suite of forbidden side effects. A case fails if the kernel
  *
- *   allocations, leaks   allocates or maps memory; does not give it back
- *   static-memory        writes a static variable of its own
- *   errno                changes errno
- *   together             calls of several threads disturb each other, each stopped in its middle
- *   streaming-stores     leaves streaming stores without a fence (full runs)
- *   kept-state           keeps something from one call to the next (kept.c)
+ *   allocations        allocates or maps memory
+ *   leaks              does not free what it allocated
+ *   static-memory      writes a static variable
+ *   errno              changes errno
+ *   together           gives other results if several threads call it at once
+ *   streaming-stores   leaves streaming stores without a fence (full runs)
+ *   kept-state         lets one call change the result of the next (kept.c)
  *
- * Calls are made of problems of several lengths, layouts and types. The suite runs before all
- * others, so static memory is watched in a kernel's first call, too. The memory suite looks at the
- * floating-point environment.
+ * The suite calls the kernel with several lengths, layouts and dtypes. It runs before all other suites, so that it
+ * watches static memory during a kernel's first call. The memory suite checks the floating-point environment.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -20,38 +20,38 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { REALISTIC_BYTES = 12 << 10, QUICK_RANDOM = 3, FULL_RANDOM = 60 };
+enum { REALISTIC_BYTES = 12 << 10, QUICK_PROBLEMS = 3, FULL_PROBLEMS = 60 };
 
-/* Effects that are watched in each call, with a result each. */
-enum effect { ALLOCATIONS, LEAKS, STATICS, ERRNO, EFFECTS };
+/* Side effects of a single call. Each has a case. */
+enum effect { ALLOCATIONS, LEAKS, STATIC_MEMORY, ERRNO, EFFECTS };
 
 struct watch {
     struct suite_run *run;
     enum posenc_kernel kernel;
     enum posenc_dtype dtype;       /* in the ids of cases */
-    struct posenc_backend backend; /* a copy, so that each first call is one */
+    struct posenc_backend backend; /* a copy, which no earlier call has used */
     struct tally tally[EFFECTS];
     bool any_selected;
 };
 
 /* ---- One thread ---- */
 
-/* Begins the results. An effect that cannot be seen in this build, or on this machine, is skipped. */
+/* Begins the cases. Skips effects that this build or machine cannot observe. */
 static void watch_begin(struct watch *w)
 {
     static const char *const names[EFFECTS] = { "allocations", "leaks", "static-memory",
                                                 "errno" };
-    const char *const unseen[EFFECTS] = { allocations_unavailable_reason(),
-                                          allocations_unavailable_reason(),
-                                          statics_unavailable_reason(), NULL };
+    const char *const unavailable[EFFECTS] = { allocations_unavailable_reason(),
+                                               allocations_unavailable_reason(),
+                                               static_memory_unavailable_reason(), NULL };
     w->backend = backend_copy(w->run->backend);
-    guard_install(); /* before calls are watched, as it allocates */
+    guard_install(); /* allocates, and so must not run during a watch */
     for (int e = 0; e < EFFECTS; e++) {
         if (!tally_begin(&w->tally[e], w->run, w->kernel, w->dtype, "side-effects", NULL, "%s",
                          names[e]))
             continue;
-        if (unseen[e])
-            tally_skip(&w->tally[e], unseen[e]);
+        if (unavailable[e])
+            tally_skip(&w->tally[e], unavailable[e]);
         w->any_selected = true;
     }
 }
@@ -66,37 +66,39 @@ static void watch_end(struct watch *w)
     }
 }
 
-/* Makes a call and requires it to be free of effects. An effect that cannot be seen never occurs.
- * Returns false if the call did not go through, which other suites judge. */
+/* Runs a call and requires it to be free of side effects. Effects that cannot be observed here count as absent.
+ * Returns false if the call failed, which other suites report. */
 static bool watch_call(struct watch *w, struct call *call)
 {
-    enum { NO_ERROR = 0x7057 }; /* a number that no call of the C library gives */
+    enum { ERRNO_BEFORE = 0x7057 }; /* a value that the C library never sets */
     struct tally *t = w->tally;
-    struct statics statics = statics_find(backend_entry(&w->backend, w->kernel));
+    struct static_memory memory = static_memory_find(backend_entry(&w->backend, w->kernel));
     const int error_before = errno;
     call_reset(call);
-    const bool watched = statics_watch(&statics);
-    const struct allocations before = allocations_now();
-    errno = NO_ERROR;
+    const bool watched = static_memory_watch(&memory);
+    const struct allocation_counts before = allocation_counts_now();
+    errno = ERRNO_BEFORE;
     const struct guarded g = guarded_run(call, &w->backend, NULL);
     const int error = errno;
-    const struct allocations after = allocations_now();
+    const struct allocation_counts after = allocation_counts_now();
     errno = error_before;
-    statics_unwatch(&statics);
+    static_memory_unwatch(&memory);
     if (g.crashed || g.status != POSENC_OK)
         return false;
-    const unsigned long made = after.made - before.made, freed = after.freed - before.freed;
-    require(&t[ALLOCATIONS], !made && !freed,
-            "%lu blocks or maps made and %lu freed in one call", made, freed);
-    require(&t[LEAKS], made <= freed, "%lu blocks or maps were not given back", made - freed);
-    require(&t[STATICS], watched || statics_unavailable_reason(),
+    const unsigned long allocated = after.allocated - before.allocated,
+                        freed = after.freed - before.freed;
+    require(&t[ALLOCATIONS], !allocated && !freed,
+            "%lu blocks or maps made and %lu freed in one call", allocated, freed);
+    require(&t[LEAKS], allocated <= freed, "%lu blocks or maps were not given back",
+            allocated - freed);
+    require(&t[STATIC_MEMORY], watched || static_memory_unavailable_reason(),
             "static memory could not be protected");
-    require(&t[STATICS], !statics.first_write[0], "%s", statics.first_write);
-    require(&t[ERRNO], error == NO_ERROR, "errno was set to %d", error);
+    require(&t[STATIC_MEMORY], !memory.first_write[0], "%s", memory.first_write);
+    require(&t[ERRNO], error == ERRNO_BEFORE, "errno was set to %d", error);
     return true;
 }
 
-/* Watches the first call of a problem, and the second. */
+/* Watches two calls of a problem, as the second may take another path. */
 static void watch_problem(struct watch *w, const struct problem *p)
 {
     struct call call;
@@ -113,7 +115,7 @@ static void watch_problem(struct watch *w, const struct problem *p)
 
 static void watch_dtype(struct watch *w, enum posenc_dtype dtype)
 {
-    const uint64_t n_random = w->run->options->full ? FULL_RANDOM : QUICK_RANDOM;
+    const uint64_t n_random = w->run->options->full ? FULL_PROBLEMS : QUICK_PROBLEMS;
     const int64_t lanes = backend_vector_lanes(w->run->backend);
     struct problem p = problem_realistic(w->kernel, dtype, REALISTIC_BYTES);
     watch_problem(w, &p);
@@ -130,7 +132,7 @@ static void watch_dtype(struct watch *w, enum posenc_dtype dtype)
     }
 }
 
-/* ---- Threads, streaming stores ---- */
+/* ---- Threads and streaming stores ---- */
 
 static void check_threads(const struct watch *w, const struct problem *p)
 {
@@ -138,12 +140,12 @@ static void check_threads(const struct watch *w, const struct problem *p)
     if (!tally_begin(&t, w->run, w->kernel, w->dtype, "side-effects", NULL, "together"))
         return;
     t.problem = p;
-    threads_check(&t, p);
+    threads_require_same_outputs(&t, p);
     tally_end(&t);
 }
 
-/* Checks large calls, too, since kernels of this library make streaming stores from 32 MiB of output
- * on. Only full runs have the time for them. */
+/* Checks small and large calls: kernels of this library use streaming stores from 32 MiB of output on. This takes
+ * long, so only full runs do it. */
 static void check_streaming(const struct watch *w)
 {
     static const struct {
@@ -154,7 +156,7 @@ static void check_streaming(const struct watch *w)
                   { POSENC_BF16, 300 << 10 },
                   { POSENC_F32, 72 << 20 } };
     struct tally t;
-    int n = 0, too_long = 0;
+    int n = 0, n_unknown = 0;
     if (!tally_begin(&t, w->run, w->kernel, w->dtype, "side-effects", NULL, "streaming-stores"))
         return;
     if (streaming_unavailable_reason())
@@ -164,20 +166,20 @@ static void check_streaming(const struct watch *w)
         if (calls[i].dtype != POSENC_F32 && !w->run->backend->f16_bf16)
             continue;
         t.problem = &p;
-        const enum streaming streaming = streaming_check(&t, &p);
-        require(&t, streaming != STREAMING_UNFENCED,
+        const enum fence_verdict fence = streaming_find_fence(&t, &p);
+        require(&t, fence != FENCE_MISSING,
                 "streaming stores without a fence after them: a thread that is handed the "
                 "output may read what was there before");
         t.problem = NULL;
         n++;
-        too_long += streaming == STREAMING_TOO_LONG;
+        n_unknown += fence == FENCE_UNKNOWN;
     }
-    if (n > 0 && too_long == n)
+    if (n > 0 && n_unknown == n)
         tally_skip(&t, "the end of each call has more instructions than are looked at");
-    else if (too_long > 0 && t.result.status == CONF_PASS)
+    else if (n_unknown > 0 && t.result.status == CONF_PASS)
         snprintf(t.result.reason, sizeof t.result.reason,
                  "skipped: the end of %d of %d calls has more instructions than are looked at",
-                 too_long, n);
+                 n_unknown, n);
     tally_end(&t);
 }
 

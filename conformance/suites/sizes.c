@@ -31,7 +31,7 @@
 
 static const char no_space[] = "this system does not give so much address space";
 
-/* Skips a case where address space takes long to reserve. */
+/* Skips a case if it takes long to reserve address space. */
 static bool skip_if_slow(struct tally *t)
 {
     static int slow = -1;
@@ -43,33 +43,36 @@ static bool skip_if_slow(struct tally *t)
 
 /* ---- Problems of sizes.txt ---- */
 
-enum name { SIZES, FAR_STRIDES, MANY_ROWS, VALUES, NAMES };
+enum line_name { SIZES, FAR_STRIDES, MANY_ROWS, VALUES, NAMES };
 static const char *const names[NAMES] = { "sizes", "far-strides", "many-rows", "values" };
 
-static bool is_named(const struct problem_line *line, enum name name)
+static bool is_named(const struct problem_line *line, enum line_name name)
 {
     return strcmp(line->name, names[name]) == 0;
 }
 
-static bool needs_space(enum name name) { return name == FAR_STRIDES || name == MANY_ROWS; }
+static bool needs_space(enum line_name name)
+{
+    return name == FAR_STRIDES || name == MANY_ROWS;
+}
 
 /* Returns false if the system lacks the address space. */
 static bool check_problem(struct tally *t, struct guard *guard, enum guard_mode mode,
-                          const struct problem *p, enum name name)
+                          const struct problem *p, enum line_name name)
 {
     struct call call;
     bool has_space = true;
     if (!tally_run_guarded(t, guard, mode, p, &call, needs_space(name) ? &has_space : NULL))
         return has_space;
-    require_right(t, &call, t->run->backend);
-    require_modes(t, &call, guard);
+    require_within_limits(t, &call, t->run->backend);
+    require_modes_kept(t, &call, guard);
     call_destroy(&call);
     return true;
 }
 
 /* Checks a line as it stands. In full runs, small problems of `sizes` follow in place and woven. */
 static bool check_line(struct tally *t, struct guard *guard, const struct problem_line *line,
-                       enum name name, int turn)
+                       enum line_name name, int turn)
 {
     const enum guard_mode mode = turn % 2 ? GUARD_START : GUARD_END;
     struct problem p = line->problem;
@@ -89,7 +92,7 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
 }
 
 static bool is_selected(const struct suite_run *run, const struct problem_line *line,
-                        enum posenc_kernel kernel, enum posenc_dtype dtype, enum name name)
+                        enum posenc_kernel kernel, enum posenc_dtype dtype, enum line_name name)
 {
     const struct problem *p = &line->problem;
     return p->kernel == kernel && p->dtype == dtype && is_named(line, name) &&
@@ -98,7 +101,7 @@ static bool is_selected(const struct suite_run *run, const struct problem_line *
 }
 
 static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
-                        enum posenc_dtype dtype, enum name name)
+                        enum posenc_dtype dtype, enum line_name name)
 {
     struct tally t = { .selected = false };
     bool has_space = true;
@@ -120,16 +123,15 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
 static bool is_known_line(const struct problem_line *line)
 {
     bool known = false;
-    for (enum name name = SIZES; name < NAMES; name++)
+    for (enum line_name name = SIZES; name < NAMES; name++)
         known = known || is_named(line, name);
     return known;
 }
 
-/* Ends the program if a kernel has no line of sizes or far-strides for quick runs: it would go
- * unchecked. */
+/* Ends the program if a kernel has no line of sizes or far-strides for quick runs: it would go unchecked. */
 static void require_lines(enum posenc_kernel kernel)
 {
-    for (enum name name = SIZES; name <= FAR_STRIDES; name++) {
+    for (enum line_name name = SIZES; name <= FAR_STRIDES; name++) {
         bool found = false;
         for (EACH_CASE(line, CASES_SIZES))
             found = found ||
@@ -145,7 +147,7 @@ static void require_lines(enum posenc_kernel kernel)
 /* ---- Gaps ---- */
 
 /* Bytes from row to row: whole pages of any size, and more than any allocation of a case. */
-enum { APART = 1 << 26 };
+enum { ROW_DISTANCE = 1 << 26 };
 
 /* Places each row of each tensor apart. */
 static struct problem spread_rows(struct problem p)
@@ -156,7 +158,7 @@ static struct problem spread_rows(struct problem p)
         const int n = tensor_dims(row);
         if (row->form != FORM_TENSOR || n < 2 || !tensor_present(&p, row))
             continue;
-        int64_t stride = APART / (tensor_dtype(&p, row) == POSENC_F32 ? 4 : 2);
+        int64_t stride = ROW_DISTANCE / (tensor_dtype(&p, row) == POSENC_F32 ? 4 : 2);
         layout->n_strides = n - 1;
         for (int d = n - 2; d >= 0; d--) {
             const int64_t extent = problem_extent(&p, row->dims[d]);
@@ -198,7 +200,7 @@ void check_sizes(struct suite_run *run, enum posenc_kernel kernel)
     struct guard *guard = guard_create();
     require_known_lines(CASES_SIZES, "sizes.txt", is_known_line);
     require_lines(kernel);
-    for (enum name name = SIZES; guard && name < NAMES; name++)
+    for (enum line_name name = SIZES; guard && name < NAMES; name++)
         for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
             check_lines(run, guard, kernel, (enum posenc_dtype)dtype, name);
     for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++) {

@@ -23,8 +23,8 @@ static float small_factor(enum posenc_dtype dtype)
     return dtype == POSENC_F16 ? 0x1p-16f : 0x1p-126f;
 }
 
-/* Returns true for elements to make small: about half of a table; of x and of terms every 16th row,
- * and half of another 16th. */
+/* Returns true for elements to make small: of a table about half; of x and terms every 16th row, and half of another
+ * 16th. */
 static bool is_small(bool is_table, int64_t r, int64_t c)
 {
     const bool is_drawn = rng_u64((uint64_t)r, (uint64_t)c) & 1;
@@ -99,8 +99,7 @@ static void run_parts(struct tally *t, const struct call *whole)
     }
 }
 
-/* Requires the bits of the whole call in all elements that parts wrote; returns the number of
- * subnormal ones. */
+/* Requires the bits of the whole call in all elements that parts wrote; returns the number of subnormal ones. */
 static int64_t compare_parts(struct tally *t, const struct call *parts,
                              const struct call *whole)
 {
@@ -127,13 +126,13 @@ static int64_t check_size(struct tally *t, struct problem p)
     p = with_small_scale(p);
     p.in_place = p.accumulate = false;
     const struct call *whole = tally_run(t, &p, edit_make_small, NULL);
-    struct call *parts = tally_call(t, t->run->implementation, &p);
+    struct call *parts = tally_create_call(t, t->run->implementation, &p);
     if (whole && parts) {
         edit_make_small(parts, NULL);
         run_parts(t, parts);
         subnormals = compare_parts(t, parts, whole);
     }
-    tally_forget(t);
+    tally_free_calls(t);
     return subnormals;
 }
 

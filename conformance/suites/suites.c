@@ -1,4 +1,4 @@
-/* Runs the suites in order; see suites.h. */
+/* The list of suites, in the order in which they run; see suites.h. */
 #include "suites.h"
 #include "conformance/random/random.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct suite suites[] = {
-    { "side-effects", suite_side_effects }, /* makes the first call of each kernel */
+    { "side-effects", suite_side_effects }, /* must make the first call of each kernel */
     { "vectors", suite_vectors },           { "accuracy", suite_accuracy },
     { "accuracy", suite_end_to_end },       { "accuracy", suite_model },
     { "digests", suite_digests },           { "memory", suite_memory },

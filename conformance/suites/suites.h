@@ -1,10 +1,11 @@
-/* The suites, their parts in files of their own, and the functions that run all of them. */
+/* The suites, and the functions that run all of them. */
 #ifndef POSENC_SUITES_H
 #define POSENC_SUITES_H
 
 #include "conformance/engine/suite.h"
 #include "conformance/problem/cases.h"
 
+/* Runs the cases of a suite, or of a part of it, for one kernel. */
 typedef void run_suite(struct suite_run *run, enum posenc_kernel kernel);
 run_suite suite_vectors;    /* golden vectors */
 run_suite suite_accuracy;   /* tables and random data against the oracle, within error limits */
@@ -16,22 +17,20 @@ run_suite suite_properties;   /* relations between calls, without golden data */
 run_suite suite_side_effects; /* allocations, static memory, errno, threads */
 run_suite suite_problem;      /* options->only: its values, its memory, its side effects */
 
-/* Parts of the memory suite, and the part of the suite of side effects that looks for state. */
+/* Parts of suites in files of their own: of the suite "memory", and of "side-effects". */
 run_suite check_lanes, check_sizes, check_subnormals;
 run_suite check_kept_state;
 
-/* Check the memory accesses and the side effects of one problem. */
+/* Run the cases of these suites on one problem. */
 void memory_sweep(struct suite_run *run, const struct problem *problem);
 void side_effects_sweep(struct suite_run *run, const struct problem *problem);
 
-/* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has
- * unusual ones. */
+/* Requires that a call keeps the floating-point modes and raised exceptions of a caller that has unusual ones. */
 struct tally;
 struct guard;
-void require_modes(struct tally *t, struct call *call, struct guard *guard);
+void require_modes_kept(struct tally *t, struct call *call, struct guard *guard);
 
-/* Ends the program with a message if no case knows a line of compiled-in problems, as such a line
- * would never be checked. */
+/* Ends the program with a message if a line of a compiled-in case file belongs to no case, and so would never run. */
 void require_known_lines(enum cases_file file, const char *name,
                          bool (*is_known)(const struct problem_line *line));
 

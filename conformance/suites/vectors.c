@@ -1,10 +1,9 @@
 /*
- * Golden vectors: compares every output of every case with the committed reference, by the metrics
- * and limits of judge.h. For rotations, the unit of pair_ulp is the larger of two products of the
- * case's inputs.
+ * Suite of golden vectors: compares every output of every case with the committed reference, by the metrics and
+ * limits of judge.h. For rotations, the unit of pair_ulp is the larger of two products of the case's inputs.
  *
- * The published tests of ONNX hold results of plain f32 arithmetic. The backend that does just that,
- * unfused libm, must give their bits.
+ * The published tests of ONNX hold results of plain f32 arithmetic. The backend that does just that, unfused libm,
+ * must give their bits.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -38,7 +37,7 @@ static void require_published(struct tally *t, const struct call *call)
     free(want);
 }
 
-static bool is_plain(const struct posenc_backend *backend)
+static bool is_unfused_libm(const struct posenc_backend *backend)
 {
     return !backend->fused && strcmp(backend->family, "libm") == 0;
 }
@@ -62,7 +61,7 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
         compare_call(&c, v->want);
     }
     compare_end(&c);
-    if (call && p->recipe != RECIPE_MIX && is_plain(run->backend))
+    if (call && p->recipe != RECIPE_MIX && is_unfused_libm(run->backend))
         require_published(&t, call);
     tally_end(&t);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks a change of a plug-in: builds it at its base and at HEAD, compares the two, verifies the one of HEAD, and writes a
+# Checks a change of a plug-in: builds it at its base and at HEAD, compares both builds, verifies that of HEAD, and writes a
 # summary for the job. action.yml and gitlab.yml call this script. You can call it in any clone:
 #
 #     POSENC_BUILD='make mine.so' POSENC_LIBRARY=mine.so POSENC_BASE=main .../posenc/examples/ci/compare.sh
@@ -8,16 +8,16 @@
 #
 #     POSENC_BUILD      a shell command that builds the plug-in, run in the top folder of a fresh checkout of each commit;
 #                       posenc.h is in the folder $POSENC_INCLUDE
-#     POSENC_LIBRARY    the shared object that it makes, a path in that folder
+#     POSENC_LIBRARY    the shared object that the build makes, a path in that folder
 #     POSENC_BASE       a branch, tag or commit: HEAD is compared with the last commit that both have (default: the base of
 #                       the pull request, merge request or push; HEAD is verified alone if there is none)
 #     POSENC_GATE       yes: a slower kernel or a larger error ends with 3; no: it is reported (default: no)
-#     POSENC_THRESHOLD  per cent that a gate lets pass (default: 3)
-#     POSENC_ARGUMENTS  of compare, as a shell reads them: --kernel rope_half --model llama-3.1-8b --strict
+#     POSENC_THRESHOLD  slowdown in per cent from which a gate fails (default: 3)
+#     POSENC_ARGUMENTS  arguments of compare, as a shell reads them: --kernel rope_half --model llama-3.1-8b --strict
 #     POSENC_VERIFY     arguments of verify, such as --full (default: --quick)
 #     POSENC_OUT        folder of the results: *.jsonl, report.html, summary.md, junit.xml, log.txt (default: posenc-ci)
-#     POSENC_PROGRAM    an installed posenc (default: built from the sources, or of the bundle, that this script lies in)
-#     POSENC_BUNDLE     an archive of ./run bundle, a file or an address, with POSENC_BUNDLE_SHA256 (an address needs it)
+#     POSENC_PROGRAM    an installed posenc (default: built from the sources, or taken from the bundle, around this script)
+#     POSENC_BUNDLE     an archive of ./run bundle, a file or a URL, with POSENC_BUNDLE_SHA256 (required for a URL)
 #
 # Exit code, the first that applies: 0 success, 1 wrong results, 2 a build or an input failed, 3 slower, 4 unclear with
 # --strict, 5 nothing to compare with, 77 nothing can be timed here.
@@ -53,7 +53,7 @@ refuse() { # WORDS...: ends the job with a message in the log, the summary and a
     exit 2
 }
 
-publish() { # CODE OUTCOME: hands the summary and the outputs for later steps to the service
+publish() { # CODE OUTCOME: writes the summary, and the outputs for later steps where the service reads them
     mkdir -p "$out" && cp "$work/page" "$out/summary.md"
     [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$work/page" >>"$GITHUB_STEP_SUMMARY"
     [ -z "${GITHUB_OUTPUT:-}" ] || printf 'exit-code=%s\noutcome=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"
@@ -79,7 +79,7 @@ check_inputs() {
 
 # ---- posenc ----
 
-find_posenc() { # sets $posenc, and $POSENC_INCLUDE if there is a header
+find_posenc() { # sets $posenc, $version and $POSENC_INCLUDE, the folder of posenc.h
     if [ -n "${POSENC_PROGRAM:-}" ]; then
         posenc=$POSENC_PROGRAM
     elif [ -n "${POSENC_BUNDLE:-}" ]; then
@@ -102,7 +102,7 @@ find_posenc() { # sets $posenc, and $POSENC_INCLUDE if there is a header
     export POSENC_INCLUDE="$include"
 }
 
-unpack_bundle() {
+unpack_bundle() { # unpacks $POSENC_BUNDLE into $work/posenc, after a check of its SHA-256
     bundle=$POSENC_BUNDLE
     case $bundle in
     *://*)
@@ -120,8 +120,7 @@ unpack_bundle() {
 
 # ---- The base ----
 
-# Prints the base as this service names it; nothing for a first push or a scheduled run.
-base_name() {
+base_name() { # prints the base as this service names it; nothing for a first push or a scheduled run
     merged=
     # GitHub checks out a merge of a pull request into its base, which is the first of two parents.
     if [ "${GITHUB_EVENT_NAME:-}" = pull_request ] && [ "$(git rev-parse HEAD)" = "${GITHUB_SHA:-}" ] &&
@@ -169,13 +168,13 @@ find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
 
 # ---- Build, compare, verify ----
 
-shown() { # COMMAND...: shows its output at once, and keeps it in told and log.txt
+run_shown() { # COMMAND...: shows its output at once, and keeps it in $work/told and log.txt
     { "$@" 2>&1 && code=0 || code=$? && echo "$code" >"$work/code"; } | tee "$work/told"
     cat "$work/told" >>"$out/log.txt"
     return "$(cat "$work/code")"
 }
 
-build_head() { # builds HEAD in a checkout of its own, if compare did not: sets $library
+build_head() { # builds HEAD in a checkout of its own; sets $library
     git -c core.hooksPath=/dev/null worktree add --quiet --detach "$work/head" HEAD || refuse 'git cannot check HEAD out'
     built=0
     (cd "$work/head" && sh -c "$POSENC_BUILD") >"$work/build" 2>&1 || built=$?
@@ -185,10 +184,10 @@ build_head() { # builds HEAD in a checkout of its own, if compare did not: sets 
     [ -f "$library" ] || refuse "the build of HEAD makes no file $POSENC_LIBRARY"
 }
 
-compare() { # ARGUMENTS...: sets $compared, and $library, which posenc keeps
-    # posenc finds kept builds by this text, so that another header is another build.
+compare() { # ARGUMENTS...: sets $compared to the exit code, and $library to the build of HEAD, if it succeeded
+    # posenc caches builds by their command. The checksum in it makes a build with another header another build.
     build="$POSENC_BUILD # posenc.h: $(cat "$POSENC_INCLUDE/posenc.h" 2>/dev/null | cksum)"
-    shown "$posenc" compare --rev "$base" HEAD --build "$build" --library "$POSENC_LIBRARY" $gate \
+    run_shown "$posenc" compare --rev "$base" HEAD --build "$build" --library "$POSENC_LIBRARY" $gate \
         --threshold "${POSENC_THRESHOLD:-3}" "$@" --out console --out "jsonl:$out/compare.jsonl" --force || compared=$?
     if [ -s "$out/compare.jsonl" ]; then
         library=$(sed -n '1s/.*"compare":{"base":{[^}]*},"head":{"path":"\([^"]*\)".*/\1/p' "$out/compare.jsonl")
@@ -206,8 +205,8 @@ compare() { # ARGUMENTS...: sets $compared, and $library, which posenc keeps
     esac
 }
 
-verify() { # ARGUMENTS...: sets $verified
-    shown "$posenc" verify --plugin "$library" "$@" --out console --out "jsonl:$out/verify.jsonl" --force || verified=$?
+verify() { # ARGUMENTS...: sets $verified to the exit code
+    run_shown "$posenc" verify --plugin "$library" "$@" --out console --out "jsonl:$out/verify.jsonl" --force || verified=$?
     [ -s "$out/verify.jsonl" ] || refuse "posenc verify: exit code $verified: $(tail -n 1 "$work/told")"
 }
 
@@ -217,7 +216,7 @@ has_record() { # PATTERN: succeeds if compare wrote such a record
     grep -qs "$1" "$out/compare.jsonl"
 }
 
-gate_failures() { # prints what a gate fails on
+gate_failures() { # prints the reasons why the gate fails
     slower="a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed"
     grown='the largest error of a case grew'
     if ! has_record '"verdict":"slower","reason":"at or over the threshold[^"]*; confirmed"'; then
@@ -229,7 +228,7 @@ gate_failures() { # prints what a gate fails on
     fi
 }
 
-outcome() { # CODE: prints it in words
+describe_outcome() { # CODE: prints its meaning
     case $1 in
     0)
         ! has_record '"t":"pair".*"verdict":"slower"' || slower='; a kernel became slower, which is reported and no failure here'
@@ -244,7 +243,7 @@ outcome() { # CODE: prints it in words
     esac
 }
 
-annotations() { # RESULTS...: prints annotations; without a gate a slower kernel is a warning
+annotations() { # RESULTS...: prints annotations of GitHub; without a gate a slower kernel is a warning
     "$posenc" results export "$@" --format annotations | case $gate in
     '') sed 's/^::error\(.*::SLOWER \)/::warning\1/' ;;
     *) cat ;;
@@ -252,7 +251,7 @@ annotations() { # RESULTS...: prints annotations; without a gate a slower kernel
     [ "$code" = 0 ] || echo "::error title=posenc::$text"
 }
 
-page() { # prints the heading of the summary, the notes of this script, and the rest
+page() { # prints the heading of the summary, the notes of this script, and the rest of the summary
     sed -n 1p "$work/summary"
     echo
     cat "$work/notes"
@@ -261,9 +260,9 @@ page() { # prints the heading of the summary, the notes of this script, and the 
 
 report() { # CODE: writes all results of the job
     code=$1
-    text=$(outcome "$code")
+    text=$(describe_outcome "$code")
     set -- "$out/verify.jsonl"
-    [ ! -s "$out/compare.jsonl" ] || set -- "$@" "$out/compare.jsonl" # the last one's command is shown
+    [ ! -s "$out/compare.jsonl" ] || set -- "$@" "$out/compare.jsonl" # last, as the summary shows the last command
     "$posenc" results export "$@" --format summary -o "$work/summary" --force &&
         "$posenc" results export "$@" --format junit -o "$out/junit.xml" --force &&
         "$posenc" report "$@" -o "$out/report.html" --force ||

@@ -11,14 +11,14 @@
 # nothing else meanwhile. Hosts keep the folder posenc-fleet in the home directory.
 set -eu
 
-# ---- To be adapted ----
-out=${OUT:-fleet-results}          # where results are gathered, here
-there=${THERE:-posenc-fleet}       # where the bundle lies, on each host, from the home directory on
-shards=${SHARDS:-8}                # of the checks of one kind of CPU: a few for each machine
-jobs=${JOBS:-1}                    # shards at a time on one machine; 100%: one for each of its CPUs
-verify=${VERIFY-verify --full}     # what is checked
-bench=${BENCH-bench --quick}       # what is timed; empty: nothing
-ssh=${PARALLEL_SSH:-ssh}           # e.g. "ssh -F config"; parallel itself reads PARALLEL_SSH
+# ---- Settings ----
+out=${OUT:-fleet-results}          # folder for results, on this machine
+there=${THERE:-posenc-fleet}       # folder for the bundle, in the home directory of each host
+shards=${SHARDS:-8}                # number of shards for each kind of CPU: a few for each machine
+jobs=${JOBS:-1}                    # shards at once on one machine; 100%: one for each of its CPUs
+verify=${VERIFY-verify --full}     # command that checks
+bench=${BENCH-bench --quick}       # command that times; empty: no timing
+ssh=${PARALLEL_SSH:-ssh}           # ssh with options, e.g. "ssh -F config"; GNU parallel reads PARALLEL_SSH, too
 
 [ $# -ge 2 ] && [ -r "$1" ] || {
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
@@ -41,7 +41,8 @@ bundle_for() { # ARCHITECTURE BUNDLE...
     return 1
 }
 
-# Unpack the bundle on each host and here, and write the kinds of machines, as records name them: "KIND HOST" a line.
+# Unpack the bundle on each host and here. Write a line "KIND HOST" for each host to $out/kinds; KIND is the env_id of its
+# records.
 unpack="rm -rf '$there' && mkdir '$there' && tar -xzf - -C '$there' --strip-components=1"
 grep -v '^ *\(#\|$\)' "$hosts" >"$out/hosts"
 : >"$out/kinds"
@@ -60,19 +61,19 @@ tar -xzf "$(bundle_for "$(uname -m)" "$@")" -C "$out/posenc" --strip-components=
 # runs again the next time.
 for kind in $(cut -d ' ' -f 1 "$out/kinds" | sort -u); do
     logins=$(sed -n "s/^$kind //p" "$out/kinds" | paste -sd , -)
-    # shellcheck disable=SC2016  # for the shell there
+    # shellcheck disable=SC2016  # for the remote shell
     parallel --sshlogin "$logins" --jobs "$jobs" --joblog "$out/$kind.jobs" --resume-failed \
         --results "$out/$kind-{}of$shards.jsonl" "$there/bin/posenc $verify --shard {}/$shards --out jsonl" '; [ $? -le 1 ]' \
         ::: $(seq 0 $((shards - 1))) >/dev/null &
     pids="$pids $!"
 done
-for pid in $pids; do wait "$pid" || :; done # merge says what is missing
+for pid in $pids; do wait "$pid" || :; done # the merge below reports missing shards
 
 # Time on one machine of each kind, all at once.
 awk '!timed[$1]++ { print $2 }' "$out/kinds" >"$out/timed"
 [ -z "$bench" ] || parallel --jobs 0 --joblog "$out/bench.jobs" --resume-failed --results "$out/bench-{}.jsonl" \
     "$ssh -n {} $there/bin/posenc $bench --out jsonl" :::: "$out/timed" >/dev/null || :
-find "$out" -maxdepth 1 -name '*.jsonl' -empty -delete # of what did not begin
+find "$out" -maxdepth 1 -name '*.jsonl' -empty -delete # files of runs that did not start
 
 # Merge the files, which fails if a shard is missing, and report every CPU.
 mkdir -p "$out/all"
