@@ -32,7 +32,7 @@ tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);
 /* Requires a call without fault, changed control bits or error status. */
-bool require_clean(struct tally *t, const struct guarded *g);
+bool require_clean(struct tally *t, const struct guard_result *g);
 bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,
                        const char *what);
 bool require_within(struct tally *t, double got, double want, double bound, const char *what);

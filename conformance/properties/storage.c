@@ -66,7 +66,7 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
                           call_edit *edit, const char *what)
 {
     struct problem twin = p;
-    p.dtype = p.values = twin.values = dtype;
+    p.dtype = p.values_dtype = twin.values_dtype = dtype;
     twin.dtype = POSENC_F32;
     p.offset_bytes = 2;
     const struct call *want = tally_run(t, &twin, edit, &dtype),

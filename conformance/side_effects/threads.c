@@ -74,7 +74,7 @@ static void make_call(struct caller *caller)
     call_reset(&caller->call);
     if (caller == crowd->callers)
         pages_close(&caller->pages, true);
-    const struct guarded g = guarded_run(&caller->call, &crowd->backend, NULL);
+    const struct guard_result g = guard_run(&caller->call, &crowd->backend, NULL);
     if (require_clean(&caller->tally, &g))
         require_same_outputs(&caller->tally, &caller->call, &caller->alone,
                              "calls of threads at once differ from each alone");
@@ -149,7 +149,8 @@ static bool run_alone(struct crowd *crowd, struct tally *t)
 {
     struct tally scratch = *t;
     for (int i = 0; i < THREADS; i++) {
-        const struct guarded g = guarded_run(&crowd->callers[i].alone, &crowd->backend, NULL);
+        const struct guard_result g =
+            guard_run(&crowd->callers[i].alone, &crowd->backend, NULL);
         if (!require_clean(t, &g))
             return false;
     }

@@ -78,7 +78,7 @@ static bool watch_call(struct watch *w, struct call *call)
     const bool watched = statics_watch(&statics);
     const struct allocations before = allocations_now();
     errno = NO_ERROR;
-    const struct guarded g = guarded_run(call, &w->backend, NULL);
+    const struct guard_result g = guard_run(call, &w->backend, NULL);
     const int error = errno;
     const struct allocations after = allocations_now();
     errno = error_before;
@@ -119,7 +119,7 @@ static void watch_dtype(struct watch *w, enum posenc_dtype dtype)
     watch_problem(w, &p);
     for (int v = 0; v < LENGTH_VARIANTS; v++) {
         p = problem_of_length(w->kernel, v % 2 ? 3 * lanes + 3 : lanes - 1, v);
-        p.dtype = p.values = dtype;
+        p.dtype = p.values_dtype = dtype;
         watch_problem(w, &p);
     }
     for (uint64_t seed = 0; seed < n_random; seed++) {
