@@ -1,5 +1,5 @@
 /*
- * Arithmetic on floating-point numbers of 256 bits (see fixed.h), with logarithm and exponential:
+ * Arithmetic on floating-point numbers of 256 bits (see big.h), with logarithm and exponential:
  *
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
@@ -9,7 +9,7 @@
  * References: Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4; Boldo and Melquiond, "Emulation of FMA
  * and correctly rounded sums", 2008 (rounding to odd).
  */
-#include "fixed.h"
+#include "big.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef POSENC_ORACLE_SCALINGS_H
 #define POSENC_ORACLE_SCALINGS_H
 
-#include "fixed.h"
+#include "big.h"
 #include "exact.h"
 
 /* Parameters of a family, and values computed from them that all pairs share. */
