@@ -70,7 +70,7 @@ bool require(struct tally *t, bool ok, const char *format, ...)
     return false;
 }
 
-bool require_clean(struct tally *t, const struct guarded *g)
+bool require_clean(struct tally *t, const struct guard_result *g)
 {
     if (g->crashed) {
         if (t->result.status == CONF_PASS) {
@@ -166,7 +166,7 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
         return NULL;
     if (edit)
         edit(call, user);
-    struct guarded g = guarded_run(call, t->run->backend, NULL);
+    struct guard_result g = guard_run(call, t->run->backend, NULL);
     const bool clean = g.crashed || g.control_left
                            ? require_clean(t, &g)
                            : require_status(t, "rejected", g.status, &call->error);
@@ -185,7 +185,7 @@ bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mod
         return false;
     if (!require_status(t, "the call was not made", made, &call->error))
         return false;
-    const struct guarded g = guarded_run(call, t->run->backend, guard);
+    const struct guard_result g = guard_run(call, t->run->backend, guard);
     const bool clean = require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason);
     if (!clean)
         call_destroy(call);

@@ -31,7 +31,7 @@ tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);
 /* Requires that a call succeeded, without a fault or changed floating-point modes. */
-bool require_clean(struct tally *t, const struct guarded *g);
+bool require_clean(struct tally *t, const struct guard_result *g);
 bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,
                        const char *what);
 /* Requires |got - want| <= bound. */

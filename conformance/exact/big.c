@@ -1,5 +1,5 @@
 /*
- * Arithmetic on floating-point numbers of 256 bits (see fixed.h), with logarithm and exponential:
+ * Arithmetic on floating-point numbers of 256 bits (see big.h), with logarithm and exponential:
  *
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
@@ -9,7 +9,7 @@
  * References: Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4; Boldo and Melquiond, "Emulation of FMA
  * and correctly rounded sums", 2008 (rounding to odd).
  */
-#include "fixed.h"
+#include "big.h"
 
 #include <float.h>
 #include <math.h>
@@ -246,37 +246,39 @@ struct big big_exp(struct big a)
 
 /* ---- Rounding ---- */
 
+enum rounding { TO_NEAREST, TO_ODD };
+
 /* Rounds to nearest even, or to odd, with `precision` bits, or fewer if the result is subnormal. `least_exponent` is
  * that of the least normal number. */
-static double round_big(struct big a, int precision, int64_t least_exponent, bool odd)
+static double round_big(struct big a, int precision, int64_t least_exponent, enum rounding mode)
 {
     const int64_t lost = least_exponent - (a.exponent - 1),
                   bits = precision - (lost > 0 ? lost : 0);
     const uint64_t half = (uint64_t)1 << 63, rest = bits > 0 ? a.m[0] << bits : a.m[0];
     const bool below = (a.m[1] | a.m[2] | a.m[3]) != 0 || a.inexact;
     uint64_t kept = bits > 0 ? a.m[0] >> (64 - bits) : 0;
-    if (odd)
+    if (mode == TO_ODD)
         kept |= rest != 0 || below;
     else if (bits >= 0)
         kept += rest > half || (rest == half && (below || (kept & 1)));
     const int64_t last = a.exponent - bits; /* exponent of the last bit that is kept */
-    double magnitude = odd ? DBL_MAX : (double)INFINITY;
+    double magnitude = mode == TO_ODD ? DBL_MAX : (double)INFINITY;
     if (a.exponent <= 1024)
         magnitude = last >= -1022 ? (double)kept * exact_pow2((int)last)
                                   : ldexp((double)kept, (int)last);
     return a.negative ? -magnitude : magnitude;
 }
 
-float big_to_float(struct big a) { return (float)round_big(a, 24, -126, false); }
+float big_to_float(struct big a) { return (float)round_big(a, 24, -126, TO_NEAREST); }
 
-double big_to_double(struct big a) { return round_big(a, 53, -1022, false); }
+double big_to_double(struct big a) { return round_big(a, 53, -1022, TO_NEAREST); }
 
 double big_times(struct big a, double factor)
 {
     const bool negative = a.negative != (signbit(factor) != 0);
     if (is_zero(a) || factor == 0)
         return negative ? -0.0 : 0.0;
-    return round_big(factor == 1 ? a : big_multiply(a, big_double(factor)), 53, -1022, true);
+    return round_big(factor == 1 ? a : big_multiply(a, big_double(factor)), 53, -1022, TO_ODD);
 }
 
 double exact_add_to_odd(double a, double b)

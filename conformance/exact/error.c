@@ -1,7 +1,7 @@
 /* Rounding of expected values to the type that stores them, and errors in ulp. 16-bit values are rounded in f64 by
  * the distance of their neighbours, independently of the integer code in problem/storage.c. */
 #include "exact.h"
-#include "fixed.h"
+#include "big.h"
 
 #include <math.h>
 

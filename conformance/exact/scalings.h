@@ -2,7 +2,7 @@
 #ifndef POSENC_ORACLE_SCALINGS_H
 #define POSENC_ORACLE_SCALINGS_H
 
-#include "fixed.h"
+#include "big.h"
 #include "exact.h"
 
 /* Parameters of a family, and values computed from them that all pairs share. */
@@ -11,7 +11,7 @@ struct scaling_family {
     struct big log_theta;
     struct big log_theta_f32;       /* logarithm of the base as the f32 modes round it */
     struct big yarn_low, yarn_high; /* correction range in pair indices */
-    double low, high;               /* the same, rounded to f64 as in Python */
+    double low_f64, high_f64;       /* the same, rounded to f64 as in Python */
 };
 
 /* Steps of a family. A NULL function changes nothing. */

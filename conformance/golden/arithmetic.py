@@ -84,7 +84,7 @@ def bigs() -> Iterator[str]:
 def angles() -> Iterator[str]:
     """Sines and cosines of angles of every magnitude below 2^60, as f64 and as f32.
 
-    Their digits are right to 2^-122, as fixed.h says: far more than the rounding shows.
+    Their digits are right to 2^-122, as big.h says: far more than the rounding shows.
     """
     least = mpfr(2) ** -122
     for k in range(20000):
@@ -93,7 +93,7 @@ def angles() -> Iterator[str]:
         angle = -angle if z & 512 else angle
         angle = nearest_f32(angle) if z & 1024 else angle
         sine, cosine, s, c = Big(), Big(), c_double(), c_double()
-        library().fixed_sincos(c_double(angle), byref(sine), byref(cosine))
+        library().big_sincos(c_double(angle), byref(sine), byref(cosine))
         library().exact_sincos(c_double(angle), byref(s), byref(c))
         want = gmpy2.sin_cos(mpfr(angle))
         if angle and (share_off(sine, want[0]) >= least or share_off(cosine, want[1]) >= least):
@@ -112,7 +112,7 @@ def products() -> Iterator[str]:
         if not math.isfinite(m):
             continue
         digits = Big(), Big()
-        library().fixed_sincos(c_double(angle), byref(digits[0]), byref(digits[1]))
+        library().big_sincos(c_double(angle), byref(digits[0]), byref(digits[1]))
         for got, want in zip(digits, gmpy2.sin_cos(mpfr(angle))):
             product = call("big_times", got, c_double(m))
             if product != round_to_odd(want * m, angle == 0 or m == 0):

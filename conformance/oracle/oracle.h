@@ -18,7 +18,7 @@ void oracle_destroy(struct oracle *oracle);
  * f32 steps instead. magnitudes[width] may be NULL. An ulp at these is the unit of errors: |want|, or for rotations
  * the larger of the two products (metric pair_ulp). */
 void oracle_compute_row(const struct oracle *oracle, int o, int64_t r, double *want,
-                        double *magnitude);
+                        double *magnitudes);
 
 /* Returns true if magnitudes differ from |want|. */
 bool oracle_has_magnitudes(enum posenc_kernel kernel);

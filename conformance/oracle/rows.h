@@ -3,7 +3,7 @@
 #ifndef POSENC_ORACLE_ROWS_H
 #define POSENC_ORACLE_ROWS_H
 
-#include "conformance/exact/fixed.h"
+#include "conformance/exact/big.h"
 #include "conformance/problem/arena.h"
 #include "oracle.h"
 

@@ -66,7 +66,7 @@ static void compute_pair(const struct oracle *oracle, int64_t pair, int64_t r, d
         problem_time(p, r / p->tokens, r % p->tokens, exact_axis(&p->freqs, pair));
     if (p->freqs.profile == POSENC_EXACT) {
         struct big s, c;
-        fixed_sincos_time(oracle->turns[pair], position, &s, &c);
+        big_sincos_time(oracle->turns[pair], position, &s, &c);
         if (oracle->log_zeta && position != p->freqs.xpos_centre) {
             const struct big scale = zeta_power(oracle, pair, position);
             s = scale_value(s, scale);

@@ -124,7 +124,7 @@ void *call_allocate(struct call *call, int64_t n, size_t item)
 static bool check_problem(struct call *call)
 {
     const struct problem *p = &call->problem;
-    const enum posenc_dtype types[] = { p->dtype, p->table_dtype, p->values };
+    const enum posenc_dtype types[] = { p->dtype, p->table_dtype, p->values_dtype };
     const int64_t item = p->dtype != POSENC_F32 || p->table_dtype != POSENC_F32 ? 2 : 4;
     bool good = true;
     for (int i = 0; i < 3 && good; i++)

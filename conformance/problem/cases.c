@@ -250,7 +250,7 @@ struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
     p.positions = select_rows || farthest > 0 ? positions : NULL;
     p.seed = seed;
     p.dtype = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
-    p.values = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
+    p.values_dtype = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
     p.special = draw(&d, 0, 2) == 0;
     p.x_scale = draw(&d, 0, 1) ? 1.0f : 0.088388346f;
     p.batch = kernel_has_batch(kernel) ? draw(&d, 1, 3) : 1;

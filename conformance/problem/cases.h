@@ -1,6 +1,6 @@
 /*
- * Problems that are compiled in (conformance/cases), and problems of given sizes that grow from them. Golden cases
- * with these names are the start of growth (conformance/cases/golden):
+ * Problems that are compiled in (conformance/cases), and problems of given sizes that grow from them. Lines with these
+ * names among the golden cases (conformance/cases/golden) say what grows:
  *
  *     default    fields
  *     realistic  fields | growth | tensor whose size counts | model
@@ -12,7 +12,8 @@
  * of mrope_section only the first member grows. A number after a colon limits the growth.
  *
  * Of several realistic lines, the last one that fits into the bytes is used. Each of its words grows as far as
- * possible before the next. If no tensor is named, everything that the call reads or writes counts.
+ * possible before the next. If no tensor is named, everything that the call reads or writes counts. The last query is
+ * at the position of the last key.
  */
 #ifndef POSENC_CASES_H
 #define POSENC_CASES_H
@@ -48,9 +49,8 @@ bool case_is_shape(const struct problem_line *line);
 
 /* ---- Problems that grow ---- */
 
-/* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys), to reach every
- * tail of a loop. Variants 0 to 3 are the lines length0 to length3. If a variant has several lines, n modulo their
- * number selects one. */
+/* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys), to reach every tail
+ * of a loop. Variants 0 to 3 are the lines length0 to length3. Of several lines, n modulo their number selects one. */
 enum { LENGTH_VARIANTS = 4 };
 struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant);
 

@@ -227,7 +227,7 @@ void guard_note_set_threads(int threads)
 
 /* ---- Guarded calls ---- */
 
-static void describe_fp_state(struct guarded *result, struct fp_state was, struct fp_state is)
+static void describe_state(struct guard_result *result, struct fp_state was, struct fp_state is)
 {
     if (is.control != was.control)
         snprintf(result->reason, sizeof result->reason,
@@ -239,13 +239,13 @@ static void describe_fp_state(struct guarded *result, struct fp_state was, struc
     result->control_left = result->reason[0];
 }
 
-static struct guarded run_guarded(struct call *call, const struct posenc_backend *backend,
-                                  struct guard *g, bool in_modes)
+static struct guard_result run_call(struct call *call, const struct posenc_backend *backend,
+                                    struct guard *g, bool in_modes)
 {
-    struct guarded result = { .status = POSENC_OK };
+    struct guard_result result = { .status = POSENC_OK };
     guard_install();
     if (!guard_save(g))
-        return (struct guarded){ .status = POSENC_ERR_MEMORY, .reason = "out of memory" };
+        return (struct guard_result){ .status = POSENC_ERR_MEMORY, .reason = "out of memory" };
     const struct fp_state own = fp_state_get();
     if (in_modes)
         fp_state_set(unusual_state(own));
@@ -257,7 +257,7 @@ static struct guarded run_guarded(struct call *call, const struct posenc_backend
     const struct fp_state after = fp_state_get();
     fp_state_set((struct fp_state){ own.control, in_modes ? own.flags : after.flags });
     if (returned) {
-        describe_fp_state(&result, before, after);
+        describe_state(&result, before, after);
     } else {
         result.crashed = true;
         result.address = fault_address;
@@ -269,14 +269,14 @@ static struct guarded run_guarded(struct call *call, const struct posenc_backend
     return result;
 }
 
-struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
-                           struct guard *guard)
+struct guard_result guard_run(struct call *call, const struct posenc_backend *backend,
+                              struct guard *guard)
 {
-    return run_guarded(call, backend, guard, false);
+    return run_call(call, backend, guard, false);
 }
 
-struct guarded guarded_run_in_modes(struct call *call, const struct posenc_backend *backend,
-                                    struct guard *guard)
+struct guard_result guard_run_in_modes(struct call *call, const struct posenc_backend *backend,
+                                       struct guard *guard)
 {
-    return run_guarded(call, backend, guard, true);
+    return run_call(call, backend, guard, true);
 }

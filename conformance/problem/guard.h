@@ -27,7 +27,7 @@ void guard_destroy(struct guard *guard);
 struct memory guard_memory(struct guard *guard, enum guard_mode mode);
 
 /* Result of a guarded call. After `crashed`, the status is undefined. */
-struct guarded {
+struct guard_result {
     enum posenc_status status;
     bool crashed;        /* SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP */
     bool input_written;  /* the fault was a write to a read-only input */
@@ -39,14 +39,14 @@ struct guarded {
 
 /* Runs a call and reports all of these. `guard` is the one that allocated the call's memory. NULL stands for other
  * memory, where only faults and control bits are reported. Any thread may call this. */
-struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
-                           struct guard *guard);
+struct guard_result guard_run(struct call *call, const struct posenc_backend *backend,
+                              struct guard *guard);
 
 /* Does the same for a caller in unusual floating-point modes: it rounds upward, flushes to zero, traps division by
  * zero and has raised all exception flags. `control_left` covers these. The outputs of the call are undefined.
- * Without such modes, this is guarded_run(). */
-struct guarded guarded_run_in_modes(struct call *call, const struct posenc_backend *backend,
-                                    struct guard *guard);
+ * Without such modes, this is guard_run(). */
+struct guard_result guard_run_in_modes(struct call *call, const struct posenc_backend *backend,
+                                       struct guard *guard);
 
 /* ---- Notes for another process ---- */
 
@@ -72,7 +72,7 @@ void guard_note_resume(void);
 
 /* ---- Faults ---- */
 
-/* Installs the fault handlers. guarded_run() does this at its first call. */
+/* Installs the fault handlers. guard_run() does this at its first call. */
 void guard_install(void);
 
 /* Handler of a fault. Returns true if it removed the cause; then the call goes on. `address` is that of the access,
@@ -89,8 +89,8 @@ void *guard_context(void);
 bool guard_save(struct guard *guard);
 /* Describes the fault at result->address if that is in a buffer or its guard pages. */
 void guard_describe_fault(struct guard *guard, const struct call *call, const char *signal,
-                          struct guarded *result);
+                          struct guard_result *result);
 /* Compares the contents with the copy, and reports the first byte that changed outside the rows of outputs. */
-void guard_find_damage(struct guard *guard, const struct call *call, struct guarded *result);
+void guard_find_damage(struct guard *g, const struct call *call, struct guard_result *result);
 
 #endif

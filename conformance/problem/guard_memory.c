@@ -290,8 +290,8 @@ static const char *slot_name(const struct slot *s, const struct call *c)
 }
 
 /* Writes, for example, "3 bytes past its end", "4 bytes before its start" or "at byte 8". */
-static void describe_address(struct guarded *result, const struct slot *s, const struct call *c,
-                             const char *verb, const char *at)
+static void describe_address(struct guard_result *result, const struct slot *s,
+                             const struct call *c, const char *verb, const char *at)
 {
     const char *end = s->data + s->bytes, *name = slot_name(s, c);
     char *text = result->reason;
@@ -305,7 +305,7 @@ static void describe_address(struct guarded *result, const struct slot *s, const
 }
 
 void guard_describe_fault(struct guard *g, const struct call *call, const char *signal,
-                          struct guarded *result)
+                          struct guard_result *result)
 {
     const char *at = result->address;
     char verb[64];
@@ -386,7 +386,7 @@ bool guard_save(struct guard *g)
     return true;
 }
 
-void guard_find_damage(struct guard *g, const struct call *call, struct guarded *result)
+void guard_find_damage(struct guard *g, const struct call *call, struct guard_result *result)
 {
     for (EACH_SLOT(s, g)) {
         const char *at = s->data ? find_slot_damage(s, call) : NULL;

@@ -12,10 +12,10 @@
  * With `special`, one element in eight (bits 32..34 are 0) is one of these instead, by bits 35..37: NaN, +inf, -inf,
  * +0, -0, a subnormal of either sign with the same mantissa and its lowest bit set, the least subnormal.
  *
- * x and terms are then rounded to problem.values and to problem.dtype. If one of these is f16 or bf16 (problem.values
- * has precedence), subnormals are of that type, with the lowest bits of the mantissa. If bit 38 is also set, the
- * infinities and zeros become the least value that rounds to +inf, the negative largest finite value, and the largest
- * values of either sign that round to 0.
+ * x and terms are then rounded to problem.values_dtype and to problem.dtype. If one of these is f16 or bf16
+ * (problem.values_dtype has precedence), subnormals are of that type, with the lowest bits of the mantissa. If bit 38
+ * is also set, the infinities and zeros become the least value that rounds to +inf, the negative largest finite
+ * value, and the largest values of either sign that round to 0.
  *
  * cos and sin of a rope call are the correctly rounded cos and sin of (row mod 4096) 10000^(-2i/r), rounded again if
  * the call stores 16 bits, where r is rotary_dim.
@@ -65,7 +65,9 @@ static int kind_of(uint64_t z) { return (int)(z >> 35 & 7); }
 static float special_value(uint64_t z, enum posenc_dtype type)
 {
     static const struct {
-        uint32_t mantissa;
+        uint32_t mantissa; /* bits of the fraction */
+        /* The least subnormal; the largest number that rounds to 0; the least one that rounds to infinity; the
+         * largest finite number. */
         float least, under, over, largest;
     } ends[] = {
         [POSENC_F32] = { 0x7fffff, 0x1p-149f, 0.0f, INFINITY, INFINITY },
@@ -303,7 +305,7 @@ bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *p,
 {
     if (stream == STREAM_COS || stream == STREAM_SIN)
         return fill_rotation(to, first, n, p, stream == STREAM_SIN);
-    const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
+    const enum posenc_dtype narrow = p->values_dtype != POSENC_F32 ? p->values_dtype : p->dtype,
                             type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
     const uint64_t key = rng_u64(p->seed, stream);
     const bool onnx = is_onnx(p->recipe) && stream == STREAM_X,
@@ -320,8 +322,8 @@ bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *p,
             to[i] = (float)((first + i) & 0xffffff);
     }
     if (type != POSENC_F32) {
-        storage_round_row(p->values, to, n);
-        if (p->dtype != p->values)
+        storage_round_row(p->values_dtype, to, n);
+        if (p->dtype != p->values_dtype)
             storage_round_row(p->dtype, to, n);
     }
     return true;

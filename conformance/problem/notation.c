@@ -75,9 +75,12 @@ static bool add_setting(struct statement *s, const struct setting *setting,
     return true;
 }
 
+/* Words that a line may have before the first field=value. */
+enum { KERNEL = 1, NAME = 2 };
+
 /* Splits a line into columns, and the words of the first into kernel, name and settings. A `with` has no name, and
  * its lines may have no kernel. */
-static bool split_line(struct statement *s, char *text, bool has_kernel, bool has_name,
+static bool split_line(struct statement *s, char *text, int allowed,
                        struct complaint *complaint)
 {
     s->at = complaint->at = text;
@@ -99,9 +102,9 @@ static bool split_line(struct statement *s, char *text, bool has_kernel, bool ha
             *value = '\0';
             if (!add_setting(s, &(struct setting){ word, value + 1, word }, complaint))
                 return false;
-        } else if (bare && has_kernel && s->n == 0)
+        } else if (bare && (allowed & KERNEL) && s->n == 0)
             add_setting(s, &(struct setting){ kernel_field_name, word, word }, complaint);
-        else if (bare && has_name && !s->name)
+        else if (bare && (allowed & NAME) && !s->name)
             s->name = word;
         else {
             complaint->at = word;
@@ -265,7 +268,7 @@ bool notation_read_over(const struct problem *base, const char *text, struct pro
     struct complaint complaint = { .message = message, .at = copy };
     if (!copy)
         return notation_fail(error, "no memory for a line of %zu characters", strlen(text));
-    if (!split_line(&s, copy, true, true, &complaint))
+    if (!split_line(&s, copy, KERNEL | NAME, &complaint))
         return write_complaint(&complaint, text, copy, error);
     if (find_setting(&s, kernel_field_name) < 0) {
         notation_fail(message,
@@ -387,12 +390,11 @@ static bool add_with(struct reader *r)
 static bool read_statement(struct reader *r, char *text, int number)
 {
     struct statement s = { .number = number };
-    if (strncmp(text, "with", 4) == 0 && strchr(" \t\r", text[4])) {
-        return add_with(r) && split_line(&s, text + 4, true, false, &r->complaint) &&
+    if (strncmp(text, "with", 4) == 0 && strchr(" \t\r", text[4]))
+        return add_with(r) && split_line(&s, text + 4, KERNEL, &r->complaint) &&
                (r->with = s, true);
-    }
     const bool has_kernel = find_setting(&r->with, kernel_field_name) >= 0;
-    if (!split_line(&s, text, !has_kernel, true, &r->complaint))
+    if (!split_line(&s, text, has_kernel ? NAME : KERNEL | NAME, &r->complaint))
         return false;
     r->complaint.at = s.at;
     if (!s.name)

@@ -107,7 +107,7 @@ struct problem {
     enum posenc_dtype table_dtype; /* of the cos and sin that rope reads */
     /* x and terms are rounded to this type first, then to their own. An f32 call and a bf16 call can thus have equal
      * inputs. */
-    enum posenc_dtype values;
+    enum posenc_dtype values_dtype;
 
     struct posenc_freqs_spec freqs; /* sinusoidal*, rope_table; freqs.dim is their dim */
     /* longrope without arrays in freqs: factors rise evenly from 1 to these at the last pair. */

@@ -119,6 +119,7 @@ enum work_kind {
     WORK_SUMS      /* adds in a given order */
 };
 
+/* Description of a kind of call. */
 struct signature {
     const char *name;
     void (*blank)(void *arguments); /* posenc_..._args_init(), of `size` bytes */
@@ -210,7 +211,6 @@ bool problem_is_f32(const struct problem *problem);
 int tensor_dims(const struct tensor_spec *spec);
 /* Returns the product of all dimensions, or spec->size(). */
 int64_t tensor_elements(const struct problem *problem, const struct tensor_spec *spec);
-
 /* Returns the elements that a perfect kernel moves. */
 int64_t tensor_moved(const struct problem *problem, const struct tensor_spec *spec);
 
@@ -225,7 +225,6 @@ int call_dim(const struct call *call, const struct tensor_spec *spec, enum dim d
 
 /* ---- Macros for signatures ---- */
 
-/* Offsets of members. */
 #define ARGUMENT(signature, member)    offsetof(struct posenc_##signature##_args, member)
 #define MEMBER(member)                 offsetof(struct problem, member)
 #define DENSE_COPY(member)             offsetof(struct call, member)
@@ -299,10 +298,8 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense);
 
 /* Allocates and fills a tensor, and sets its argument. */
 bool call_make_tensor(struct call *call, const struct tensor_spec *spec);
-
 /* Makes call->freqs, and sets its argument. */
 bool call_make_freqs(struct call *call, const struct signature *s);
-
 /* Makes all arguments. */
 bool call_make_arguments(struct call *call);
 /* Destroys the call's frequencies, unless they are shared with other calls. */

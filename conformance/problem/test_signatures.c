@@ -50,18 +50,18 @@ static void check_arguments(void)
         expect(!p->name || p->kind != FIELD_ENUM || p->names, p->name,
                "an enum without names, or of a type that fields do not have");
         expect(p->least >= p->most || (p->value >= p->least && p->value <= p->most), p->name,
-               "its value is out of its range");
+               "its default is out of its range");
     }
     memset(claimed + signature->freqs, true, sizeof(void *));
     memset(claimed + signature->computed, true, sizeof(int64_t));
     memset(claimed, true, sizeof(size_t) + sizeof(struct posenc_error *));
     for (size_t i = 0; i < signature->size && alone < sizeof(int64_t); i++)
         alone = claimed[i] ? 0 : alone + 1;
-    expect(alone < sizeof(int64_t), "", "an argument is no tensor, parameter or plan");
+    expect(alone < sizeof(int64_t), "", "an argument is not described");
     union arguments blank;
     signature->blank(&blank);
     memcpy(&size, &blank, sizeof size);
-    expect(size == signature->size, "", "its blank arguments are of another struct");
+    expect(size == signature->size, "", "blank() sets arguments of another size");
 }
 
 static void check_tensors(void)
@@ -72,30 +72,28 @@ static void check_tensors(void)
                    drawn = spec->stream && spec->form != FORM_INTEGERS;
         for (int i = 0; i < tensor_dims(spec); i++) {
             const enum dim dim = spec->dims[i];
-            expect(dim != DIM_CHANNEL || signature->channels, spec->name,
-                   "what do channels count?");
-            expect(dim != DIM_PAIR || signature->rotary, spec->name, "what do pairs count?");
-            expect(dim != DIM_COLUMN || signature->columns, spec->name,
-                   "what do columns count?");
+            expect(dim != DIM_CHANNEL || signature->channels, spec->name, "needs .channels");
+            expect(dim != DIM_PAIR || signature->rotary, spec->name, "needs .rotary");
+            expect(dim != DIM_COLUMN || signature->columns, spec->name, "needs .columns");
         }
         expect(!tensor || tensor_dims(spec) >= 2, spec->name, "no dimensions");
         expect(tensor_dims(spec) || spec->size, spec->name, "neither dimensions nor a size");
         expect(!spec->shared == !spec->stride_batch, spec->name,
                "`shared` and `stride_batch` go together");
-        expect(!tensor || !read || spec->dense_copy, spec->name, "no dense copy is kept");
+        expect(!tensor || !read || spec->dense_copy, spec->name, "needs .dense_copy");
         expect(spec->role != ROLE_INPUT || spec->form == FORM_POSITIONS || spec->fill || drawn,
-               spec->name, "nothing fills it");
-        expect(spec->role != ROLE_X || outputs > 0, spec->name, "x is made after out");
-        expect(read || !spec->cached, spec->name, "an output is moved");
+               spec->name, "needs .fill or .stream");
+        expect(spec->role != ROLE_X || outputs > 0, spec->name, "x must follow out");
+        expect(read || !spec->cached, spec->name, "an output cannot be .cached");
         outputs += spec->role == ROLE_OUTPUT;
     }
-    expect(outputs > 0 && outputs <= 2, "", "one output or two");
+    expect(outputs > 0 && outputs <= 2, "", "needs one output or two");
 }
 
 static void check_work(void)
 {
-    expect(signature->work != WORK_UNSET, "work", "what does it do beside moving its tensors?");
-    expect(!signature->count_work || signature->work != WORK_NONE, "count_work", "of nothing");
+    expect(signature->work != WORK_UNSET, "work", "is not set");
+    expect(!signature->count_work || signature->work != WORK_NONE, "count_work", "has no work");
 }
 
 static void check_cuts(void)
@@ -104,7 +102,7 @@ static void check_cuts(void)
         bool cut = signature->shares[k] == DIM_NONE && k > 0;
         for (int i = 0; i < MOST_CUTS; i++)
             cut = cut || (signature->cuts[i] && signature->cuts[i] == signature->shares[k]);
-        expect(cut, "shares", "threads share what a call can be cut along");
+        expect(cut, "shares", "must be among .cuts");
     }
 }
 
@@ -118,7 +116,7 @@ static void check_call(const struct problem *p, const char *what)
                    call_data(&call, spec),
                what, spec->name);
     expect(problem_bytes(p) > 0 && problem_working_set(p) <= problem_bytes(p), what,
-           "its bytes");
+           "its bytes are 0, or fewer than its working set");
     if (made)
         call_destroy(&call);
 }
@@ -127,12 +125,12 @@ static void check_problems(void)
 {
     int64_t positions[MOST_RANDOM_TOKENS];
     const struct problem small = problem_default(kernel),
-                         usual = problem_realistic(kernel, POSENC_F32, 1 << 16),
+                         realistic = problem_realistic(kernel, POSENC_F32, 1 << 16),
                          larger = problem_realistic(kernel, POSENC_F32, 1 << 24);
     check_call(&small, "default");
-    check_call(&usual, "realistic");
-    expect(problem_working_set(&larger) > 64 * problem_working_set(&usual), "realistic",
-           "what it says that grows does not");
+    check_call(&realistic, "realistic");
+    expect(problem_working_set(&larger) > 64 * problem_working_set(&realistic), "realistic",
+           "does not grow with the bytes");
     for (uint64_t seed = 1; seed <= 20; seed++) {
         const struct problem any = problem_random(kernel, seed, positions);
         check_call(&any, "random");

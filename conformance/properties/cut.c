@@ -32,7 +32,7 @@ static void check_cut(struct tally *t, struct call *call, enum dim dim, int64_t 
             count = n - 1;
         count = from + count > n ? n - from : count;
         struct call part = call_cut(call, dim, from, count);
-        struct guarded g = guarded_run(&part, t->run->backend, NULL);
+        struct guard_result g = guard_run(&part, t->run->backend, NULL);
         require_clean(t, &g);
     }
     snprintf(what, sizeof what, "cut along dimension %d from the last", last);
@@ -65,13 +65,13 @@ struct worker {
     pthread_t thread;
     struct call part;
     const struct posenc_backend *backend;
-    struct guarded result;
+    struct guard_result result;
 };
 
 static void *run_part(void *user)
 {
     struct worker *w = user;
-    w->result = guarded_run(&w->part, w->backend, NULL);
+    w->result = guard_run(&w->part, w->backend, NULL);
     return NULL;
 }
 
@@ -84,7 +84,7 @@ static bool run_threads(struct tally *t, const struct call *whole, enum dim dim,
         int64_t from = n * i / THREADS, to = n * (i + 1) / THREADS;
         workers[i].part = call_cut(whole, dim, from, to - from);
         workers[i].backend = t->run->backend;
-        workers[i].result = (struct guarded){ .status = POSENC_OK };
+        workers[i].result = (struct guard_result){ .status = POSENC_OK };
         started += pthread_create(&workers[i].thread, NULL, run_part, &workers[i]) == 0;
     }
     bool ok = require(t, started == THREADS, "only %d of %d threads could be started", started,
@@ -126,7 +126,7 @@ static void check_split(struct tally *t, const struct problem *p)
             if (!require(t, !posenc_split(p->kernel, &call->args, k, n, &part.args),
                          "part %lld of %lld was rejected", (long long)k, (long long)n))
                 return;
-            struct guarded g = guarded_run(&part, t->run->backend, NULL);
+            struct guard_result g = guard_run(&part, t->run->backend, NULL);
             require_clean(t, &g);
         }
         snprintf(what, sizeof what, "%lld parts of posenc_split()", (long long)n);

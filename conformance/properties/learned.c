@@ -45,7 +45,7 @@ static void run_parts(struct call *call, enum dim dim, int64_t n)
         *call = call_cut(&whole, dim, i, 1);
         call->args.learned_grad.accumulate = i > 0;
         if (i < n - 1)
-            guarded_run(call, call->implementation->backend, NULL);
+            guard_run(call, call->implementation->backend, NULL);
     }
 }
 

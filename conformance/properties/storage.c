@@ -66,7 +66,7 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
                           call_edit *edit, const char *what)
 {
     struct problem twin = p;
-    p.dtype = p.values = twin.values = dtype;
+    p.dtype = p.values_dtype = twin.values_dtype = dtype;
     twin.dtype = POSENC_F32;
     p.offset_bytes = 2;
     const struct call *want = tally_run(t, &twin, edit, &dtype),
@@ -105,8 +105,8 @@ static void property_rounds(struct tally *t, const struct problem *p)
 
 /* ---- Every value ---- */
 
-/* Returns the value of 16 bits by the definition of the formats: (-1)^s 2^(e - bias) 1.f, and for e = 0 (-1)^s 2^(1 -
- * bias) 0.f. Infinities and NaN give the numbers that the next larger exponent would. */
+/* Returns the value of 16 bits by the definition of the formats: (-1)^s 2^(e - bias) 1.f, or (-1)^s 2^(1 - bias) 0.f
+ * if e = 0. Infinities and NaN count as numbers of the next larger exponent. */
 static double grid_value(enum posenc_dtype dtype, unsigned bits)
 {
     const int fraction_bits = dtype == POSENC_F16 ? 10 : 7;

@@ -64,8 +64,8 @@ static void check_linear_map(struct tally *t, const struct call *table)
 
 /* Requires that a pair rotates by w from position 3 to 4, and has the angle 4 w at position 4. The f32 modes have w
  * within 16 units of 2^-24 w. hf_f32 rounds the exponent, the power and its reciprocal: at most 9 units.
- * torch_exp_f32 rounds the exponent twice, then its exponential: fewer. ggml_f32 applies theta^(-2/d) i times:
- * i + (2i/d) ln theta units of 2^-24 w, which are at most d/50 + 1/e units of 2^-24. */
+ * torch_exp_f32 rounds the exponent twice, then its exponential: fewer. ggml_f32 applies theta^(-2/d) i times: i +
+ * (2i/d) ln theta units of 2^-24 w, which are at most d/50 + 1/e units of 2^-24. */
 static void check_frequency(struct tally *t, const struct call *table)
 {
     const struct posenc_freqs_spec *spec = &table->problem.freqs;

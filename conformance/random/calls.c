@@ -84,7 +84,7 @@ static bool fill_block(const struct call_test *t, bool with_error)
 /* ---- One answer ---- */
 
 struct call_answer {
-    struct guarded result;
+    struct guard_result result;
     struct posenc_error error;
     bool error_written;
     float *values; /* of all outputs, in the arena of the test */
@@ -143,7 +143,7 @@ static struct call_answer get_answer(struct call_test *t,
     current_entry = entry;
     list_outputs(t, call);
     call->implementation = &block_implementation;
-    a.result = guarded_run(call, backend, t->guard);
+    a.result = guard_run(call, backend, t->guard);
     call->implementation = own;
     memset(&untouched, ERROR_PATTERN, sizeof untouched);
     a.error = current_block.error;

@@ -11,7 +11,7 @@
 
 /* ---- One trial ---- */
 
-static enum trial_outcome find_outcome(const struct guarded *g)
+static enum trial_outcome find_outcome(const struct guard_result *g)
 {
     if (g->input_written)
         return OUTCOME_INPUT_WRITTEN;
@@ -79,7 +79,7 @@ void trial_run(struct trial *trial, const struct problem *problem)
         posenc_error_text(&call.error, reason, capacity);
         return;
     }
-    const struct guarded g = guarded_run(&call, trial->run->backend, trial->guard);
+    const struct guard_result g = guard_run(&call, trial->run->backend, trial->guard);
     trial->outcome = find_outcome(&g);
     if (trial->outcome == OUTCOME_REJECTED)
         posenc_error_text(&call.error, reason, capacity);

@@ -56,8 +56,8 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-/* Reads a tensor's entry in the header, and moves *at behind it. Returns false if the entry is malformed or refers
- * to bytes outside the data. */
+/* Reads a tensor's entry in the header, and moves *at behind it. Returns false if the entry is malformed or refers to
+ * bytes outside the data. */
 static bool read_entry(struct arena *arena, const char **at, const double *values, size_t bytes,
                        struct stored_array *array)
 {

@@ -62,8 +62,8 @@ static bool check_flags(const struct vectors *vectors, const struct vector_case 
 
 /* ---- Cases ---- */
 
-/* Returns the seed of a case, the FNV-1a hash of its id: a new case does not change the others. Cases in f16 or
- * bf16 take the id of the f32 case, to have the same inputs. ONNX cases keep seed 0. */
+/* Returns the seed of a case, the FNV-1a hash of its id: a new case does not change the others. Cases in f16 or bf16
+ * take the id of the f32 case, to have the same inputs. ONNX cases keep seed 0. */
 static uint64_t hash_id(const char *id)
 {
     uint64_t hash = 2166136261u;

@@ -79,9 +79,7 @@ const char *vectors_make_id(struct vectors *vectors, const struct vector_case *c
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR]);
 
-/* ---- SHA-256 ---- */
-
-/* Writes the hash as 64 lower-case hexadecimal digits and a NUL: of a whole, or of parts in order. */
+/* Writes the SHA-256 of a whole, or of parts in order, as 64 lower-case hexadecimal digits and a NUL. */
 void sha256_hex(const void *data, size_t bytes, char hex[65]);
 struct sha256 {
     uint32_t state[8];

@@ -131,7 +131,7 @@ static bool on_access_or_step(void *user, const char *address)
 static bool run_call(struct stepper *s, struct tally *t, struct call *call)
 {
     guard_set_repair(on_access_or_step, s);
-    const struct guarded g = guarded_run(call, t->run->backend, NULL);
+    const struct guard_result g = guard_run(call, t->run->backend, NULL);
     __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
     guard_set_repair(NULL, NULL);
     return require_clean(t, &g);

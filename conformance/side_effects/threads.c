@@ -69,7 +69,7 @@ static void run_and_compare(struct caller *caller)
     call_reset(&caller->call);
     if (caller == test->callers)
         trap_pages_arm(&caller->pages, true);
-    const struct guarded g = guarded_run(&caller->call, &test->backend, NULL);
+    const struct guard_result g = guard_run(&caller->call, &test->backend, NULL);
     if (require_clean(&caller->tally, &g))
         require_same_outputs(&caller->tally, &caller->call, &caller->alone,
                              "calls of threads at once differ from each alone");
@@ -148,7 +148,7 @@ static bool run_alone(struct thread_test *test, struct tally *t)
 {
     struct tally scratch = *t; /* different outputs must not fail the tally */
     for (int i = 0; i < THREADS; i++) {
-        const struct guarded g = guarded_run(&test->callers[i].alone, &test->backend, NULL);
+        const struct guard_result g = guard_run(&test->callers[i].alone, &test->backend, NULL);
         if (!require_clean(t, &g))
             return false;
     }

@@ -24,8 +24,8 @@ static bool fill_weight(struct call *call, void *to, int64_t n)
 
 /* Returns the limit in ulp of the larger of a channel's two products. A normalised channel has a relative error theta
  * = k 2^-24, plus terms in theta^2 (impl/kernels/rope_qk_norm.c derives it). Without fma, rounded squares add half a
- * rounding to their sum. The terms of the limit are theta for each product, which is at most 2^24 ulp; one ulp for each
- * product that is rounded; two for the sum, which may be twice as large; and one for products that underflow, as
+ * rounding to their sum. The terms of the limit are theta for each product, which is at most 2^24 ulp; one ulp for
+ * each product that is rounded; two for the sum, which may be twice as large; and one for products that underflow, as
  * larger_magnitude() is at least 2^-123 times the weights. */
 static double error_limit(const struct problem *p, bool fused)
 {

@@ -199,7 +199,7 @@ static struct posenc_freqs *replace_freqs(struct kept_state_check *check, struct
 static bool run_changed(struct tally *t, struct call *call, const struct change *change)
 {
     change_apply(call, change);
-    const struct guarded g = guarded_run(call, t->run->backend, NULL);
+    const struct guard_result g = guard_run(call, t->run->backend, NULL);
     if (g.crashed)
         require_clean(t, &g);
     return !g.crashed && g.status == POSENC_OK;
@@ -272,7 +272,7 @@ void check_kept_state(struct suite_run *run, enum posenc_kernel kernel)
             if (!run->options->full && v != dtype)
                 continue;
             struct problem p = problem_of_length(kernel, lanes + 3, v);
-            p.dtype = p.values = p.table_dtype = (enum posenc_dtype)dtype;
+            p.dtype = p.values_dtype = p.table_dtype = (enum posenc_dtype)dtype;
             p.special = false;
             check_problem(&t, p);
         }

@@ -65,20 +65,21 @@ static bool is_empty(const struct problem *p)
 
 /* ---- One call ---- */
 
-static void require_guarded(struct sweep *s, const struct guarded *g, enum memory_case side)
+static void require_guarded(struct sweep *s, const struct guard_result *g,
+                            enum memory_case side)
 {
     struct tally *t = s->tally;
     require(&t[INPUTS], !g->input_written, "%s", g->reason);
     require(&t[CANARIES], !g->overwritten, "%s", g->reason);
     require(&t[CONTROL], !g->control_left, "%s", g->reason);
     if (!g->input_written) {
-        struct guarded only = *g;
+        struct guard_result only = *g;
         only.control_left = false;
         require_clean(&t[side], &only);
     }
 }
 
-static bool is_clean(const struct guarded *g) { return !g->crashed && g->status == POSENC_OK; }
+static bool is_clean(const struct guard_result *g) { return !g->crashed && g->status == POSENC_OK; }
 
 static void check_written(struct tally *t, const struct call *call, uint32_t canary)
 {
@@ -122,7 +123,7 @@ static void require_same_copy(struct tally *t, const struct call *call, const fl
 static void check_twice(struct sweep *s, struct call *call, const float *first)
 {
     call_reset(call);
-    struct guarded g = guarded_run(call, s->run->backend, s->guard);
+    struct guard_result g = guard_run(call, s->run->backend, s->guard);
     if (require(&s->tally[TWICE], is_clean(&g), "the second call failed: %s", g.reason))
         require_same_copy(&s->tally[TWICE], call, first, "second call");
 }
@@ -131,7 +132,7 @@ static void check_twice(struct sweep *s, struct call *call, const float *first)
 void require_modes_kept(struct tally *t, struct call *call, struct guard *guard)
 {
     call_reset(call);
-    struct guarded g = guarded_run_in_modes(call, t->run->backend, guard);
+    struct guard_result g = guard_run_in_modes(call, t->run->backend, guard);
     const bool trapped = g.crashed && strncmp(g.reason, "SIGFPE", 6) == 0;
     require(t, trapped || !(g.crashed || g.control_left), "for a caller in other modes: %s",
             g.reason);
@@ -189,7 +190,7 @@ static bool run_placement(struct sweep *s, const struct problem *p, const struct
     }
     const bool has_element = call.outputs[0].rows > 0 && call.outputs[0].width > 0;
     const uint32_t canary = has_element ? float_to_bits(*call_row(&call, 0, 0)) : 0;
-    struct guarded g = guarded_run(&call, s->run->backend, s->guard);
+    struct guard_result g = guard_run(&call, s->run->backend, s->guard);
     if (!has_element && !g.crashed && g.status == POSENC_ERR_SHAPE)
         g.status = POSENC_OK;
     require_guarded(s, &g, at->guard_case);

@@ -78,7 +78,7 @@ static bool watch_call(struct watch *w, struct call *call)
     const bool watched = static_memory_watch(&memory);
     const struct allocation_counts before = allocation_counts_now();
     errno = ERRNO_BEFORE;
-    const struct guarded g = guarded_run(call, &w->backend, NULL);
+    const struct guard_result g = guard_run(call, &w->backend, NULL);
     const int error = errno;
     const struct allocation_counts after = allocation_counts_now();
     errno = error_before;
@@ -121,7 +121,7 @@ static void watch_dtype(struct watch *w, enum posenc_dtype dtype)
     watch_problem(w, &p);
     for (int v = 0; v < LENGTH_VARIANTS; v++) {
         p = problem_of_length(w->kernel, v % 2 ? 3 * lanes + 3 : lanes - 1, v);
-        p.dtype = p.values = dtype;
+        p.dtype = p.values_dtype = dtype;
         watch_problem(w, &p);
     }
     for (uint64_t seed = 0; seed < n_random; seed++) {

@@ -181,7 +181,7 @@ static void check_gaps(struct tally *t, struct guard *guard, enum posenc_kernel 
         struct problem p = problem_of_length(kernel, n, (int)((n + n / 4) % LENGTH_VARIANTS));
         if (!full && n != 3 && n != lanes - 1 && n != lanes + 1 && n != most)
             continue;
-        p.dtype = p.values = dtype;
+        p.dtype = p.values_dtype = dtype;
         p = spread_rows(p);
         for (int mode = GUARD_END; mode <= GUARD_START && has_space; mode++) {
             struct call call;

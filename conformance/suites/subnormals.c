@@ -94,7 +94,7 @@ static void run_parts(struct tally *t, const struct call *whole)
                 part = call_cut(&part, cuts[i], which % extent[i], 1);
             which /= extent[i];
         }
-        const struct guarded g = guarded_run(&part, t->run->backend, NULL);
+        const struct guard_result g = guard_run(&part, t->run->backend, NULL);
         require_clean(t, &g);
     }
 }

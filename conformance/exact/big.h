@@ -1,7 +1,7 @@
-/* Arithmetic of the oracle: floating-point numbers of 256 bits, and sines to 128 bits. It uses integers only, so that
- * neither libm nor the rounding mode matters. */
-#ifndef POSENC_FIXED_H
-#define POSENC_FIXED_H
+/* Arithmetic of the oracle: floating-point numbers of 256 bits (big.c), and sines to 128 bits (sincos.c). It uses
+ * integers only, so that neither libm nor the rounding mode matters. */
+#ifndef POSENC_BIG_H
+#define POSENC_BIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,8 +42,8 @@ void big_fraction(struct big a, uint64_t fraction[3]);
 
 /* Compute sin and cos with a relative error of 2^-122: of the angle 2 pi turns time, where |time| may have a
  * fraction; of an angle in radians, |angle| < 2^60. */
-void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine);
-void fixed_sincos(double angle, struct big *sine, struct big *cosine);
+void big_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine);
+void big_sincos(double angle, struct big *sine, struct big *cosine);
 
 /* Returns 2^n, n from -1022 to 1023. */
 static inline double exact_pow2(int n)

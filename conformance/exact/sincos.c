@@ -7,7 +7,7 @@
  * x keeps 128 significant bits however small it is, so sines near a zero are as accurate as others.
  */
 #include "exact.h"
-#include "fixed.h"
+#include "big.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -93,7 +93,7 @@ static int64_t nearest_integer(struct big a)
 /* Among rational fractions of a turn, only twelfths have a rational sine or cosine (Niven's theorem). If a wavelength
  * is an integer, a position can be at one of them: at a quarter turn, or a third of a quarter beside it. Their sines
  * and cosines must be exact. */
-void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine)
+void big_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine)
 {
     static const struct big third = { .exponent = -1,
                                       .m = { UINT64_MAX / 3 * 2, UINT64_MAX / 3 * 2,
@@ -125,19 +125,19 @@ void fixed_sincos_time(struct big turns, double time, struct big *sine, struct b
         sine->negative = !sine->negative;
 }
 
-void fixed_sincos(double angle, struct big *sine, struct big *cosine)
+void big_sincos(double angle, struct big *sine, struct big *cosine)
 {
     static const struct big inverse_turn = { .exponent = -2,
                                              .m = { 0xa2f9836e4e441529, 0xfc2757d1f534ddc0,
                                                     0xdb6295993c439041, 0xfe5163abdebbc561 } };
-    fixed_sincos_time(inverse_turn, angle, sine, cosine);
+    big_sincos_time(inverse_turn, angle, sine, cosine);
 }
 
 void exact_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine)
 {
     struct big s, c;
     const struct big turns = { .m = { turn[0], turn[1], turn[2] } };
-    fixed_sincos_time(big_normalized(turns), (double)position, &s, &c);
+    big_sincos_time(big_normalized(turns), (double)position, &s, &c);
     *sine = big_times(s, 1.0);
     *cosine = big_times(c, 1.0);
 }
@@ -148,7 +148,7 @@ void exact_sincos(double angle, double *sine, double *cosine)
     *sine = *cosine = (double)NAN;
     if (!(fabs(angle) < 0x1p60))
         return;
-    fixed_sincos(angle, &s, &c);
+    big_sincos(angle, &s, &c);
     *sine = big_times(s, 1.0);
     *cosine = big_times(c, 1.0);
 }
