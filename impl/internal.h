@@ -115,7 +115,6 @@ static inline bool posenc_whole_zero(double value, double omega, double scale)
 
 /* ---- Elements and positions ---- */
 
-/* Returns the bytes of an element. */
 static inline size_t posenc_dtype_size(enum posenc_dtype dtype)
 {
     return dtype == POSENC_F32 ? sizeof(float) : sizeof(uint16_t);
