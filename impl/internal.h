@@ -18,9 +18,9 @@
 
 /* Fills *error, unless it is NULL, and returns `status`. `what` is a static text. Values from least to most would have
  * been accepted. */
-static inline enum posenc_status reject_range(struct posenc_error *error,
-                                              enum posenc_status status, const char *what,
-                                              double value, double least, double most)
+static inline __attribute__((cold)) enum posenc_status
+reject_range(struct posenc_error *error, enum posenc_status status, const char *what,
+             double value, double least, double most)
 {
     if (error)
         *error = (struct posenc_error){ status, what, value, least, most };
