@@ -92,7 +92,6 @@ INLINE void store_two(int64_t *to, int64_t first, int64_t second)
     *(two *)to = (two){ first, second };
 }
 
-/* Writes shape and strides in canonical form. */
 INLINE void write_layout(const int64_t *shape, int token_dim, struct outer_strides strides,
                          int64_t *to_shape, int64_t *to_stride)
 {

@@ -18,9 +18,9 @@
 
 /* Fills *error, unless it is NULL, and returns `status`. `what` is a static text. Values from least to most would have
  * been accepted. */
-static inline enum posenc_status reject_range(struct posenc_error *error,
-                                              enum posenc_status status, const char *what,
-                                              double value, double least, double most)
+static inline __attribute__((cold)) enum posenc_status
+reject_range(struct posenc_error *error, enum posenc_status status, const char *what,
+             double value, double least, double most)
 {
     if (error)
         *error = (struct posenc_error){ status, what, value, least, most };
@@ -115,7 +115,6 @@ static inline bool posenc_whole_zero(double value, double omega, double scale)
 
 /* ---- Elements and positions ---- */
 
-/* Returns the bytes of an element. */
 static inline size_t posenc_dtype_size(enum posenc_dtype dtype)
 {
     return dtype == POSENC_F32 ? sizeof(float) : sizeof(uint16_t);

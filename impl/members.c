@@ -45,8 +45,6 @@ int posenc_axis_dimension(const char *axes, int rank, char axis)
     return from_last < rank ? rank - 1 - from_last : -1;
 }
 
-/* ---- Footprints ---- */
-
 /* Returns the bytes of a tensor, as f64 because sizes are not checked yet and may overflow. */
 static double tensor_bytes(const struct posenc_tensor *t)
 {

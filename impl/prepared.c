@@ -109,7 +109,6 @@ static void record_positions(struct posenc_prepared *p, int64_t least, int64_t m
     p->most = most - (p->tokens - 1);
 }
 
-/* Define run_<kernel>() and run_public_<kernel>(). */
 #define RUN_FUNCTIONS(name, signature)                                                         \
     static enum posenc_status run_##name(struct posenc_prepared *p)                            \
     {                                                                                          \

@@ -159,18 +159,27 @@ static enum posenc_status check_head_line(const struct line *line, const char *h
                        (int)(rest.length < 150 ? rest.length : 150), rest.text, here);
 }
 
+/* Lines that the head of a tuning file must have. */
+struct head_lines {
+    bool cpu, build;
+};
+
 static enum posenc_status read_line(const struct line *line, bool is_file,
-                                    struct selection_rules *rules, bool seen[2], char *reason)
+                                    struct selection_rules *rules, struct head_lines *seen,
+                                    char *reason)
 {
-    char cpu[512];
-    snprintf(cpu, sizeof cpu, "%s %s", posenc_cpu_key(), posenc_cpu_features());
     if (line->n == 0 || (is_file && line->number == 1))
         return POSENC_OK;
-    for (int i = 0; is_file && i < 2; i++)
-        if (is_word(line->words[0], i ? "build" : "cpu")) {
-            seen[i] = true;
-            return check_head_line(line, i ? posenc_build() : cpu, reason);
-        }
+    if (is_file && is_word(line->words[0], "cpu")) {
+        char cpu[512];
+        snprintf(cpu, sizeof cpu, "%s %s", posenc_cpu_key(), posenc_cpu_features());
+        seen->cpu = true;
+        return check_head_line(line, cpu, reason);
+    }
+    if (is_file && is_word(line->words[0], "build")) {
+        seen->build = true;
+        return check_head_line(line, posenc_build(), reason);
+    }
     return read_rule(line, rules, reason);
 }
 
@@ -178,22 +187,22 @@ enum posenc_status posenc_tuning_parse(const char *text, struct selection_rules 
                                        char *reason)
 {
     const bool is_file = is_tuning_file(text);
-    bool seen[2] = { !is_file, !is_file };
+    struct head_lines seen = { !is_file, !is_file }; /* other text needs no head */
     enum posenc_status status = POSENC_OK;
     struct line line = { 0 };
     int n = 0;
     while (*text && !status) {
         next_line(&text, &line);
-        status = read_line(&line, is_file, rules, seen, reason);
+        status = read_line(&line, is_file, rules, &seen, reason);
     }
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         n += rules->n[k];
-    if (status || (n > 0 && seen[0] && seen[1]))
+    if (status || (n > 0 && seen.cpu && seen.build))
         return status;
     return reject_line(reason, &line, POSENC_ERR_ARGUMENT, "it ends without %s",
-                       !seen[0] ? "a line about its cpu"
-                       : n == 0 ? "a choice"
-                                : "a line about its build");
+                       !seen.cpu ? "a line about its cpu"
+                       : n == 0  ? "a choice"
+                                 : "a line about its build");
 }
 
 static enum posenc_status read_file(FILE *file, const char *path, struct selection_rules *rules,

@@ -67,7 +67,6 @@ static inline bool posenc_spans_overlap(struct span a, struct span b)
     return a.first < b.end && b.first < a.end;
 }
 
-/* Returns OVERLAP if two spans share a byte. */
 enum posenc_status posenc_check_disjoint(struct span a, struct span b, const char *what,
                                          struct posenc_error *error);
 

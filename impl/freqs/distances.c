@@ -142,8 +142,7 @@ static struct dd sandwich_sum(const struct exact_rule *rule, int64_t n_pairs, do
     return dd_scale(sum, -2.0);
 }
 
-/* Columns per call of quick_sandwich_sums(), which evaluates the frequency of each pair once. */
-enum { COLUMNS = 256 };
+enum { COLUMNS = 256 }; /* per call of quick_sandwich_sums() */
 
 /* Computes the same for `count` columns, with squares in doubles. The relative error of a square is 2^-46, and that of
  * the sum is no larger, as the sum is in double-double. */

@@ -16,7 +16,6 @@ enum { ALIGNMENT = 64 }; /* bytes of a cache line and of the widest vector */
 /* Range of frequencies. Below it, a turn of 128 bits would have too few significant bits. Above it, angles in f64
  * would. */
 static const double min_omega = 0x1p-80, max_omega = 0x1p16;
-
 /* The minimum if wavelengths are rounded, so that f64 holds them as whole numbers. */
 static const double min_omega_whole = 0x1p-50;
 
@@ -245,7 +244,8 @@ static size_t place_arrays(struct posenc_freqs *freqs, bool xpos, unsigned char 
     return bytes;
 }
 
-static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
+/* Allocates the struct and its arrays, all zero except for sizes. Returns NULL without memory. */
+static struct posenc_freqs *allocate_freqs(const struct posenc_freqs_spec *spec)
 {
     struct posenc_freqs layout = { 0 };
     layout.view.profile = spec->profile;
@@ -270,8 +270,8 @@ static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
     return freqs;
 }
 
-/* Returns the nearest whole wavelength. It is below 2^53, as omega is at least 2^-50. There are no ties:
- * 2 pi divided by an algebraic number is irrational. */
+/* Returns the nearest whole wavelength, which is below 2^53 as omega is at least 2^-50. There are no ties, as 2 pi
+ * divided by an algebraic number is irrational. */
 static double nearest_wavelength(struct dd omega)
 {
     struct dd wavelength = dd_div(dd_scale(posenc_dd_pi, 2.0), omega);
@@ -289,8 +289,8 @@ static struct turn turn_of_wavelength(double wavelength)
 }
 
 /* Fills all arrays. They are const in the view, but nobody else has the struct yet. */
-static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs,
-                               struct posenc_error *error)
+static enum posenc_status fill_arrays(const struct posenc_freqs_spec *spec,
+                                      struct posenc_freqs *freqs, struct posenc_error *error)
 {
     double *omega = (double *)freqs->view.omega;
     float *omega_f32 = (float *)freqs->view.omega_f32;
@@ -352,10 +352,10 @@ enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
     enum posenc_status status = check_spec(spec, error);
     if (status)
         return status;
-    struct posenc_freqs *created = allocate(spec);
+    struct posenc_freqs *created = allocate_freqs(spec);
     if (!created)
         return reject(error, POSENC_ERR_MEMORY, "memory for a plan");
-    status = fill(spec, created, error);
+    status = fill_arrays(spec, created, error);
     if (status) {
         posenc_freqs_destroy(created);
         return status;

@@ -65,8 +65,7 @@ void posenc_f32_fill_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs
 /* Fills freqs->ggml for the mode ggml_f32, and changes the attention factor if ggml's differs. */
 void posenc_ggml_f32_fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs);
 
-/* ---- log_grid.c ---- */
-
+/* ---- Logarithmic grids ---- */
 enum { LOG_GRID_MAX_STEPS = 2048 };
 
 /* Points k = 0 ... steps from low to high, evenly spaced on a logarithmic scale. */

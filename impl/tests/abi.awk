@@ -1,5 +1,5 @@
-# From posenc.h a program that prints what other programs are built against: the value of each member of an
-# enum, the size of each struct, offset and size of its members.
+# Reads posenc.h and writes a C program that prints its binary interface: the value of each enum member, the size of
+# each struct, and the offset and size of each struct member.
 { while (match($0, /\/\*[^*]*\*+([^\/*][^*]*\*+)*\//)) $0 = substr($0, 1, RSTART - 1) substr($0, RSTART + RLENGTH) }
 /\/\*/ { sub(/\/\*.*/, ""); inside_comment = 1; keep = 1 }
 inside_comment && !keep { if (!sub(/.*\*\//, "")) next; inside_comment = 0 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# abi.sh LIBRARY [--write]: compares the binary interface with impl/abi.txt: values of enums, sizes and offsets of structs,
-# and symbols of the shared library. --write writes the list.
+# abi.sh LIBRARY [--write]: compares the binary interface of posenc.h (see abi.awk) and the exported symbols of the shared
+# library with the list in impl/abi.txt. With --write it writes the list.
 here=$(cd "$(dirname "$0")" && pwd)
 list=$here/../abi.txt
 scratch=$(mktemp -d) || exit 1

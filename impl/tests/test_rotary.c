@@ -13,7 +13,7 @@
 enum { DIM = 8, HEAD_DIM = 10, TOKENS = 3, Q_HEADS = 3, K_HEADS = 2 };
 enum { Q = TOKENS * Q_HEADS * HEAD_DIM, K = TOKENS * K_HEADS * HEAD_DIM };
 
-static struct posenc_freqs *freqs; /* of make_spec(), made once as emulators take long for it */
+static struct posenc_freqs *freqs; /* of make_spec(), shared as emulators take long for it */
 
 /* Fills an array with numbers that are finite in f16 and in bf16. */
 static void fill_16_bits(uint16_t *x, int n)

@@ -341,7 +341,7 @@ static void test_added_backend(void)
             "another ABI is rejected");
 }
 
-/* A backend that reads plans must come from this version of the library. */
+/* A backend that needs "posenc-VERSION" must come from this version of the library. */
 static void test_other_version(void)
 {
     static struct posenc_backend older;
