@@ -29,7 +29,7 @@ from scalings import SCALINGS
 PROFILES = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
 TABLE_ROWS = 12  # rows of each table
 PAIR_POSITIONS = 12  # random positions of each pair
-RANDOM_PROBLEMS = 40  # random problems of each kernel
+N_RANDOM = 40  # random problems of each kernel
 
 
 class Counts(NamedTuple):
@@ -227,11 +227,8 @@ def certify(pool: Pool, root: Path) -> str:
     check_published.check(cases)
     list(pool.imap(check_arithmetic.check, range(len(check_arithmetic.PARTS))))
     specs = certified_specs(pool, root, cases)
-    random = [
-        problem.random_line(kernel, mix64(i, k) >> 1)
-        for i, kernel in enumerate(problem.kernel_names())
-        for k in range(RANDOM_PROBLEMS)
-    ]
+    names = problem.kernel_names()
+    random = [problem.random_line(names[i], mix64(i, k) >> 1) for i in range(len(names)) for k in range(N_RANDOM)]
     of_cases = list(pool.imap(certify_case, cases))
     check_flags.check(cases, [kept for _, kept in of_cases])
     counted = [count for count, _ in of_cases] + list(pool.imap(certify_line, random))

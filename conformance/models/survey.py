@@ -13,6 +13,11 @@ Exit status: 0 if all agree; 1 if a file is read wrongly, or rejected only as it
 
 A type that types.txt lacks gets a draft of its row, with the members that its class reads. A person adds
 encoding and flags, such as those of a type with similar code. The survey then checks the row.
+
+Modules in survey/: transformers_models.py builds models, inspection.py finds what encodes positions in them, and
+attention_sizes.py counts heads and layers. Comparers (comparer.py has their interface) are in rotary.py,
+vision_rotary.py, position_tables.py, bias_tables.py and relative_terms.py. file_check.py compares one file by them.
+types_table.py reads types.txt. models_page.py writes docs/models.md.
 """
 import argparse
 import collections

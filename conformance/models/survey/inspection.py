@@ -109,7 +109,8 @@ def find_pairing(config, rotary):
     for function in apply_functions(config, rotary):
         for unrotated in (8, 0):
             dim = n_rotated + unrotated
-            unit_queries = torch.eye(dim)[None, :, None].expand(1, dim, LAST + 1, dim).clone()
+            unit_queries = torch.zeros(1, dim, LAST + 1, dim)
+            unit_queries.diagonal(dim1=1, dim2=3).fill_(1.0)
             rotated = try_rotation(function, unit_queries, cos_sin)
             if rotated is not None:
                 return name_pairing(rotated[0, :, LAST, :], n_rotated, freqs)
