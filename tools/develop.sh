@@ -94,7 +94,7 @@ survey() {
             return 1
         }
     done
-    build-survey/$survey_newer/bin/python conformance/models/survey/page.py build-survey/$survey_newer.json \
+    build-survey/$survey_newer/bin/python conformance/models/survey/models_page.py build-survey/$survey_newer.json \
         build-survey/$survey_older.json >build-survey/models.md && cp build-survey/models.md docs/models.md
 }
 

@@ -1,20 +1,24 @@
 """Makes the golden vectors, and compares the oracle and the library with MPFR.
 
-    golden.py --out MODULE ROOT        writes ROOT/vectors
-    golden.py --check MODULE ROOT      makes them again and compares byte for byte
-    golden.py --certify MODULE ROOT    published figures, then the oracle and the library against MPFR
-    golden.py --builders MODULE ROOT   the library's builders of indices, slopes, biases and initial values
+    golden.py --out MODULE ROOT        write ROOT/vectors
+    golden.py --check MODULE ROOT      make the vectors again and compare byte for byte
+    golden.py --certify MODULE ROOT    compare published figures, the oracle and the library with MPFR
+    golden.py --builders MODULE ROOT   compare the library's builders of indices, slopes, biases and initial values
 
-MODULE is the shared object of problems.c. ROOT has cases/ and vectors/. The committed vectors are
-GROUP.safetensors and SHA256SUMS, which has the hashes of the tensors and of the files of cases.
+MODULE is the shared object of problems.c. ROOT is the folder conformance, with cases/ and vectors/. The committed
+vectors are GROUP.safetensors and SHA256SUMS, which has the hashes of these files and of the files of cases.
 
 Exit status: 0 success, 1 a disagreement, 2 usage or files.
 
-    exact.py                                numbers of many bits, f32 by single steps, rounding to odd
-    frequencies.py, scalings.py, plan.py    fields of a problem, then frequencies, then sines, cosines and their zeros
-    problem.py, reference.py                problems and their inputs from C, then the outputs of every kernel
-    certify.py, published.py                comparisons with the oracle and the library, and with figures of papers
-    flags.py, arithmetic.py, builders.py    checks of cases, of the oracle's arithmetic and of the library's builders
+The other modules, from the lowest layer up:
+
+    rounding.py              numbers of many bits by MPFR, f32 arithmetic step by step, rounding to odd
+    problem.py               problems with their inputs, from the shared object
+    freqs_spec.py            fields that determine frequencies: exponents, and the axis of each pair
+    scalings.py, freqs.py    frequencies of a spec; sines and cosines of their angles; positions near zeros
+    reference.py             expected outputs of every kernel
+    certify.py               compares the oracle and the library with these
+    check_*.py               check the oracle's arithmetic, the library's builders, flags of cases, published figures
 """
 
 import hashlib
@@ -26,7 +30,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
-import builders
+import check_builders
 import certify
 import reference
 from problem import Disagreement, Failure, GoldenCase, little_endian, read_cases, read_problem
@@ -44,31 +48,32 @@ class Tensor(NamedTuple):
 def make_tensors(case: GoldenCase) -> List[Tensor]:
     """Returns the outputs of a case by MPFR."""
     p = read_problem(case.line)
-    made = zip(p.outputs, reference.outputs(p))
-    return [Tensor(case, output.name, (output.rows, output.width), little_endian(values)) for output, values in made]
+    computed = zip(p.outputs, reference.outputs(p))
+    return [Tensor(case, out.name, (out.rows, out.width), little_endian(values)) for out, values in computed]
 
 
 # ---- Files ----
 
 
-def stored(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Omits a tensor that equals that of an earlier case which differs in its type alone."""
+def without_duplicates(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
+    """Yields the tensors to store. Cases that differ in dtype alone often have the same outputs, stored once."""
     seen = set()
     for tensor in tensors:
-        key = tensor.case.unstored, tensor.name, tensor.shape, tensor.data
+        key = tensor.case.id_without_dtype, tensor.name, tensor.shape, tensor.data
         if key not in seen:
             yield tensor
         seen.add(key)
 
 
 def safetensors(tensors: List[Tensor]) -> bytes:
-    """Returns a file of tensors (github.com/huggingface/safetensors), its data at a multiple of 8."""
+    """Returns a safetensors file (github.com/huggingface/safetensors) whose data begins at a multiple of 8."""
     header: Dict[str, Dict[str, object]] = {}
-    at = 0
+    begin = 0
     for tensor in tensors:
-        end = at + len(tensor.data)
-        header[f"{tensor.case.id}.{tensor.name}"] = {"dtype": "F64", "shape": tensor.shape, "data_offsets": [at, end]}
-        at = end
+        end = begin + len(tensor.data)
+        offsets = [begin, end]
+        header[f"{tensor.case.id}.{tensor.name}"] = {"dtype": "F64", "shape": tensor.shape, "data_offsets": offsets}
+        begin = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text + b"".join(tensor.data for tensor in tensors)
@@ -82,9 +87,9 @@ def make_files(tensors: List[Tensor], root: Path) -> Dict[str, bytes]:
         sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
 
     add_sum("cases/flags.txt", (root / "cases/flags.txt").read_bytes())
-    for group, those in groupby(tensors, key=lambda tensor: tensor.case.group):
+    for group, of_group in groupby(tensors, key=lambda tensor: tensor.case.group):
         name = f"vectors/{group}.safetensors"
-        files[name] = safetensors(list(stored(those)))
+        files[name] = safetensors(list(without_duplicates(of_group)))
         add_sum(f"cases/golden/{group}.txt", (root / f"cases/golden/{group}.txt").read_bytes())
         add_sum(name, files[name])
     files["vectors/SHA256SUMS"] = "".join(sums).encode()
@@ -105,22 +110,22 @@ def write(tensors: List[Tensor], root: Path) -> str:
 def check(tensors: List[Tensor], root: Path) -> str:
     """Makes the files of vectors/ again and compares them; also compares the tensors that C reads for each case."""
     files = make_files(tensors, root)
-    there = {f"vectors/{path.name}" for path in (root / "vectors").iterdir() if not path.name.startswith(".")}
+    committed = {f"vectors/{path.name}" for path in (root / "vectors").iterdir() if not path.name.startswith(".")}
     wrong = [
         f"{name}: not what the generator makes"
-        for name in sorted(there | set(files))
-        if not (name in there and (root / name).read_bytes() == files.get(name))
+        for name in sorted(committed | set(files))
+        if not (name in committed and (root / name).read_bytes() == files.get(name))
     ]
     if wrong:
         raise Disagreement("\n".join(wrong))
-    made: Dict[str, List[str]] = {}
+    hashes: Dict[str, List[str]] = {}
     for tensor in tensors:
-        made.setdefault(tensor.case.id, []).append(hashlib.sha256(tensor.data).hexdigest())
+        hashes.setdefault(tensor.case.id, []).append(hashlib.sha256(tensor.data).hexdigest())
     for case in read_cases(root, tensors=True):
-        if case.hashes != made.pop(case.id, None):
+        if case.hashes != hashes.pop(case.id, None):
             raise Disagreement(f"{case.id} is read with another tensor than its own")
-    if made:
-        raise Disagreement(f"{', '.join(sorted(made))}: not read by C")
+    if hashes:
+        raise Disagreement(f"{', '.join(sorted(hashes))}: not read by C")
     return f"{root}/vectors is what the generator makes: {len(tensors)} tensors"
 
 
@@ -136,10 +141,9 @@ def main() -> int:
             if action == "--certify":
                 print(certify.certify(pool, root))
             elif action == "--builders":
-                print(builders.check(pool))
+                print(check_builders.check(pool))
             else:
-                made = list(pool.imap(make_tensors, read_cases(root)))
-                tensors = [tensor for of_case in made for tensor in of_case]
+                tensors = [tensor for of_case in pool.imap(make_tensors, read_cases(root)) for tensor in of_case]
                 print((write if action == "--out" else check)(tensors, root))
     except Disagreement as disagreement:
         print(f"golden: {disagreement}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Problems, their inputs and the results of the oracle and the library, from the shared object of problems.c."""
+"""Reads problems, their inputs, and the results of the oracle and the library from the shared object of problems.c."""
 
 import ctypes
 import itertools
@@ -25,8 +25,8 @@ class GoldenCase(NamedTuple):
     group: str
     id: str
     flags: List[str]
-    hashes: List[str]  # of the tensors that are committed for its outputs, where these were read
-    line: str  # in the notation, with its name and seed
+    hashes: List[str]  # SHA-256 of the committed tensors of its outputs, if read_cases() read them
+    line: str  # the problem in the notation, with its name and seed
 
     @property
     def name(self) -> str:
@@ -40,18 +40,18 @@ class GoldenCase(NamedTuple):
 
     @property
     def dtype(self) -> str:
-        """The second part of the id: how inputs and outputs are stored."""
+        """The second part of the id: the dtype of inputs and outputs."""
         return self.id.split("/")[1]
 
     @property
-    def unstored(self) -> str:
-        """The id without the type: cases that have it in common differ in storage alone."""
+    def id_without_dtype(self) -> str:
+        """The id without the dtype, which cases share that differ in dtype alone."""
         return self.id.replace(f"/{self.dtype}/", "/", 1)
 
 
 @dataclass
 class Output:
-    """A tensor that a call writes, with its values by the oracle and, if requested, by the library."""
+    """An output tensor of a call, with its values by the oracle and, if requested, by the library."""
 
     name: str
     rows: int
@@ -61,11 +61,12 @@ class Output:
 
 
 class Problem:
-    """A problem with its inputs: fields and tensors are attributes by their names in the notation."""
+    """A problem with its inputs. Fields are attributes by their names in the notation."""
 
     kernel: str
     outputs: List[Output]
-    times: List["array[float]"]  # by axis: when each token is, batch by batch
+    inputs: Dict[str, "array[float]"]  # by the name of the tensor
+    times: List["array[float]"]  # by axis: the position of each token, batch by batch
 
     def __init__(self, answer: Dict[str, Any]) -> None:
         self.kernel = answer["kernel"]
@@ -111,41 +112,41 @@ def library() -> ctypes.CDLL:
     return functions
 
 
-def ask(function: str, *arguments: Any) -> str:
-    """Returns the answer of a function of problems.c."""
-    call = library()[function]
-    call.restype = ctypes.c_char_p
-    text = str(call(*(a.encode() if isinstance(a, str) else a for a in arguments)).decode())
+def call_text(function: str, *arguments: Any) -> str:
+    """Returns the text that a function of problems.c returns. Raises Failure for an error."""
+    c_function = library()[function]
+    c_function.restype = ctypes.c_char_p
+    text = str(c_function(*(a.encode() if isinstance(a, str) else a for a in arguments)).decode())
     if text.startswith("error: "):
         raise Failure(f"{arguments[0]}: {text[7:]}")
     return text
 
 
 def read_cases(root: Path, tensors: bool = False) -> List[GoldenCase]:
-    """Returns the golden cases of a folder, group by group, perhaps with the hashes of their tensors."""
-    words = [line.split("\t") for line in ask("golden_cases", str(root), tensors).splitlines()]
+    """Returns the golden cases of a folder, group by group; with `tensors`, also the hashes of their tensors."""
+    words = [line.split("\t") for line in call_text("golden_cases", str(root), tensors).splitlines()]
     return [GoldenCase(group, name, flags.split(), hashes.split(), line) for group, name, flags, hashes, line in words]
 
 
 def read_lines(path: Path) -> List[str]:
     """Returns the problems of a file of the notation."""
-    return ask("golden_lines", str(path)).splitlines()
+    return call_text("golden_lines", str(path)).splitlines()
 
 
 def random_line(kernel: str, seed: int) -> str:
-    """Returns a problem that is drawn."""
-    return ask("golden_random", kernel, ctypes.c_uint64(seed)).strip()
+    """Returns a random problem of a kernel."""
+    return call_text("golden_random_line", kernel, ctypes.c_uint64(seed)).strip()
 
 
 def read_problem(line: str, with_library: bool = False) -> Problem:
-    """Returns a problem, with the outputs of the oracle and perhaps of the library's scalar backend."""
-    return Problem(json.loads(ask("golden_answer", line, with_library)))
+    """Returns a problem with the outputs of the oracle and, if `with_library`, of the library's scalar backend."""
+    return Problem(json.loads(call_text("golden_problem", line, with_library)))
 
 
-def read_plans(line: str) -> Dict[str, Any]:
-    """Returns the plans that the oracle and the library make of a problem."""
-    plans: Dict[str, Any] = json.loads(ask("golden_plan", line))
-    return plans
+def read_freqs(line: str) -> Dict[str, Any]:
+    """Returns the frequencies of a problem: {"oracle": {...}, "library": {...}}."""
+    found: Dict[str, Any] = json.loads(call_text("golden_freqs", line))
+    return found
 
 
 def kernel_names() -> List[str]:

@@ -1,8 +1,9 @@
 /*
- * Problems for golden.py: reads lines of the notation, and returns their fields and inputs with the results of the
- * oracle and of the library. Python loads this as a shared object, and also finds the symbols of both in it.
+ * Problems for golden.py, as a shared object: reads lines of the notation, and returns their fields and inputs with the
+ * results of the oracle and of the library. golden.py also calls functions of both, which the object contains.
  *
- * Answers are texts that the next call overwrites.  Arrays are the bytes of their elements as hexadecimal digits.
+ * Answers are texts, lines or JSON, that the next call overwrites; those for errors begin with "error: ". Arrays in JSON
+ * are the bytes of their elements as hexadecimal digits.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/exact/exact.h"
@@ -17,14 +18,14 @@
 
 const char *golden_cases(const char *root, bool tensors);
 const char *golden_lines(const char *path);
-const char *golden_random(const char *kernel, uint64_t seed);
-const char *golden_answer(const char *line, bool library);
-const char *golden_plan(const char *line);
+const char *golden_random_line(const char *kernel, uint64_t seed);
+const char *golden_problem(const char *line, bool library);
+const char *golden_freqs(const char *line);
 
 static char *answer;
 static FILE *out;
 
-static void begin(void)
+static void answer_begin(void)
 {
     static size_t bytes;
     free(answer);
@@ -34,22 +35,22 @@ static void begin(void)
         abort();
 }
 
-static const char *end(void)
+static const char *answer_end(void)
 {
     fclose(out);
     return answer;
 }
 
-/* Replaces the answer. */
-static const char *end_with_error(const char *error)
+/* Replaces the answer by an error. */
+static const char *answer_error(const char *error)
 {
     fclose(out);
-    begin();
+    answer_begin();
     fprintf(out, "error: %s", error);
-    return end();
+    return answer_end();
 }
 
-/* ---- Lines ---- */
+/* ---- Answers of lines ---- */
 
 static void print_line(const struct problem *problem, const char *name)
 {
@@ -62,15 +63,14 @@ static void print_line(const struct problem *problem, const char *name)
     free(line);
 }
 
-/* Returns a line for each golden case: group, id, flags, hashes of its tensors if `tensors`, and the problem, with tabs
- * between. */
+/* Returns a line for each golden case: group, id, flags, hashes (if `tensors`) and problem, with tabs between. */
 const char *golden_cases(const char *root, bool tensors)
 {
     struct vectors vectors;
     char error[VECTORS_ERROR], hash[65];
-    begin();
+    answer_begin();
     if (!(tensors ? vectors_load : vectors_load_cases)(root, &vectors, error))
-        return end_with_error(error);
+        return answer_error(error);
     for (size_t i = 0; i < vectors.n; i++) {
         const struct vector_case *c = &vectors.cases[i];
         fprintf(out, "%s\t%s\t%s\t", c->group, c->id, c->flags);
@@ -83,7 +83,7 @@ const char *golden_cases(const char *root, bool tensors)
         print_line(&c->problem, c->name);
     }
     vectors_free(&vectors);
-    return end();
+    return answer_end();
 }
 
 /* Returns the problems of a file in the notation, one a line. */
@@ -92,25 +92,25 @@ const char *golden_lines(const char *path)
     struct problem_list list = { .n = 0 };
     char error[NOTATION_ERROR];
     size_t bytes;
-    begin();
+    answer_begin();
     const char *text = vectors_read_file(&list.arena, path, &bytes, error);
     const bool good = text && notation_read_file(text, path, &list, error);
     for (size_t i = 0; good && i < list.n; i++)
         print_line(&list.lines[i].problem, list.lines[i].name);
     arena_free(&list.arena);
-    return good ? end() : end_with_error(error);
+    return good ? answer_end() : answer_error(error);
 }
 
-const char *golden_random(const char *kernel, uint64_t seed)
+const char *golden_random_line(const char *kernel, uint64_t seed)
 {
     int64_t positions[MOST_RANDOM_TOKENS];
     const struct problem problem = problem_random(posenc_kernel_find(kernel), seed, positions);
-    begin();
+    answer_begin();
     print_line(&problem, NULL);
-    return end();
+    return answer_end();
 }
 
-/* ---- JSON ---- */
+/* ---- Parts of JSON ---- */
 
 static void put_array(const char *name, const void *data, size_t bytes)
 {
@@ -157,9 +157,7 @@ static void put_fields(const struct problem *problem)
     putc('}', out);
 }
 
-/* ---- Answers ---- */
-
-/* Prints the dense copies of inputs by the names of their tensors, and the times of tokens [axes, batch, tokens]. */
+/* Prints the dense copies of inputs by their names, and the positions on each axis as times0, times1, times2. */
 static void put_inputs(const struct call *call)
 {
     const struct problem *p = &call->problem;
@@ -221,15 +219,17 @@ static void put_unfused(const struct call *call)
     free(rows);
 }
 
+/* ---- Answers of JSON ---- */
+
 /* Returns a problem with its inputs, the rows of the oracle and, if `library`, those of the scalar backend. */
-const char *golden_answer(const char *line, bool library)
+const char *golden_problem(const char *line, bool library)
 {
     struct problem_line read;
     struct arena arena = { .last = NULL };
     struct call call;
     char error[NOTATION_ERROR] = "";
     struct oracle *oracle = NULL;
-    begin();
+    answer_begin();
     bool good = notation_read(line, &read, &arena, error);
     if (good && call_create(&call, &read.problem, &memory_default) != POSENC_OK) {
         posenc_error_text(&call.error, error, sizeof error);
@@ -252,10 +252,10 @@ const char *golden_answer(const char *line, bool library)
         call_destroy(&call);
     }
     arena_free(&arena);
-    return good ? end() : end_with_error(*error ? error : "the library rejects it");
+    return good ? answer_end() : answer_error(*error ? error : "the library rejects it");
 }
 
-static void put_oracle_plan(const struct posenc_freqs_spec *spec)
+static void put_oracle_freqs(const struct posenc_freqs_spec *spec)
 {
     enum { MOST_PAIRS = 512 };
     static uint64_t turn[MOST_PAIRS][3];
@@ -271,7 +271,7 @@ static void put_oracle_plan(const struct posenc_freqs_spec *spec)
     putc('}', out);
 }
 
-static bool put_library_plan(const struct posenc_freqs_spec *spec)
+static bool put_library_freqs(const struct posenc_freqs_spec *spec)
 {
     struct posenc_freqs *freqs;
     if (posenc_freqs_create(spec, &freqs, NULL) != POSENC_OK)
@@ -292,19 +292,19 @@ static bool put_library_plan(const struct posenc_freqs_spec *spec)
 }
 
 /* Returns the frequencies of a problem by the oracle and by the library. */
-const char *golden_plan(const char *line)
+const char *golden_freqs(const char *line)
 {
     struct problem_line read;
     struct arena arena = { .last = NULL };
     char error[NOTATION_ERROR];
-    begin();
+    answer_begin();
     if (!notation_read(line, &read, &arena, error))
-        return end_with_error(error);
+        return answer_error(error);
     putc('{', out);
     put_fields(&read.problem);
-    put_oracle_plan(&read.problem.freqs);
-    const bool good = put_library_plan(&read.problem.freqs);
+    put_oracle_freqs(&read.problem.freqs);
+    const bool good = put_library_freqs(&read.problem.freqs);
     putc('}', out);
     arena_free(&arena);
-    return good ? end() : end_with_error("the library rejects it");
+    return good ? answer_end() : answer_error("the library rejects it");
 }

@@ -1,6 +1,6 @@
-"""Outputs of every kernel from a problem and its inputs, by MPFR and whole numbers.
+"""Expected outputs of every kernel from a problem and its inputs, by MPFR and integers.
 
-A function for each signature yields the rows of its outputs, before the sum with x; each row is a list for each output.
+A function for each signature yields the rows of its outputs, a list for each. outputs() adds x if the kernel does.
 
 References: Vaswani et al. 1706.03762; Su et al. 2104.09864; Press et al. 2108.12409; Raffel et al. 1910.10683; Liu et
 al. 2103.14030; Bao et al. 2106.08254; He et al. 2006.03654; Shaw et al. 1803.02155; Dai et al. 1901.02860.
@@ -14,31 +14,31 @@ from typing import Callable, Dict, Iterator, List, Tuple
 import gmpy2
 from gmpy2 import mpfr
 
-from exact import add_f32, nearest_f32, round_to_odd, sum_of_products
-from frequencies import Spec, axis_of, section
-from plan import Plan
+from rounding import add_f32, nearest_f32, round_to_odd, sum_of_products
+from freqs_spec import FreqsSpec, axis_of, section
+from freqs import Freqs
 from problem import Problem
 
 Rows = Iterator[Tuple[List[float], ...]]
 
 
 @lru_cache(maxsize=4)
-def plan_of(spec: Spec) -> Plan:
-    """Returns the plan of a spec; problems in a row often have the same."""
-    return Plan(spec)
+def freqs_of(spec: FreqsSpec) -> Freqs:
+    """Returns the frequencies of a spec. Problems in a row often have the same."""
+    return Freqs(spec)
 
 
 def sincos_of_rows(p: Problem, m: float) -> Iterator[List[Tuple[float, float]]]:
     """Yields m sin and m cos of every pair, token by token."""
-    plan = plan_of(Spec.of(p.fields))
-    times = [p.times[min(axis_of(plan.spec, i), len(p.times) - 1)] for i in range(plan.spec.n_pairs)]
+    freqs = freqs_of(FreqsSpec.of(p.fields))
+    times = [p.times[min(axis_of(freqs.spec, i), len(p.times) - 1)] for i in range(freqs.spec.n_pairs)]
     for r in range(p.batch * p.tokens):
-        yield [plan.sincos(i, times[i][r], m) for i in range(plan.spec.n_pairs)]
+        yield [freqs.sincos(i, times[i][r], m) for i in range(freqs.spec.n_pairs)]
 
 
 def sinusoidal(p: Problem) -> Rows:
-    """Sines and cosines in turn, or in halves of each section; a last column that is no pair's is 0."""
-    spec, width = Spec.of(p.fields), p.outputs[0].width
+    """Yields sines and cosines, alternating or in halves of each section; a last column without a pair is 0."""
+    spec, width = FreqsSpec.of(p.fields), p.outputs[0].width
     for pairs in sincos_of_rows(p, p.scale):
         row = [0.0] * width
         for k in range(width):
@@ -53,13 +53,13 @@ def sinusoidal(p: Problem) -> Rows:
 
 
 def rope_table(p: Problem) -> Rows:
-    """Cosines and sines, times the attention factor."""
-    for pairs in sincos_of_rows(p, plan_of(Spec.of(p.fields)).attention_factor):
+    """Yields cosines and sines, multiplied by the attention factor."""
+    for pairs in sincos_of_rows(p, freqs_of(FreqsSpec.of(p.fields)).attention_factor):
         yield [cosine for _, cosine in pairs], [sine for sine, _ in pairs]
 
 
 def partner_of(p: Problem, channel: int) -> Tuple[int, int, int]:
-    """Returns the pair of a rotated channel, its other channel, and the sign of the sine for that."""
+    """Returns the pair of a rotated channel, the other channel of the pair, and the sign of the sine."""
     half = p.rotary_dim // 2
     own = channel - p.rotary_offset
     if p.kernel == "rope_interleaved":
@@ -73,7 +73,7 @@ def is_rotated(p: Problem, channel: int) -> bool:
 
 
 def rope(p: Problem) -> Rows:
-    """Pairs of channels rotated by the given cosines and sines; the other channels are copies."""
+    """Yields heads whose pairs of channels are rotated by the inputs cos and sin; other channels are copies."""
     x, cosines, sines, half = p.inputs["x"], p.inputs["cos"], p.inputs["sin"], p.rotary_dim // 2
     dim, direction = p.head_dim, -1 if p.transpose else 1
     for r in range(p.outputs[0].rows):
@@ -87,9 +87,9 @@ def rope(p: Problem) -> Rows:
 
 
 def inverse_root(squares: "array[float]", epsilon: float) -> Tuple[mpfr, bool]:
-    """Returns the factor of a row, one over the root of mean square plus epsilon, and true if it is exact.
+    """Returns 1 / sqrt(mean square + epsilon) of a row, and true if it is exact.
 
-    Sums beyond f32 give the result of IEEE arithmetic.
+    A sum that exceeds f32 gives 0, as in IEEE arithmetic.
     """
     total = sum((mpfr(x) * x for x in squares), mpfr(0))
     if gmpy2.is_nan(total):
@@ -100,7 +100,7 @@ def inverse_root(squares: "array[float]", epsilon: float) -> Tuple[mpfr, bool]:
 
 
 def rope_qk_norm(p: Problem) -> Rows:
-    """Heads divided by their root mean square, or by that of all heads of a token, times a weight, and rotated."""
+    """Yields heads divided by their root mean square, or by that of a token, times a weight, then rotated."""
     x, cosines, sines, half = p.inputs["x"], p.inputs["cos"], p.inputs["sin"], p.rotary_dim // 2
     dim, heads = p.head_dim, p.heads if p.across_heads else 1
     weights = [mpfr(weight) + p.weight_offset for weight in p.inputs["weight"]]
@@ -120,13 +120,13 @@ def rope_qk_norm(p: Problem) -> Rows:
 
 
 def learned(p: Problem) -> Rows:
-    """Rows of the table at the tokens' positions."""
+    """Yields rows of the table at the tokens' positions."""
     for position in p.times[0]:
         yield (list(p.inputs["table"][int(position) * p.dim : (int(position) + 1) * p.dim]),)
 
 
 def learned_grad(p: Problem) -> Rows:
-    """Sums of the gradients of all tokens of a row, in their order, added to the contents of out."""
+    """Yields the sums of the gradients of a row's tokens, in their order; `accumulate` adds them to out."""
     x, dim = p.inputs["x"], p.dim
     table = [
         list(p.inputs["out"][r * dim : (r + 1) * dim]) if p.accumulate else [0.0] * dim
@@ -140,20 +140,20 @@ def learned_grad(p: Problem) -> Rows:
 
 
 def slope(heads: int, bias_max: float, h: int) -> float:
-    """Returns the ALiBi slope of head h of so many: of a power of two of heads, then of twice as many."""
+    """Returns the ALiBi slope of head h. The first heads are a power of two; the rest have slopes between theirs."""
     power = 1 << (heads.bit_length() - 1)
     share = mpfr(h + 1) / power if h < power else mpfr(2 * (h - power) + 1) / (2 * power)
     return nearest_f32(mpfr(2) ** (-bias_max * share))
 
 
 def queries(p: Problem) -> Iterator[Tuple[int, int]]:
-    """Yields the head of all batches and the query of each row."""
+    """Yields head and query of each row; heads count through all batches."""
     for r in range(p.outputs[0].rows):
         yield divmod(r, p.outputs[0].rows // (p.batch * p.heads))
 
 
 def alibi(p: Problem) -> Rows:
-    """The slope of a head times the distance of a query and a key."""
+    """Yields the slope of a head times the negative distance of a query and a key."""
     heads = p.heads * (p.batch if p.slopes_by_batch else 1)
     slopes = [slope(heads, p.alibi_bias_max, h) for h in range(heads)]
     for head, query in queries(p):
@@ -163,7 +163,7 @@ def alibi(p: Problem) -> Rows:
 
 @lru_cache(maxsize=None)
 def bucket(distance: int, num_buckets: int, max_distance: int, bidirectional: bool) -> int:
-    """Returns T5's bucket of query - key by its definition in whole numbers.
+    """Returns T5's bucket of query - key by its definition in integers.
 
     With n distance, e exact buckets of N: e + k for the greatest k < N - e with n^(N-e) >= M^k e^(N-e-k).
     """
@@ -181,7 +181,7 @@ def bucket(distance: int, num_buckets: int, max_distance: int, bidirectional: bo
 
 
 def t5(p: Problem) -> Rows:
-    """The value of a bucket and a head."""
+    """Yields table[bucket][head]."""
     table = p.inputs["table"]
     for head, query in queries(p):
         distances = (query + p.query_offset - j for j in range(p.keys))
@@ -190,7 +190,7 @@ def t5(p: Problem) -> Rows:
 
 
 def distance(p: Problem) -> Rows:
-    """The value of a head and a distance; the first column is that of query 0 and the last key."""
+    """Yields values[head][distance]; the first column is for query 0 and the last key."""
     values = p.inputs["values"]
     columns = len(values) // p.heads
     for head, query in queries(p):
@@ -199,19 +199,19 @@ def distance(p: Problem) -> Rows:
 
 
 def window_row(height: int, width: int, with_class: bool, query: int, key: int) -> int:
-    """Returns a query's and a key's row of a window's table.
+    """Returns the row of a query and a key in a window's table, which has a row for each dy and dx in row order.
 
-    Differences down and right, from the least on; a class token is token 0 and has three rows after theirs.
+    A class token is token 0. Its three rows follow: as query, as key, as both.
     """
-    rights = 2 * width - 1
+    n_dx = 2 * width - 1
     if with_class and (query == 0 or key == 0):
-        return (2 * height - 1) * rights + (1 if query else 0 if key else 2)
+        return (2 * height - 1) * n_dx + (1 if query else 0 if key else 2)
     q, k = query - with_class, key - with_class
-    return (q // width - k // width + height - 1) * rights + q % width - k % width + width - 1
+    return (q // width - k // width + height - 1) * n_dx + q % width - k % width + width - 1
 
 
 def window(p: Problem) -> Rows:
-    """The value of a row of the window's table and a head."""
+    """Yields table[window_row()][head]."""
     keys = p.outputs[0].width
     for head, query in queries(p):
         rows = (window_row(p.window_height, p.window_width, p.window_class, query, j) for j in range(keys))
@@ -220,7 +220,7 @@ def window(p: Problem) -> Rows:
 
 @lru_cache(maxsize=None)
 def deberta_column(distance: int, buckets: int, max_distance: int) -> int:
-    """Returns DeBERTa's column of query - key, of twice as many as there are buckets.
+    """Returns DeBERTa's column of query - key; there are twice as many columns as buckets.
 
     Beyond m = buckets/2 the bucket is ceil(ln(n/m) / ln(most/m) (m-1)) + m: m + k for the least k with
     n^(m-1) <= most^k m^(m-1-k).
@@ -237,16 +237,16 @@ def deberta_column(distance: int, buckets: int, max_distance: int) -> int:
 
 def column_of(p: Problem, query: int, key: int) -> int:
     """Returns the column of terms of a query and a key."""
-    far = query + p.query_offset - key
+    behind = query + p.query_offset - key
     if p.relative == "deberta":
-        return deberta_column(far, p.position_buckets, p.max_distance)
+        return deberta_column(behind, p.position_buckets, p.max_distance)
     if p.relative == "shaw":
-        return int(max(0, min(p.max_distance - far, 2 * p.max_distance)))
-    return int(p.keys - 1 - max(far, 0))  # Transformer-XL; later keys: any column
+        return int(max(0, min(p.max_distance - behind, 2 * p.max_distance)))
+    return int(p.keys - 1 - max(behind, 0))  # Transformer-XL; for later keys any column is right
 
 
 def relative(p: Problem) -> Rows:
-    """The product of one term, exact in f64; with two terms, one fma onto the first, rounded."""
+    """Yields scale times one term, exact in f64; a second term is added by a fused multiply-add."""
     scale, c2p, p2c = nearest_f32(p.scale), p.inputs.get("c2p"), p.inputs.get("p2c")
     for r, (head, query) in enumerate(queries(p)):
         row = []
@@ -265,7 +265,7 @@ def relative(p: Problem) -> Rows:
 
 
 def relative_sum(p: Problem) -> Rows:
-    """The weights of a query's keys, added up by their columns in the order of the keys."""
+    """Yields the sums of a query's weights in each column, added in the order of the keys."""
     for r, (_, query) in enumerate(queries(p)):
         row = [0.0] * p.outputs[0].width
         for j in range(p.keys):
@@ -293,12 +293,12 @@ ROWS: Dict[str, Callable[[Problem], Rows]] = {
 
 def outputs(p: Problem) -> List["array[float]"]:
     """Returns all outputs of a problem, in their order, rounded to odd."""
-    wanted: List["array[float]"] = [array("d") for _ in p.outputs]
+    expected: List["array[float]"] = [array("d") for _ in p.outputs]
     adds = p.kernel.endswith("_add")
     for r, rows in enumerate(ROWS[p.kernel[: -len("_add")] if adds else p.kernel](p)):
-        for output, row in zip(wanted, rows):
+        for output, row in zip(expected, rows):
             if adds:
                 x = p.inputs["x"][r * len(row) : (r + 1) * len(row)]
                 row = [sum_of_products(a, p.x_scale, nearest_f32(b), 1) for a, b in zip(x, row)]
             output.extend(row)
-    return wanted
+    return expected

@@ -1,16 +1,17 @@
-"""Scaling families by MPFR: each straight from its formula, then in the steps that frameworks take (plan.py).
+"""Scalings of frequencies by MPFR: first by the exact formula, then in the rounded steps of frameworks (freqs.py).
 
-d is dim, theta rope_theta, omega a pair's frequency, f factor, M max_position_embeddings, L
-original_max_position_embeddings.
+d is dim, f factor, L original_max_position_embeddings, M max_position_embeddings, and omega the frequency of a pair.
+The scaled frequency is:
 
     linear        omega/f
-    llama3        by wavelength: above L/low omega/f, below L/high omega, between a blend
+    llama3        omega/f for wavelengths above L/low, omega below L/high, a blend between
     yarn          a blend of omega/f and omega along a ramp over the pairs (2309.00071, 3.2)
-    ntk           theta f^(d/(d-2)) for theta
-    dynamic       theta (f s/M - (f-1))^(d/(d-2)), s the length of the sequence, at least M
-    longrope      omega over the pair's long factor for sequences above L, else its short one
-    proportional  omega/f for the first share of the d/2 pairs; the others stay unrotated, at 0
-    resonance     2 pi over the whole number nearest to 2 pi/omega, omega plain or yarn's
+    ntk           omega with the base theta f^(d/(d-2)) in place of theta
+    dynamic       omega with the base theta (f s/M - (f-1))^(d/(d-2)); s is the length of the sequence, at least M
+    longrope      omega divided by the pair's long factor for sequences above L, else by its short factor
+    proportional  omega/f for the first share of the pairs; 0 for the others, which stay unrotated
+    resonance     2 pi divided by the integer nearest to 2 pi/omega
+    resonance_yarn   the same with yarn's omega
 """
 
 import math
@@ -19,17 +20,17 @@ from typing import Dict, Tuple, Type
 import gmpy2
 from gmpy2 import mpfr
 
-from exact import EXACT, F32, F64, Real, clamp, f32, in_f32, two_pi
-from frequencies import Spec, exponent
+from rounding import EXACT, F32, F64, Real, clamp, f32, in_f32, two_pi
+from freqs_spec import FreqsSpec, exponent
 
 
 class Scaling:
-    """The family that changes nothing; the others override what they change."""
+    """Base class, which changes no frequency. Subclasses override the steps that they change."""
 
     profiles: Tuple[str, ...] = ("exact", "hf_f32", "ggml_f32")
-    rounds_wavelength = False  # wavelengths are rounded to whole positions after all else
+    rounds_wavelength = False  # as the last step, wavelengths are rounded to whole positions
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: FreqsSpec) -> None:
         self.spec = spec
 
     def theta(self) -> mpfr:
@@ -48,14 +49,14 @@ class Scaling:
         """Returns the attention factor, correctly rounded."""
         return 1.0
 
-    # Steps of frameworks. Functions that return mpfr, except ggml_divisor(), are called while operators round to f32.
+    # Steps of frameworks. Those that return mpfr are called within in_f32(), except ggml_divisor().
 
     def python_theta(self) -> float:
-        """Returns the base in Python's floats."""
+        """Returns the base, computed in f64 like Python's floats."""
         return self.spec.rope_theta
 
     def hf_theta(self) -> float:
-        """Returns the base of hf_f32, which a family may keep in a tensor."""
+        """Returns the base of hf_f32, in which a scaling may compute by f32 tensors."""
         return self.python_theta()
 
     def inv_freq(self, power: mpfr, i: int) -> mpfr:
@@ -63,15 +64,15 @@ class Scaling:
         return 1 / power
 
     def ggml_divisor(self, omega: mpfr, i: int) -> Real:
-        """Returns the divisor of angles in the files of ggml; omega is the frequency of pair i."""
+        """Returns the divisor of angles of pair i in a GGUF file; omega is its scaled frequency."""
         return 1
 
     def ggml_scale(self) -> mpfr:
         """Returns the factor of interpolated angles in ggml."""
         return f32(1)
 
-    def ggml_kept(self, i: int) -> mpfr:
-        """Returns the share of the angle of pair i that ggml does not interpolate."""
+    def ggml_unscaled_weight(self, i: int) -> mpfr:
+        """Returns the weight of the unscaled angle of pair i in ggml's blend."""
         return f32(0)
 
 
@@ -121,7 +122,7 @@ class Llama3(Scaling):
         return (1 - smooth) * kept / factor + smooth * kept
 
     def ggml_divisor(self, omega: mpfr, i: int) -> mpfr:
-        # The files that ggml's users convert hold divisors: the plain frequency by the scaled one.
+        # Converters to GGUF store divisors: the unscaled frequency divided by the scaled one.
         numerator, denominator = exponent(self.spec, i)
         return self.theta() ** (mpfr(-numerator) / denominator) / omega
 
@@ -130,35 +131,35 @@ class Yarn(Scaling):
     """A ramp over the pairs, from the frequency to that divided by the factor."""
 
     def _correction_dim(self, rotations: float) -> mpfr:
-        """The pair that turns so often in L positions: d log(L / (2 pi rotations)) / (2 log theta)."""
-        wavelengths = self.spec.original_max_position_embeddings / (two_pi() * rotations)
-        return gmpy2.log(wavelengths) * self.spec.dim / (2 * gmpy2.log(self.spec.rope_theta))
+        """Returns the pair with so many turns in L positions: d log(L / (2 pi rotations)) / (2 log theta)."""
+        ratio = self.spec.original_max_position_embeddings / (two_pi() * rotations)
+        return gmpy2.log(ratio) * self.spec.dim / (2 * gmpy2.log(self.spec.rope_theta))
 
-    def _range(self) -> Tuple[Real, Real]:
+    def _ramp_ends(self) -> Tuple[Real, Real]:
         low, high = self._correction_dim(self.spec.beta_fast), self._correction_dim(self.spec.beta_slow)
         if self.spec.truncate:
             low, high = gmpy2.floor(low), gmpy2.ceil(high)
         return clamp(low, 0, math.inf), clamp(high, -math.inf, self.spec.dim - 1)
 
     def omega(self, omega: mpfr, i: int) -> mpfr:
-        low, high = self._range()
+        low, high = self._ramp_ends()
         width = high - low or mpfr(1) / 1000
         ramp = clamp((i - mpfr(low)) / width, 0, 1)
         return omega * (1 - ramp) + omega / self.spec.factor * ramp
 
     def inv_freq(self, power: mpfr, i: int) -> mpfr:
-        # The ends of the range are rounded once each, where Python rounds every step to them.
+        # The ends of the ramp are rounded once, although Python rounds each step towards them.
         with gmpy2.local_context(EXACT):
-            low, high = map(float, self._range())
+            low, high = map(float, self._ramp_ends())
         if low == high:
             high += 0.001
         extrapolation, interpolation = 1 / power, 1 / (f32(self.spec.factor) * power)
         ramp = clamp((i - f32(low)) / f32(high - low), 0, 1)
-        keep = 1 - f32(ramp)
-        return interpolation * (1 - keep) + extrapolation * keep
+        weight = 1 - f32(ramp)
+        return interpolation * (1 - weight) + extrapolation * weight
 
     def _ggml_corr_dim(self, rotations: float) -> mpfr:
-        """n_dims log(n_ctx_orig / (n_rot 2 pi)) / (2 log(base)), from the left as C reads it."""
+        """Returns n_dims log(n_ctx_orig / (n_rot 2 pi)) / (2 log(base)), in the order of operations of ggml."""
         span = f32(rotations) * 2 * f32(math.pi)
         ratio = f32(self.spec.original_max_position_embeddings) / span
         return self.spec.dim * gmpy2.log(ratio) / (2 * gmpy2.log(f32(self.spec.rope_theta)))
@@ -166,7 +167,7 @@ class Yarn(Scaling):
     def ggml_scale(self) -> mpfr:
         return 1 / f32(self.spec.factor)
 
-    def ggml_kept(self, i: int) -> mpfr:
+    def ggml_unscaled_weight(self, i: int) -> mpfr:
         low = max(gmpy2.floor(self._ggml_corr_dim(self.spec.beta_fast)), 0)
         high = min(gmpy2.ceil(self._ggml_corr_dim(self.spec.beta_slow)), self.spec.dim - 1)
         y = (i - f32(low)) / max(f32(0.001), f32(high) - low)
@@ -183,7 +184,7 @@ class Yarn(Scaling):
         return float(self._magnitude(1))
 
     def _magnitude(self, mscale: float) -> mpfr:
-        """mscale log(f)/10 + 1, 1 for f <= 1"""
+        """Returns mscale log(f)/10 + 1, or 1 for f <= 1."""
         return gmpy2.log(max(self.spec.factor, 1)) * mscale / 10 + 1
 
 
@@ -191,14 +192,14 @@ class Ntk(Scaling):
     """A base raised by a power of the factor."""
 
     def stretch(self) -> Real:
-        """Returns the number that is raised to the power dim/(dim-2)."""
+        """Returns the factor of theta before it is raised to the power dim/(dim-2)."""
         return self.spec.factor
 
     def theta(self) -> mpfr:
         return self.spec.rope_theta * mpfr(self.stretch()) ** (mpfr(self.spec.dim) / (self.spec.dim - 2))
 
     def python_stretch(self) -> float:
-        """Returns the same in Python's floats."""
+        """Returns the same, computed in f64 like Python's floats."""
         return self.spec.factor
 
     def python_theta(self) -> float:
@@ -218,8 +219,8 @@ class Dynamic(Ntk):
         return f * max(self.spec.seq_len, most) / most - (f - 1)
 
     def hf_theta(self) -> float:
-        # base * ((factor * seq_len / max_position_embeddings) - (factor - 1)) ** (dim / (dim - 2)), where seq_len is a
-        # tensor: torch.max(position_ids) + 1. f - 1 and the exponent are Python's.
+        # base * ((factor * seq_len / max_position_embeddings) - (factor - 1)) ** (dim / (dim - 2)). seq_len is a
+        # tensor: torch.max(position_ids) + 1. factor - 1 and the exponent are Python floats.
         f, now, most, dim = self.spec.factor, self.spec.seq_len, self.spec.max_position_embeddings, self.spec.dim
         if now <= most:
             return self.python_theta()
@@ -255,7 +256,7 @@ class Proportional(Linear):
     profiles = ("exact", "hf_f32")
 
     def is_unrotated(self, i: int) -> bool:
-        # int(share * dim // 2) pairs rotate, and to Python the product is a float.
+        # int(share * dim // 2) pairs rotate. The product is a Python float.
         return self.spec.partial_rotary_factor * self.spec.dim // 2 <= i
 
 
@@ -274,7 +275,7 @@ class ResonanceYarn(Yarn):
     inv_freq = Scaling.inv_freq
 
 
-FAMILIES: Dict[str, Type[Scaling]] = {
+SCALINGS: Dict[str, Type[Scaling]] = {
     "none": Unscaled,
     "linear": Linear,
     "llama3": Llama3,
@@ -288,6 +289,6 @@ FAMILIES: Dict[str, Type[Scaling]] = {
 }
 
 
-def scaling_of(spec: Spec) -> Scaling:
-    """Returns the family of a spec."""
-    return FAMILIES[spec.scaling](spec)
+def scaling_of(spec: FreqsSpec) -> Scaling:
+    """Returns the scaling of a spec."""
+    return SCALINGS[spec.scaling](spec)

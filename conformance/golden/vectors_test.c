@@ -1,7 +1,5 @@
-/*
- * vectors_test ROOT: the reader of golden vectors loads the committed ones, and finds a file that was cut, altered or is
- * none.
- */
+/* vectors_test ROOT: tests that the reader of golden vectors loads the committed ones, and rejects files that are missing,
+ * cut or altered. Also tests SHA-256, and the writers of safetensors and npy. */
 #define _XOPEN_SOURCE 700
 #include "conformance/readers/vectors.h"
 #include "conformance/readers/safetensors.h"
@@ -17,7 +15,8 @@
 enum { PATH_BYTES = 1024 };
 
 static const char *root;
-static char folder[PATH_BYTES]; /* for what is damaged */
+static char
+    folder[PATH_BYTES]; /* a temporary copy of the vectors, in which files are damaged */
 
 static void require_vectors(void)
 {
@@ -33,41 +32,41 @@ static void require_vectors(void)
     vectors_free(&vectors);
 }
 
-/* ---- Damage ---- */
+/* ---- Damaged files ---- */
 
-enum { NONE = -1, ALL = -1 };
+enum { NO_FLIP = -1, WHOLE_FILE = -1 };
 static const char sums_name[] = "vectors/SHA256SUMS";
 
-/* Damage of a file: `cut` bytes are missing at its end, or all of them, or a bit of the byte at `flip`
- * is flipped. The loader's message matches the pattern `says`. */
+/* Damage of a file, and a pattern of the loader's message. WHOLE_FILE removes the file. */
 static const struct damage {
     const char *file;
-    long cut, flip;
-    const char *says;
+    long cut, flip; /* bytes missing at its end; offset of a byte with one bit flipped */
+    const char *message;
 } damages[] = {
-    { "vectors/rope.safetensors", ALL, NONE, "*: has no vectors/rope.safetensors*" },
-    { "cases/golden/rope.txt", ALL, NONE, "*: has no cases/golden/rope.txt*" },
-    { "vectors/alibi.safetensors", 8, NONE, "*/alibi.safetensors: altered*SHA256SUMS says*" },
+    { "vectors/rope.safetensors", WHOLE_FILE, NO_FLIP, "*: has no vectors/rope.safetensors*" },
+    { "cases/golden/rope.txt", WHOLE_FILE, NO_FLIP, "*: has no cases/golden/rope.txt*" },
+    { "vectors/alibi.safetensors", 8, NO_FLIP,
+      "*/alibi.safetensors: altered*SHA256SUMS says*" },
     { "vectors/alibi.safetensors", 0, 900, "*/alibi.safetensors: altered*SHA-256*" },
-    { "cases/golden/t5.txt", 2, NONE, "*/cases/golden/t5.txt: altered*SHA-256*" },
-    { sums_name, 40, NONE, "*/vectors/SHA256SUMS: *cut short*expected a hash*" },
+    { "cases/golden/t5.txt", 2, NO_FLIP, "*/cases/golden/t5.txt: altered*SHA-256*" },
+    { sums_name, 40, NO_FLIP, "*/vectors/SHA256SUMS: *cut short*expected a hash*" },
 };
-static const struct damage whole = { .flip = NONE };
+static const struct damage undamaged = { .flip = NO_FLIP };
 
 /* Copies a file of the root into the folder, with its damage. */
-static bool copy(const char *name, const struct damage *d)
+static bool copy_file(const char *name, const struct damage *d)
 {
     struct arena memory = { .last = NULL };
     char from[PATH_BYTES], to[PATH_BYTES], error[VECTORS_ERROR];
     size_t bytes = 0;
     snprintf(from, sizeof from, "%.400s/%.400s", root, name);
     snprintf(to, sizeof to, "%.400s/%.400s", folder, name);
-    if (d->cut == ALL)
+    if (d->cut == WHOLE_FILE)
         return unlink(to) == 0;
     unsigned char *data = vectors_read_file(&memory, from, &bytes, error);
     FILE *file = fopen(to, "wb");
     bool good = data && file && d->cut < (long)bytes && d->flip < (long)bytes;
-    if (good && d->flip != NONE)
+    if (good && d->flip != NO_FLIP)
         data[d->flip] ^= 4;
     good = good && fwrite(data, 1, bytes - (size_t)d->cut, file) == bytes - (size_t)d->cut;
     arena_free(&memory);
@@ -77,33 +76,34 @@ static bool copy(const char *name, const struct damage *d)
 /* Copies SHA256SUMS and all files that it lists. */
 static bool copy_all(void)
 {
-    static const char *const inside[] = { "cases", "cases/golden", "vectors" };
+    static const char *const subfolders[] = { "cases", "cases/golden", "vectors" };
     char path[PATH_BYTES], name[PATH_BYTES];
     bool good = true;
     for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%.400s/%s", folder, inside[i]);
+        snprintf(path, sizeof path, "%.400s/%s", folder, subfolders[i]);
         good = good && mkdir(path, 0700) == 0;
     }
     snprintf(path, sizeof path, "%.400s/%s", root, sums_name);
     FILE *sums = fopen(path, "r");
     while (good && sums && fscanf(sums, "%*s %1000s", name) == 1)
-        good = copy(name, &whole);
+        good = copy_file(name, &undamaged);
     if (sums)
         fclose(sums);
-    return sums && good && copy(sums_name, &whole);
+    return sums && good && copy_file(sums_name, &undamaged);
 }
 
 /* Returns true if the loader rejects a damaged file with the right message. The folder is whole before and after. */
-static bool is_found(const struct damage *d)
+static bool is_rejected(const struct damage *d)
 {
     char error[VECTORS_ERROR] = "(it loads)";
     struct vectors vectors;
-    const bool made = copy(d->file, d);
+    const bool made = copy_file(d->file, d);
     const bool loaded = vectors_load(folder, &vectors, error);
     if (loaded)
         vectors_free(&vectors);
     printf("# %s\n", error);
-    return made && !loaded && fnmatch(d->says, error, 0) == 0 && copy(d->file, &whole);
+    return made && !loaded && fnmatch(d->message, error, 0) == 0 &&
+           copy_file(d->file, &undamaged);
 }
 
 /* ---- Hashes and arrays ---- */
@@ -167,7 +167,7 @@ static void require_arrays(void)
     free(file);
 }
 
-static int remove_one(const char *path, const struct stat *facts, int type, struct FTW *place)
+static int remove_entry(const char *path, const struct stat *facts, int type, struct FTW *place)
 {
     (void)facts;
     (void)type;
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     require_vectors();
     require(copy_all(), "a folder is copied");
     for (size_t k = 0; k < sizeof damages / sizeof *damages; k++)
-        require(is_found(&damages[k]), damages[k].says);
-    require(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0, "the folder is removed");
+        require(is_rejected(&damages[k]), damages[k].message);
+    require(nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0, "the folder is removed");
     return tap_end();
 }

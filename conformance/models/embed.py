@@ -1,4 +1,4 @@
-"""Prints the records of the presets as rows of C: {"name", "record"}, a line each."""
+"""Prints presets.inc for model.c: a line of C, {"name", "record"}, for each preset."""
 
 import json
 import sys

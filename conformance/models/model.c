@@ -29,14 +29,14 @@ void model_free(struct model *model)
 
 /* ---- records ---- */
 
-/* Copies a text, on one line and cut between characters. */
-static void take_text(const json_t *object, const char *name, char *into, size_t room)
+/* Copies a member as one line of printable text; a long text is cut between characters. */
+static void copy_text(const json_t *object, const char *name, char *into, size_t bytes)
 {
     const char *text = json_string_value(json_object_get(object, name));
-    text_plain(text ? text : "", into, room);
+    text_plain(text ? text : "", into, bytes);
 }
 
-static int take_storage(const json_t *record, struct model *m, char error[MODEL_ERROR])
+static int read_dtype(const json_t *record, struct model *m, char error[MODEL_ERROR])
 {
     const char *name = json_string_value(json_object_get(record, "storage"));
     for (int i = 0; dtype_names[i] && name; i++) {
@@ -50,7 +50,7 @@ static int take_storage(const json_t *record, struct model *m, char error[MODEL_
     return -1;
 }
 
-static int take_problem(const json_t *text, struct model *m, struct problem *p,
+static int read_problem(const json_t *text, struct model *m, struct problem *p,
                         char error[MODEL_ERROR])
 {
     struct problem_line line;
@@ -66,19 +66,19 @@ static int take_problem(const json_t *text, struct model *m, struct problem *p,
     return -1;
 }
 
-static int take_case(const json_t *from, struct model *m, char error[MODEL_ERROR])
+static int read_case(const json_t *from, struct model *m, char error[MODEL_ERROR])
 {
-    struct model_case *one = &m->cases[m->n_cases++];
-    take_text(from, "id", one->id, sizeof one->id);
-    take_text(from, "label", one->label, sizeof one->label);
-    take_text(from, "step", one->step, sizeof one->step);
-    take_text(from, "layers", one->layers, sizeof one->layers);
-    one->times = json_integer_value(json_object_get(from, "times"));
-    one->column_first = json_is_true(json_object_get(from, "column_first"));
-    return take_problem(json_object_get(from, "problem"), m, &one->problem, error);
+    struct model_case *c = &m->cases[m->n_cases++];
+    copy_text(from, "id", c->id, sizeof c->id);
+    copy_text(from, "label", c->label, sizeof c->label);
+    copy_text(from, "step", c->step, sizeof c->step);
+    copy_text(from, "layers", c->layers, sizeof c->layers);
+    c->times = json_integer_value(json_object_get(from, "times"));
+    c->column_first = json_is_true(json_object_get(from, "column_first"));
+    return read_problem(json_object_get(from, "problem"), m, &c->problem, error);
 }
 
-static int take_problems(const json_t *record, struct model *m, char error[MODEL_ERROR])
+static int read_problems(const json_t *record, struct model *m, char error[MODEL_ERROR])
 {
     const json_t *cases = json_object_get(record, "cases"),
                  *verify = json_object_get(record, "verify"), *item;
@@ -93,31 +93,31 @@ static int take_problems(const json_t *record, struct model *m, char error[MODEL
     }
     json_array_foreach(cases, i, item)
     {
-        if (take_case(item, m, error))
+        if (read_case(item, m, error))
             return -1;
     }
     json_array_foreach(verify, i, item)
     {
-        if (take_problem(item, m, &m->verify[m->n_verify++], error))
+        if (read_problem(item, m, &m->verify[m->n_verify++], error))
             return -1;
     }
     return 0;
 }
 
-static int take_record(const json_t *record, struct model *m, char error[MODEL_ERROR])
+static int read_members(const json_t *record, struct model *m, char error[MODEL_ERROR])
 {
-    take_text(record, "name", m->name, sizeof m->name);
-    take_text(record, "title", m->title, sizeof m->title);
-    take_text(record, "source", m->source, sizeof m->source);
-    take_text(record, "checked", m->checked, sizeof m->checked);
-    take_text(record, "notes", m->notes, sizeof m->notes);
-    take_text(record, "encoding", m->encoding, sizeof m->encoding);
-    take_text(record, "trained_profile", m->trained_profile, sizeof m->trained_profile);
-    take_text(record, "trained", m->trained, sizeof m->trained);
-    take_text(record, "storage_from", m->storage_from, sizeof m->storage_from);
+    copy_text(record, "name", m->name, sizeof m->name);
+    copy_text(record, "title", m->title, sizeof m->title);
+    copy_text(record, "source", m->source, sizeof m->source);
+    copy_text(record, "checked", m->checked, sizeof m->checked);
+    copy_text(record, "notes", m->notes, sizeof m->notes);
+    copy_text(record, "encoding", m->encoding, sizeof m->encoding);
+    copy_text(record, "trained_profile", m->trained_profile, sizeof m->trained_profile);
+    copy_text(record, "trained", m->trained, sizeof m->trained);
+    copy_text(record, "storage_from", m->storage_from, sizeof m->storage_from);
     m->max_position_embeddings =
         json_integer_value(json_object_get(record, "max_position_embeddings"));
-    return take_storage(record, m, error) || take_problems(record, m, error) ? -1 : 0;
+    return read_dtype(record, m, error) || read_problems(record, m, error) ? -1 : 0;
 }
 
 static int read_record(const char *json, struct model *m, char error[MODEL_ERROR])
@@ -130,14 +130,14 @@ static int read_record(const char *json, struct model *m, char error[MODEL_ERROR
                  where.line, where.text);
         return -1;
     }
-    const int status = take_record(record, m, error);
+    const int status = read_members(record, m, error);
     json_decref(record);
     if (status)
         model_free(m);
     return status;
 }
 
-/* Rejects shapes that exceed memory, as the system would swap for minutes, and then kill the process. */
+/* Rejects shapes that need more memory than problem_limits_here() allows: the system would swap, then kill the process. */
 static int check_memory(const struct model *m, char error[MODEL_ERROR])
 {
     const struct problem_limits limits = problem_limits_here();
@@ -168,13 +168,14 @@ int model_from_record(const char *json, struct model *model, char error[MODEL_ER
 
 /* ---- presets ---- */
 
+/* Writes the message for an unknown name, with the most similar preset if fewer than 6 edits lead to it. Returns -1. */
 static int reject_name(const char *name, char error[MODEL_ERROR])
 {
     const char *near = NULL;
     char known[MODEL_ERROR / 2] = "";
     size_t best = 6, at = 0;
     for (const struct preset *s = presets; s < presets + N_PRESETS; s++) {
-        /* A beginning of a name is nearer than a misspelling. */
+        /* The beginning of a name counts as no edit. */
         const bool begins = strncmp(name, s->name, strlen(name)) == 0;
         const size_t d = begins ? 0 : edit_distance(name, s->name);
         near = d < best ? s->name : near;

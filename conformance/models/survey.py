@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
-"""Asks transformers itself how each of its model types encodes positions, and compares that with types.txt.
+"""Compares what posenc reads from model files with what transformers computes, for each of its model types.
 
     survey.py [--program build/posenc] [--seen FILE] [--types a,b] [--mutations 40] [--seed 1]
               [--published FILE] [--figures FILE]
 
-Every configuration class is made with its defaults, its model is built without memory for weights, and
-what of it encodes positions is looked at; --seen keeps that in a file, as it takes the most time.  Types
-that the table reads are then made with their defaults and with mutations of every member that matters.  Each
-such file is read as it was written and as the class saves it, and what was read is compared with the model.
-It fails where anything is read wrongly, or rejected only as saved.
+ 1. The model of each type is built by its defaults, without memory for weights, and inspected for positions.
+ 2. Files are made of each type in types.txt: one with the defaults, and others with random values of members
+    that matter. Modules of the model compute frequencies, tables or indices for each of them.
+ 3. posenc reads each file as it was written and as its class saves it. Numbers and sizes are compared.
 
-For a type that the table lacks it prints a draft of a row, with the members that the class reads.  Its encoding and
-its flags are for a person to add: those of a type whose code is alike are a beginning, and the comparison says whether
-files are then read rightly.
+Exit status: 0 if all agree; 1 if a file is read wrongly, or rejected only as its class saves it.
+
+A type that types.txt lacks gets a draft of its row, with the members that its class reads. A person adds
+encoding and flags, such as those of a type with similar code. The survey then checks the row.
+
+Modules in survey/: transformers_models.py builds models, inspection.py finds what encodes positions in them, and
+attention_sizes.py counts heads and layers. Comparers (comparer.py has their interface) are in rotary.py,
+vision_rotary.py, position_tables.py, bias_tables.py and relative_terms.py. file_check.py compares one file by them.
+types_table.py reads types.txt. models_page.py writes docs/models.md.
 """
 import argparse
 import collections
@@ -22,153 +27,155 @@ import json
 import os
 import random
 import sys
+from typing import Any, NamedTuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "survey"))
-import compare
-import kinds
-import one
-import rows
-from look import look
-from truth import NEEDED, config_classes, model_classes, torch, transformers
+import file_check
+from comparer import Comparer
+from inspection import inspect_type
+from transformers_models import REQUIRED_MEMBERS, config_classes, model_classes, torch, transformers
+from types_table import draft_row, read_table
+
+SAVED = "saved: "  # prefix of outcomes of files as their class saves them; models_page.py has it, too
 
 
-def look_at(cls):
-    """What the model of a type has, by its defaults."""
-    model_classes(cls)  # their modules are imported, whoever kept what was seen
+class File(NamedTuple):
+    """A file to compare."""
+    type: str
+    comparer: Comparer
+    members: dict
+    saved: dict  # members as the class saves them
+    expected: Any  # numbers by transformers; a text if it rejects the file
+
+
+def inspect_defaults(cls):
+    """Returns the inspection of a class with its defaults, and the types of its parts as "subs"."""
     try:
         config = cls()
-        seen = look(cls, config)
-        subs = {k: getattr(getattr(config, k, None), "model_type", None) for k in getattr(cls, "sub_configs", {})}
-        return {**seen, "subs": {k: v for k, v in subs.items() if v}}
+        parts = {k: getattr(getattr(config, k, None), "model_type", None) for k in getattr(cls, "sub_configs", {})}
+        return {**inspect_type(cls, config), "subs": {k: v for k, v in parts.items() if v}}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {str(error)[:160]}"}
 
 
-def see(types, names, path):
-    """{type: what was seen}, of a file where it is there, and kept in it."""
+def inspect_all(types, names, path):
+    """Returns {type: inspection}. The file `path`, if there is one, keeps them: a line of JSON for each."""
     kept = {}
     if path and os.path.exists(path):
-        for text in open(path):
-            kept.update(json.loads(text))
-    seen = {}
+        with open(path) as lines:
+            for line in lines:
+                kept.update(json.loads(line))
     for name in names:
+        model_classes(types[name])  # imports the modules that a kept inspection names
         if name not in kept:
-            kept[name] = look_at(types[name])
+            kept[name] = inspect_defaults(types[name])
             print(name, kept[name].get("error", ""), file=sys.stderr, flush=True)
             if path:
                 with open(path, "a") as file:
                     print(json.dumps({name: kept[name]}), file=file)
-        else:
-            model_classes(types[name])
-        seen[name] = kept[name]
-    return seen
+    return {name: kept[name] for name in names}
 
 
-def files(types, seen, told, count, seed):
-    """(type, type of the part that is read, file, file as the class saves it, what transformers computes of them: a text
-    where it refuses the file)."""
-    for name in sorted(seen):
-        row, key, part = told.get(name), None, name
+def make_files(types, inspections, table, count, seed):
+    """Yields the files of each type that can be compared: the defaults, and at most `count` mutations of them."""
+    for name in sorted(inspections):
+        row, key, part = table.get(name), None, name  # the part of a composite model that posenc reads
         if row and row.encoding == "composite":
-            key, part = one.text_part(types, told, name) or (None, None)
-            row = told.get(part)
-        kind = row and not row.rejected and kinds.kind_of(row)
-        if not kind or "error" in seen.get(part, {"error": ""}):
+            key, part = file_check.text_part(types, table, name) or (None, None)
+            row = table.get(part)
+        comparer = file_check.find_comparer(row)
+        if not comparer or "error" in inspections.get(part, {"error": ""}):
             continue
-        rng, cls = random.Random(f"{seed} {name}"), types[name]
-        plain = types[part]().to_dict()
-        for k in range(min(count if not key else count // 8, getattr(kind, "MUTATIONS", count)) + 1):
-            saved, answer = None, None
+        rng, cls, defaults = random.Random(f"{seed} {name}"), types[name], types[part]().to_dict()
+        for k in range(min(count // 8 if key else count, comparer.max_mutations) + 1):
+            saved = None
             try:
-                members = kind.mutate(rng, plain, seen[part]) if k else {}
+                members = comparer.mutate(rng, defaults, inspections[part]) if k else {}
                 if key and k:
-                    members = {key: {"model_type": part, **NEEDED.get(part, {}), **members}}
+                    members = {key: {"model_type": part, **REQUIRED_MEMBERS.get(part, {}), **members}}
                 config = cls(**copy.deepcopy(members))
                 saved = json.loads(config.to_json_string())
                 own = getattr(config, key) if key else config
-                answer = own is not None and kind.ask(type(own), seen[part], own)
-                part = own.model_type if own is not None else part
+                if own is None:
+                    break
+                expected = comparer.compute(type(own), inspections[part], own)
+                part = own.model_type
             except Exception as error:
-                answer = f"{type(error).__name__}: {str(error)[:100]}"
-            if not answer:
+                expected = f"{type(error).__name__}: {str(error)[:100]}"
+            if not expected:
                 break
-            yield name, part, {"model_type": name, **NEEDED.get(name, {}), **members}, saved, answer
+            members = {"model_type": name, **REQUIRED_MEMBERS.get(name, {}), **members}
+            yield File(name, comparer, members, saved, expected)
 
 
-def judge_one(kind, said, answer):
-    """What a file is read otherwise in; "" where it is read as the model has it."""
-    if "refused" in said:
-        return ""
-    return one.judge(kind, said, answer)
+def outcome(reading, difference):
+    return "refused" if "refused" in reading else "read wrongly" if difference else "read rightly"
 
 
-SAVED = "saved: "
-
-
-def rereads(types, told, seen, saved, answer):
-    """Whether transformers makes the same of a file as its class saves it."""
-    again = one.asked(types, told, saved, seen)
-    return not isinstance(again, str) and all(again[1].get(k) == v for k, v in answer.items() if k != "sizes")
-
-
-def judge(jobs, types, told, seen, program):
-    """{type: what came of its files}: the counts, what its defaults give, and what is read wrongly."""
-    found = {}
-    for name, part, file, saved, answer in jobs:
-        of = found.setdefault(name, {"defaults": answer, "counts": collections.Counter(), "wrong": [], "why": []})
-        said = compare.read(program, file)
-        refused = "refused" in said
-        if isinstance(answer, str):
-            of["counts"]["transformers refuses, " + ("refused" if refused else "read")] += 1
+def compare_files(files, types, table, inspections, program):
+    """Returns {type: {"defaults": numbers by transformers, "counts": {outcome: files}, "wrong": wrongly read files,
+    "why": reasons of rejections, "saved": number of files that are wrong only as their class saves them}}."""
+    results = {}
+    for file in files:
+        new = {"defaults": file.expected, "counts": collections.Counter(), "wrong": [], "why": []}
+        result = results.setdefault(file.type, new)
+        reading = file_check.read(program, file.members)
+        rejected = "refused" in reading
+        if isinstance(file.expected, str):
+            result["counts"]["transformers refuses, " + ("refused" if rejected else "read")] += 1
             continue
-        kind = kinds.kind_of(told[part])
-        why = judge_one(kind, said, answer)
-        of["counts"]["refused" if refused else "read wrongly" if why else "read rightly"] += 1
-        if refused:
-            of["why"].append(said["refused"])
-        if why:
-            of["wrong"].append({"file": file, "why": why})
-            print(f"{name}: {why}: {json.dumps(file)}", file=sys.stderr)
-        again = compare.read(program, saved)
-        why = judge_one(kind, again, answer)
-        only = "refused" in again and not refused
-        of["counts"][SAVED + ("refused" if "refused" in again else "read wrongly" if why else "read rightly")] += 1
-        if (why or only) and not rereads(types, told, seen, saved, answer):
-            of["counts"][SAVED + "transformers itself reads it otherwise"] += 1
-        elif why or only:
-            why = why or again["refused"]
-            of["saved"] = of.get("saved", 0) + 1
-            print(f"{name}: saved: {'refused' if only else 'wrong'}: {why}: {json.dumps(saved)}", file=sys.stderr)
-    return found
+        difference = file_check.compare(file.comparer, reading, file.expected)
+        result["counts"][outcome(reading, difference)] += 1
+        if rejected:
+            result["why"].append(reading["refused"])
+        if difference:
+            result["wrong"].append({"file": file.members, "why": difference})
+            print(f"{file.type}: {difference}: {json.dumps(file.members)}", file=sys.stderr)
+        reading = file_check.read(program, file.saved)
+        difference = file_check.compare(file.comparer, reading, file.expected)
+        result["counts"][SAVED + outcome(reading, difference)] += 1
+        if not difference and (rejected or "refused" not in reading):
+            continue
+        if computes_otherwise(types, table, inspections, file):
+            result["counts"][SAVED + "transformers itself reads it otherwise"] += 1
+        else:
+            result["saved"] = result.get("saved", 0) + 1
+            what = f"wrong: {difference}" if difference else f"refused: {reading['refused']}"
+            print(f"{file.type}: saved: {what}: {json.dumps(file.saved)}", file=sys.stderr)
+    return results
 
 
-def judge_published(types, told, program, path, seen):
-    """{outcome: [model, ...]} of the published files of a list, with the reason where there is one."""
+def computes_otherwise(types, table, inspections, file):
+    """Returns true if transformers computes other numbers from a file as its class saves it."""
+    computed = file_check.compute(types, table, file.saved, inspections)
+    return isinstance(computed, str) or any(computed[1].get(k) != v for k, v in file.expected.items() if k != "sizes")
+
+
+def compare_published(types, table, program, path, inspections):
+    """Returns {outcome: [model, ...]} of a list of published files, with the reason after the model."""
     found = collections.defaultdict(list)
     with gzip.open(path, "rt") as lines:
         for record in map(json.loads, lines):
-            file = record["config"]
-            what, why = one.check(types, told, program, file, seen)
-            found[what].append(f"{record['model']}: {why}".rstrip(": "))
-            if what == one.DIFFERS:
-                print(f"{record['model']}: published: {why}: {json.dumps(file)}", file=sys.stderr)
+            what, reason = file_check.check_file(types, table, program, record["config"], inspections)
+            found[what].append(f"{record['model']}: {reason}".rstrip(": "))
+            if what == file_check.DIFFERS:
+                print(f"{record['model']}: published: {reason}: {json.dumps(record['config'])}", file=sys.stderr)
     return found
 
 
-def figures_of(options, seen, told, found):
-    """What page.py writes docs/models.md of."""
-    def of(name):
-        row = told.get(name)
-        said = {"encoding": "unknown" if not row else "refused" if row.rejected else row.encoding,
-                "besides": row.besides if row else ""}
-        if row and row.encoding == "composite":
-            said["parts"] = row.members
-        return {**said, **found.get(name, {})}
+def make_figures(options, inspections, table, results):
+    """Returns the object of --figures, from which models_page.py writes docs/models.md."""
+    def describe(name):
+        row = table.get(name)
+        encoding = "unknown" if not row else "refused" if row.rejected else row.encoding
+        parts = {"parts": row.members} if encoding == "composite" else {}
+        return {"encoding": encoding, "besides": row.remark if row else "", **parts, **results.get(name, {})}
     return {"transformers": transformers.__version__, "torch": torch.__version__.split("+")[0], "seed": options.seed,
-            "mutations": options.mutations, "types": {name: of(name) for name in sorted(seen)}}
+            "mutations": options.mutations, "types": {name: describe(name) for name in sorted(inspections)}}
 
 
-def summary(figures):
+def summarize(figures):
+    """Returns the counts that are printed at the end."""
     types = figures["types"].values()
     return {"types": len(types), "encodings": collections.Counter(t["encoding"] for t in types),
             "compared": sum(1 for t in types if "counts" in t),
@@ -178,33 +185,34 @@ def summary(figures):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/posenc")
-    parser.add_argument("--seen", help="a file that keeps what was seen of each type")
-    parser.add_argument("--types", help="these alone")
-    parser.add_argument("--mutations", type=int, default=40)
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--published", help="published files to read and ask, too (reports/tests/published.jsonl.gz)")
-    parser.add_argument("--figures", help="a file for the counts, as JSON")
+    parser.add_argument("--program", default="build/posenc", help="the program posenc (default: build/posenc)")
+    parser.add_argument("--seen", metavar="FILE", help="keep inspections of types in FILE, and take them from it")
+    parser.add_argument("--types", metavar="A,B", help="compare these types alone")
+    parser.add_argument("--mutations", metavar="N", type=int, default=40, help="mutated files of a type (default: 40)")
+    parser.add_argument("--seed", default="1", help="seed for random members (default: 1)")
+    parser.add_argument("--published", metavar="FILE", help="also compare files of reports/tests/published.jsonl.gz")
+    parser.add_argument("--figures", metavar="FILE", help="write counts to FILE, as JSON for models_page.py")
     options = parser.parse_args()
     types = config_classes()
     names = options.types.split(",") if options.types else sorted(types)
     unknown = [n for n in names if n not in types]
     if unknown:
         parser.error(f"--types: {', '.join(unknown)}: transformers {transformers.__version__} has no such type")
-    seen, told = see(types, names, options.seen), rows.written()
-    jobs = list(files(types, seen, told, options.mutations, options.seed))
-    found = judge(jobs, types, told, seen, options.program)
-    figures = figures_of(options, seen, told, found)
+    inspections, table = inspect_all(types, names, options.seen), read_table()
+    files = list(make_files(types, inspections, table, options.mutations, options.seed))
+    results = compare_files(files, types, table, inspections, options.program)
+    figures = make_figures(options, inspections, table, results)
     if options.published:
-        figures["published"] = judge_published(types, told, options.program, options.published, seen)
-    for name in (name for name in seen if name not in told):
-        print(f"{name}: types.txt has no row; a draft: {rows.draft(types[name], seen[name]).line(name)}", file=sys.stderr)
-    print(json.dumps(summary(figures), indent=1))
+        figures["published"] = compare_published(types, table, options.program, options.published, inspections)
+    for name in (name for name in inspections if name not in table):
+        draft = draft_row(types[name], inspections[name]).line(name)
+        print(f"{name}: types.txt has no row; a draft: {draft}", file=sys.stderr)
+    print(json.dumps(summarize(figures), indent=1))
     if options.figures:
         with open(options.figures, "w") as file:
             json.dump(figures, file, indent=1)
-    otherwise = figures.get("published", {}).get(one.DIFFERS)
-    return 1 if otherwise or any(of["wrong"] or of.get("saved") for of in found.values()) else 0
+    wrong = any(result["wrong"] or result.get("saved") for result in results.values())
+    return 1 if wrong or figures.get("published", {}).get(file_check.DIFFERS) else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 /*
  * Tests the functions that build slopes, thresholds, indices and biases: each argument at its ends, and one beyond.
  *
- * An output has memory of exactly its size, between pages that fault. A rejected call leaves it as it was, and an
- * accepted one writes every element. conformance/golden/builders.py certifies the values.
+ * An output has memory of exactly its size, between pages that fault. A rejected call leaves it as it
+ * was, and an accepted one writes every element. conformance/golden/check_builders.py certifies the values.
  */
 #include "conformance/problem/guard.h"
 

@@ -1,5 +1,4 @@
-"""Builds the program with other objects in place of some, by the commands of its build, in a copy of impl/.
-"""
+"""Compiles changed sources in a copy of impl/, and links the program with them, by the commands of its build."""
 import json
 import os
 import resource
@@ -8,8 +7,8 @@ import shutil
 import signal
 import subprocess
 
-# Warnings of gcc and clang that count as errors, since no such code would be committed.
-REFUSED = ['-Werror=incompatible-pointer-types', '-Werror=int-conversion', '-Werror=discarded-qualifiers',
+# Warnings of gcc and clang that reject a mutant, since no such code would be committed.
+ERRORS = ['-Werror=incompatible-pointer-types', '-Werror=int-conversion', '-Werror=discarded-qualifiers',
            '-Werror=implicit-function-declaration', '-Werror=uninitialized', '-Wno-unknown-warning-option']
 LIBRARY = 'impl/libposenc.a'
 
@@ -17,8 +16,8 @@ LIBRARY = 'impl/libposenc.a'
 class Ended:
     """The end of a command: its status (negative: the signal), true if it took too long, and its output."""
 
-    def __init__(self, status, late, said):
-        self.status, self.late, self.said = status, late, said
+    def __init__(self, status, late, output):
+        self.status, self.late, self.output = status, late, output
 
 
 def limits(cpu):
@@ -35,8 +34,8 @@ def run(command, folder, cpu, wall=None):
     child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits(cpu))
     try:
-        said = child.communicate(timeout=wall)[0]
-        return Ended(child.returncode, child.returncode == -signal.SIGXCPU, said.decode(errors='replace'))
+        output = child.communicate(timeout=wall)[0]
+        return Ended(child.returncode, child.returncode == -signal.SIGXCPU, output.decode(errors='replace'))
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         return Ended(child.wait(), True, f'more than {wall} s')
@@ -69,27 +68,23 @@ class Build:
         self.golden = os.path.join(self.folder, 'golden')
 
     def ninja(self, target):
-        said = subprocess.run(['ninja', '-C', self.folder, '-t', 'commands', target], check=True, capture_output=True)
-        return said.stdout.decode().splitlines()
+        done = subprocess.run(['ninja', '-C', self.folder, '-t', 'commands', target], check=True, capture_output=True)
+        return done.stdout.decode().splitlines()
 
     def copy(self, folder):
         """Copies impl/ into a folder, to be changed there."""
         shutil.copytree(os.path.join(self.root, 'impl'), os.path.join(folder, 'impl'), dirs_exist_ok=True)
 
     def entry(self, unit):
-        """Returns the command that compiles a unit for its backend."""
+        """Returns the entry of the compile commands for a unit and its backend."""
         for entry in self.commands:
             path = os.path.normpath(os.path.join(self.folder, entry['file']))
             if path == os.path.join(self.root, unit.source) and f'libbackend_{unit.backend}.a' in entry['output']:
                 return entry
         raise SystemExit(f'{unit.source} is not compiled for {unit.backend} in {self.folder}')
 
-    def flags(self, unit, tree, level):
-        """Returns the flags of the build, with headers of impl/ taken from the copy."""
-        return self.flags_of(self.entry(unit), tree, level)
-
-    def flags_of(self, entry, tree, level):
-        """Returns the same for any entry of the compile commands."""
+    def flags(self, entry, tree, level):
+        """Returns the flags of an entry of the compile commands, with headers of impl/ taken from the copy `tree`."""
         found = []
         for word in words_of(entry['command']):
             if word.startswith('-I'):
@@ -101,17 +96,13 @@ class Build:
 
     def compile(self, unit, tree, output, level=None):
         """Compiles the unit in a copy.  Returns None, or the output of a compiler that fails."""
-        flags = self.flags(unit, tree, level or self.level)
-        ended = run([*flags, *REFUSED, '-o', output, '-c', unit.source], tree, 300)
-        return None if ended.status == 0 else ended.said
-
-    def original(self, unit):
-        """Returns the unit's object in the build."""
-        return self.entry(unit)['output']
+        flags = self.flags(self.entry(unit), tree, level or self.level)
+        ended = run([*flags, *ERRORS, '-o', output, '-c', unit.source], tree, 300)
+        return None if ended.status == 0 else ended.output
 
     def link_with(self, unit, output_object, output):
         """Links the program with this object in place of the unit's."""
-        self.link_replaced({self.original(unit): output_object}, output)
+        self.link_replaced({self.entry(unit)['output']: output_object}, output)
 
     def link_replaced(self, objects, output, flags=()):
         """Links the program with other objects: {object of the build: the one in its place}."""
@@ -121,7 +112,7 @@ class Build:
         words[words.index('-o') + 1] = output
         ended = run(words + list(flags), self.folder, 120)
         if ended.status != 0:
-            raise SystemExit(f'the program cannot be linked:\n{ended.said}')
+            raise SystemExit(f'the program cannot be linked:\n{ended.output}')
 
     def verify(self, program, unit, kernel, depth, cpu):
         """Runs the suite on one kernel."""

@@ -9,8 +9,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 QUICK, FULL = '--quick', '--full'
-# Verdicts of mutants.  The last two say nothing of the suite.
-BY_QUICK, BY_FULL, SURVIVED, SAME_CODE, REFUSED = 'quick', 'full', 'survived', 'same code', 'not compiled'
+# Verdicts of mutants.  The last two do not count for the suite.
+BY_QUICK, BY_FULL, SURVIVED, SAME_CODE, NOT_COMPILED = 'quick', 'full', 'survived', 'same code', 'not compiled'
 FAILED = 1  # exit status of verify if a check fails
 # Limits of processor time: the larger of so many seconds, and of so many times the time of --quick without a mutation.
 LEAST_CPU = {QUICK: 5, FULL: 120}
@@ -39,10 +39,10 @@ class Campaign:
                 error = self.build.compile(unit, tree, output, level)
                 if error:
                     raise SystemExit(f'{unit.source} does not compile as it is:\n{error}')
-                self.originals[key] = contents(output)
+                self.originals[key] = read_file(output)
             return self.originals[key]
 
-    def seconds(self, unit, kernel, depth):
+    def cpu_limit(self, unit, kernel, depth):
         """Returns the limit of processor time for the suite, by the time that --quick takes without a mutation."""
         key = unit.backend, kernel
         with self.lock:
@@ -51,7 +51,7 @@ class Campaign:
                 ended = self.build.verify(self.unmutated(unit), unit, kernel, QUICK, 600)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 if ended.status != 0:
-                    raise SystemExit(f'{kernel} on {unit.backend} fails as it is:\n{ended.said}')
+                    raise SystemExit(f'{kernel} on {unit.backend} fails as it is:\n{ended.output}')
                 self.cpu[key] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             return max(LEAST_CPU[depth], round(TIMES[depth] * self.cpu[key]))
 
@@ -70,46 +70,46 @@ class Campaign:
         return program
 
     def test(self, mutant, kept=None):
-        """Returns (verdict, detail) of one mutant.  Object and program stay in the folder `kept`, if there is one."""
+        """Returns (verdict, detail) of one mutant.  Its object and program are kept in the folder `kept`, if given."""
         for kernel in mutant.kernels:
-            self.seconds(mutant.unit, kernel, QUICK)
+            self.cpu_limit(mutant.unit, kernel, QUICK)
         tree = self.trees.get()
         try:
             return self.test_in(mutant, tree, kept or tree)
         finally:
-            put(os.path.join(tree, mutant.path), contents(os.path.join(self.build.root, mutant.path)))
+            write_file(os.path.join(tree, mutant.path), read_file(os.path.join(self.build.root, mutant.path)))
             self.trees.put(tree)
 
     def test_in(self, mutant, tree, folder):
         unit, built = mutant.unit, os.path.join(folder, 'unit.o')
-        put(os.path.join(tree, mutant.path), mutant.text.encode())
+        write_file(os.path.join(tree, mutant.path), mutant.text.encode())
         error = self.build.compile(unit, tree, built)
         if error:
-            return REFUSED, first_error(error)
-        if contents(built) == self.original(unit, self.build.level):
+            return NOT_COMPILED, first_error(error)
+        if read_file(built) == self.original(unit, self.build.level):
             return SAME_CODE, self.build.level
         program = os.path.join(folder, 'program')
         self.build.link_with(unit, built, program)
         for depth, verdict in ((QUICK, BY_QUICK), (FULL, BY_FULL)):
             for kernel in mutant.kernels:
-                ended = self.build.verify(program, unit, kernel, depth, self.seconds(unit, kernel, depth))
+                ended = self.build.verify(program, unit, kernel, depth, self.cpu_limit(unit, kernel, depth))
                 if ended.status != 0:
                     check_status(ended, mutant)
                     return verdict, f'{kernel}: ' + ('took too long' if ended.late else first_failure(ended))
         # Other levels optimize more: if one of them makes the same code, no suite can tell the two apart.
         for level in ('-O2', '-O3'):
-            if not self.build.compile(unit, tree, built, level) and contents(built) == self.original(unit, level):
+            if not self.build.compile(unit, tree, built, level) and read_file(built) == self.original(unit, level):
                 return SAME_CODE, level
         return SURVIVED, ''
 
-    def run(self, mutants, results, told):
-        """Tests the mutants that `results` lacks, and calls told() with each verdict."""
+    def run(self, mutants, results, report):
+        """Tests the mutants that `results` lacks, and calls report() with each verdict."""
         pool = ThreadPoolExecutor(self.jobs)
         try:
             waiting = {pool.submit(self.test, m): m for m in mutants if m.id not in results.verdicts}
             for done in as_completed(waiting):
                 results.add(waiting[done], *done.result())
-                told(waiting[done], *done.result())
+                report(waiting[done], *done.result())
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -117,27 +117,27 @@ class Campaign:
 def check_status(ended, mutant):
     """Ends the program unless verify ran: a command line that it rejects kills no mutant."""
     if not ended.late and ended.status > FAILED:
-        raise SystemExit(f'{mutant.title()}: the suite ended with {ended.status}:\n{ended.said}')
+        raise SystemExit(f'{mutant.title()}: the suite ended with {ended.status}:\n{ended.output}')
 
 
-def contents(path):
+def read_file(path):
     with open(path, 'rb') as file:
         return file.read()
 
 
-def put(path, data):
+def write_file(path, data):
     with open(path, 'wb') as file:
         file.write(data)
 
 
-def first_error(said):
-    errors = [line for line in said.splitlines() if 'error' in line]
+def first_error(output):
+    errors = [line for line in output.splitlines() if 'error' in line]
     return errors[0].split('error: ')[-1][:120] if errors else 'the compiler crashed'
 
 
 def first_failure(ended):
     """Returns the line of the output that names the first failed check."""
-    lines = [line.strip() for line in ended.said.splitlines()]
+    lines = [line.strip() for line in ended.output.splitlines()]
     named = [line for line in lines if line.startswith(('FAIL', 'CRASH', 'fail', 'crash', 'not ok'))]
     return (named or [line for line in lines if line] or [f'ended by signal {-ended.status}'])[0][:160]
 

@@ -18,7 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 from build import LIBRARY, Build, run
-from campaign import contents, put
+from campaign import read_file, write_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -146,15 +146,15 @@ class Faults:
     def plugin(self, tree, kernels):
         """Builds a plug-in of the plain loops of a tree, with these kernels.  Returns the program and its options."""
         source, output = os.path.join(tree, 'plugin.c'), os.path.join(tree, 'faulty.so')
-        both = {*kernels, *(COMPANIONS.get(kernel, kernel) for kernel in kernels),
-                *(kernel[:-len('_add')] for kernel in kernels if kernel.endswith('_add') and kernel != 'learned_add')}
-        members = ', '.join(f'.{kernel} = plain_{kernel}' for kernel in sorted(both))
-        put(source, (PLUGIN % members).encode())
+        needed = {*kernels, *(COMPANIONS.get(kernel, kernel) for kernel in kernels),
+                  *(kernel[:-len('_add')] for kernel in kernels if kernel.endswith('_add') and kernel != 'learned_add')}
+        members = ', '.join(f'.{kernel} = plain_{kernel}' for kernel in sorted(needed))
+        write_file(source, (PLUGIN % members).encode())
         made = run(['cc', '-std=c11', '-O1', '-w', '-ffp-contract=off', '-shared', '-fPIC', '-I.', '-Iimpl/include',
                     '-I' + os.path.join(self.build.folder, 'impl/include'), 'plugin.c',
                     os.path.join(self.build.folder, LIBRARY), '-lm', '-o', output], tree, CPU)
         if made.status != 0:
-            raise Untried(f'it does not compile:\n{made.said}')
+            raise Untried(f'it does not compile:\n{made.output}')
         return os.path.join(self.build.folder, 'posenc'), ['--plugin', output, '--backend', 'faulty']
 
     def program(self, tree, paths):
@@ -165,9 +165,9 @@ class Faults:
             backend = '/kernels/' not in source or 'libbackend_scalar.a' in entry['output']
             if source in paths and backend and entry['output'] in self.build.objects:
                 output = os.path.join(tree, os.path.basename(source) + '.o')
-                made = run([*self.build.flags_of(entry, tree, '-O1'), '-w', '-o', output, '-c', source], tree, CPU)
+                made = run([*self.build.flags(entry, tree, '-O1'), '-w', '-o', output, '-c', source], tree, CPU)
                 if made.status != 0:
-                    raise Untried(f'it does not compile:\n{made.said}')
+                    raise Untried(f'it does not compile:\n{made.output}')
                 objects[entry['output']] = output
         program = os.path.join(tree, 'program')
         self.build.link_replaced(objects, program)
@@ -177,10 +177,10 @@ class Faults:
         """Returns the cases that fail.  Raises Untried if the program ended in another way."""
         ended = run([program, 'verify', '--kernel', kernel, '--jobs', '1', '--out', 'jsonl', '--vectors',
                      self.build.golden, *options, *words], os.path.dirname(program), CPU)
-        records = [json.loads(line) for line in ended.said.splitlines() if line.startswith('{')]
+        records = [json.loads(line) for line in ended.output.splitlines() if line.startswith('{')]
         failed = [record['case'] for record in records if record.get('status') in ('fail', 'crash')]
         if ended.status > 1 or bool(ended.status) != bool(failed):
-            raise Untried(f'verify {" ".join(words)} ended with {ended.status}:\n{ended.said[-2000:]}')
+            raise Untried(f'verify {" ".join(words)} ended with {ended.status}:\n{ended.output[-2000:]}')
         return failed
 
     def runs(self, fault, everything):
@@ -192,7 +192,7 @@ class Faults:
     def build_fault(self, fault, tree):
         for edit in fault.edits:
             path = os.path.join(tree, edit.path)
-            put(path, edit.apply(contents(path).decode(), LIST).encode())
+            write_file(path, edit.apply(read_file(path).decode(), LIST).encode())
         paths = [edit.path for edit in fault.edits]
         if all(path.endswith('.h') for path in paths):
             return self.plugin(tree, fault.kernels)
@@ -207,11 +207,11 @@ class Faults:
                     for kernel in fault.kernels for words in self.runs(fault, everything)]
         finally:
             for edit in fault.edits:
-                put(os.path.join(tree, edit.path), contents(os.path.join(ROOT, edit.path)))
+                write_file(os.path.join(tree, edit.path), read_file(os.path.join(ROOT, edit.path)))
             self.trees.put(tree)
 
-    def try_right(self, kernel, words):
-        """Returns the cases that fail without a fault, of which there may be none."""
+    def try_correct(self, kernel, words):
+        """Returns the cases that fail without a fault: any is a false alarm."""
         tree = self.trees.get()
         try:
             program, options = self.plugin(tree, [kernel])
@@ -246,13 +246,13 @@ def try_all(tried, faults, options):
     bad = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         results = [(fault, pool.submit(tried.try_fault, fault, options.all)) for fault in faults]
-        rights = {(kernel, *fault.words()) for fault in faults for kernel in fault.kernels
-                  if fault.edits[0].path.endswith('.h') and not options.all}
-        right = [(words, pool.submit(tried.try_right, words[0], words[1:])) for words in sorted(rights)]
-        print(f'1..{len(results) + len(right)}')
+        runs = {(kernel, *fault.words()) for fault in faults for kernel in fault.kernels
+                if fault.edits[0].path.endswith('.h') and not options.all}
+        correct = [(words, pool.submit(tried.try_correct, words[0], words[1:])) for words in sorted(runs)]
+        print(f'1..{len(results) + len(correct)}')
         for n, (fault, result) in enumerate(results, 1):
             bad += not report_fault(n, fault, result, options.all)
-        for n, (words, result) in enumerate(right, len(results) + 1):
+        for n, (words, result) in enumerate(correct, len(results) + 1):
             bad += bool(result.result())
             print(f'{"not ok" if result.result() else "ok"} {n} - {" ".join(words)} without a fault', flush=True)
     return int(bad > 0)

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Mutation testing: makes mistakes in the plain loops and in the templates of the kernels, one at a time.  The suite
-has to detect each.  Prints survivors with their lines.
+"""Mutation testing: makes mistakes in the plain loops and in the templates of kernels, one at a time.  The suite has to
+detect each.  Prints the survivors with their lines.
 
-    mutate.py BUILD [N | all] [FILE...]     N mutants (200), drawn from all of them or from those of the files
-        --seed S      draw others (1)
+    mutate.py BUILD [N | all] [FILE...]     N random mutants (200), of all or of these files
+        --seed S      seed of the random choice (1)
         --jobs N      mutants at a time (2)
         --list        print the mutants instead of running them
-        --fresh       drop the verdicts of earlier runs in BUILD/mutate/results.jsonl
-        --again       drop the survivors of earlier runs
+        --fresh       drop all verdicts of earlier runs in BUILD/mutate/results.jsonl
+        --again       run the survivors of earlier runs again
         --one ID      run this one; object, program and changed source stay in BUILD/mutate/one
-        --right       compile right kernels in many ways: each has to pass
+        --right       compile correct kernels in many ways: each has to pass
 
-Exits 0 if all were found, or are known to change nothing; 1 if there are survivors, or equivalent.txt is wrong; 2 for
-bad input.
+Exit status: 0 if each was detected or is listed in equivalent.txt; 1 if there are survivors, or this list is wrong; 2
+for bad input.
 """
 import argparse
 import os
@@ -20,7 +20,7 @@ import random
 import sys
 
 import report
-import right
+import false_alarms
 from build import Build
 from campaign import SURVIVED, Campaign, Results
 from mutants import Equivalents, all_mutants, all_units
@@ -40,13 +40,13 @@ def draw(mutants, n, seed):
     strata = {}
     for mutant in mutants:
         strata.setdefault((mutant.path, mutant.operator), []).append(mutant)
-    line = []
+    queue = []
     for stratum in strata.values():
         order.shuffle(stratum)
-        line += stratum
-    step = len(line) / n
+        queue += stratum
+    step = len(queue) / n
     begin = order.random() * step
-    drawn = [line[int(begin + i * step)] for i in range(n)]
+    drawn = [queue[int(begin + i * step)] for i in range(n)]
     order.shuffle(drawn)
     return drawn
 
@@ -92,7 +92,7 @@ def backend_of_templates():
         return 'scalar'
 
 
-def tell(mutant, verdict, detail):
+def print_verdict(mutant, verdict, detail):
     print(f'{verdict:12} {mutant.title()}: {detail}' if detail else f'{verdict:12} {mutant.title()}', flush=True)
 
 
@@ -103,7 +103,7 @@ def run_one(campaign, mutant):
     with open(os.path.join(folder, os.path.basename(mutant.path)), 'w', encoding='utf-8') as file:
         file.write(mutant.text)
     verdict, detail = campaign.test(mutant, folder)
-    tell(mutant, verdict, detail)
+    print_verdict(mutant, verdict, detail)
     print(f'{mutant.diff()}\n{os.path.relpath(folder)}: {" ".join(sorted(os.listdir(folder)))}')
     return int(verdict == SURVIVED)
 
@@ -128,7 +128,7 @@ def main():
     folder = os.path.join(os.path.abspath(options.build), 'mutate')
     os.makedirs(folder, exist_ok=True)
     if options.right:
-        return right.main(Build(ROOT, options.build), folder, options.jobs)
+        return false_alarms.main(Build(ROOT, options.build), folder, options.jobs)
     mutants = all_mutants(ROOT, all_units(ROOT, backend_of_templates()))
     chosen, sampled = choose(options, mutants)
     if options.list:
@@ -145,7 +145,7 @@ def main():
     results = Results(path)
     if options.again:
         results.forget(SURVIVED)
-    campaign.run(chosen, results, tell)
+    campaign.run(chosen, results, print_verdict)
     return conclude(mutants, chosen, results, Equivalents(os.path.join(HERE, 'equivalent.txt')), sampled)
 
 

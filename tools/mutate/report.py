@@ -2,10 +2,10 @@
 """
 import math
 
-from campaign import BY_FULL, BY_QUICK, REFUSED, SAME_CODE, SURVIVED
+from campaign import BY_FULL, BY_QUICK, NOT_COMPILED, SAME_CODE, SURVIVED
 
 LISTED = 'listed'
-COLUMNS = [BY_QUICK, BY_FULL, SURVIVED, LISTED, SAME_CODE, REFUSED]
+COLUMNS = [BY_QUICK, BY_FULL, SURVIVED, LISTED, SAME_CODE, NOT_COMPILED]
 HEADINGS = ['quick', 'full', 'survived', 'listed', 'same code', 'no code']
 LEGEND = '''quick, full: found by verify --quick, or by --full alone; survived: by neither.  Not counted: listed in
 equivalent.txt; the same code as without the mutation; no code, as the compiler rejects it.

@@ -1,5 +1,5 @@
-"""Reads a C source as far as mutants need it: tokens, functions, declarations.  It is no parser, but a tokenizer that
-matches brackets.  A piece that it mistakes makes a mutant that does not compile, which does not count.
+"""Reads a C source as far as mutants need it: tokens, brackets, functions, declarations.  It is no parser.  A part that
+it misreads makes a mutant that does not compile, which does not count.
 """
 import re
 
@@ -27,12 +27,12 @@ class Token:
 
 
 class Function:
-    """A function that the source defines: places of its name, its parentheses and its braces in the list of tokens."""
+    """A function that the source defines, with the indices of tokens of its name, parentheses and braces."""
 
     def __init__(self, name, at, parameters, body):
         self.name, self.at, self.parameters, self.body = name, at, parameters, body
-        self.types = {}  # of parameters and variables: their type, in the order of declaration
-        self.declared = set()  # places of the names where they are declared
+        self.types = {}  # {parameter or variable: its type}, in the order of declaration
+        self.declared = set()  # places of the names in their declarations
 
 
 class Source:
@@ -57,7 +57,7 @@ class Source:
 
 def tokenize(text, defined):
     """Returns the tokens that the preprocessor keeps, and the directives."""
-    tokens, directives, at, off = [], [], 0, []
+    tokens, directives, at, off = [], [], 0, []  # off: see follow_condition()
     while at < len(text):
         found = TOKEN.match(text, at)
         if not found:

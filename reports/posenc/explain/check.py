@@ -26,7 +26,7 @@ def check(engine: Engine, path: Path) -> Tuple[bool, str]:
         raise CommandError("--check needs the source tree of posenc, where the survey of transformers is.")
     sys.path.insert(0, str(SURVEY))
     try:
-        one, rows, truth = (importlib.import_module(name) for name in ("one", "rows", "truth"))
+        file_check, table, models = map(importlib.import_module, ("file_check", "types_table", "transformers_models"))
     except ModuleNotFoundError as error:
         raise CommandError(
             f"--check asks transformers, and {sys.executable} lacks {error.name}. Install it: pip install transformers "
@@ -39,5 +39,5 @@ def check(engine: Engine, path: Path) -> Tuple[bool, str]:
         named = False
     if not named:
         raise CommandError(f"--check needs a config.json with its model_type (got '{path}').")
-    what, why = one.check(truth.config_classes(), rows.written(), engine.program, file, {})
-    return what != "differs", WORDS[what].format(truth.transformers.__version__, why)
+    what, why = file_check.check_file(models.config_classes(), table.read_table(), engine.program, file, {})
+    return what != "differs", WORDS[what].format(models.transformers.__version__, why)

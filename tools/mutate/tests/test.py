@@ -14,10 +14,10 @@ sys.path.insert(0, os.path.dirname(HERE))
 # pylint: disable=wrong-import-position
 import campaign  # noqa: E402
 import faults  # noqa: E402
+import mutate  # noqa: E402
 import report  # noqa: E402
 from build import run  # noqa: E402
 from mutants import Equivalents, Unit, all_mutants  # noqa: E402
-from mutate import draw  # noqa: E402
 from operators import OPERATORS  # noqa: E402
 
 CC = os.environ.get('CC', 'cc').split()
@@ -26,7 +26,7 @@ UNIT = Unit('tiny', 'tiny.c', ['tiny.h', 'tiny.c'])
 EXPECTED = {
     ('delete', '(void)args;', ';'): campaign.SAME_CODE,
     ('arguments', 'args->out[i * args->out_step] += limited(value, &args->floor);',
-     'args->out[i * args->out_step] += limited(&args->floor, value);'): campaign.REFUSED,
+     'args->out[i * args->out_step] += limited(&args->floor, value);'): campaign.NOT_COMPILED,
     ('arithmetic', 'float value = args->x[i * args->x_step] * args->factor;',
      'float value = args->x[i * args->x_step] + args->factor;'): campaign.BY_QUICK,
     ('early', '{', '{ return;'): campaign.BY_QUICK,
@@ -51,26 +51,26 @@ no such line
 
 
 class Tiny:
-    """As build.Build is for posenc."""
+    """What build.Build is for posenc: compiles, links and verifies tiny.c."""
     root, level = HERE, '-O1'
 
     def __init__(self, folder):
         self.suite = os.path.join(folder, 'suite.o')
         made = run([*CC, '-std=c11', '-c', 'suite.c', '-o', self.suite], HERE, 60)
-        assert made.status == 0, made.said
+        assert made.status == 0, made.output
 
     def copy(self, folder):
         os.makedirs(folder, exist_ok=True)
         for name in ('tiny.h', 'tiny.c'):
-            campaign.put(os.path.join(folder, name), campaign.contents(os.path.join(HERE, name)))
+            campaign.write_file(os.path.join(folder, name), campaign.read_file(os.path.join(HERE, name)))
 
     def compile(self, unit, tree, output, level=None):
         ended = run([*CC, '-std=c11', '-w', level or self.level, '-c', unit.source, '-o', output], tree, 60)
-        return ended.said if ended.status else None
+        return ended.output if ended.status else None
 
     def link_with(self, unit, built, output):
         ended = run([*CC, self.suite, built, '-o', output], HERE, 60)
-        assert ended.status == 0, f'{unit.source}: {ended.said}'
+        assert ended.status == 0, f'{unit.source}: {ended.output}'
 
     def verify(self, program, unit, kernel, depth, cpu):
         assert unit is UNIT and kernel == 'scale'
@@ -78,7 +78,7 @@ class Tiny:
 
 
 class Tap:
-    """Sentences that are so or not."""
+    """A writer of TAP."""
     n, failed = 0, 0
 
     def is_so(self, so, sentence, *why):
@@ -94,18 +94,18 @@ def listing(mutants):
 
 
 def of_text(folder, text):
-    """The mutants of another text of tiny.c."""
-    campaign.put(os.path.join(folder, 'tiny.h'), campaign.contents(os.path.join(HERE, 'tiny.h')))
-    campaign.put(os.path.join(folder, 'tiny.c'), text.encode())
+    """Returns the mutants of another text of tiny.c."""
+    campaign.write_file(os.path.join(folder, 'tiny.h'), campaign.read_file(os.path.join(HERE, 'tiny.h')))
+    campaign.write_file(os.path.join(folder, 'tiny.c'), text.encode())
     return all_mutants(folder, [UNIT])
 
 
 def test_list(tap, folder, mutants):
-    text = campaign.contents(os.path.join(HERE, 'tiny.c')).decode()
+    text = campaign.read_file(os.path.join(HERE, 'tiny.c')).decode()
     path = os.path.join(HERE, 'tiny.txt')
     if '--write' in sys.argv:
-        campaign.put(path, listing(mutants).encode())
-    known = campaign.contents(path).decode()
+        campaign.write_file(path, listing(mutants).encode())
+    known = campaign.read_file(path).decode()
     differ = set(known.splitlines()) ^ set(listing(mutants).splitlines())
     tap.is_so(listing(mutants) == known, 'the mutants of the kernel are those of tiny.txt', *sorted(differ))
     tap.is_so({m.operator for m in mutants} == set(OPERATORS), 'every operator has some')
@@ -119,11 +119,10 @@ def test_list(tap, folder, mutants):
 
 
 def test_samples(tap, mutants):
-    drawn = draw(mutants, 20, 7)
-    tap.is_so({m.operator for m in mutants} == set(OPERATORS), 'every operator has some')
+    drawn = mutate.draw(mutants, 20, 7)
     tap.is_so(len({m.id for m in drawn}) == 20, 'a sample has as many as asked for')
-    tap.is_so(drawn == draw(mutants, 20, 7) != draw(mutants, 20, 8), 'the seed decides which')
-    tap.is_so({m.operator for m in draw(mutants, len(mutants), 1)} == {m.operator for m in mutants}, 'all is all')
+    tap.is_so(drawn == mutate.draw(mutants, 20, 7) != mutate.draw(mutants, 20, 8), 'the seed decides which')
+    tap.is_so({m.id for m in mutate.draw(mutants, len(mutants), 1)} == {m.id for m in mutants}, 'all is all')
 
 
 def test_runs(tap, folder, mutants):
@@ -152,7 +151,7 @@ def test_runs(tap, folder, mutants):
 
 def test_report(tap, folder, mutants, chosen, results):
     path = os.path.join(folder, 'equivalent.txt')
-    campaign.put(path, LIST.encode())
+    campaign.write_file(path, LIST.encode())
     equivalents = Equivalents(path)
     for m in mutants:
         equivalents.find(m)
@@ -160,7 +159,7 @@ def test_report(tap, folder, mutants, chosen, results):
     tap.is_so([verdict for m, verdict, _, _ in rows if m.operator == 'comparison'] == [report.LISTED],
               'a survivor that is listed is not counted')
     tap.is_so([line[:5] for line in report.complaints(rows, equivalents)] == ['stale'], 'an entry without a mutant is stale')
-    campaign.put(path, b'tiny.c plain_scale early\n- *\n+ *\nno\n')
+    campaign.write_file(path, b'tiny.c plain_scale early\n- *\n+ *\nno\n')
     wrong = report.complaints(report.classify(chosen, results.verdicts, Equivalents(path)), Equivalents(path))
     tap.is_so(any('but found' in line for line in wrong), 'an entry that the suite tells apart is wrong')
     tap.is_so(report.score(rows, False) == '--quick finds 3 of 4, 75.0 %; --full finds 4 of 4, 100.0 %', 'the score')
@@ -186,7 +185,7 @@ def test_faults(tap, folder):
     for fault in listed:
         changed = {}
         for edit in fault.edits:
-            text = texts.setdefault(edit.path, campaign.contents(os.path.join(faults.ROOT, edit.path)).decode())
+            text = texts.setdefault(edit.path, campaign.read_file(os.path.join(faults.ROOT, edit.path)).decode())
             try:
                 changed[edit.path] = edit.apply(changed.get(edit.path, text), faults.LIST)
             except faults.Malformed as error:
@@ -196,7 +195,7 @@ def test_faults(tap, folder):
     tap.is_so(len(listed) > 200 and not wrong, 'each fault edits texts that the library has once', *wrong)
     path = os.path.join(folder, 'faults.txt')
     for text, expected in MALFORMED.items():
-        campaign.put(path, text.encode())
+        campaign.write_file(path, text.encode())
         try:
             faults.parse(path)
             told = 'it is read'
@@ -207,6 +206,12 @@ def test_faults(tap, folder):
     tap.is_so(done.returncode == 2 and "got 'nonsense'" in done.stderr, 'a fault that is not listed', done.stderr)
 
 
+def test_options(tap, folder):
+    for words, expected in ((['0'], 'at least one'), (['1', 'x.c'], 'has no mutants'), (['--one', 'x'], 'no mutant x')):
+        done = subprocess.run([sys.executable, mutate.__file__, folder, *words], stderr=subprocess.PIPE, text=True)
+        tap.is_so(done.returncode == 2 and expected in done.stderr, f'mutate.py rejects {" ".join(words)}', done.stderr)
+
+
 def main():
     tap = Tap()
     mutants = all_mutants(HERE, [UNIT])
@@ -215,6 +220,7 @@ def main():
         test_samples(tap, mutants)
         test_report(tap, folder, mutants, *test_runs(tap, folder, mutants))
         test_faults(tap, folder)
+        test_options(tap, folder)
     print(f'1..{tap.n}')
     return int(tap.failed > 0)
 

@@ -1,4 +1,4 @@
-"""Arithmetic of MPFR: numbers of many bits by default, f32 and f64 where every step is rounded, rounding to odd."""
+"""Rounding by MPFR. Operators on mpfr keep 640 bits by default; within in_f32() they round each result to f32."""
 
 import math
 import struct
@@ -9,13 +9,13 @@ from gmpy2 import mpfr
 
 Real = Union[float, mpfr]
 
-# Holds sums of two products of f32 values whole: they span 2^-298 to 2^256.
+# The default precision, in which sums of two products of f32 values are exact: they span 2^-298 to 2^256.
 EXACT = gmpy2.context(precision=640)
 gmpy2.set_context(EXACT)
 
 
 def ieee(precision: int, emin: int, emax: int) -> gmpy2.context:
-    """Returns a format with gradual underflow; MPFR counts exponents of numbers from 1/2 to 1."""
+    """Returns a format with subnormals. The exponents are MPFR's, whose significands are from 1/2 to 1."""
     return gmpy2.context(precision=precision, emin=emin, emax=emax, subnormalize=True)
 
 
@@ -31,16 +31,16 @@ def in_f32() -> gmpy2.context:
 
 def f32(value: Real) -> mpfr:
     """Rounds a number to f32."""
-    return F32.mul(mpfr(value), 1)  # a float would first be made a multiple of the least subnormal
+    return F32.mul(mpfr(value), 1)  # F32 would first round a float to a multiple of the least subnormal
 
 
 def nearest_f32(value: Real) -> float:
-    """Returns the f32 next to a number."""
+    """Returns the f32 nearest to a number."""
     return float(f32(value))
 
 
 def rounded(dtype: str, value: float, direction: int = gmpy2.RoundToNearest) -> float:
-    """Rounds a number to a type of storage in one direction."""
+    """Rounds a number to a dtype in one direction."""
     context = FORMATS[dtype].copy()
     context.round = direction
     return float(context.mul(mpfr(value), 1))
@@ -52,7 +52,7 @@ def two_pi() -> mpfr:
 
 
 def clamp(value: Real, least: float, most: float) -> Real:
-    """Returns the number in a range that is nearest to a value."""
+    """Returns a value limited to a range."""
     return least if value < least else most if value > most else value
 
 
@@ -62,10 +62,10 @@ def bits_of(value: float) -> int:
 
 
 def round_to_odd(value: mpfr, exact: bool = True) -> float:
-    """Rounds to f64: an inexact value becomes the neighbour whose last bit is 1.
+    """Rounds to f64: an exact value to itself, any other to the one of its two neighbours whose last bit is 1.
 
-    Its last bit keeps the side on which the truth lies, so rounding it to f32 or less equals rounding the truth.
-    `exact` is false if the value itself is truncated.
+    Rounding the result again, to f32 or less, equals one rounding of the value: the last bit tells on which side of a
+    tie the value lies. `exact` is false if the value itself was rounded before.
     """
     near = float(value)
     if not gmpy2.is_regular(value) or (exact and near == value):
@@ -73,7 +73,7 @@ def round_to_odd(value: mpfr, exact: bool = True) -> float:
     if near != value:
         other = math.nextafter(near, math.inf if value > near else -math.inf)
     elif abs(near) == 1:
-        return math.nextafter(near, 0)  # a cosine so near 1 that its bits do not tell them apart is still below
+        return math.nextafter(near, 0)  # a cosine that rounded to 1 is below 1
     else:
         other = math.nextafter(near, math.copysign(math.inf, near))
     return near if bits_of(near) & 1 else other
@@ -96,12 +96,12 @@ def sincos_of_angle(angle: float) -> Tuple[float, float]:
 
 
 def same(a: float, b: float) -> bool:
-    """Returns true if two f64 are the same: NaN equals NaN, and zeros differ by sign."""
+    """Returns true if two f64 are the same. NaN equals NaN, and -0 differs from 0."""
     return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (math.isnan(a) and math.isnan(b))
 
 
 def mix64(seed: int, index: int) -> int:
-    """Returns 64 bits of splitmix64, which is how numbers are drawn here."""
+    """Returns number `index` of the pseudo-random generator splitmix64: 64 bits."""
     mask = (1 << 64) - 1
     z = seed + (index + 1) * 0x9E3779B97F4A7C15 & mask
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask

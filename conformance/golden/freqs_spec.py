@@ -1,15 +1,15 @@
-"""The definition of a problem's frequencies: its fields, the exponents of theta, the axes of a position.
+"""Fields of a problem that determine its frequencies, exponents of theta, and axes of positions.
 
-omega_i = theta^(-2i/d), or theta^(-i/(n-1)) with n = d/2, before scalings.py changes it. Where pairs are shared between
-the axes of a position (2409.12191), mrope_layout is one of:
+Before scaling, omega_i = theta^(-2i/d), or theta^(-i/(n-1)) with n = d/2 for the spacing `endpoint`. If positions have
+several axes (2409.12191), each pair rotates with one of them. mrope_layout is one of:
 
-    chunked       sections one after the other
-    interleaved   the k-th pair of axis a is pair 3k + a of all; what is left rotates with axis 0
-    restarted     as chunked, a section of n pairs having omega_j = theta^(-2j/(2n))
-    dealt         as chunked, pair j of an axis having the frequency of pair rank(axis, j) of all
-    alternating   as restarted, pair j of an axis being pair rank(axis, j) of all
+    chunked       the pairs of an axis follow each other: a section
+    interleaved   pair k of axis a is pair 3k + a of all; the rest rotates with axis 0
+    restarted     as chunked, but a section of n pairs has omega_j = theta^(-2j/(2n))
+    dealt         as chunked, but pair j of an axis has the frequency of pair rank(axis, j) of all
+    alternating   as restarted, but pair j of an axis is pair rank(axis, j) of all
 
-where rank(axis, j) counts the pairs (a, k) that come before, by k and then by axis.
+rank(axis, j) is the number of pairs before pair j of an axis, if axes take turns as long as they have pairs.
 """
 
 import dataclasses
@@ -19,10 +19,10 @@ from typing import Any, Mapping, Tuple
 
 
 @dataclass(frozen=True)
-class Spec:
-    """The fields of a problem that frequencies follow from, by their names in the notation."""
+class FreqsSpec:
+    """The fields of a problem that determine its frequencies, by their names in the notation."""
 
-    dim: int = 0  # rotary_dim where the kernel has that
+    dim: int = 0  # rotary_dim, if the kernel has that field
     profile: str = "exact"
     freq_convention: str = "exponent"
     scaling: str = "none"
@@ -50,8 +50,8 @@ class Spec:
     inv_freq: Tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> "Spec":
-        """Takes the frequencies out of the fields of a problem."""
+    def of(cls, fields: Mapping[str, Any]) -> "FreqsSpec":
+        """Returns the spec of the fields of a problem."""
         values = {"dim": fields["rotary_dim" if "rotary_dim" in fields else "dim"]}
         for field in dataclasses.fields(cls):
             if field.name != "dim" and field.name in fields:
@@ -65,7 +65,7 @@ class Spec:
         return (self.dim + 1) // 2
 
     def notation(self) -> str:
-        """Returns the fields that say it, as a line of the notation has them."""
+        """Returns the fields that differ from their defaults, in the notation."""
         words = []
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -80,7 +80,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Section:
-    """The n pairs from pair `first` on that rotate with one axis, where sections follow each other."""
+    """The n pairs from pair `first` on, which rotate with one axis."""
 
     axis: int
     first: int
@@ -88,44 +88,44 @@ class Section:
 
 
 @lru_cache(maxsize=None)
-def section(spec: Spec, i: int) -> Section:
-    """Returns the section of pair i; all pairs are one where there is one axis."""
+def section(spec: FreqsSpec, i: int) -> Section:
+    """Returns the section of pair i. With one axis, all pairs are one section."""
     if not spec.mrope_section:
         return Section(0, 0, spec.dim // 2)
     axis, first = 0, 0
-    while axis < 2 and i >= first + size_of(spec, axis):
-        first += size_of(spec, axis)
+    while axis < 2 and i >= first + pairs_of_axis(spec, axis):
+        first += pairs_of_axis(spec, axis)
         axis += 1
-    return Section(axis, first, size_of(spec, axis))
+    return Section(axis, first, pairs_of_axis(spec, axis))
 
 
-def size_of(spec: Spec, axis: int) -> int:
-    """Returns how many pairs an axis has."""
+def pairs_of_axis(spec: FreqsSpec, axis: int) -> int:
+    """Returns the number of pairs of an axis."""
     return spec.mrope_section[axis] if axis < len(spec.mrope_section) else 0
 
 
-def rank(spec: Spec, axis: int, j: int) -> int:
-    """Returns how many pairs come before pair j of an axis where axes take turns."""
-    return sum(min(size_of(spec, a), j + (a < axis)) for a in range(3))
+def rank(spec: FreqsSpec, axis: int, j: int) -> int:
+    """Returns the number of pairs before pair j of an axis if axes take turns."""
+    return sum(min(pairs_of_axis(spec, a), j + (a < axis)) for a in range(3))
 
 
 @lru_cache(maxsize=None)
-def unrank(spec: Spec, wanted: int) -> Tuple[int, int]:
-    """Returns the axis and the place of the pair of this rank."""
-    return next((a, j) for a in range(3) for j in range(size_of(spec, a)) if rank(spec, a, j) == wanted)
+def unrank(spec: FreqsSpec, wanted: int) -> Tuple[int, int]:
+    """Returns the axis and the j of the pair of this rank."""
+    return next((a, j) for a in range(3) for j in range(pairs_of_axis(spec, a)) if rank(spec, a, j) == wanted)
 
 
-def axis_of(spec: Spec, i: int) -> int:
-    """Returns which of a token's positions rotates pair i."""
+def axis_of(spec: FreqsSpec, i: int) -> int:
+    """Returns the axis with which pair i rotates."""
     if spec.mrope_section and spec.mrope_layout == "alternating":
         return unrank(spec, i)[0]
     if spec.mrope_section and spec.mrope_layout == "interleaved":
-        return i % 3 if i // 3 < size_of(spec, i % 3) else 0
+        return i % 3 if i // 3 < pairs_of_axis(spec, i % 3) else 0
     return section(spec, i).axis
 
 
-def exponent(spec: Spec, i: int) -> Tuple[int, int]:
-    """Returns the exponent of 1/theta of pair i as a fraction."""
+def exponent(spec: FreqsSpec, i: int) -> Tuple[int, int]:
+    """Returns numerator and denominator of the exponent e of pair i: omega_i = theta^-e."""
     layout = spec.mrope_layout if spec.mrope_section else ""
     own = section(spec, i)
     if layout == "restarted":
@@ -137,5 +137,5 @@ def exponent(spec: Spec, i: int) -> Tuple[int, int]:
         return 2 * rank(spec, own.axis, i - own.first), spec.dim
     if layout == "alternating":
         axis, j = unrank(spec, i)
-        return 2 * j, 2 * size_of(spec, axis)
+        return 2 * j, 2 * pairs_of_axis(spec, axis)
     return 2 * i, spec.dim

@@ -1,4 +1,7 @@
-"""Compares figures published elsewhere (published.txt) with those of the same problems by MPFR."""
+"""Compares figures published elsewhere (published.txt) with the same figures by MPFR.
+
+Each quantity of published.txt is a method of PublishedProblem. It returns the figure for the arguments `at`.
+"""
 
 import hashlib
 import math
@@ -12,15 +15,15 @@ from typing import Any, Dict, List, Sequence, Tuple
 from gmpy2 import mpfr
 
 import reference
-from arithmetic import call
-from exact import clamp
-from frequencies import Spec
-from plan import Plan
+from check_arithmetic import call
+from rounding import clamp
+from freqs_spec import FreqsSpec
+from freqs import Freqs
 from problem import Disagreement, GoldenCase, Problem, little_endian, read_problem
 
 
 class PublishedProblem:
-    """A problem and the arguments of a figure."""
+    """A problem, and the arguments of a figure."""
 
     def __init__(self, line: str) -> None:
         self.line = line
@@ -32,16 +35,16 @@ class PublishedProblem:
         return read_problem(self.line).fields
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> FreqsSpec:
         """The fields that determine its frequencies."""
-        return Spec.of(self.fields)
+        return FreqsSpec.of(self.fields)
 
-    def plan(self, **changes: Any) -> Plan:
-        """Returns its plan, or one with changed fields."""
-        return reference.plan_of(replace(self.spec, **changes))
+    def freqs(self, **changes: Any) -> Freqs:
+        """Returns the frequencies of the problem, or those with changed fields."""
+        return reference.freqs_of(replace(self.spec, **changes))
 
     def figure(self, name: str) -> float:
-        """Returns a quantity; for a quantity of pairs, the largest."""
+        """Returns a quantity by its name: the largest of all pairs, or that of the problem."""
         quantity = getattr(self, name)
         if name in ("off_ramp", "off_truncated", "off_radians", "off_angle", "off_product"):
             return max(float(quantity(i)) for i in range(self.spec.n_pairs))
@@ -50,34 +53,33 @@ class PublishedProblem:
     # ---- Quantities of a pair, by their names in published.txt ----
 
     def off_ramp(self, i: int) -> float:
-        """Returns the distance of the removed share of 1 - 1/factor from a ramp between two pairs."""
-        ratio = float(self.plan().omega[i] / self.plan(scaling="none").omega[i])
+        """Returns the distance of YaRN's ramp from a linear one between the pairs `at`."""
+        ratio = float(self.freqs().omega[i] / self.freqs(scaling="none").omega[i])
         ramp = clamp((i - self.at[0]) / (self.at[1] - self.at[0]), 0, 1)
         return float(abs((1 - ratio) / (1 - 1 / self.spec.factor) - ramp))
 
     def off_truncated(self, i: int) -> float:
-        """Returns the relative change of a frequency if the range is truncated."""
-        return abs(float(self.plan(truncate=True).omega[i]) / float(self.plan().omega[i]) - 1)
+        """Returns the relative change of a frequency if YaRN's ramp ends at whole pairs."""
+        return abs(float(self.freqs(truncate=True).omega[i]) / float(self.freqs().omega[i]) - 1)
 
     def off_radians(self, i: int) -> float:
-        """Returns the same change in radians at a position."""
-        return self.at[0] * abs(float(self.plan(truncate=True).omega[i]) - float(self.plan().omega[i]))
+        """Returns the same change of the angle in radians at a position."""
+        return self.at[0] * abs(float(self.freqs(truncate=True).omega[i]) - float(self.freqs().omega[i]))
 
     def off_angle(self, i: int) -> float:
-        """Returns the distance of an f32 angle from the real one."""
-        return float(abs(self.plan().omega[i] * self.at[0] - self.plan().angle(i, self.at[0])))
+        """Returns the error of an f32 angle at a position."""
+        return float(abs(self.freqs().omega[i] * self.at[0] - self.freqs().angle(i, self.at[0])))
 
     def off_product(self, i: int) -> float:
-        """Returns the distance of a product of a query and a key, rotated with xPos, from its formula.
+        """Returns the error of the product of a query and a key, rotated with xPos at two positions.
 
-        By the distance alone it is zeta^(distance / scale_base) times the sine and cosine of distance omega.
+        The product is zeta^(distance / scale_base) times the sine and cosine of distance omega.
         """
         d, distance = self.spec.dim, self.at[0] - self.at[1]
         scale = ((2 * i + 0.4 * d) / (1.4 * d)) ** (distance / self.spec.xpos_scale_base)
-        angle = distance * float(self.plan().omega[i])
-        (qs, qc), (ks, kc) = self.plan().sincos(i, self.at[0]), self.plan(
-            xpos_inverse=not self.spec.xpos_inverse
-        ).sincos(i, self.at[1])
+        angle = distance * float(self.freqs().omega[i])
+        key_freqs = self.freqs(xpos_inverse=not self.spec.xpos_inverse)
+        (qs, qc), (ks, kc) = self.freqs().sincos(i, self.at[0]), key_freqs.sincos(i, self.at[1])
         cosine, sine = (qc * kc + qs * ks) / scale, (qs * kc - qc * ks) / scale
         return float(max(abs(cosine - math.cos(angle)), abs(sine - math.sin(angle))))
 
@@ -85,28 +87,28 @@ class PublishedProblem:
 
     def divided(self) -> float:
         """Returns the number of pairs whose frequency is the unscaled one divided by the argument."""
-        ratios = (plain / own for plain, own in zip(self.plan(scaling="none").omega, self.plan().omega))
+        ratios = (unscaled / own for unscaled, own in zip(self.freqs(scaling="none").omega, self.freqs().omega))
         return sum(float(ratio) == self.at[0] for ratio in ratios)
 
     def attention(self) -> float:
         """Returns the attention factor."""
-        return self.plan().attention_factor
+        return self.freqs().attention_factor
 
     def off_pair(self) -> float:
         """Returns the pair with the largest off_truncated()."""
         return max(range(self.spec.n_pairs), key=self.off_truncated)
 
     def base(self) -> float:
-        """Returns the base of which the last frequency is a power."""
+        """Returns the base theta by the last frequency."""
         dim = self.spec.dim
-        return float(self.plan().omega[-1] ** (mpfr(-dim) / (dim - 2)))
+        return float(self.freqs().omega[-1] ** (mpfr(-dim) / (dim - 2)))
 
     def least(self) -> float:
-        """Returns the lesser of a sine and a cosine."""
-        return min(abs(value) for value in self.plan().sincos(int(self.at[0]), self.at[1]))
+        """Returns the lesser magnitude of the sine and the cosine of a pair at a position."""
+        return min(abs(value) for value in self.freqs().sincos(int(self.at[0]), self.at[1]))
 
     def log2_slope(self) -> float:
-        """Returns the logarithm of a head's slope."""
+        """Returns the base-2 logarithm of a head's ALiBi slope."""
         return math.log2(reference.slope(self.fields["heads"], self.fields["alibi_bias_max"], int(self.at[0])))
 
     def bucket(self) -> float:
@@ -115,7 +117,7 @@ class PublishedProblem:
         return reference.bucket(int(self.at[0]), fields["num_buckets"], fields["max_distance"], fields["bidirectional"])
 
     def window_row(self) -> float:
-        """Returns the row of a query and a key."""
+        """Returns the row of a window's table for a query and a key."""
         fields = self.fields
         return reference.window_row(
             fields["window_height"], fields["window_width"], fields["window_class"], *map(int, self.at)
@@ -131,7 +133,7 @@ class PublishedProblem:
         return float(call("exact_ulp_error", c_float(self.at[0]), c_double(self.at[1])))
 
     def pair_ulp(self) -> float:
-        """Returns the suites' error of an f32 in ulp of a magnitude."""
+        """Returns the suites' error of an f32 in ulp of a given magnitude."""
         return float(call("exact_pair_ulp_error", c_float(self.at[0]), c_double(self.at[1]), c_double(self.at[2])))
 
 
@@ -144,7 +146,7 @@ def number(text: str) -> float:
 
 
 def check_row(row: Sequence[str]) -> None:
-    """Checks a row: quantity, problem, figures, the error that is allowed, source."""
+    """Checks a row of quantity, problem, figures, error bound and source."""
     name, line, figures, within, source = row
     problem = PublishedProblem(line)
     for figure in figures.split(","):
@@ -158,7 +160,7 @@ def check_row(row: Sequence[str]) -> None:
 
 
 def hash_of_rotation(p: Problem) -> str:
-    """Returns the hash of a rotation's unfused results in the order of ONNX's X, f32 little-endian."""
+    """Returns the SHA-256 of a rotation's unfused results in the layout of ONNX's X, f32 little-endian."""
     rows, out = p.inputs["unfused"], array("f")
     heads_first = p.recipe != "onnx_3d"
     for b in range(p.batch):
@@ -170,22 +172,22 @@ def hash_of_rotation(p: Problem) -> str:
 
 
 def check_hashes(published: Dict[str, str], cases: Sequence[GoldenCase]) -> None:
-    """Checks the published hashes; each case with a published recipe must have one."""
-    drawn = {case.id: case.line for case in cases if " recipe=" in case.line}
-    hashes = {name: hash_of_rotation(read_problem(line)) for name, line in drawn.items()}
-    if not drawn or hashes != published:
+    """Checks the published hashes: exactly the cases whose inputs have a published recipe must have one."""
+    lines = {case.id: case.line for case in cases if " recipe=" in case.line}
+    hashes = {name: hash_of_rotation(read_problem(line)) for name, line in lines.items()}
+    if not lines or hashes != published:
         raise Disagreement(f"hashes of cases {hashes}, published {published}")
 
 
 def read_rows(name: str) -> List[List[str]]:
-    """Returns the rows of a table beside this file with five columns; omitted columns are empty."""
+    """Returns the rows of a table of five columns beside this file; omitted columns are empty."""
     lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
     rows = [[word.strip() for word in line.split("|")] for line in lines if line.strip() and line[0] != "#"]
     return [row + [""] * (5 - len(row)) for row in rows]
 
 
 def check(cases: Sequence[GoldenCase]) -> None:
-    """Checks that MPFR gives the figures, and the oracle the hashes."""
+    """Checks published figures by MPFR, and published hashes by the oracle."""
     rows = read_rows("published.txt")
     check_hashes({row[1]: row[2] for row in rows if row[0] == "sha256"}, cases)
     for row in rows:

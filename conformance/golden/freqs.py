@@ -1,15 +1,15 @@
-"""Frequencies by MPFR in every numerics mode, and the sines and cosines of their angles.
+"""Frequencies by MPFR in every numerics mode, and sines and cosines of their angles.
 
-Modes other than exact take the steps of a framework one by one, each rounded to f32, or to f64 where Python computes
-with its own floats. Powers, logarithms and exponentials are correctly rounded like every other step.
+Modes other than exact take the steps of a framework. Each step is rounded to f32, or to f64 if Python floats compute
+it. Powers, logarithms and exponentials are correctly rounded like other steps.
 
     hf_f32         Hugging Face transformers, modeling_rope_utils.py: inverse frequencies; PyTorch divides a number by a
                    tensor as reciprocal times number
     torch_exp_f32  exp(arange(0, d, 2) * (-log(theta)/d)), the widespread PyTorch module
     ggml_f32       ggml-cpu/ops.cpp ggml_rope_cache_init, rope_yarn: angles by an iterated product
 
-With xPos a pair's sine and cosine are multiplied by zeta^((p - centre) / scale_base), zeta = (2i + 0.4 d) / (1.4 d) =
-(10 i + 2 d) / (7 d), or by one over it (2212.10554, section 3.2).
+With xPos the sine and cosine of a pair are multiplied by zeta^((p - centre) / scale_base), or divided by it, with
+zeta = (2i + 0.4 d) / (1.4 d) = (10 i + 2 d) / (7 d) (2212.10554, section 3.2).
 """
 
 import math
@@ -19,18 +19,18 @@ from typing import Dict, Iterator, List, Optional, Tuple
 import gmpy2
 from gmpy2 import mpfr
 
-from exact import F64, f32, in_f32, nearest_f32, round_to_odd, sincos_of_angle, two_pi
-from frequencies import Spec, exponent
+from rounding import F64, f32, in_f32, nearest_f32, round_to_odd, sincos_of_angle, two_pi
+from freqs_spec import FreqsSpec, exponent
 from scalings import scaling_of
 
-# The sine of so many twelfths of a turn where it is a rational number.
+# The sine of k twelfths of a turn, if it is a rational number.
 SINES_OF_TWELFTHS = (0.0, 0.5, None, 1.0, None, 0.5, 0.0, -0.5, None, -1.0, None, -0.5)
 
 
-class Plan:
-    """Frequencies of a spec: omega in radians per position, and the f32 values of the f32 modes."""
+class Freqs:
+    """Frequencies of a spec in radians per position: omega, exact, and inv_freq, as the f32 modes compute it."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: FreqsSpec) -> None:
         self.spec = spec
         self.scaling = scaling_of(spec)
         self.omega = [self._omega(i) for i in range(spec.n_pairs)]
@@ -64,20 +64,20 @@ class Plan:
 
     @cached_property
     def _ggml(self) -> List[Tuple[mpfr, mpfr]]:
-        """Divisor of each pair, and the share of its angle that is not interpolated."""
+        """The divisor of each pair's angle, and the weight of its unscaled angle."""
         divisors = [f32(self.scaling.ggml_divisor(omega, i)) for i, omega in enumerate(self.omega)]
         with in_f32():
-            return [(divisor, self.scaling.ggml_kept(i)) for i, divisor in enumerate(divisors)]
+            return [(divisor, self.scaling.ggml_unscaled_weight(i)) for i, divisor in enumerate(divisors)]
 
     def _ggml_angles(self, position: float) -> List[float]:
         pairs, angles = self._ggml, []
         with in_f32():
             theta_scale = f32(self.scaling.python_theta()) ** (f32(-2) / f32(self.spec.dim))
             theta, freq_scale = f32(position), self.scaling.ggml_scale()
-            for divisor, kept in pairs:
+            for divisor, weight in pairs:
                 extrapolated = theta / divisor
                 interpolated = freq_scale * extrapolated
-                angles.append(float(interpolated * (1 - kept) + extrapolated * kept))
+                angles.append(float(interpolated * (1 - weight) + extrapolated * weight))
                 theta = theta * theta_scale
         return angles
 
@@ -90,7 +90,7 @@ class Plan:
         return self._angles[position][pair]
 
     def sincos(self, pair: int, position: float, m: float = 1) -> Tuple[float, float]:
-        """Returns m sin and m cos of a pair at a position, in the plan's numerics mode, rounded to odd."""
+        """Returns m sin and m cos of a pair at a position, in the spec's numerics mode, rounded to odd."""
         if self.spec.profile == "exact":
             return self._exact_sincos(pair, position, m)
         sine, cosine = sincos_of_angle(self.angle(pair, position))
@@ -100,7 +100,7 @@ class Plan:
 
     def _exact_sincos(self, pair: int, position: float, m: float) -> Tuple[float, float]:
         angle = self.omega[pair] * position
-        is_zero = bool(angle == 0)  # -0 before position 0
+        is_zero = bool(angle == 0)
         twelfth = None if is_zero else self.twelfth(pair, position)
         sine, cosine = gmpy2.sin_cos(angle)
         rational_sine = rational_cosine = None
@@ -118,14 +118,14 @@ class Plan:
         )
 
     def twelfth(self, pair: int, position: float) -> Optional[int]:
-        """Returns the phase of a pair in twelfths of a turn if that and the wavelength are whole, else None."""
+        """Returns the phase of a pair in twelfths of a turn if it and the wavelength are integers, else None."""
         if not self.scaling.rounds_wavelength or self.spec.inv_freq:
             return None
         twelfths = mpfr(abs(position)) * 12 / gmpy2.rint(two_pi() / self.omega[pair])
         return int(math.fmod(twelfths, 12)) if gmpy2.is_integer(twelfths) else None
 
     def _scale(self, pair: int, position: float, m: float) -> Tuple[mpfr, bool]:
-        """Returns the factor of a sine, and true if it is exact, as a whole power of a zeta such as 3/8 is."""
+        """Returns the factor of a sine by xPos and m, and true if it is exact, such as (3/8)^2."""
         spec = self.spec
         if spec.xpos_scale_base == 0:
             return mpfr(m), True
@@ -149,7 +149,7 @@ MOST_POSITIONS = 64
 
 
 def convergents(omega: mpfr, kind: int) -> Iterator[Tuple[int, float]]:
-    """Yields positions below 2^31 next to a zero of a sine or cosine, in order, and how far from it they are."""
+    """Yields positions below 2^31 next to a zero of a sine or cosine, ascending, and their distance from it."""
     x = omega / gmpy2.const_pi() * (1 + kind)
     rest, h0, h1, k0, k1 = x, 0, 1, 1, 0
     for _ in range(MOST_POSITIONS):
@@ -166,23 +166,23 @@ def convergents(omega: mpfr, kind: int) -> Iterator[Tuple[int, float]]:
 
 
 def _nearest(found: Iterator[Tuple[int, float]], n: int) -> List[int]:
-    """The n positions that are nearest, the nearest first."""
-    in_order = sorted(found, key=lambda one: (one[1], one[0]))
-    return list(dict.fromkeys(position for position, _ in in_order))[:n]
+    """Returns the n positions of the least distance, the nearest first."""
+    by_distance = sorted(found, key=lambda item: (item[1], item[0]))
+    return list(dict.fromkeys(position for position, _ in by_distance))[:n]
 
 
-def hard_positions(plan: Plan, kind: int, n: int) -> List[int]:
-    """Returns the n positions next to a zero of all pairs, ascending."""
-    return sorted(_nearest((one for omega in plan.omega for one in convergents(omega, kind)), n))
+def hard_positions(freqs: Freqs, kind: int, n: int) -> List[int]:
+    """Returns the n positions nearest to a zero of any pair, ascending."""
+    return sorted(_nearest((item for omega in freqs.omega for item in convergents(omega, kind)), n))
 
 
-def hard_halves(plan: Plan, n: int) -> List[int]:
-    """Returns n odd m below 2^24 of times m/2 next to a zero, the nearest first."""
-    found = (one for kind in (SINE, COSINE) for omega in plan.omega for one in convergents(omega / 2, kind))
-    return _nearest((one for one in found if one[0] % 2 and one[0] < 1 << 24), n)
+def hard_halves(freqs: Freqs, n: int) -> List[int]:
+    """Returns n odd numbers m below 2^24 with the position m/2 next to a zero, the nearest first."""
+    found = (item for kind in (SINE, COSINE) for omega in freqs.omega for item in convergents(omega / 2, kind))
+    return _nearest(((m, distance) for m, distance in found if m % 2 and m < 1 << 24), n)
 
 
-def is_convergent(plan: Plan, position: int) -> bool:
+def is_convergent(freqs: Freqs, position: int) -> bool:
     """Returns true if a position is next to a zero of some pair."""
-    found = (one for kind in (SINE, COSINE) for omega in plan.omega for one in convergents(omega, kind))
-    return any(position == one for one, _ in found)
+    found = (item for kind in (SINE, COSINE) for omega in freqs.omega for item in convergents(omega, kind))
+    return any(position == near for near, _ in found)

@@ -1,4 +1,4 @@
-"""Looks for false alarms: compiles right kernels by gcc and clang in every documented way.  Each has to pass
+"""Looks for false alarms of the suite: compiles correct kernels with many options of gcc and clang.  Each has to pass
 verify --quick.  -ffast-math and -Ofast are not among them, as they give up NaN, infinities and signed zeros.
 """
 import os
@@ -53,7 +53,7 @@ def try_plugin(build, folder, way):
                 '-I' + os.path.join(build.folder, 'impl/include'), source, os.path.join(build.folder, LIBRARY), '-lm',
                 '-o', path], build.root, CPU)
     if made.status != 0:
-        return 'not compiled', made.said
+        return 'not compiled', made.output
     return judge([os.path.join(build.folder, 'posenc'), 'verify', '--quick', '--plugin', path], build.root)
 
 
@@ -64,11 +64,11 @@ def try_backend(build, folder, way):
     objects = {}
     for unit in units:
         output = os.path.join(folder, os.path.basename(unit.source) + '.o')
-        base = build.flags(unit, build.root, flags[0])
+        base = build.flags(build.entry(unit), build.root, flags[0])
         made = run([compiler, *base[1:], *flags[1:], '-w', '-o', output, '-c', unit.source], build.root, CPU)
         if made.status != 0:
-            return 'not compiled', made.said
-        objects[build.original(unit)] = output
+            return 'not compiled', made.output
+        objects[build.entry(unit)['output']] = output
     program = os.path.join(folder, 'program')
     build.link_replaced(objects, program, [flag for flag in flags if flag == '-flto'])
     return judge([program, 'verify', '--quick', '--backend', backend, '--vectors', build.golden], folder)
@@ -76,7 +76,7 @@ def try_backend(build, folder, way):
 
 def judge(command, folder):
     ended = run([*command, '--jobs', '1'], folder, CPU)
-    return ('passed' if ended.status == 0 else f'exit {ended.status}'), ended.said
+    return ('passed' if ended.status == 0 else f'exit {ended.status}'), ended.output
 
 
 def main(build, folder, jobs=2):
@@ -89,11 +89,11 @@ def main(build, folder, jobs=2):
             for way in ways:
                 tried.append((way, pool.submit(attempt, build, os.path.join(folder, str(len(tried))), way)))
         for (what, compiler, flags), result in tried:
-            verdict, said = result.result()
+            verdict, output = result.result()
             print(f'{verdict:12} {what} {compiler} {" ".join(flags)}', flush=True)
             if verdict != 'passed':
-                print(said)
+                print(output)
     verdicts = [result.result()[0] for _, result in tried]
-    refused, passed = verdicts.count('not compiled'), verdicts.count('passed')
-    print(f'{passed} passed, {len(tried) - passed - refused} false alarms, {refused} not compiled')
+    not_compiled, passed = verdicts.count('not compiled'), verdicts.count('passed')
+    print(f'{passed} passed, {len(tried) - passed - not_compiled} false alarms, {not_compiled} not compiled')
     return int(passed < len(tried))

@@ -1,4 +1,7 @@
-"""The arithmetic beneath the oracle, and the metrics and roundings of the suites, against MPFR."""
+"""Checks the arithmetic of the oracle, and the error metrics and roundings of the suites, against MPFR.
+
+Each function of PARTS yields a sentence for each wrong result, over pseudo-random arguments.
+"""
 
 import ctypes
 import math
@@ -9,14 +12,14 @@ from typing import Any, Iterator
 import gmpy2
 from gmpy2 import mpfr
 
-from exact import mix64, nearest_f32, round_to_odd, rounded, same, sincos_of_angle
+from rounding import mix64, nearest_f32, round_to_odd, rounded, same, sincos_of_angle
 from problem import Disagreement, library
 
 DTYPES = ("f32", "f16", "bf16")  # in the order of enum posenc_dtype
 
 
 class Big(ctypes.Structure):
-    """A number of the oracle's: a binary fraction of 256 bits times a power of two."""
+    """struct big of the oracle: a binary fraction of 256 bits times a power of two."""
 
     _fields_ = [("negative", c_bool), ("inexact", c_bool), ("exponent", c_int64), ("m", c_uint64 * 4)]
 
@@ -54,39 +57,39 @@ def big(function: str, *arguments: Any) -> Big:
     return Big.from_buffer_copy(call(function, *arguments))
 
 
-def share_off(value: Big, want: mpfr) -> mpfr:
-    """Returns how far a number is from MPFR's, in shares of that."""
-    off = abs(value.value() - want)
-    return off / abs(want) if want else off
+def relative_error(value: Big, want: mpfr) -> mpfr:
+    """Returns the relative error of a number, or the absolute one if MPFR's is 0."""
+    error = abs(value.value() - want)
+    return error / abs(want) if want else error
 
 
 def signed(z: int) -> int:
-    """Returns 64 bits as a number with a sign."""
+    """Returns 64 bits as a signed number."""
     return z - (1 << 64) if z >> 63 else z
 
 
 def bigs() -> Iterator[str]:
-    """Logarithms, exponentials and quotients of 256 bits, each right to 2^-240 of it."""
-    least = mpfr(2) ** -240
+    """Checks that logarithms, exponentials and quotients of 256 bits have a relative error below 2^-240."""
+    bound = mpfr(2) ** -240
     for k in range(2000):
         z = mix64(31, k)
         a = math.ldexp(z >> 11, (z & 127) - 117)
         small = math.ldexp(float(signed(z)), k % 70 - 124)  # below 2^9
         of_a, of_small = big("big_double", c_double(a)), big("big_double", c_double(small))
-        if share_off(big("big_log", of_a), gmpy2.log(mpfr(a))) >= least:
+        if relative_error(big("big_log", of_a), gmpy2.log(mpfr(a))) >= bound:
             yield f"log of {a.hex()}"
-        if share_off(big("big_divide", big("big_integer", c_int64(3)), of_a), 3 / mpfr(a)) >= least:
+        if relative_error(big("big_divide", big("big_integer", c_int64(3)), of_a), 3 / mpfr(a)) >= bound:
             yield f"3 / {a.hex()}"
-        if share_off(big("big_exp", of_small), gmpy2.exp(mpfr(small))) >= least:
+        if relative_error(big("big_exp", of_small), gmpy2.exp(mpfr(small))) >= bound:
             yield f"exp of {small.hex()}"
 
 
 def angles() -> Iterator[str]:
-    """Sines and cosines of angles of every magnitude below 2^60, as f64 and as f32.
+    """Checks sines and cosines of angles of every magnitude below 2^60, as f64 and as f32.
 
-    Their digits are right to 2^-122, as big.h says: far more than the rounding shows.
+    Their relative error is below 2^-122, as big.h promises. The rounded results would not show it.
     """
-    least = mpfr(2) ** -122
+    bound = mpfr(2) ** -122
     for k in range(20000):
         z = mix64(77, k)
         angle = math.ldexp(z >> 11, z % 130 - 124)
@@ -96,7 +99,7 @@ def angles() -> Iterator[str]:
         library().big_sincos(c_double(angle), byref(sine), byref(cosine))
         library().exact_sincos(c_double(angle), byref(s), byref(c))
         want = gmpy2.sin_cos(mpfr(angle))
-        if angle and (share_off(sine, want[0]) >= least or share_off(cosine, want[1]) >= least):
+        if angle and (relative_error(sine, want[0]) >= bound or relative_error(cosine, want[1]) >= bound):
             yield f"angle {angle.hex()}: sine or cosine wrong before 122 bits"
         right = sincos_of_angle(angle)
         if not same(s.value, right[0]) or not same(c.value, right[1]):
@@ -104,7 +107,7 @@ def angles() -> Iterator[str]:
 
 
 def products() -> Iterator[str]:
-    """m times a sine for m of every magnitude, f64's subnormals and overflow included."""
+    """Checks m times a sine for m of every magnitude, with subnormals and overflow of f64."""
     for k in range(5000):
         z = mix64(9, k)
         angle = math.ldexp(z >> 11, (z & 63) - 100)
@@ -119,8 +122,8 @@ def products() -> Iterator[str]:
                 yield f"{m.hex()} times sine or cosine of {angle.hex()}: {product.hex()}"
 
 
-def any_value(k: int) -> mpfr:
-    """Returns a value of any magnitude near f32's range, often next to an f32 or to the middle of two."""
+def random_value(k: int) -> mpfr:
+    """Returns a value in f32's range or near it, often next to an f32 or to a midpoint of two."""
     z = mix64(5, k)
     power = mpfr(2) ** -(z >> 2 & 127)
     value = mpfr((z >> 40 | 1 << 23) + (0.5 if z & 1 else 0))
@@ -131,7 +134,7 @@ def any_value(k: int) -> mpfr:
 
 
 def next_f32(value: float, to: float) -> float:
-    """Returns the neighbour of an f32 on one side."""
+    """Returns the f32 next to a value in the direction of `to`."""
     if value == 0 or value == to:
         return math.copysign(2.0**-149, to) if value != to else value
     bits = struct.unpack("<I", struct.pack("<f", value))[0]
@@ -140,31 +143,27 @@ def next_f32(value: float, to: float) -> float:
 
 
 def metrics() -> Iterator[str]:
-    """The nearest f32, its error in ulp, and that of the f32 after it."""
+    """Checks the nearest f32, its error in ulp, and the error of the f32 after it."""
     for k in range(50000):
-        value = any_value(k)
+        value = random_value(k)
         odd, nearest = round_to_odd(value), nearest_f32(value)
         got = call("exact_round_f32", c_double(odd))
         after = next_f32(got, math.inf)
-        error, off = (call("exact_ulp_error", c_float(f), c_double(odd)) for f in (got, after))
+        error, error_after = (call("exact_ulp_error", c_float(f), c_double(odd)) for f in (got, after))
         if not same(got, nearest):
             yield f"{odd.hex()} to f32: {got.hex()}, MPFR {nearest.hex()}"
         if not (error <= 0.5 or (abs(odd) < 2.0**-149 and error <= 1)):
             yield f"the nearest f32 of {odd.hex()} errs by {error} ulp"
-        ends_binade = abs(math.frexp(got)[0]) == 0.5
-        if (
-            math.isfinite(after)
-            and math.isfinite(got)
-            and not (0.49999 <= off <= 1.50001 or (off < 2.1 and ends_binade))
-        ):
-            yield f"the f32 after the nearest of {odd.hex()} errs by {off} ulp"
+        both_finite, ends_binade = math.isfinite(after) and math.isfinite(got), abs(math.frexp(got)[0]) == 0.5
+        if both_finite and not (0.49999 <= error_after <= 1.50001 or (error_after < 2.1 and ends_binade)):
+            yield f"the f32 after the nearest of {odd.hex()} errs by {error_after} ulp"
 
 
 # ---- Types of 16 bits ----
 
 
 def value_of(dtype: str, bits: int) -> float:
-    """Returns the value of 16 bits from its fields."""
+    """Returns the value of an f16 or bf16 by its sign, exponent and fraction."""
     fraction_bits, bias = (10, 15) if dtype == "f16" else (7, 127)
     exponent, fraction = (bits & 0x7FFF) >> fraction_bits, bits & ((1 << fraction_bits) - 1)
     if exponent == 2 * bias + 1:
@@ -176,8 +175,8 @@ def value_of(dtype: str, bits: int) -> float:
     return -magnitude if bits >> 15 else magnitude
 
 
-def narrowed(dtype: str, value: float) -> Iterator[str]:
-    """An f32 rounded to a type, for storage and by the oracle."""
+def narrowing(dtype: str, value: float) -> Iterator[str]:
+    """Checks an f32 rounded to a dtype by the suites and by the oracle."""
     want, code = rounded(dtype, value), DTYPES.index(dtype)
     stored = call("storage_widen", code, c_uint16(call("storage_narrow", code, c_float(value))))
     odd = call("exact_round", code, c_double(value))
@@ -186,7 +185,7 @@ def narrowed(dtype: str, value: float) -> Iterator[str]:
 
 
 def types() -> Iterator[str]:
-    """Each value, the middle between it and the next and the f32 values on both sides of that."""
+    """Checks each f16 and bf16, the midpoint to the next one, and the two f32 values next to the midpoint."""
     for dtype, largest in (("f16", 2.0**16), ("bf16", 2.0**128)):
         for bits in range(1 << 16):
             value, want = call("storage_widen", DTYPES.index(dtype), c_uint16(bits)), value_of(dtype, bits)
@@ -196,16 +195,16 @@ def types() -> Iterator[str]:
                 continue
             after = value_of(dtype, bits + 1)
             middle = nearest_f32((value + (math.copysign(largest, after) if math.isinf(after) else after)) / 2)
-            yield from narrowed(dtype, value)
-            yield from narrowed(dtype, middle)
-            yield from narrowed(dtype, next_f32(middle, 0))
-            yield from narrowed(dtype, next_f32(middle, math.copysign(math.inf, middle)))
+            yield from narrowing(dtype, value)
+            yield from narrowing(dtype, middle)
+            yield from narrowing(dtype, next_f32(middle, 0))
+            yield from narrowing(dtype, next_f32(middle, math.copysign(math.inf, middle)))
 
 
 PARTS = (bigs, angles, products, metrics, types)
 
 
 def check(part: int) -> None:
-    """Checks one of the parts."""
-    for words in PARTS[part]():
-        raise Disagreement(words)
+    """Raises Disagreement for the first wrong result of one of PARTS."""
+    for sentence in PARTS[part]():
+        raise Disagreement(sentence)

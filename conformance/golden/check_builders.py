@@ -1,7 +1,7 @@
-"""Checks the library's builders of indices, slopes and tables against their definitions, evaluated another way.
+"""Checks the library's builders of indices, slopes and tables (posenc_swin_index() and the like) by their definitions.
 
-A row of builders.txt stands for one call or many. A call is rejected without a write, or each element is right: a whole
-number, or the f32 nearest to a formula by MPFR.
+A row of builders.txt stands for one call or several. A call is rejected without a write, or each element is right: an
+integer, or the f32 nearest to a formula by MPFR.
 """
 
 import ctypes
@@ -15,28 +15,30 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Se
 import gmpy2
 from gmpy2 import mpfr
 
-from exact import mix64, nearest_f32, two_pi
+from rounding import mix64, nearest_f32, two_pi
 from problem import Disagreement, library
-from published import number, read_rows
+from check_published import number, read_rows
 from reference import bucket, deberta_column, slope, window_row
 
-LIST, ROOM, BEYOND, CANARY = 1000, 1 << 19, 64, 0x7F
+LIST, ROOM = 1000, 1 << 19  # elements of an argument that is a list, and of a result at most
+BEYOND, CANARY = 64, 0x7F  # elements after the result that must keep the bytes of the canary
 STATUS = {0: "", 1: "ARGUMENT", 2: "SHAPE", 8: "PARAMETER", 9: "POSITION"}  # enum posenc_status
 
 Element = Callable[[List[Any], int, int], Any]
-INDICES = "indices"  # int32
-BY_DIFFERENCE = "by difference"  # int32, element row - column + columns - 1 alone, of columns as keys
-VALUES = "values"  # f32
+# The kinds of results.
+INDICES = "indices"  # int32 [rows, columns]
+BY_DIFFERENCE = "by difference"  # int32, one for each query - key: element query - key + keys - 1
+VALUES = "values"  # f32 [rows, columns]
 
 
 class Builder(NamedTuple):
-    """A function of the library, the types of its arguments, the shape and the elements of its result."""
+    """A function of the library and the definition of its result."""
 
-    function: str
-    arguments: List[str]  # i64, u64, f64, bool, or a list: bytes or floats
-    shape: Callable[[List[Any]], Tuple[int, int]]
-    makes: str
-    element: Element
+    function: str  # posenc_NAME without posenc_
+    arguments: List[str]  # their types: i64, u64, f64, bool, or a list of bytes or floats
+    shape: Callable[[List[Any]], Tuple[int, int]]  # rows and columns of the result, from the arguments
+    makes: str  # INDICES, BY_DIFFERENCE or VALUES
+    element: Element  # the right element, from the arguments, row and column
 
 
 BUILDERS: Dict[str, Builder] = {}
@@ -45,7 +47,7 @@ BUILDERS: Dict[str, Builder] = {}
 def builder(
     function: str, arguments: str, shape: Callable[[List[Any]], Tuple[int, int]], makes: str
 ) -> Callable[[Element], Element]:
-    """Registers a function that makes an element from the arguments, row and column, for a builder."""
+    """Returns a decorator that registers a function as the definition of a builder's elements."""
 
     def register(element: Element) -> Element:
         BUILDERS[element.__name__] = Builder(function, arguments.split(), shape, makes, element)
@@ -59,7 +61,7 @@ def builder(
 
 @builder("padding_positions", "i64 i64 bytes i64", lambda a: (a[0], a[1]), INDICES)
 def padding(a: List[Any], row: int, column: int) -> int:
-    """padding_idx for padding, else the tokens so far after it."""
+    """Returns padding_idx for padding, else padding_idx plus the number of tokens so far."""
     tokens, mask, first = a[1], a[2], a[3]
     own = [mask[row * tokens + t] != 0 for t in range(column + 1)]
     return int(first + sum(own) if own[-1] else first)
@@ -67,27 +69,27 @@ def padding(a: List[Any], row: int, column: int) -> int:
 
 @builder("swin_index", "i64 i64", lambda a: (a[0] * a[1], a[0] * a[1]), INDICES)
 def swin(a: List[Any], query: int, key: int) -> int:
-    """The row of a window's table."""
+    """Returns the row of a window's table."""
     return window_row(a[0], a[1], False, query, key)
 
 
 @builder("beit_index", "i64 i64", lambda a: (1 + a[0] * a[1], 1 + a[0] * a[1]), INDICES)
 def beit(a: List[Any], query: int, key: int) -> int:
-    """The same with a class token."""
+    """Returns the row of a window's table with a class token."""
     return window_row(a[0], a[1], True, query, key)
 
 
 @builder("shaw_index", "i64 i64 i64 i64", lambda a: (a[0], a[1]), BY_DIFFERENCE)
 def shaw(a: List[Any], query: int, key: int) -> int:
-    """Distances up to the farthest on both sides."""
+    """Returns the distance, clipped to max_distance on both sides, counted from 0."""
     return int(max(-a[3], min(key - query - a[2], a[3])) + a[3])
 
 
 @builder("transformer_xl_index", "i64 i64", lambda a: (a[0], a[1]), BY_DIFFERENCE)
 def transformer_xl(a: List[Any], query: int, key: int) -> int:
-    """The shift itself, of a column of zeros before the others: the rows are read as keys + 1 rows of queries.
+    """Returns the column that Transformer-XL's relative shift moves to this place; the last for later keys.
 
-    The first of these is dropped. Which column comes to lie there; of later keys the last.
+    The shift puts a column of zeros before the others, reads the rows as keys + 1 rows of queries, and drops the first.
     """
     queries, keys = a[:2]
     padded = queries + query * keys + key
@@ -96,57 +98,57 @@ def transformer_xl(a: List[Any], query: int, key: int) -> int:
 
 @builder("deberta_index", "i64 i64 i64 i64 i64", lambda a: (a[0], a[1]), BY_DIFFERENCE)
 def deberta(a: List[Any], query: int, key: int) -> int:
-    """The column of terms of a distance."""
+    """Returns DeBERTa's column of a distance."""
     return deberta_column(query + a[2] - key, a[3], a[4])
 
 
 @builder("t5_thresholds", "i64 i64 bool", lambda a: (1, a[0] // 2 if a[2] else a[0]), INDICES)
 def t5(a: List[Any], _: int, wanted: int) -> int:
-    """The least distance whose bucket is that, or a later one: max_distance has the last."""
-    below, at = -1, a[1]
-    while at - below > 1:
-        middle = (at + below) // 2
+    """Returns the least distance whose bucket is this one or later, by bisection: max_distance has the last."""
+    below, least = -1, a[1]
+    while least - below > 1:
+        middle = (least + below) // 2
         if bucket(middle, a[0], a[1], a[2]) < wanted:
             below = middle
         else:
-            at = middle
-    return int(at)
+            least = middle
+    return int(least)
 
 
 @builder("alibi_slopes", "i64 f64", lambda a: (1, a[0]), VALUES)
 def alibi(a: List[Any], _: int, head: int) -> float:
-    """The slope of a head."""
+    """Returns the slope of a head."""
     return slope(a[0], a[1], head)
 
 
 @builder("kerple_log", "i64 floats floats i64 i64", lambda a: (a[0], a[4]), VALUES)
 def kerple_log(a: List[Any], head: int, column: int) -> mpfr:
-    """-p log(1 + a |distance|)"""
+    """Returns -p log(1 + a |distance|)."""
     return -gmpy2.log1p(mpfr(abs(a[3] + column)) * a[2][head]) * a[1][head]
 
 
 @builder("kerple_power", "i64 floats floats i64 i64", lambda a: (a[0], a[4]), VALUES)
 def kerple_power(a: List[Any], head: int, column: int) -> mpfr:
-    """-a |distance|^p"""
+    """Returns -a |distance|^p."""
     return -(mpfr(abs(a[3] + column)) ** mpfr(a[1][head])) * a[2][head]
 
 
 @lru_cache(maxsize=None)
 def cosines(dim: int, distance: int) -> mpfr:
-    """The phase of a distance for each pair, as such: the sum of cosines less dim/2."""
+    """Returns the sum over all pairs of cos(omega distance) - 1."""
     omegas = (mpfr(10000) ** (mpfr(-2 * i) / dim) for i in range(dim // 2))
     return sum((gmpy2.cos(omega * distance) for omega in omegas), mpfr(-dim // 2))
 
 
 @builder("sandwich", "i64 i64 floats i64 i64", lambda a: (a[1], a[4]), VALUES)
 def sandwich(a: List[Any], head: int, column: int) -> mpfr:
-    """The cosines of a distance times a head's scale."""
+    """Returns cosines() of a distance times the scale of a head."""
     return cosines(a[0], a[3] + column) * a[2][head]
 
 
 @builder("normal", "u64 i64 i64 i64 f64", lambda a: (a[2], a[3]), VALUES)
 def normal(a: List[Any], row: int, column: int) -> mpfr:
-    """The recipe of normal.c of the library; a value that rounds to 0 is 0 without a sign."""
+    """Returns a normal value by the Box-Muller recipe of normal.c of the library; one that rounds to 0 is +0."""
     start = mix64(mix64(a[0], 0) + a[1] + row, 0)
     uniform, turn = mix64(start, 2 * (column // 2)), mix64(start, 2 * (column // 2) + 1)
     radius = gmpy2.sqrt(-2 * gmpy2.log(mpfr((uniform >> 11) + 1) / (1 << 53)))
@@ -158,8 +160,8 @@ def normal(a: List[Any], row: int, column: int) -> mpfr:
 # ---- Calls ----
 
 
-def read(kind: str, text: str) -> Tuple[Any, Any]:
-    """Returns an argument for C and the same for element functions; a list begins again where it ends."""
+def read_argument(kind: str, text: str) -> Tuple[Any, Any]:
+    """Returns an argument for C and for element functions; a short list is repeated."""
     if kind in ("bytes", "floats") and text == "NULL":
         return None, None
     if kind == "bytes":
@@ -177,12 +179,12 @@ def read(kind: str, text: str) -> Tuple[Any, Any]:
 
 
 def repeated(items: Iterable[Any]) -> Iterable[Any]:
-    """Returns items as often as a list of arguments is long."""
+    """Repeats items to LIST elements."""
     return itertools.islice(itertools.cycle(items), LIST)
 
 
 def elements(builder: Builder, arguments: List[Any]) -> Iterator[Tuple[int, float]]:
-    """Yields the place and the right value of each element; by difference, rows repeat each other."""
+    """Yields the index and the right value of each element; for BY_DIFFERENCE many times the same."""
     rows, columns = builder.shape(arguments)
     for column in range(columns):
         for row in range(rows):
@@ -191,18 +193,18 @@ def elements(builder: Builder, arguments: List[Any]) -> Iterator[Tuple[int, floa
             yield at, (nearest_f32(exact) if exact else 0.0) if builder.makes == VALUES else exact
 
 
-def wrong_call(builder: Builder, words: Sequence[str], rejection: str, published: str) -> str:
-    """Makes a call and returns its error, or "": a wrong status, a wrong element, or a write beyond them."""
-    taken = [read(kind, word) for kind, word in zip(builder.arguments, words)]
+def call_error(builder: Builder, words: Sequence[str], rejection: str, published: str) -> str:
+    """Makes a call and returns its error or "": a wrong status, a wrong element, or a write past the result."""
+    read = [read_argument(kind, word) for kind, word in zip(builder.arguments, words)]
     room = (ctypes.c_uint8 * (4 * ROOM))()
     ctypes.memset(room, CANARY, 4 * ROOM)
     out = room if words[-1] != "NULL" else None
-    status = library()[f"posenc_{builder.function}"](*(argument for argument, _ in taken), out)
+    status = library()[f"posenc_{builder.function}"](*(argument for argument, _ in read), out)
     if STATUS.get(status) != rejection:
         return f"status {status}, not '{rejection}'"
     got = memoryview(room).cast("B").cast("f" if builder.makes == VALUES else "i")
     written = 0
-    for at, want in elements(builder, [element for _, element in taken]) if not rejection else ():
+    for at, want in elements(builder, [element for _, element in read]) if not rejection else ():
         written = max(written, at + 1)
         if got[at] != want or math.copysign(1, got[at]) != math.copysign(1, want):
             return f"element {at} is {got[at]!r}, not {want!r}"
@@ -214,13 +216,13 @@ def wrong_call(builder: Builder, words: Sequence[str], rejection: str, published
 
 
 def check_row(row: List[str]) -> int:
-    """Makes the calls of a row and returns their number: a/b stands for a call with a and one with b."""
+    """Checks the calls of a row and returns their number; a/b stands for one call with a and one with b."""
     name, arguments, rejection, published, _ = row
     calls = list(itertools.product(*(word.split("/") for word in arguments.split())))
     for words in calls:
-        wrong = wrong_call(BUILDERS[name], words, rejection, published)
-        if wrong:
-            raise Disagreement(f"{name}({' '.join(words)[:200]}): {wrong}")
+        error = call_error(BUILDERS[name], words, rejection, published)
+        if error:
+            raise Disagreement(f"{name}({' '.join(words)[:200]}): {error}")
     return len(calls)
 
 
@@ -235,9 +237,9 @@ def normal_table(first: int, rows: int, dim: int) -> "ctypes.Array[ctypes.c_floa
 
 
 def has_normal_moments(values: Sequence[float], lag: int) -> bool:
-    """Returns true if values have the moments of independent normal ones.
+    """Returns true if values look like independent normal ones of variance 1.
 
-    Mean, variance, fourth moment and the correlation with the value `lag` on are within 5 standard deviations.
+    Mean, variance, fourth moment and the correlation with the value `lag` later are within 5 standard deviations.
     """
     n = len(values)
     unit = 5 / math.sqrt(n)
@@ -250,7 +252,7 @@ def has_normal_moments(values: Sequence[float], lag: int) -> bool:
 
 
 def check_normal() -> None:
-    """Checks a table of the size that models have, and calls for parts of it."""
+    """Checks the statistics of a table as large as a model's, and that calls for parts of it agree with the whole."""
     rows, dim, part = 1024, 768, 3
     table = list(normal_table(0, rows, dim))
     for lag in (1, 2, dim):
@@ -264,7 +266,7 @@ def check_normal() -> None:
 
 
 def check(pool: Pool) -> str:
-    """Checks the builders, and returns the number of calls in words."""
+    """Checks all builders, and returns a sentence with the number of calls."""
     check_normal()
     calls = list(pool.imap(check_row, read_rows("builders.txt")))
     return f"builders = MPFR: {sum(calls)} calls"
