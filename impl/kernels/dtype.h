@@ -20,8 +20,7 @@
 #define IF_F32_F16(...) __VA_ARGS__
 #endif
 
-/* Calls function(type, ...) with `type` as a constant. Compilers inline the function three times, once for each
- * dtype. */
+/* Calls function(type, ...) with a constant type. Compilers inline the function three times, once per dtype. */
 #define FOR_TYPE(dtype, function, ...)                                                         \
     do {                                                                                       \
         (void)(dtype);                                                                         \
@@ -44,6 +43,7 @@ DTYPE_INLINE const void *input_row(const struct posenc_const_tensor *t, int64_t 
     return (const char *)t->data + at * (int64_t)posenc_dtype_size(t->dtype);
 }
 
+/* Convert element i of a row to f32, and from it. */
 DTYPE_INLINE float posenc_get(enum posenc_dtype type, const void *row, int64_t i)
 {
     switch (type) {
@@ -82,16 +82,14 @@ SIMD_INLINE void prefetch_at(const void *p, int64_t bytes)
     __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)bytes));
 }
 
-/* Prefetches a line further on in the order in which memory is read, on CPUs where this helps the hardware
- * prefetcher. */
+/* Prefetches a line further on in a sequential read, on CPUs where this helps the hardware prefetcher. */
 SIMD_INLINE void prefetch_in_order(const void *p, int64_t bytes)
 {
     if (posenc_asks_ahead)
         prefetch_at(p, bytes);
 }
 
-/* Load and store elements i to i + n - 1, n at most the number of lanes. A constant n of all lanes gives one plain
- * load or store. */
+/* Load and store elements i to i + n - 1, n <= lanes. If n is known to be all lanes, this is one instruction. */
 SIMD_INLINE vf load_as(enum posenc_dtype type, const void *row, int64_t i, int64_t n)
 {
     const uint16_t *half = (const uint16_t *)row + i;
