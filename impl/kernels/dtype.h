@@ -106,24 +106,38 @@ SIMD_INLINE vf load_as(enum posenc_dtype type, const void *row, int64_t i, int64
     return whole ? vf_load((const float *)row + i) : vf_load_n((const float *)row + i, n);
 }
 
+SIMD_INLINE void store_f16(uint16_t *p, vf v, int64_t n)
+{
+    if (n == vf_lanes())
+        vf_store_f16(p, v);
+    else
+        vf_store_f16_n(p, v, n);
+}
+SIMD_INLINE void store_bf16(uint16_t *p, vf v, int64_t n)
+{
+    if (n == vf_lanes())
+        vf_store_bf16(p, v);
+    else
+        vf_store_bf16_n(p, v, n);
+}
 SIMD_INLINE void store_f32(float *p, vf v, int64_t n)
 {
-    n == vf_lanes() ? vf_store(p, v) : vf_store_n(p, v, n);
+    if (n == vf_lanes())
+        vf_store(p, v);
+    else
+        vf_store_n(p, v, n);
 }
 SIMD_INLINE void store_as(enum posenc_dtype type, void *row, int64_t i, vf v, int64_t n)
 {
-    uint16_t *half = (uint16_t *)row + i;
-    bool whole = n == vf_lanes();
-
     switch (type) {
     case POSENC_F32:
         store_f32((float *)row + i, v, n);
         break;
     case POSENC_F16:
-        whole ? vf_store_f16(half, v) : vf_store_f16_n(half, v, n);
+        store_f16((uint16_t *)row + i, v, n);
         break;
     case POSENC_BF16:
-        whole ? vf_store_bf16(half, v) : vf_store_bf16_n(half, v, n);
+        store_bf16((uint16_t *)row + i, v, n);
         break;
     }
 }
