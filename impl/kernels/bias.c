@@ -70,8 +70,7 @@ SIMD_INLINE int64_t alibi_around(enum posenc_dtype type, enum store_mode mode, b
     return j;
 }
 
-/* Puts the biases up to the next cache line of `out` if streaming stores follow. Returns the first key that is
- * left. */
+/* Puts the biases up to the next cache line of `out` before streaming stores. Returns the first key that is left. */
 SIMD_INLINE int64_t alibi_to_line(enum posenc_dtype type, enum store_mode mode, bool causal,
                                   float slope, int64_t query, int64_t j, int64_t keys,
                                   float x_scale, const void *x, void *out)

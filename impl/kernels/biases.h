@@ -67,8 +67,7 @@ SIMD_INLINE const int32_t *reversed_lanes(void)
     return reversed_lane_table + POSENC_PLAN_PAD - vf_lanes();
 }
 
-/* Returns the n biases from the k-th on. For REVERSED, `index` is reversed_lanes(); INDEXED takes whole vectors
- * only. */
+/* Returns n biases from the k-th on. REVERSED: index is reversed_lanes(). INDEXED: n is the number of lanes. */
 SIMD_INLINE vf load_biases(enum bias_layout layout, const float *bias, const int32_t *index,
                            vf a, vf b, int64_t k, int64_t n)
 {

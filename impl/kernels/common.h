@@ -12,16 +12,14 @@ static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Activations of more bytes than this are assumed to come from DRAM, and are prefetched. */
 enum { CACHED_MAX_BYTES = 16 << 20 };
 
-/* Returns the index of token t's position in batch b. Not for POSENC_OFFSET, which has no array and unchecked
- * strides. */
+/* Returns the index of token t's position in batch b. Not for POSENC_OFFSET, which has no array. */
 static inline int64_t posenc_position_index(const struct posenc_positions *p, int64_t b,
                                             int64_t t)
 {
     return b * p->stride_batch + t * p->stride_token;
 }
 
-/* Return the position of token t in batch b: posenc_position() truncated towards 0, posenc_time() with its
- * fraction. */
+/* Return the position of token t in batch b: posenc_position() truncated, posenc_time() with its fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     switch (p->kind) {

@@ -20,8 +20,7 @@
 #define IF_F32_F16(...) __VA_ARGS__
 #endif
 
-/* Calls function(type, ...) with `type` as a constant. Compilers inline the function three times, once for each
- * dtype. */
+/* Calls function(type, ...) with a constant type. Compilers inline the function three times, once per dtype. */
 #define FOR_TYPE(dtype, function, ...)                                                         \
     do {                                                                                       \
         (void)(dtype);                                                                         \
@@ -44,6 +43,7 @@ DTYPE_INLINE const void *input_row(const struct posenc_const_tensor *t, int64_t 
     return (const char *)t->data + at * (int64_t)posenc_dtype_size(t->dtype);
 }
 
+/* Convert element i of a row to f32, and from it. */
 DTYPE_INLINE float posenc_get(enum posenc_dtype type, const void *row, int64_t i)
 {
     switch (type) {
@@ -82,16 +82,14 @@ SIMD_INLINE void prefetch_at(const void *p, int64_t bytes)
     __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)bytes));
 }
 
-/* Prefetches a line further on in the order in which memory is read, on CPUs where this helps the hardware
- * prefetcher. */
+/* Prefetches a line further on in a sequential read, on CPUs where this helps the hardware prefetcher. */
 SIMD_INLINE void prefetch_in_order(const void *p, int64_t bytes)
 {
     if (posenc_prefetch_enabled)
         prefetch_at(p, bytes);
 }
 
-/* Load and store elements i to i + n - 1, n at most the number of lanes. A constant n of all lanes gives one plain
- * load or store. */
+/* Load and store elements i to i + n - 1, n <= lanes. If n is known to be all lanes, this is one instruction. */
 SIMD_INLINE vf load_as(enum posenc_dtype type, const void *row, int64_t i, int64_t n)
 {
     const uint16_t *half = (const uint16_t *)row + i;
@@ -108,24 +106,38 @@ SIMD_INLINE vf load_as(enum posenc_dtype type, const void *row, int64_t i, int64
     return whole ? vf_load((const float *)row + i) : vf_load_n((const float *)row + i, n);
 }
 
+SIMD_INLINE void store_f16(uint16_t *p, vf v, int64_t n)
+{
+    if (n == vf_lanes())
+        vf_store_f16(p, v);
+    else
+        vf_store_f16_n(p, v, n);
+}
+SIMD_INLINE void store_bf16(uint16_t *p, vf v, int64_t n)
+{
+    if (n == vf_lanes())
+        vf_store_bf16(p, v);
+    else
+        vf_store_bf16_n(p, v, n);
+}
 SIMD_INLINE void store_f32(float *p, vf v, int64_t n)
 {
-    n == vf_lanes() ? vf_store(p, v) : vf_store_n(p, v, n);
+    if (n == vf_lanes())
+        vf_store(p, v);
+    else
+        vf_store_n(p, v, n);
 }
 SIMD_INLINE void store_as(enum posenc_dtype type, void *row, int64_t i, vf v, int64_t n)
 {
-    uint16_t *half = (uint16_t *)row + i;
-    bool whole = n == vf_lanes();
-
     switch (type) {
     case POSENC_F32:
         store_f32((float *)row + i, v, n);
         break;
     case POSENC_F16:
-        whole ? vf_store_f16(half, v) : vf_store_f16_n(half, v, n);
+        store_f16((uint16_t *)row + i, v, n);
         break;
     case POSENC_BF16:
-        whole ? vf_store_bf16(half, v) : vf_store_bf16_n(half, v, n);
+        store_bf16((uint16_t *)row + i, v, n);
         break;
     }
 }

@@ -14,6 +14,7 @@
  */
 #include "biases.h"
 
+/* Adds the table row of token t to x. */
 SIMD_INLINE void add_row(enum posenc_dtype type, enum store_mode mode, enum bias_layout layout,
                          const struct posenc_learned_args *args, int64_t b, int64_t t)
 {
@@ -131,8 +132,7 @@ static void clear_rows(const struct posenc_learned_grad_args *args, int64_t row,
                (size_t)args->out.shape[1] * sizeof(float)); /* all bits zero is +0 */
 }
 
-/* Sums every row of the gradient, for positions that are an offset. It copies the arguments for the reason in
- * biases.h. */
+/* Sums every row of the gradient, if positions are an offset. The copy of the arguments: see biases.h. */
 SIMD_INLINE void sum_tokens(enum posenc_dtype type, enum store_mode mode,
                             const struct posenc_learned_grad_args *given)
 {

@@ -369,6 +369,7 @@ SIMD_INLINE void relative_blocks(enum posenc_dtype type, enum store_mode mode,
                            min_i64(panel->j1 - j, most));
 }
 
+/* Puts all scores, panel by panel. */
 SIMD_INLINE void relative_panels(enum posenc_dtype type, enum store_mode mode,
                                  const struct posenc_relative_args *given)
 {

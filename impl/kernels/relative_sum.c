@@ -204,8 +204,7 @@ SIMD_INLINE void add_all(enum posenc_dtype type, int64_t rows, struct sums *sums
     add_ragged(type, rows, sums, t, end);
 }
 
-/* Returns the first step of [t, end) whose column is at least `bound` (rise), or below it (falling columns), by
- * bisection. */
+/* Returns the first step of [t, end) whose column is at least `bound` (rise) or below it, by bisection. */
 static int64_t first_beyond(const int32_t *column, bool rise, int64_t bound, int64_t t,
                             int64_t end)
 {
@@ -310,6 +309,7 @@ static int64_t rows_together(enum posenc_dtype type, int64_t stride)
     return vf_lanes() == SUM_ROWS && !share ? SUM_ROWS : SUM_QUERIES;
 }
 
+/* Sums all queries, eight at a time, then the remaining ones. */
 SIMD_INLINE void sum_all(enum posenc_dtype type, const struct posenc_relative_sum_args *args)
 {
     int64_t queries = args->out.shape[2], together = queries - queries % SUM_QUERIES;

@@ -33,8 +33,7 @@ struct narrow {
     float sign[POSENC_PLAN_PAD];
 };
 
-/* Fills the layout. Several heads have to be adjacent in memory; a single head that fills the vector may lie
- * anywhere. */
+/* Fills the layout. Several heads have to be adjacent in memory; a single one may lie anywhere. */
 SIMD_INLINE void plan_narrow(int64_t size, const struct rope_token *token,
                              struct narrow *narrow)
 {
@@ -133,6 +132,7 @@ SIMD_INLINE void rotate_packed(enum pairing pairing, enum posenc_dtype type,
         rotate_two(pairing, type, kind, pairs, i, i + step, step, c, s, d, t, x, out);
 }
 
+/* Rotates the heads of a token, and of those after it, with packed angles. */
 SIMD_INLINE void rotate_with_packed_angles(enum pairing pairing, enum posenc_dtype type,
                                            enum strip_kind kind, bool even_odd,
                                            const struct rope_token *token)
@@ -194,8 +194,7 @@ static int64_t count_consecutive(const struct posenc_positions *positions, int64
     return k;
 }
 
-/* Copies the channels that are not rotated: `before` bytes before the first rotated channel, and from the last one
- * to `after`. */
+/* Copies the channels that are not rotated: `before` bytes before the first rotated one, and all up to `after`. */
 static void copy_unrotated(const struct rope_token *first, int64_t before, int64_t after,
                            int64_t size)
 {

@@ -42,8 +42,7 @@ struct rope_token {
     enum strip_kind kind;
 };
 
-/* Addresses of a strip's first channel and first angle, for the current head and token. All others are at constant
- * distances. */
+/* Addresses of a strip's first channel and angle, for the current head. All others are at constant distances. */
 struct strip_cursor {
     const char *x, *cosine, *sine;
     char *out;
@@ -168,6 +167,7 @@ SIMD_INLINE void compute_pairs(enum pairing pairing, enum posenc_dtype type,
     *y1 = vf_fma(x1, c, vf_mul(x0, s));
 }
 
+/* Stores what compute_pairs() returned. */
 SIMD_INLINE void write_pairs(enum pairing pairing, enum posenc_dtype type, enum strip_kind kind,
                              int64_t pairs, int64_t i, int64_t n, vf y0, vf y1, char *out)
 {
@@ -205,8 +205,7 @@ SIMD_INLINE void rotate_two(enum pairing pairing, enum posenc_dtype type, enum s
     write_pairs(pairing, type, kind, pairs, j, n, z0, z1, out);
 }
 
-/* The even_odd forms. Loads the angles of two vectors of pairs (HALF) or of one (INTERLEAVED), even and odd
- * elements apart. */
+/* Loads the angles of two vectors of pairs (HALF) or of one (INTERLEAVED), even and odd elements apart. */
 SIMD_INLINE void load_even_odd_angles(enum pairing pairing, const struct strip_cursor *cursor,
                                       float sine_sign, int64_t i, vf *c0, vf *c1, vf *s0,
                                       vf *s1)
@@ -225,6 +224,7 @@ SIMD_INLINE void load_even_odd_angles(enum pairing pairing, const struct strip_c
     *s1 = vf_mul(*s1, sign);
 }
 
+/* Rotates these pairs of one head. */
 SIMD_INLINE void rotate_even_odd(enum pairing pairing, enum strip_kind kind, int64_t pairs,
                                  int64_t i, vf c0, vf c1, vf s0, vf s1, const char *x,
                                  char *out)

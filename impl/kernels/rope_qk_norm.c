@@ -302,6 +302,7 @@ SIMD_INLINE void put_group(enum posenc_dtype type, bool shared, const struct nor
 
 /* ---- Calls ---- */
 
+/* Normalises and rotates the heads of a token, group by group. */
 SIMD_INLINE void norm_token(enum posenc_dtype type, bool shared, struct normed heads,
                             const struct posenc_rope_qk_norm_args *args)
 {

@@ -166,8 +166,7 @@ SIMD_INLINE void rotate_steps(enum pairing pairing, enum posenc_dtype type,
                      i, steps > 0 ? steps : 1, last, n);
 }
 
-/* Each combination is a function of its own, HALF_F32_STRIP_CACHED_2 for example: in one function gcc runs out of
- * registers. */
+/* Each combination is a function, HALF_F32_STRIP_CACHED_2 for example: in one body gcc runs out of registers. */
 typedef void strip_function(const struct rope_token *token, int64_t i, int64_t last);
 #define STRIP(pairing, type, kind, steps)                                                      \
     static __attribute__((noinline)) void pairing##_##type##_##kind##_##steps(                 \

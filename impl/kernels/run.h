@@ -22,8 +22,7 @@ enum { HAS_OWN_SINCOS = false };
 
 /* ---- Value by value ---- */
 
-/* A vector of a run: pairs i ... of a row, the magnitude of its position, and the product that ggml_angles()
- * carries along it. */
+/* A vector of a run: pairs i ... of a row, the magnitude of its position, and the product of ggml_angles(). */
 struct vector_cursor {
     int64_t row, i;
     float position, phi;
@@ -119,10 +118,9 @@ SIMD_INLINE void run_own_sincos(const struct run *run, enum sink sink, enum stor
 }
 #else
 
-/* Evaluates all rows in an f32 numerics mode. The three steps of a vector (sincos.h) depend on each other, and a
- * CPU's window of instructions is too short to overlap vectors. The loop is therefore software-pipelined: each
- * iteration takes the last step of one vector, the second step of the next and the first step of the one after
- * that. */
+/* Evaluates all rows in an f32 numerics mode. The three steps of a vector (sincos.h) depend on each other, and a CPU's
+ * window of instructions is too short to overlap vectors. The loop is therefore software-pipelined: each iteration
+ * takes the last step of one vector, the second step of the next and the first step of the one after that. */
 SIMD_INLINE void run_f32_angles(const struct run *run, enum sink sink, enum store_mode mode,
                                 bool ggml)
 {
@@ -171,8 +169,7 @@ static bool fills_lines(enum sink sink)
 }
 
 #ifndef POSENC_SINCOS
-/* Returns true if streaming stores are possible and faster: the run is large, and each vector fills whole lines and
- * is aligned to its size. */
+/* Returns true if streaming stores are faster: for large runs whose vectors are aligned and fill cache lines. */
 static bool may_stream(const struct run *run, enum sink sink)
 {
     int64_t vector = vf_lanes() * (int64_t)sizeof(float);
@@ -221,6 +218,7 @@ SIMD_INLINE void run_fraction(const struct run *run, enum sink sink, enum store_
     }
 }
 
+/* Evaluates a run, and stores it in f32. */
 #ifdef POSENC_SINCOS
 SIMD_INLINE void run_evaluate(const struct run *run, enum sink sink, bool add)
 {

@@ -31,8 +31,7 @@ SIMD_INLINE void rotate_anchor(const struct anchors *anchors, int64_t k, const d
     *s = vd_mul(sign, vd_fma(from_c, by_s, vd_mul(from_s, by_c)));
 }
 
-/* Returns the two middle rows of a group. `middle` holds four arrays, `stride` apart: cos and sin of both
- * rotations. */
+/* Returns the two middle rows of a group. `middle` holds four arrays, `stride` apart: cos and sin of both rotations. */
 SIMD_INLINE void middle_rows(const double *middle, int64_t stride, vd sign,
                              const struct anchors *anchors, int64_t k, vd *lower_c, vd *lower_s,
                              vd *upper_c, vd *upper_s)
@@ -53,8 +52,7 @@ static __attribute__((noinline)) void fix_row(const struct run *run, int64_t row
         sines[k] = -sines[k];
 }
 
-/* Does the same for vectors. At position 0, where each fresh sequence begins, all values are known without
- * evaluation. */
+/* Does the same for vectors. At position 0, where each fresh sequence begins, all values are known. */
 SIMD_INLINE void fix_vectors(const struct run *run, int64_t row, int64_t i, int64_t n,
                              vf *cosine, vf *sine)
 {
@@ -157,8 +155,7 @@ SIMD_INLINE bool put_two_rows(const struct run *run, enum sink sink, enum store_
     return true;
 }
 
-/* Puts half of a group, whose middle row is one step from `cursor`. Returns the number of outer rows that are left
- * to check. */
+/* Puts half of a group, whose middle row is one step from `cursor`. Returns how many outer rows are left. */
 SIMD_INLINE int64_t put_half_group(const struct run *run, enum sink sink, enum store_mode mode,
                                    struct row_cursor cursor, const struct row_layout *layout,
                                    int64_t step, bool zero, float x_scale, vd twice, vd c, vd s,
@@ -194,8 +191,7 @@ put_remaining_rows(const struct run *run, enum sink sink, enum store_mode mode, 
         group_rows(run, sink, mode, false, row, end - upper, end, at, i, w, anchors, from);
 }
 
-/* Puts a group of whole vectors of pairs [from, to). Pointers advance from vector to vector, so that they stay in
- * registers. */
+/* Puts a group of whole vectors of pairs [from, to). Pointers advance by vectors, and stay in registers. */
 SIMD_INLINE void put_whole_group(const struct run *run, enum sink sink, enum store_mode mode,
                                  int64_t row, int64_t from, int64_t to, int64_t at, vd sign,
                                  float x_scale, const struct row_layout *layout,
@@ -277,8 +273,7 @@ static group_function *const group_functions[][ADD + 1] = {
 
 /* ---- Blocks ---- */
 
-/* Evaluates the anchors of pairs [from, to) at a position. Those of position 0, where each fresh sequence begins,
- * are known. */
+/* Evaluates the anchors of pairs [from, to) at a position. Those of position 0 are known. */
 SIMD_INLINE void find_anchors(const struct run *run, uint32_t position, int64_t from,
                               int64_t to, struct anchors *anchors)
 {

@@ -122,6 +122,7 @@ SIMD_INLINE void run_buffered_as(enum posenc_dtype type, enum store_mode mode,
         vf_stream_end();
 }
 
+/* Evaluates a run by way of the buffer. */
 static __attribute__((noinline)) void run_buffered(const struct run *run, enum sink sink,
                                                    enum posenc_dtype type)
 {

@@ -147,8 +147,7 @@ SIMD_INLINE void put_cos_sin(const struct run *run, enum sink sink, enum store_m
 
 /* ---- Whole vectors of the output ---- */
 
-/* Returns the end of the pairs from `from` on that fill whole vectors of the output, in the same layout in every
- * row. */
+/* Returns the end of the pairs from `from` on that fill whole vectors of the output, alike in every row. */
 SIMD_INLINE int64_t whole_vector_end(const struct run *run, enum sink sink, int64_t from,
                                      int64_t to)
 {

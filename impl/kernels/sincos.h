@@ -104,8 +104,7 @@ static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t posi
     return (float)(negative ? -value : value);
 }
 
-/* Results below this magnitude, times |scale|, show the absolute error of the recurrence, and are evaluated from
- * the phase. */
+/* Results below this magnitude, times |scale|, are evaluated from the phase, as explained above. */
 #define POSENC_SMALL 0x1p-21
 
 /* Returns this bound. It is never 0, so that all zeros are below it. */
@@ -115,9 +114,8 @@ static inline float small_limit(double scale)
     return limit < 0x1p-149f ? 0x1p-149f : limit;
 }
 
-/* Evaluates again those of n pairs from i on whose cosine or sine is small. Their scale is each[k], or `all`
- * without `each`. About one value in 10^7 comes here, hence not inlined. It is plain C, so its bits are those of
- * every ISA. */
+/* Evaluates again those of n pairs from i on whose cosine or sine is small. Their scale is each[k], or `all` without
+ * `each`. About one value in 10^7 comes here, hence not inlined. It is plain C, so its bits are those of every ISA. */
 static __attribute__((noinline)) void fix_small(const struct posenc_freqs *freqs,
                                                 uint32_t position, int64_t i, int64_t n,
                                                 double all, const double *each, float *cosine,

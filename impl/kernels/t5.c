@@ -67,8 +67,7 @@ static void fill_ramp(int32_t *rows, int64_t from, int64_t to, int64_t row, int6
             rows[k + m] = (int32_t)(row + (k - from + m) * step);
 }
 
-/* Returns the number of buckets, from 0 on, that hold a single distance: the first half in T5. Returns 0 for other
- * thresholds. */
+/* Returns how many buckets, from 0 on, hold a single distance: the first half in T5, 0 for other thresholds. */
 static int64_t t5_single(const int32_t *thresholds, int64_t buckets)
 {
     const int64_t half = buckets / 2;
@@ -122,8 +121,7 @@ static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t 
     t5_rows(args, line);
 }
 
-/* Returns the bias of the k-th distance of the line. `bias` is a head's column of the table (is_indexed) or its
- * line. */
+/* Returns the bias of the line's k-th distance. `bias` is a head's column (is_indexed) or its line. */
 SIMD_INLINE float t5_bias_at(bool is_indexed, const struct t5_line *line, const float *bias,
                              int64_t k)
 {
@@ -349,6 +347,7 @@ SIMD_INLINE void t5_tile(enum posenc_dtype type, enum store_mode mode,
     }
 }
 
+/* Puts all scores: as one tile, if the varying distances fit into the line. */
 SIMD_INLINE void t5_tiles(enum posenc_dtype type, enum store_mode mode,
                           const struct posenc_t5_args *args)
 {

@@ -14,8 +14,7 @@
  */
 #include "run_tiles.h"
 
-/* Finds the run that begins at token t: tokens whose positions are consecutive and have one sign. Returns the
- * number of tokens. */
+/* Finds the run that begins at token t: consecutive positions of one sign. Returns the number of tokens. */
 static int64_t run_find(const struct posenc_positions *positions, int64_t b, int64_t t,
                         int64_t tokens, struct run *run)
 {

@@ -69,6 +69,7 @@ SIMD_INLINE void window_put_heads(enum posenc_dtype type, enum store_mode mode,
     }
 }
 
+/* Puts all scores: piece by piece, four heads at a time. */
 SIMD_INLINE void window_heads(enum posenc_dtype type, enum store_mode mode,
                               const struct posenc_window_args *given)
 {

@@ -1,5 +1,4 @@
-/* The primitives of simd.h for AVX2 with FMA and F16C: 8 lanes; vd and vq are pairs of registers, lo with lanes 0
- * to 3. */
+/* The primitives of simd.h for AVX2 with FMA and F16C: 8 lanes; vd and vq are pairs of registers. */
 #ifndef POSENC_SIMD_AVX2_H
 #define POSENC_SIMD_AVX2_H
 

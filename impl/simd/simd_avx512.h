@@ -1,5 +1,4 @@
-/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes; vd and vq are pairs of registers, lo with lanes 0
- * to 7. */
+/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes; vd and vq are pairs of registers. */
 #ifndef POSENC_SIMD_AVX512_H
 #define POSENC_SIMD_AVX512_H
 
@@ -395,8 +394,7 @@ SIMD_INLINE vf vf_from_vd(vd v)
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(v.lo)),
                               _mm512_cvtpd_ps(v.hi), 1);
 }
-/* Each half takes one permutation of one register, which is faster on Zen 5 than one of two registers, as in the
- * zips. */
+/* Each half takes a permutation of one register, which is faster on Zen 5 than one of two, as in the zips. */
 SIMD_INLINE vf vf_half_zip(__m512d a, __m512d b)
 {
     const __m512i order =

@@ -1,5 +1,4 @@
-/* The primitives of simd.h for Advanced SIMD of AArch64 (NEON): 4 lanes; vd and vq are pairs of registers, lo with
- * lanes 0 and 1. */
+/* The primitives of simd.h for Advanced SIMD of AArch64 (NEON): 4 lanes; vd and vq are pairs of registers. */
 #ifndef POSENC_SIMD_NEON_H
 #define POSENC_SIMD_NEON_H
 

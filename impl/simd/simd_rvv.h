@@ -250,8 +250,7 @@ SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
                                     __riscv_vrgather_vv_f32m1(b, in_b, vf_vl()),
                                     __riscv_vmsgeu_vx_u32m1_b32(lane, lanes, vf_vl()), vf_vl());
 }
-/* One gather is faster than a slide down and a masked slide up, except on cores that gather lane by lane, such as
- * SiFive's X280. */
+/* One gather is faster than two slides, except on cores that gather lane by lane, such as SiFive's X280. */
 SIMD_INLINE vf vf_swap_pairs(vf a)
 {
     vuint32m1_t other = __riscv_vxor_vx_u32m1(__riscv_vid_v_u32m1(vf_vl()), 1, vf_vl());

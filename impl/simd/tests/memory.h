@@ -97,8 +97,7 @@ static void try_store(const struct test *test, void *p, const float *values, int
     expect_halves(p, wanted, n, test->type);
 }
 
-/* Returns four numbers around a 16-bit pattern: its value, the tie between it and the next greater, and the
- * neighbours of the tie. */
+/* Returns four numbers around a 16-bit pattern: its value, the tie above it, and the neighbours of the tie. */
 static void around(enum posenc_dtype type, uint16_t half, float *four)
 {
     float value = plain_widen(type, half), next = plain_widen(type, (uint16_t)(half + 1));
@@ -158,8 +157,7 @@ static void stores(const struct test *test)
     }
 }
 
-/* Stores and loads whole vectors of bf16 pairs: at the edges of memory, and for each pattern and the numbers around
- * it. */
+/* Stores and loads whole vectors of bf16 pairs: at edges of memory, for each pattern and numbers around it. */
 static void try_pairs(uint16_t *p, const float *values)
 {
     float even[WIDEST], odd[WIDEST], a[WIDEST], b[WIDEST];

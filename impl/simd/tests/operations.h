@@ -8,8 +8,7 @@
 
 enum { VALUES_TRIED = 1 << 15, WIDEST = POSENC_PLAN_PAD };
 
-/* A test of one primitive: an operation of one to four operands with its counterpart in plain C, or a load or
- * store. */
+/* A test of one primitive: an operation with its counterpart in plain C, or a load or store. */
 struct test {
     const char *name;
     void (*run)(const struct test *test);

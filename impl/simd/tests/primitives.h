@@ -68,8 +68,7 @@ uint16_t plain_narrow(enum posenc_dtype type, float x);
 
 /* ---- Memory ---- */
 
-/* Returns memory that ends at an inaccessible page, or begins after one. Its surroundings are filled with a
- * pattern. */
+/* Returns memory that ends at an inaccessible page, or begins after one, with a pattern around it. */
 enum edge { AT_END, AT_START };
 void *edge_memory(enum edge edge, size_t bytes);
 /* Returns a second such place, for a primitive with two pointers. */
