@@ -1,4 +1,5 @@
-/* A team of POSIX threads. A counter says that there is work; members wait for it spinning at first, then asleep. */
+/* Team of POSIX threads (see contender.h). Members wait for a change of the counter `generation`, first spinning, then
+ * asleep. */
 #define _POSIX_C_SOURCE 200809L
 #include "contender.h"
 
@@ -18,10 +19,10 @@ struct member {
 struct team {
     int n, started;
     struct member *members;
-    team_work *work; /* NULL: end */
+    team_work *work; /* NULL: the threads end */
     void *user;
-    atomic_uint generation; /* counts pieces of work */
-    atomic_int busy;        /* members still at the present one */
+    atomic_uint generation; /* incremented for each call of team_run() */
+    atomic_int busy;        /* members that have not returned yet */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 };

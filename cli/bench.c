@@ -149,7 +149,7 @@ static int time_cases(struct bench *bench)
             stderr,
             "The machine is busy: %s.  End other work, or the timings will tell little.\n",
             words);
-    session->timing = noise_watch_start();
+    session->timing = noise_read();
     bench->progress = (struct progress){ .command = cli->tune ? "tune" : "bench",
                                          .unit = "shapes",
                                          .total = bench->n_cases,
@@ -159,7 +159,7 @@ static int time_cases(struct bench *bench)
     const int failed = timings_run(&timings, &crashed, error);
     if (crashed)
         bench->worst = BENCH_WRONG;
-    session->noise = noise_watch_stop(&session->timing);
+    session->noise = noise_since(&session->timing);
     progress_clear();
     session_exit_if_interrupted(session);
     return failed ? cli_reject(cli, "bench", NULL, "%s", error) : EXIT_OK;

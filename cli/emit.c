@@ -348,11 +348,11 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
 int emit_preamble(struct records *records, const struct emit_run *run,
                   const struct posenc_backend *const *backends, size_t n)
 {
-    int status = records_keep(records, emit_header(run));
-    status |= records_keep(records, emit_env());
+    int status = records_store(records, emit_header(run));
+    status |= records_store(records, emit_env());
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        status |= records_keep(records, emit_kernel((enum posenc_kernel)k));
+        status |= records_store(records, emit_kernel((enum posenc_kernel)k));
     for (size_t i = 0; i < n; i++)
-        status |= records_keep(records, emit_backend(backends[i]));
+        status |= records_store(records, emit_backend(backends[i]));
     return status;
 }

@@ -35,7 +35,7 @@ json_t *instructions_record(const struct kernel_instructions *count,
     if (backend->lanes)
         json_object_set_new(record, "vector_width", json_integer(plugins_lanes(backend)));
     if (!count->call[0].by || !count->call[1].by) {
-        json_object_set_new(record, "rejected", json_string(count->why));
+        json_object_set_new(record, "rejected", json_string(count->reason));
         return record;
     }
     json_object_set_new(record, "by", json_string(count->call[0].by));

@@ -163,7 +163,7 @@ static int time_group(struct row_group *group, double share_s)
         .stop = is_interrupted,
         .user = group
     };
-    const bool done = pairs && pairs_run(bench_case, pairs, group->n, &options, error) == 0;
+    const bool done = pairs && pairs_time(bench_case, pairs, group->n, &options, error) == 0;
     free(pairs);
     return done ? EXIT_OK
                 : cli_reject(run->session.cli, "timing", NULL, "%s",

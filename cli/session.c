@@ -238,8 +238,8 @@ static int begin_records(struct session *session, bool with_vectors)
     int failed =
         emit_preamble(&session->records, &run, session->selected.backends, session->selected.n);
     for (size_t i = 0; i < session->n_models; i++)
-        failed |= records_keep(&session->records,
-                               emit_model(&session->models[i], &session->selected));
+        failed |= records_store(&session->records,
+                                emit_model(&session->models[i], &session->selected));
     if (failed)
         return reject_records(session);
     open_stream(session);
@@ -274,7 +274,7 @@ int session_open(struct session *session, unsigned command, bool with_vectors)
         (with_vectors && data_vectors(cli, &session->vectors) != EXIT_OK) ||
         begin_records(session, with_vectors) != EXIT_OK)
         return EXIT_USAGE;
-    session->watch = session->timing = noise_watch_start();
+    session->watch = session->timing = noise_read();
     outputs_catch_signals();
     return EXIT_OK;
 }
@@ -304,8 +304,8 @@ int session_end(struct session *session, bool complete)
     progress_clear();
     const struct cli *cli = session->cli;
     if (!session->noise)
-        session->noise = noise_watch_stop(&session->timing);
-    double seconds = noise_watch_start().wall_s - session->watch.wall_s;
+        session->noise = noise_since(&session->timing);
+    double seconds = noise_read().wall_s - session->watch.wall_s;
     records_append(&session->records,
                    emit_footer(&session->records, complete, seconds, session->noise));
     session->noise = NULL;

@@ -8,7 +8,7 @@
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
-#include "base/machine/watch.h"
+#include "base/machine/noise.h"
 #include "base/records.h"
 #include "formats.h"
 #include "outputs.h"
@@ -29,11 +29,11 @@ struct session {
     struct vectors vectors;
     size_t n_models;
     struct model *models;
-    struct noise_watch watch;  /* counters at the start of the session */
-    struct noise_watch timing; /* counters at the start of its timings */
-    json_t *noise;             /* during the timings, once they ended; or NULL */
-    json_t *compare;           /* for the header: the builds of posenc pair; or NULL */
-    bool matched[LIST_MAX];    /* patterns of --case that matched an id */
+    struct noise_counters watch;  /* counters at the start of the session */
+    struct noise_counters timing; /* counters at the start of its timings */
+    json_t *noise;                /* during the timings, once they ended; or NULL */
+    json_t *compare;              /* for the header: the builds of posenc pair; or NULL */
+    bool matched[LIST_MAX];       /* patterns of --case that matched an id */
 };
 
 /* Resolves the names on the command line, opens the outputs in formats of `command` (BY_VERIFY, ...), and writes the

@@ -12,7 +12,7 @@
 
 enum { MOST_PAIRS = 4 };
 
-struct seen {
+struct stored_results {
     size_t n, announcements;
     struct pair_result results[MOST_PAIRS];
     char reason[MOST_PAIRS][256];
@@ -22,7 +22,7 @@ struct seen {
 
 static void keep_result(void *user, const struct pair_result *result)
 {
-    struct seen *seen = user;
+    struct stored_results *seen = user;
     const size_t i = seen->n++;
     seen->results[i] = *result;
     if (result->outcome != BENCH_TIMED) {
@@ -36,7 +36,7 @@ static void keep_result(void *user, const struct pair_result *result)
 
 static void note_side(void *user, size_t pair, enum pair_side who)
 {
-    struct seen *seen = user;
+    struct stored_results *seen = user;
     (void)pair;
     seen->announcements++;
     seen->last = who;
@@ -104,10 +104,10 @@ static struct bench_case small_case(enum posenc_kernel kernel)
     return c;
 }
 
-static struct seen run(const struct bench_case *c, const struct bench_pair *pairs, size_t n,
-                       bool rows_alone)
+static struct stored_results
+run_pairs(const struct bench_case *c, const struct bench_pair *pairs, size_t n, bool rows_alone)
 {
-    struct seen seen = { .n = 0 };
+    struct stored_results seen = { .n = 0 };
     char error[256] = "";
     const struct pair_options options = { .seed = 3,
                                           .rows_alone = rows_alone,
@@ -117,7 +117,7 @@ static struct seen run(const struct bench_case *c, const struct bench_pair *pair
                                           .doing = note_side,
                                           .sink = keep_result,
                                           .user = &seen };
-    require(pairs_run(c, pairs, n, &options, error) == 0 && seen.n == n,
+    require(pairs_time(c, pairs, n, &options, error) == 0 && seen.n == n,
             "each pair has a result");
     return seen;
 }
@@ -128,7 +128,7 @@ static void test_times(void)
     const struct implementation a = implementation_of(scalar()), b = implementation_of(&slow);
     const struct bench_pair pairs[] = { { { &a, &a, &a } }, { { &a, &b, &a } } };
     const struct bench_case c = small_case(POSENC_KERNEL_rope_half);
-    const struct seen seen = run(&c, pairs, 2, false);
+    const struct stored_results seen = run_pairs(&c, pairs, 2, false);
     const struct pair_result *same = &seen.results[0], *slower = &seen.results[1];
     const double much = log(30.0); /* a factor that noise never reaches */
     require(same->outcome == BENCH_TIMED && slower->outcome == BENCH_TIMED &&
@@ -153,7 +153,7 @@ static void test_wrong_sides(void)
                                         { { &right, &no, &right } } };
     struct bench_case c = small_case(POSENC_KERNEL_rope_half);
     for (int rows = 0; rows < 2; rows++) {
-        const struct seen seen = run(&c, pairs, 3, rows);
+        const struct stored_results seen = run_pairs(&c, pairs, 3, rows);
         require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].who == PAIR_HEAD &&
                     strstr(seen.reason[0], "wrong"),
                 "a head that is wrong gets a reason");
@@ -164,7 +164,7 @@ static void test_wrong_sides(void)
     }
     c = small_case(POSENC_KERNEL_sinusoidal);
     c.problem.freqs.rope_theta = -1.0;
-    require(run(&c, pairs, 1, false).results[0].outcome == BENCH_REJECTED,
+    require(run_pairs(&c, pairs, 1, false).results[0].outcome == BENCH_REJECTED,
             "a problem that no build takes is not timed");
 }
 
@@ -184,7 +184,7 @@ static void test_own_frequencies(void)
     call_unshare(&copy);
     call_destroy(&call);
     const struct bench_pair pair = { { &a, &b, &a } };
-    require(run(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && freqs_left == 0,
+    require(run_pairs(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && freqs_left == 0,
             "which are destroyed with it");
 }
 
