@@ -8,7 +8,7 @@ struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
     const char *footprint; /* bench_footprint() of its working set: "L1", ... "DRAM" */
     struct problem problem;
-    uint64_t most; /* tuning: largest footprint of the memory level, in bytes; else 0 */
+    uint64_t max_bytes; /* tuning: largest footprint of the memory level, in bytes; else 0 */
 };
 
 /* Outcomes of a backend on a case, in rising severity. */
@@ -55,11 +55,11 @@ struct bench_options {
      * without the current case. */
     bool (*stop)(void *user);
     /* Called before a backend is called on a case, and with NULL after the calls. */
-    void (*watch)(void *user, const struct bench_case *bench_case,
-                  const struct posenc_backend *backend);
+    void (*on_call)(void *user, const struct bench_case *bench_case,
+                    const struct posenc_backend *backend);
     /* Returns a reason not to call a backend, or NULL. */
-    const char *(*unfit)(void *user, const struct bench_case *bench_case,
-                         const struct posenc_backend *backend);
+    const char *(*find_exclusion)(void *user, const struct bench_case *bench_case,
+                                  const struct posenc_backend *backend);
 };
 
 enum { BENCH_DTYPES = POSENC_BF16 + 1 };

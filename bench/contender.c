@@ -15,7 +15,7 @@
 
 enum { LINE = 16, BLOCK = 2048 }; /* floats */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- Memory ---- */
 
@@ -153,8 +153,8 @@ static void share_of(int64_t total, int64_t grain, int member, int n, int64_t *b
                      int64_t *end)
 {
     const int64_t grains = (total + grain - 1) / grain;
-    *begin = least(grains * member / n * grain, total);
-    *end = least(grains * (member + 1) / n * grain, total);
+    *begin = smaller(grains * member / n * grain, total);
+    *end = smaller(grains * (member + 1) / n * grain, total);
 }
 
 /* Makes share `member` of n of a call by posenc_split(), in the call's memory. Returns false if it is empty. */
@@ -255,7 +255,7 @@ struct contender contender_of_loop(const struct timed_call *timed,
 static int64_t covered_floats(const struct timed_call *timed, const struct loop_work *work)
 {
     int64_t all = 0, begin, end;
-    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++)
+    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++)
         for (int i = 0; i < timed->threads; i++) {
             share_of(timed->n[o], LINE, i, timed->threads, &begin, &end);
             const int64_t share = loop_covered_floats(work, end - begin);
@@ -290,7 +290,7 @@ static const float *read_from(const struct stream *stream, int64_t at, int64_t *
     if (!stream->data)
         return NULL;
     const int64_t from = at % stream->n;
-    *length = least(*length, stream->n - from);
+    *length = smaller(*length, stream->n - from);
     return stream->data + from;
 }
 
@@ -298,14 +298,14 @@ static const float *read_from(const struct stream *stream, int64_t at, int64_t *
 static void run_roofline(const struct timed_call *timed, roofline_function *roofline,
                          int member, int n)
 {
-    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++) {
+    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++) {
         const int64_t passes = timed->add[0].n / timed->n[o];
         const bool again = passes > 1 || timed->add[1].data;
         int64_t begin, end, length;
         share_of(timed->n[o], LINE, member, n, &begin, &end);
         for (; begin < end; begin += length) {
             float *dst = timed->dst[o] + begin;
-            length = again ? least(end - begin, BLOCK) : end - begin;
+            length = again ? smaller(end - begin, BLOCK) : end - begin;
             const float *src = read_from(&timed->src, begin, &length), *add = NULL,
                         *more = NULL;
             if (passes > 1)
@@ -326,7 +326,7 @@ static void run_roofline(const struct timed_call *timed, roofline_function *roof
 static void run_loop_over(const struct contender *c, int member, int n)
 {
     const struct timed_call *timed = c->timed;
-    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++) {
+    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++) {
         int64_t begin, end;
         share_of(timed->n[o], LINE, member, n, &begin, &end);
         loop_run_over_tensor(c->roofline, c->work, &timed->blocks[member],
@@ -374,8 +374,8 @@ static void run_share(void *user, int member, int n)
 void contender_announce(void *contender)
 {
     const struct contender *c = contender;
-    if (c->timed->watch)
-        c->timed->watch(c->timed->watch_user, c->backend);
+    if (c->timed->on_call)
+        c->timed->on_call(c->timed->on_call_user, c->backend);
 }
 
 void contender_call(void *contender)
@@ -405,8 +405,8 @@ bool contender_try(struct contender *c, struct call *call)
     const double begin = clock_now();
     contender_call(c);
     c->seconds = clock_now() - begin;
-    if (c->timed->watch)
-        c->timed->watch(c->timed->watch_user, NULL);
+    if (c->timed->on_call)
+        c->timed->on_call(c->timed->on_call_user, NULL);
     if (c->status != POSENC_OK)
         contender_reject(
             c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_NOT_PROVIDED : BENCH_REJECTED,

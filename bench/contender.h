@@ -33,9 +33,9 @@ struct stream {
 };
 
 /* Callback before each call of a backend, and with NULL after the calls. It identifies a backend that never returns. */
-typedef void contender_watch(void *user, const struct posenc_backend *backend);
+typedef void contender_callback(void *user, const struct posenc_backend *backend);
 
-enum { MOST_OUTPUTS = 2 }; /* rope_table has two */
+enum { MAX_OUTPUTS = 2 }; /* rope_table has two */
 
 /* Call of a case, with the shares of its threads, its roofline and its loops. */
 struct timed_call {
@@ -50,13 +50,13 @@ struct timed_call {
     struct loop_work conversion, work;
     struct loop_block *blocks; /* [threads] */
     enum roofline_kind roofline;
-    float *dst[MOST_OUTPUTS]; /* written by the roofline */
-    int64_t n[MOST_OUTPUTS];  /* floats of each */
+    float *dst[MAX_OUTPUTS]; /* written by the roofline */
+    int64_t n[MAX_OUTPUTS];  /* floats of each */
     /* Streams that the roofline reads. One that is shorter than dst is repeated; a longer `add` is read in several
      * passes. src may be dst. */
     struct stream src, add[2];
-    contender_watch *watch; /* or NULL */
-    void *watch_user;
+    contender_callback *on_call; /* or NULL */
+    void *on_call_user;
 };
 
 /* Prepares a call for timing. Returns false without memory. The caller calls timed_call_close() in either case. */

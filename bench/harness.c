@@ -41,19 +41,20 @@ bool bench_is_stopped(const struct session *session)
     return session->options->stop && session->options->stop(session->user);
 }
 
-void case_reject_all(struct case_run *run, enum bench_outcome outcome, const char *reason)
+/* Rejects all backends that are not rejected yet. */
+static void reject_all(struct case_run *run, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < run->n_backends; i++)
         if (contender_is_timed(&run->rounds.contenders[i]))
             contender_reject(&run->rounds.contenders[i], outcome, reason);
 }
 
-static void watch_calls(void *user, const struct posenc_backend *backend)
+static void report_call(void *user, const struct posenc_backend *backend)
 {
     const struct case_run *run = user;
     const struct session *session = run->session;
-    if (session->options->watch)
-        session->options->watch(session->user, run->bench_case, backend);
+    if (session->options->on_call)
+        session->options->on_call(session->user, run->bench_case, backend);
 }
 
 struct contender *case_find_fastest(const struct case_run *run)
@@ -74,18 +75,18 @@ static bool take_reference(struct case_run *run, struct check *check)
     struct contender reference = contender_of_backend(&run->timed, scalar);
     char reason[REASON_SIZE];
     if (!check || !scalar) {
-        case_reject_all(run, BENCH_REJECTED,
-                        !check ? "no memory for the check" : "no scalar to compare with");
+        reject_all(run, BENCH_REJECTED,
+                   !check ? "no memory for the check" : "no scalar to compare with");
         return false;
     }
     if (!contender_try(&reference, &run->call)) {
         snprintf(reason, sizeof reason, "no reference: scalar: %.220s", reference.reason);
-        case_reject_all(run, BENCH_REJECTED, reason);
+        reject_all(run, BENCH_REJECTED, reason);
         return false;
     }
     if (!output_check_reference(check, scalar, reference.reason, REASON_SIZE)) {
         snprintf(reason, sizeof reason, "no reference: scalar is %.220s", reference.reason);
-        case_reject_all(run, BENCH_WRONG, reason);
+        reject_all(run, BENCH_WRONG, reason);
         return false;
     }
     return true;
@@ -119,7 +120,8 @@ static void add_backends(struct case_run *run, const struct posenc_backend *cons
             contender_reject(c, BENCH_NOT_PROVIDED, "not provided");
         else if (!backends[i]->f16_bf16 && !problem_is_f32(&now->problem))
             contender_reject(c, BENCH_REJECTED, "takes f32 alone");
-        else if (options->unfit && (why = options->unfit(run->session->user, now, backends[i])))
+        else if (options->find_exclusion &&
+                 (why = options->find_exclusion(run->session->user, now, backends[i])))
             contender_reject(c, BENCH_WRONG, why);
     }
 }
@@ -153,9 +155,9 @@ static void plan_rounds(struct case_run *run, double share)
         const double s = contender_sample_seconds(c);
         if (!contender_is_timed(c))
             continue;
-        c->rounds = run->session->most_rounds;
+        c->rounds = run->session->max_rounds;
         if (s > CONTENDER_SLOW_S) {
-            c->rounds = (size_t)fmin(fmax(0.25 * share / s, LEAST_ROUNDS), (double)c->rounds);
+            c->rounds = (size_t)fmin(fmax(0.25 * share / s, MIN_ROUNDS), (double)c->rounds);
             slow += s * (double)c->rounds;
         } else {
             round += s;
@@ -163,7 +165,7 @@ static void plan_rounds(struct case_run *run, double share)
     }
     const double fit = (share - slow) / fmax(round, 1e-9);
     run->rounds.n_rounds =
-        (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)run->session->most_rounds);
+        (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)run->session->max_rounds);
     for (size_t i = 0; i < run->rounds.n; i++)
         if (run->rounds.contenders[i].rounds > run->rounds.n_rounds)
             run->rounds.contenders[i].rounds = run->rounds.n_rounds;
@@ -174,9 +176,9 @@ void case_time_rounds(struct case_run *run, bool ok)
     run->rounds.samples =
         malloc(run->rounds.n * run->rounds.n_rounds * sizeof *run->rounds.samples);
     if (!run->rounds.samples)
-        case_reject_all(run, BENCH_REJECTED, "out of memory");
+        reject_all(run, BENCH_REJECTED, "out of memory");
     else if (!ok || !rounds_time(&run->rounds))
-        case_reject_all(run, BENCH_REJECTED, "Google Benchmark could not time it");
+        reject_all(run, BENCH_REJECTED, "Google Benchmark could not time it");
 }
 
 /* ---- Results ---- */
@@ -268,16 +270,16 @@ static void time_case(struct case_run *run, double share)
     struct memory memory = timed_call_memory(&run->buffers);
     if (call_create(&run->call, &run->bench_case->problem, &memory) != POSENC_OK) {
         posenc_error_text(&run->call.error, reason, sizeof reason);
-        case_reject_all(run, BENCH_REJECTED, reason);
+        reject_all(run, BENCH_REJECTED, reason);
         return;
     }
     run->footprint = posenc_footprint(run->bench_case->problem.kernel, &run->call.args);
     const bool opened =
         timed_call_open(&run->timed, &run->call, session->team, session->options->threads);
-    run->timed.watch = watch_calls;
-    run->timed.watch_user = run;
+    run->timed.on_call = report_call;
+    run->timed.on_call_user = run;
     if (!opened) {
-        case_reject_all(run, BENCH_REJECTED, "no memory for the threads' calls");
+        reject_all(run, BENCH_REJECTED, "no memory for the threads' calls");
         return;
     }
     if (session->options->tuning) {
@@ -319,7 +321,7 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         return false;
     add_backends(&run, backends);
     time_case(&run, share);
-    watch_calls(&run, NULL);
+    report_call(&run, NULL);
     if (!bench_is_stopped(session))
         report(&run);
     free(run.rounds.samples);
@@ -341,7 +343,7 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
                                .team = team_create(options->threads > 1 ? options->threads : 1),
                                .least_sample = clock_least_sample(),
                                .deadline = clock_now() + bench_budget(options),
-                               .most_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
+                               .max_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
                                .sink = sink,
                                .user = user };
     if (!session.team) {

@@ -68,14 +68,14 @@ struct limit limits_find(const struct rounds *rounds, const struct contender *c)
 
 /* ---- A run ---- */
 
-enum { LEAST_ROUNDS = 3 };
+enum { MIN_ROUNDS = 3 };
 
 struct session {
     const struct bench_options *options;
     struct team *team;
     double least_sample;
     double deadline; /* of the whole run */
-    size_t most_rounds;
+    size_t max_rounds;
     bench_sink *sink;
     void *user;
     /* For a tuning: the number of cases of this kernel and dtype so far; of each backend the highest rate in bytes per
@@ -101,8 +101,6 @@ struct case_run {
 
 /* Returns true if stop() ends the run. */
 bool bench_is_stopped(const struct session *session);
-/* Rejects all backends that are not rejected yet. */
-void case_reject_all(struct case_run *run, enum bench_outcome outcome, const char *reason);
 /* Returns the backend with the shortest last call; NULL: none. */
 struct contender *case_find_fastest(const struct case_run *run);
 /* Checks the outputs of all backends, and rejects wrong ones. */

@@ -26,7 +26,7 @@ struct range {
 struct steps {
     uintptr_t entry;
     struct range code[2]; /* of the function, and `other` */
-    uint64_t most, inside, outside;
+    uint64_t max, inside, outside;
     enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED, STEPS_TOO_MANY } state;
     uintptr_t back, stack; /* return address, and stack pointer on entry */
     uintptr_t last;
@@ -82,7 +82,7 @@ static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
     const bool inside = is_within(&steps->code[0], at) || is_within(&steps->code[1], at);
     steps->inside += inside;
     steps->outside += !inside;
-    if (steps->inside + steps->outside > steps->most)
+    if (steps->inside + steps->outside > steps->max)
         steps->state = STEPS_TOO_MANY;
     return steps->state == STEPS_INSIDE;
 }
@@ -126,10 +126,10 @@ static bool run_steps(const struct counted_call *call, struct steps *steps)
     return steps->state == STEPS_RETURNED || steps->state == STEPS_TOO_MANY;
 }
 
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t most,
+static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
                         struct call_instructions *count)
 {
-    struct steps steps = { .entry = (uintptr_t)call->entry, .most = most };
+    struct steps steps = { .entry = (uintptr_t)call->entry, .max = max };
     steps.code[0].begin = steps.entry;
     steps.code[1].begin = other;
     for (int i = 0; i < 2; i++)
@@ -141,7 +141,7 @@ static bool count_steps(const struct counted_call *call, uintptr_t other, uint64
     count->outside = steps.outside;
     if (steps.state == STEPS_TOO_MANY)
         snprintf(count->reason, sizeof count->reason,
-                 "it takes more than %" PRIu64 " instructions: too long to be counted", most);
+                 "it takes more than %" PRIu64 " instructions: too long to be counted", max);
     return true;
 }
 
@@ -153,10 +153,10 @@ __attribute__((naked)) static void four_instructions(void)
 
 #else
 
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t most,
+static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
                         struct call_instructions *count)
 {
-    (void)call, (void)other, (void)most, (void)count;
+    (void)call, (void)other, (void)max, (void)count;
     return false;
 }
 
@@ -177,12 +177,12 @@ const char *instructions_method(void)
 }
 
 struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
-                                              uint64_t most)
+                                              uint64_t max)
 {
     struct call_instructions count = { .by = NULL };
     if (!instructions_method())
         snprintf(count.reason, sizeof count.reason, "nothing counts instructions here");
-    else if (!count_steps(call, other, most, &count))
+    else if (!count_steps(call, other, max, &count))
         snprintf(count.reason, sizeof count.reason,
                  "the call did not return, or lies in code that no loader knows");
     else if (!count.reason[0])

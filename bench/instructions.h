@@ -28,7 +28,7 @@ struct call_instructions {
 /* Counts one call of a function that was called before, so that its symbols are bound. `other` is an address in further
  * code that counts as inside, that of a plug-in, or 0. */
 struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
-                                              uint64_t most);
+                                              uint64_t max);
 
 /* Returns the method of counting on this machine, or NULL. */
 const char *instructions_method(void);

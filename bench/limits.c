@@ -8,12 +8,12 @@
 /* Returns the seconds of the fastest of three calls. */
 static double try_loop(struct contender *c)
 {
-    double least = (double)INFINITY;
+    double shortest = (double)INFINITY;
     for (int i = 0; i < 3; i++) {
         contender_try(c, NULL);
-        least = fmin(least, c->seconds);
+        shortest = fmin(shortest, c->seconds);
     }
-    return least;
+    return shortest;
 }
 
 /* Adds the variants of a loop that are near the fastest one. */
@@ -22,7 +22,7 @@ static void add_loops_of(struct rounds *rounds, const struct timed_call *timed,
 {
     const double near = 1.5;
     struct contender *tried = rounds->contenders + rounds->n;
-    double least = (double)INFINITY;
+    double shortest = (double)INFINITY;
     size_t n = 0;
     for (size_t i = 0; roofline_variant_at(i) && work->kind < ROOFLINE_KIND_COUNT; i++) {
         const struct roofline_variant *variant = roofline_variant_at(i);
@@ -30,10 +30,10 @@ static void add_loops_of(struct rounds *rounds, const struct timed_call *timed,
             continue;
         tried[n] = contender_of_loop(timed, variant, work);
         tried[n].seconds = try_loop(&tried[n]);
-        least = fmin(least, tried[n++].seconds);
+        shortest = fmin(shortest, tried[n++].seconds);
     }
     for (size_t i = 0; i < n; i++)
-        if (tried[i].seconds <= near * least)
+        if (tried[i].seconds <= near * shortest)
             rounds->contenders[rounds->n++] =
                 contender_of_loop_in_tensors(timed, tried[i].roofline, work);
 }

@@ -33,7 +33,7 @@ struct side {
 struct timed_pair {
     struct side side[PAIR_SIDES];
     enum bench_outcome outcome;
-    enum pair_side who; /* side of the outcome */
+    enum pair_side role; /* side of the outcome */
     char reason[REASON_SIZE];
 };
 
@@ -56,16 +56,16 @@ static bool is_stopped(const struct pairs_time *run)
 }
 
 static void announce(const struct pairs_time *run, const struct timed_pair *pair,
-                     enum pair_side who)
+                     enum pair_side role)
 {
-    if (run->options->doing)
-        run->options->doing(run->options->user, (size_t)(pair - run->pairs), who);
+    if (run->options->on_call)
+        run->options->on_call(run->options->user, (size_t)(pair - run->pairs), role);
 }
 
-static void reject_pair(struct timed_pair *pair, enum pair_side who, enum bench_outcome outcome,
-                        const char *reason)
+static void reject_pair(struct timed_pair *pair, enum pair_side role,
+                        enum bench_outcome outcome, const char *reason)
 {
-    pair->who = who;
+    pair->role = role;
     pair->outcome = outcome;
     snprintf(pair->reason, sizeof pair->reason, "%s", reason);
 }
@@ -101,26 +101,26 @@ static void close_side(struct side *side)
         call_unshare(&side->call);
 }
 
-static void check_side(struct pairs_time *run, struct timed_pair *pair, enum pair_side who,
+static void check_side(struct pairs_time *run, struct timed_pair *pair, enum pair_side role,
                        const struct check *check)
 {
     char reason[REASON_SIZE] = "";
-    struct side *side = &pair->side[who];
+    struct side *side = &pair->side[role];
     const struct posenc_backend *backend = side->implementation->backend;
-    announce(run, pair, who);
+    announce(run, pair, role);
     if (!contender_try(&side->contender, &run->call))
-        reject_pair(pair, who, BENCH_REJECTED, side->contender.reason);
+        reject_pair(pair, role, BENCH_REJECTED, side->contender.reason);
     else if (!(run->options->rows_alone ? output_check_rows : output_check_all)(
                  check, backend, reason, sizeof reason))
-        reject_pair(pair, who, BENCH_WRONG, reason);
+        reject_pair(pair, role, BENCH_WRONG, reason);
 }
 
 /* Computes the reference output by scalar of the same build. Returns false with a reason if it is wrong in 64 rows. */
-static bool make_reference(struct pairs_time *run, enum pair_side who, struct check *check,
+static bool make_reference(struct pairs_time *run, enum pair_side role, struct check *check,
                            char reason[REASON_SIZE])
 {
     const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
-    const struct implementation *theirs = run->options->scalar[who];
+    const struct implementation *theirs = run->options->scalar[role];
     struct side scalar = { .implementation = theirs ? theirs : &mine };
     bool right = open_side(run, &scalar, reason);
     if (right && !contender_try(&scalar.contender, &run->call)) {
@@ -133,19 +133,19 @@ static bool make_reference(struct pairs_time *run, enum pair_side who, struct ch
     return right;
 }
 
-static void check_sides(struct pairs_time *run, enum pair_side who, struct check *check)
+static void check_sides(struct pairs_time *run, enum pair_side role, struct check *check)
 {
     char why[REASON_SIZE] = "", reason[REASON_SIZE];
     if (run->n > 0)
-        announce(run, &run->pairs[0], who);
-    const bool reference = run->options->rows_alone || make_reference(run, who, check, why);
+        announce(run, &run->pairs[0], role);
+    const bool reference = run->options->rows_alone || make_reference(run, role, check, why);
     snprintf(reason, sizeof reason, "no reference: scalar: %.220s", why);
     for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
         struct timed_pair *pair = &run->pairs[i];
         if (pair->outcome == BENCH_TIMED && reference)
-            check_side(run, pair, who, check);
+            check_side(run, pair, role, check);
         else if (pair->outcome == BENCH_TIMED)
-            reject_pair(pair, who, BENCH_WRONG, reason);
+            reject_pair(pair, role, BENCH_WRONG, reason);
     }
 }
 
@@ -203,8 +203,8 @@ static void plan_rounds(struct rounds *rounds, const struct pair_options *option
     double round = 0.0;
     for (size_t i = 0; i < rounds->n; i++)
         round += contender_sample_seconds(&rounds->contenders[i]);
-    const double fit = fmax(share / fmax(round, 1e-9), (double)options->least_rounds);
-    rounds->n_rounds = (size_t)fmin(fit, (double)options->most_rounds);
+    const double fit = fmax(share / fmax(round, 1e-9), (double)options->min_rounds);
+    rounds->n_rounds = (size_t)fmin(fit, (double)options->max_rounds);
     for (size_t i = 0; i < rounds->n; i++)
         rounds->contenders[i].rounds = rounds->n_rounds;
 }
@@ -213,9 +213,9 @@ static void report_rejected(const struct pairs_time *run, const struct timed_pai
 {
     const struct pair_result result = { .pair = (size_t)(pair - run->pairs),
                                         .outcome = pair->outcome,
-                                        .who = pair->who,
+                                        .role = pair->role,
                                         .reason = pair->reason };
-    run->options->sink(run->options->user, &result);
+    run->options->on_result(run->options->user, &result);
 }
 
 static void report(const struct pairs_time *run, const struct timed_pair *pair,
@@ -240,9 +240,9 @@ static void report(const struct pairs_time *run, const struct timed_pair *pair,
     }
     if (!ratios)
         result.rounds = 0;
-    result.x = ratios;
-    result.z = ratios ? ratios + rounds->n_rounds : NULL;
-    run->options->sink(run->options->user, &result);
+    result.log_ratios = ratios;
+    result.control_log_ratios = ratios ? ratios + rounds->n_rounds : NULL;
+    run->options->on_result(run->options->user, &result);
     free(ratios);
 }
 

@@ -18,11 +18,12 @@ struct bench_pair {
 struct pair_result {
     size_t pair; /* index among those of the case */
     enum bench_outcome outcome;
-    enum pair_side who; /* side of the outcome, if not timed */
-    const char *reason; /* why it is not timed; valid during the sink's call */
+    enum pair_side role; /* side of the outcome, if not timed */
+    const char *reason;  /* why it is not timed; valid during the sink's call */
     size_t rounds;
     double ns[PAIR_SIDES]; /* medians, of one call */
-    const double *x, *z;   /* [rounds] ln(head / base), ln(control / base) */
+    const double *log_ratios,
+        *control_log_ratios; /* [rounds] ln(head / base), ln(control / base) */
     const char *roofline_kind, *roofline_variant; /* NULL: none */
     double roofline_ns;
 };
@@ -32,10 +33,10 @@ struct pair_options {
     const struct implementation *scalar[2]; /* of base and of head; NULL: this program's */
     bool rows_alone; /* check 64 rows only, if an earlier process checked all */
     double share_s;  /* seconds for the rounds of all pairs */
-    size_t least_rounds, most_rounds;
+    size_t min_rounds, max_rounds;
     /* Called before the first call of a side, and with PAIR_SIDES before the rounds, to attribute crashes. */
-    void (*doing)(void *user, size_t pair, enum pair_side who);
-    void (*sink)(void *user, const struct pair_result *result);
+    void (*on_call)(void *user, size_t pair, enum pair_side role);
+    void (*on_result)(void *user, const struct pair_result *result);
     bool (*stop)(void *user);
     void *user;
 };

@@ -41,23 +41,23 @@ double contender_sample_seconds(const struct contender *c)
 
 /* Confirms the number of iterations of Google Benchmark by a second sample: after an interrupted first sample it would
  * be too small. The time of a call is the minimum of all samples. Slow calls need no confirmation. */
-bool contender_calibrate(struct contender *c, double least)
+bool contender_calibrate(struct contender *c, double min_s)
 {
     enum { ATTEMPTS = 4 };
     c->iterations = 0;
     for (int i = 0; i < ATTEMPTS; i++) {
         struct gbench_sample sample = sample_for(c);
-        if (gbench_time(&sample, 1, least) != 0)
+        if (gbench_time(&sample, 1, min_s) != 0)
             return false;
         const bool confirmed =
-            c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
+            c->iterations > 0 && sample.seconds * (double)sample.iterations >= min_s;
         c->iterations = sample.iterations;
         if (c->seconds <= 0.0 || sample.seconds < c->seconds) /* rooflines have no time yet */
             c->seconds = sample.seconds;
         if (confirmed || c->seconds > CONTENDER_SLOW_S)
             break;
         if (i > 0)
-            c->iterations = (int64_t)(1.25 * least / fmax(c->seconds, 1e-9)) + 1;
+            c->iterations = (int64_t)(1.25 * min_s / fmax(c->seconds, 1e-9)) + 1;
     }
     return true;
 }
@@ -84,13 +84,13 @@ static bool takes_part(size_t r, size_t mine, size_t all)
 
 /* Times a round at another depth of the stack. The position of a kernel's stack relative to its tensors makes some
  * kernels up to a tenth slower in a whole process; rounds at different depths show a typical time. */
-static int time_deeper(struct gbench_sample *samples, size_t n, double least, int deeper)
+static int time_deeper(struct gbench_sample *samples, size_t n, double min_s, int deeper)
 {
     volatile char below[96];
     if (deeper == 0)
-        return gbench_time(samples, n, least);
+        return gbench_time(samples, n, min_s);
     below[0] = 0;
-    const int failed = time_deeper(samples, n, least, deeper - 1);
+    const int failed = time_deeper(samples, n, min_s, deeper - 1);
     below[1] = below[0];
     return failed;
 }
@@ -145,15 +145,15 @@ const struct contender *rounds_fastest(const struct rounds *rounds,
                                        bool (*accepts)(const struct contender *c))
 {
     const struct contender *best = NULL;
-    double least = (double)INFINITY;
+    double min_s = (double)INFINITY;
     for (size_t i = 0; i < rounds->n; i++) {
         const struct contender *c = &rounds->contenders[i];
         if (!contender_is_timed(c) || c->is_copy || c->partial || c->after_checks ||
             !accepts(c))
             continue;
         const double median = rounds_median(rounds, c);
-        if (median < least) {
-            least = median;
+        if (median < min_s) {
+            min_s = median;
             best = c;
         }
     }

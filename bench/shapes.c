@@ -45,22 +45,22 @@ enum level { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_DRAM, LEVELS };
 
 struct level_shape {
     const char *id, *name;
-    size_t bytes;  /* of a case; 0: no such level */
-    uint64_t most; /* largest call of this level in a tuning */
+    size_t bytes;       /* of a case; 0: no such level */
+    uint64_t max_bytes; /* largest call of this level in a tuning */
 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Lists the levels; DRAM has `beyond` bytes. */
 static void list_levels(struct level_shape list[LEVELS], size_t beyond)
 {
     const struct machine_caches caches = assumed_caches();
-    const size_t l3 = least(16 * MIB, caches.l3 / 2);
+    const size_t l3 = smaller(16 * MIB, caches.l3 / 2);
     if (beyond > machine_memory_bytes() / 8) /* a case needs about five times its working set */
         beyond = 0;
-    list[LEVEL_L1] = (struct level_shape){ "l1", "L1", least(16 * KIB, caches.l1 / 2),
+    list[LEVEL_L1] = (struct level_shape){ "l1", "L1", smaller(16 * KIB, caches.l1 / 2),
                                            usable_bytes(caches.l1) };
-    list[LEVEL_L2] = (struct level_shape){ "l2", "L2", least(512 * KIB, caches.l2 / 2),
+    list[LEVEL_L2] = (struct level_shape){ "l2", "L2", smaller(512 * KIB, caches.l2 / 2),
                                            usable_bytes(caches.l2) };
     list[LEVEL_L3] =
         (struct level_shape){ "l3", "L3", l3 > caches.l2 ? l3 : 0, usable_bytes(caches.l3) };
@@ -149,7 +149,7 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
     const bool every_kernel = !has_any(kernels, POSENC_KERNEL_COUNT),
                every_dtype = !has_any(dtypes, BENCH_DTYPES);
     const size_t l3 = assumed_caches().l3, twice = 2 * l3 > 64 * MIB ? 2 * l3 : 64 * MIB,
-                 beyond = least(twice, 128 * MIB);
+                 beyond = smaller(twice, 128 * MIB);
     struct case_list case_list = {
         .cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * LEVELS, sizeof **cases)
     };
@@ -157,7 +157,7 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
     list_levels(case_list.levels, beyond > l3 ? beyond : 0);
     while (last > LEVEL_L1 && case_list.levels[last].bytes == 0)
         last--;
-    case_list.levels[last].most = UINT64_MAX;
+    case_list.levels[last].max_bytes = UINT64_MAX;
     for (int k = 0; case_list.cases && k < POSENC_KERNEL_COUNT; k++)
         for (int d = 0; d < BENCH_DTYPES; d++)
             for (enum level level = LEVEL_L1;
@@ -166,7 +166,7 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
                 struct bench_case *c = add_case(&case_list, (enum posenc_kernel)k,
                                                 (enum posenc_dtype)d, POSENC_EXACT, level);
                 if (c)
-                    c->most = case_list.levels[level].most;
+                    c->max_bytes = case_list.levels[level].max_bytes;
             }
     *cases = case_list.cases;
     return case_list.n;

@@ -27,13 +27,13 @@ struct team {
     pthread_cond_t changed;
 };
 
-static void wait_for_change(struct team *team, unsigned seen)
+static void wait_for_change(struct team *team, unsigned last_generation)
 {
     for (int i = 0; i < SPINS; i++)
-        if (atomic_load_explicit(&team->generation, memory_order_acquire) != seen)
+        if (atomic_load_explicit(&team->generation, memory_order_acquire) != last_generation)
             return;
     pthread_mutex_lock(&team->mutex);
-    while (atomic_load(&team->generation) == seen)
+    while (atomic_load(&team->generation) == last_generation)
         pthread_cond_wait(&team->changed, &team->mutex);
     pthread_mutex_unlock(&team->mutex);
 }
@@ -42,8 +42,8 @@ static void *member_main(void *user)
 {
     const struct member *me = user;
     struct team *team = me->team;
-    for (unsigned seen = 0;; seen++) {
-        wait_for_change(team, seen);
+    for (unsigned last_generation = 0;; last_generation++) {
+        wait_for_change(team, last_generation);
         if (!team->work)
             return NULL;
         team->work(team->user, me->index, team->n);

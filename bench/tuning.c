@@ -44,11 +44,11 @@ static void reject_by_rate(struct case_run *run)
 /* Calls a backend up to three times, since a slow call may have been interrupted. Stores the minimum. */
 static void try_fairly(struct case_run *run, struct contender *c, double best)
 {
-    double least = (double)INFINITY;
-    for (int i = 0; i < 3 && !(least < FAR_TOO_SLOW * best) && contender_try(c, &run->call);
+    double shortest = (double)INFINITY;
+    for (int i = 0; i < 3 && !(shortest < FAR_TOO_SLOW * best) && contender_try(c, &run->call);
          i++)
-        least = fmin(least, c->seconds);
-    c->seconds = least;
+        shortest = fmin(shortest, c->seconds);
+    c->seconds = shortest;
 }
 
 /* Calibrates backends that are not far too slow, and rejects those that are too slow. */
@@ -92,7 +92,7 @@ static void plan_tuning_rounds(struct case_run *run, double left)
         if (contender_is_timed(&run->rounds.contenders[i]))
             round += contender_sample_seconds(&run->rounds.contenders[i]);
     run->rounds.n_rounds = (size_t)fmin(
-        fmax(left / round, round > CONTENDER_SLOW_S ? LEAST_ROUNDS : GOOD), TUNING_ROUNDS);
+        fmax(left / round, round > CONTENDER_SLOW_S ? MIN_ROUNDS : GOOD), TUNING_ROUNDS);
     for (size_t i = 0; i < run->n_backends; i++)
         run->rounds.contenders[i].rounds = run->rounds.n_rounds;
 }

@@ -64,15 +64,15 @@ static bool time_is_up(const struct counting *counting)
 
 static void show_progress(const struct counting *counting, const char *id, const char *backend)
 {
-    char where[160];
-    snprintf(where, sizeof where, "%s %s", backend, id);
+    char case_id[160];
+    snprintf(case_id, sizeof case_id, "%s %s", backend, id);
     progress_draw(&(struct progress){ .command = "bench",
                                       .unit = "kernels on backends",
                                       .done = (double)counting->done,
                                       .total = counting->total,
                                       .most_s = counting->most_s,
                                       .notes = "",
-                                      .where = where });
+                                      .case_id = case_id });
 }
 
 static void count_one(struct counting *counting, const struct posenc_backend *backend,

@@ -55,7 +55,7 @@ struct probe {
 };
 
 /* Seconds of each part. A quick run takes a fifth of them, except of the first. */
-static const double START_S = 0.6, GAPS_S = 1.0, FLOORS_S = 8.0, PAGES_S = 0.8, BESIDE_S = 0.8;
+static const double START_S = 0.6, GAPS_S = 1.0, NOISE_S = 8.0, PAGES_S = 0.8, BESIDE_S = 0.8;
 
 static double share_of(const struct probe *probe, double seconds)
 {
@@ -71,7 +71,7 @@ static bool is_stopped(const struct probe *probe, const char *activity)
                                       .done = done * probe->total_s,
                                       .total = (size_t)probe->total_s,
                                       .notes = "",
-                                      .where = activity });
+                                      .case_id = activity });
     return outputs_interrupted() != 0;
 }
 
@@ -135,7 +135,7 @@ static void measure_noise(struct probe *probe)
     const json_t *env = json_array_get(probe->session->records.list, 1);
     const bool unpinned = probe->cpu >= 0 && record_value(env, "cpus.allowed", 1.0) > 1.0;
     bool stopped = false;
-    for (double end = clock_now() + share_of(probe, FLOORS_S); !stopped && clock_now() < end;)
+    for (double end = clock_now() + share_of(probe, NOISE_S); !stopped && clock_now() < end;)
         for (enum level level = LEVEL_CACHE; !stopped && level < N_LEVELS; level++) {
             if (probe->bytes[level] == 0)
                 continue;
@@ -203,7 +203,7 @@ static void *run_busy_thread(void *user)
 /* Condition of a timing: a rotation, and a busy thread or NULL. */
 struct condition {
     const struct rotation *rotation;
-    struct busy_thread *beside;
+    struct busy_thread *busy;
 };
 
 /* Times a condition for so many seconds. Returns the median seconds of a call. */
@@ -212,13 +212,13 @@ static double time_condition(const struct condition *condition, double seconds)
     enum { LEAST = 3, MOST = 256 };
     double sample[MOST], end = clock_now() + seconds;
     size_t n = 0;
-    if (condition->beside)
-        atomic_store(&condition->beside->is_active, true);
+    if (condition->busy)
+        atomic_store(&condition->busy->is_active, true);
     rotation_call(condition->rotation);
     while (n < LEAST || (n < MOST && clock_now() < end))
         sample[n++] = rotation_sample(condition->rotation);
-    if (condition->beside)
-        atomic_store(&condition->beside->is_active, false);
+    if (condition->busy)
+        atomic_store(&condition->busy->is_active, false);
     return stats_median(sample, n);
 }
 
@@ -351,11 +351,11 @@ static json_t *measure(struct probe *probe)
            *gaps = probe_gaps(share_of(probe, GAPS_S), is_gap_test_stopped, probe);
     measure_noise(probe);
     probe_pin_thread(pthread_self(), probe->cpu);
-    json_t *pages = pages_record(probe), *beside = beside_record(probe);
+    json_t *pages = pages_record(probe), *busy = beside_record(probe);
     add_frequency(probe, frequency);
     return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "floors", thresholds_record(probe),
                      "clock", clock, "frequency", frequency, "gaps", gaps, "denormals",
-                     denormals, "pages", pages, "beside", beside);
+                     denormals, "pages", pages, "beside", busy);
 }
 
 /* Returns the record of a probe. Takes the reference to `neighbours`. */
@@ -392,29 +392,29 @@ static const char *run_probe(struct session *session)
 {
     const int cpu = record_int(json_array_get(session->records.list, 1), "cpus.best", -1);
     struct probe *probe = calloc(1, sizeof *probe);
-    struct cpu_usage seen[2];
+    struct cpu_usage usage[2];
     if (!probe)
         return "no memory";
     probe->session = session;
     probe->quick = session->cli->quick;
     probe->start_s = clock_now();
     probe->total_s =
-        START_S + share_of(probe, GAPS_S + FLOORS_S + PAGES_S + (double)4 * BESIDE_S);
+        START_S + share_of(probe, GAPS_S + NOISE_S + PAGES_S + (double)4 * BESIDE_S);
     probe_save_affinity();
     probe->cpu = probe_pin_thread(pthread_self(), cpu) ? cpu : -1;
-    cpu_usage_snapshot("", clock_now(), &seen[0]);
-    session->timing = noise_read();
+    cpu_usage_snapshot("", clock_now(), &usage[0]);
+    session->at_timing_start = noise_read();
     choose_bytes(probe);
     const bool ready = probe->bytes[LEVEL_CACHE] > 0;
     if (ready)
         probe->measured = measure(probe);
-    session->noise = noise_since(&session->timing);
-    cpu_usage_snapshot("", clock_now(), &seen[1]);
+    session->noise = noise_since(&session->at_timing_start);
+    cpu_usage_snapshot("", clock_now(), &usage[1]);
     if (ready)
         records_append(&session->records,
-                       probe_record(probe, cpu_usage_record(&seen[0], &seen[1], getpid())));
-    cpu_usage_free(&seen[0]);
-    cpu_usage_free(&seen[1]);
+                       probe_record(probe, cpu_usage_record(&usage[0], &usage[1], getpid())));
+    cpu_usage_free(&usage[0]);
+    cpu_usage_free(&usage[1]);
     close_probe(probe);
     progress_clear();
     return ready ? NULL : "no memory, or no backend for rope_half";
@@ -433,7 +433,7 @@ static int open_records(struct session *session)
         records_append(&session->records, emit_env()) != 0)
         return cli_reject(cli, "records", NULL, "cannot be written: %s",
                           strerror(session->records.failed));
-    session->watch = session->timing = noise_read();
+    session->at_start = session->at_timing_start = noise_read();
     outputs_catch_signals();
     return EXIT_OK;
 }

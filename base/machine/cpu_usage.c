@@ -1,4 +1,4 @@
-/* Reads /proc/stat and /proc/PID/stat (proc(5)); see neighbours.h. */
+/* Reads /proc/stat and /proc/PID/stat (proc(5); see cpu_usage.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "cpu_usage.h"
 #include "sysfs.h"
@@ -14,7 +14,7 @@ static const double least_cpus = 0.02; /* that a name takes to be reported */
 
 static double tick_s(void) { return 1.0 / (double)sysconf(_SC_CLK_TCK); }
 
-static void read_cpus(const char *root, struct cpu_usage *seen)
+static void read_cpus(const char *root, struct cpu_usage *usage)
 {
     FILE *file = sysfs_open(root, "/proc/stat");
     char line[1024];
@@ -26,8 +26,8 @@ static void read_cpus(const char *root, struct cpu_usage *seen)
                    &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 5 ||
             cpu < 0 || cpu >= CPU_USAGE_CPUS)
             continue;
-        seen->busy_s[cpu] = tick_s() * (double)(t[0] + t[1] + t[2] + t[5] + t[6] + t[7]);
-        seen->n_cpus = cpu >= seen->n_cpus ? cpu + 1 : seen->n_cpus;
+        usage->busy_s[cpu] = tick_s() * (double)(t[0] + t[1] + t[2] + t[5] + t[6] + t[7]);
+        usage->n_cpus = cpu >= usage->n_cpus ? cpu + 1 : usage->n_cpus;
     }
     if (file)
         fclose(file);
@@ -50,7 +50,7 @@ static bool parse_process(char *line, struct process_usage *process)
     return true;
 }
 
-static void read_processes(const char *root, struct cpu_usage *seen)
+static void read_processes(const char *root, struct cpu_usage *usage)
 {
     char folder[SYSFS_PATH], line[1024];
     size_t capacity = 0;
@@ -60,30 +60,30 @@ static void read_processes(const char *root, struct cpu_usage *seen)
         if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) ||
             !sysfs_line(root, line, sizeof line, "/proc/%.16s/stat", entry->d_name))
             continue;
-        if (seen->n == capacity) {
+        if (usage->n == capacity) {
             capacity = 2 * capacity + 64;
-            struct process_usage *more = realloc(seen->process, capacity * sizeof *more);
+            struct process_usage *more = realloc(usage->process, capacity * sizeof *more);
             if (!more)
                 break;
-            seen->process = more;
+            usage->process = more;
         }
-        seen->n += parse_process(line, &seen->process[seen->n]);
+        usage->n += parse_process(line, &usage->process[usage->n]);
     }
     if (all)
         closedir(all);
 }
 
-void cpu_usage_snapshot(const char *root, double wall_s, struct cpu_usage *seen)
+void cpu_usage_snapshot(const char *root, double wall_s, struct cpu_usage *usage)
 {
-    *seen = (struct cpu_usage){ .wall_s = wall_s };
-    read_cpus(root, seen);
-    read_processes(root, seen);
+    *usage = (struct cpu_usage){ .wall_s = wall_s };
+    read_cpus(root, usage);
+    read_processes(root, usage);
 }
 
-void cpu_usage_free(struct cpu_usage *seen)
+void cpu_usage_free(struct cpu_usage *usage)
 {
-    free(seen->process);
-    *seen = (struct cpu_usage){ 0 };
+    free(usage->process);
+    *usage = (struct cpu_usage){ 0 };
 }
 
 static double earlier_cpu_s(const struct cpu_usage *start, long pid)

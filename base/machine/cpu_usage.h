@@ -23,8 +23,8 @@ struct cpu_usage {
 };
 
 /* Reads /proc below `root` (sysfs.h) at the time wall_s. */
-void cpu_usage_snapshot(const char *root, double wall_s, struct cpu_usage *seen);
-void cpu_usage_free(struct cpu_usage *seen);
+void cpu_usage_snapshot(const char *root, double wall_s, struct cpu_usage *usage);
+void cpu_usage_free(struct cpu_usage *usage);
 
 /* Returns {busy: share of each CPU, taken: [{name, cpus}]}: the four program names that used most CPU time, with the
  * average number of CPUs of all processes of that name. The process `self`, and processes that ended before the second

@@ -157,6 +157,12 @@ void text_print(FILE *out, const char *format, ...)
 
 /* ---- Words ---- */
 
+void text_list_add(char *text, size_t size, const char *separator, const char *name)
+{
+    const size_t n = strlen(text);
+    snprintf(text + n, size - n, "%s%s", n > 0 ? separator : "", name);
+}
+
 /* Keeps one row of the table of Wagner and Fischer, J. ACM 21(1), 1974. */
 size_t text_edit_distance(const char *a, const char *b)
 {

@@ -28,6 +28,9 @@ void text_vprint(FILE *out, const char *format, va_list list) PRINTF_LIKE(2, 0);
 
 /* ---- Words ---- */
 
+/* Appends a name to a list in `text` of `size` bytes, after a separator unless the list is empty. Cuts what does not fit. */
+void text_list_add(char *text, size_t size, const char *separator, const char *name);
+
 /* Returns the Levenshtein distance of two names. Only the first 96 characters of b count. */
 size_t text_edit_distance(const char *a, const char *b);
 

@@ -217,7 +217,7 @@ static bool reads_x_alone(enum roofline_kind kind)
            kind == BOUND_chain;
 }
 
-/* Runs a loop with and without x. Rows are given, so many at once, or as long as the loop has them. */
+/* Runs a loop with and without x, over rows of a given length or of the loop's default length. */
 static bool is_right(const struct roofline_variant *loop, int row, bool given, int at_once,
                      int n)
 {

@@ -344,9 +344,9 @@ static void test_shapes(void)
     bool grow = n >= 2 && strcmp(cases[0].id, "rope_half/bf16/given/l1") == 0;
     for (size_t i = 1; i < n; i++)
         grow =
-            grow && cases[i].most > cases[i - 1].most &&
+            grow && cases[i].max_bytes > cases[i - 1].max_bytes &&
             problem_working_set(&cases[i].problem) > problem_working_set(&cases[i - 1].problem);
-    require(grow && cases[n - 1].most == UINT64_MAX,
+    require(grow && cases[n - 1].max_bytes == UINT64_MAX,
             "a tuning has a case in each level of memory, nearest first");
     require(all == n * BENCH_DTYPES * POSENC_KERNEL_COUNT,
             "of all kernels and dtypes if none is named");

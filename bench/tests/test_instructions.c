@@ -92,7 +92,7 @@ static void test_signals(void)
     call_destroy(&call);
 }
 
-/* ---- The front-end ---- */
+/* ---- Overhead of the public functions ---- */
 
 enum { DIM = 128, ROWS = 128, POSITION = 77, MOST_HEADS = 32 };
 

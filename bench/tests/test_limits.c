@@ -211,7 +211,7 @@ static bool runs_over_rows(void)
     return right;
 }
 
-/* Returns whether a kernel's loop goes over its tensors, of so many bytes, each of those written. */
+/* Returns true if the loop of a kernel, on a call of so many bytes, runs over its tensors and writes all outputs. */
 static bool has_loop_over_tensors(enum posenc_kernel kernel, size_t bytes)
 {
     const struct problem problem = problem_realistic(kernel, POSENC_F32, bytes);
@@ -245,7 +245,7 @@ static void test_loops_over_tensors(void)
     require(bench_in_caches(4096) && !bench_in_caches(SIZE_MAX), "nor what no cache holds");
 }
 
-/* ---- Which limit binds, of samples made up ---- */
+/* ---- The limit that binds, from given samples ---- */
 
 enum {
     ROUNDS = 9,

@@ -29,17 +29,17 @@ static void keep_result(void *user, const struct pair_result *result)
         snprintf(seen->reason[i], sizeof seen->reason[i], "%s", result->reason);
         printf("# %s\n", seen->reason[i]);
     } else {
-        seen->x[i] = stats_median(result->x, result->rounds);
-        seen->z[i] = stats_median(result->z, result->rounds);
+        seen->x[i] = stats_median(result->log_ratios, result->rounds);
+        seen->z[i] = stats_median(result->control_log_ratios, result->rounds);
     }
 }
 
-static void note_side(void *user, size_t pair, enum pair_side who)
+static void note_side(void *user, size_t pair, enum pair_side role)
 {
     struct stored_results *seen = user;
     (void)pair;
     seen->announcements++;
-    seen->last = who;
+    seen->last = role;
 }
 
 /* ---- Backends of the test ---- */
@@ -112,10 +112,10 @@ run_pairs(const struct bench_case *c, const struct bench_pair *pairs, size_t n, 
     const struct pair_options options = { .seed = 3,
                                           .rows_alone = rows_alone,
                                           .share_s = 0.2,
-                                          .least_rounds = 5,
-                                          .most_rounds = 21,
-                                          .doing = note_side,
-                                          .sink = keep_result,
+                                          .min_rounds = 5,
+                                          .max_rounds = 21,
+                                          .on_call = note_side,
+                                          .on_result = keep_result,
                                           .user = &seen };
     require(pairs_time(c, pairs, n, &options, error) == 0 && seen.n == n,
             "each pair has a result");
@@ -154,12 +154,12 @@ static void test_wrong_sides(void)
     struct bench_case c = small_case(POSENC_KERNEL_rope_half);
     for (int rows = 0; rows < 2; rows++) {
         const struct stored_results seen = run_pairs(&c, pairs, 3, rows);
-        require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].who == PAIR_HEAD &&
+        require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].role == PAIR_HEAD &&
                     strstr(seen.reason[0], "wrong"),
                 "a head that is wrong gets a reason");
-        require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].who == PAIR_BASE,
+        require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].role == PAIR_BASE,
                 "so does a base");
-        require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].who == PAIR_HEAD,
+        require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].role == PAIR_HEAD,
                 "and one that rope_rejecting its call");
     }
     c = small_case(POSENC_KERNEL_sinusoidal);
