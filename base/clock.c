@@ -1,4 +1,4 @@
-/* Reads the monotonic clock, and measures its resolution. */
+/* Reads the monotonic clock and measures its resolution (see clock.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "clock.h"
 

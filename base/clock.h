@@ -1,11 +1,11 @@
-/* The monotonic clock, by which everything is timed. */
+/* Monotonic clock of all timings. */
 #ifndef POSENC_CLOCK_H
 #define POSENC_CLOCK_H
 
-/* Returns seconds since some time past. */
+/* Returns seconds since an arbitrary time. */
 double clock_now(void);
 
-/* Returns the seconds that a sample has to last: 100 us, and 200 of the smallest steps of the clock. */
+/* Returns the minimum length of a sample in seconds: 100 us, and 200 ticks of the clock. */
 double clock_least_sample(void);
 
 #endif

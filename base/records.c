@@ -1,4 +1,4 @@
-/* Keeps records in memory, writes them line by line, and reads their members; see records.h. */
+/* Stores and writes records, and reads their members (see records.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "records.h"
 #include "base/text/text.h"
@@ -8,48 +8,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Texts of others ---- */
+/* ---- Untrusted text ---- */
 
 json_t *record_string(const char *text)
 {
-    char *plain = text_is_plain(text) ? NULL : text_plain_copy(text);
+    char *plain = text_is_plain(text) ? NULL : text_escape_copy(text);
     json_t *value = json_string(plain ? plain : text);
     free(plain);
     return value;
 }
 
-static int make_text_plain(json_t *value)
+static int escape_text(json_t *value)
 {
     if (text_is_plain(json_string_value(value)))
         return 0;
-    char *plain = text_plain_copy(json_string_value(value));
+    char *plain = text_escape_copy(json_string_value(value));
     const int status = plain ? json_string_set(value, plain) : -1;
     free(plain);
     return status;
 }
 
-/* Renames a member to the name as it may be shown. */
-static int make_name_plain(json_t *object, const char *name, json_t *value)
+/* Renames a member to its escaped name. */
+static int escape_name(json_t *object, const char *name, json_t *value)
 {
-    char *plain = text_plain_copy(name);
+    char *plain = text_escape_copy(name);
     const int status = plain ? json_object_set(object, plain, value) : -1;
     free(plain);
     return status == 0 ? json_object_del(object, name) : -1;
 }
 
 /* Escapes control characters in every string and member name of a record (text.h). */
-static int make_plain(json_t *record)
+static int escape_record(json_t *record)
 {
     const char *name;
     void *next;
     json_t *value;
-    int status = json_is_string(record) ? make_text_plain(record) : 0;
+    int status = json_is_string(record) ? escape_text(record) : 0;
     for (size_t i = 0; i < json_array_size(record) && status == 0; i++)
-        status = make_plain(json_array_get(record, i));
+        status = escape_record(json_array_get(record, i));
     json_object_foreach_safe(record, next, name, value)
     {
-        status |= make_plain(value);
-        status |= text_is_plain(name) ? 0 : make_name_plain(record, name, value);
+        status |= escape_record(value);
+        status |= text_is_plain(name) ? 0 : escape_name(record, name, value);
     }
     return status;
 }
@@ -67,12 +67,13 @@ int records_open(struct records *records, char error[RECORDS_ERROR])
 
 int records_append(struct records *records, json_t *record)
 {
-    return records_keep(records, record) == 0 ? records_write(records, record) : -1;
+    return records_store(records, record) == 0 ? records_write(records, record) : -1;
 }
 
-int records_keep(struct records *records, json_t *record)
+int records_store(struct records *records, json_t *record)
 {
-    if (record && make_plain(record) == 0 && json_array_append_new(records->list, record) == 0)
+    if (record && escape_record(record) == 0 &&
+        json_array_append_new(records->list, record) == 0)
         return 0;
     records->failed = ENOMEM;
     return -1;
@@ -130,16 +131,16 @@ json_t *record_hex(double value)
     return json_string(text);
 }
 
-double record_double(const json_t *value, double otherwise)
+double record_double(const json_t *value, double fallback)
 {
     if (json_is_number(value))
         return json_number_value(value);
     const char *text = json_string_value(value);
     if (!text)
-        return otherwise;
+        return fallback;
     char *end;
     double number = strtod(text, &end);
-    return end == text || *end ? otherwise : number;
+    return end == text || *end ? fallback : number;
 }
 
 /* Returns the member at a path of names joined by dots, or NULL. */
@@ -169,13 +170,13 @@ bool record_is(const json_t *record, const char *path, const char *text)
     return strcmp(record_text(record, path), text) == 0;
 }
 
-double record_value(const json_t *record, const char *path, double otherwise)
+double record_value(const json_t *record, const char *path, double fallback)
 {
-    return record_double(find_member(record, path), otherwise);
+    return record_double(find_member(record, path), fallback);
 }
 
-int record_int(const json_t *record, const char *path, int otherwise)
+int record_int(const json_t *record, const char *path, int fallback)
 {
-    const double value = record_value(record, path, otherwise);
-    return value >= -1e9 && value <= 1e9 ? (int)value : otherwise;
+    const double value = record_value(record, path, fallback);
+    return value >= -1e9 && value <= 1e9 ? (int)value : fallback;
 }

@@ -1,6 +1,6 @@
 /*
- * Makes a call ready for timing: places its tensors, gives its streams to the roofline, cuts it for the threads of a
- * team, and lets the team run the call, its roofline or a lower-bound loop.
+ * Prepares a call for timing: memory, streams of the roofline, shares of the threads. Runs contenders on a team (see
+ * contender.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -15,14 +15,14 @@
 
 enum { LINE = 16, BLOCK = 2048 }; /* floats */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- Memory ---- */
 
 enum { PAGE = 4096, LINE_BYTES = 64, STEP = 39, FILL = 0x3f };
 
-/* Steps of 39 lines go through all 64 lines of a page; the first buffers are at lines 39, 14, 53, 28, 3, 42, 17, 56:
- * none is within 3 lines of another. The base is kept in the line before. */
+/* Steps of 39 lines reach all 64 lines of a page. The first buffers are at lines 39, 14, 53, 28, 3, 42, 17, 56: none is
+ * within 3 lines of another. The line before a buffer stores the pointer to free. */
 static void *get_buffer(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     unsigned *count = user;
@@ -51,7 +51,7 @@ static void free_buffer(void *user, void *data)
     free(base);
 }
 
-struct memory bench_memory(unsigned *count)
+struct memory timed_call_memory(unsigned *count)
 {
     *count = 0;
     return (struct memory){ .get = get_buffer, .free = free_buffer, .user = count };
@@ -73,7 +73,7 @@ static int64_t elements_of(const struct posenc_tensor *t)
     return n;
 }
 
-/* Lists the streams that a call reads beside x and that problem_bytes() counts, two at most. Returns their number. */
+/* Lists the streams, at most two, that a call reads beside x and that problem_bytes() counts. Returns their number. */
 static int other_streams(const struct call *call, struct stream *list)
 {
     const struct problem *p = &call->problem;
@@ -85,7 +85,7 @@ static int other_streams(const struct call *call, struct stream *list)
     return n;
 }
 
-/* Gives the roofline the streams of the call, which lie in the call's own tensors. */
+/* Chooses the roofline of a call, which moves the call's own tensors. */
 static void choose_roofline(struct timed_call *timed)
 {
     struct call *call = timed->call;
@@ -103,7 +103,7 @@ static void choose_roofline(struct timed_call *timed)
     if (n == 1 && call->problem.in_place && kernel_in_place(call->problem.kernel)) {
         timed->roofline = BOUND_in_place; /* of the channels that are rotated */
         timed->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
-    } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum: its output stays in cache */
+    } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum, whose output stays in cache */
         timed->roofline = BOUND_add;
         reads[1] = reads[0];
         reads[0] = (struct stream){ timed->dst[0], timed->n[0] };
@@ -119,9 +119,9 @@ static void choose_roofline(struct timed_call *timed)
     timed->add[1] = reads[2];
 }
 
-/* ---- Cuts ---- */
+/* ---- Shares and partial calls ---- */
 
-/* Cuts off half of a dimension, in groups of `together`. Returns false if it has too few. */
+/* Makes the partial call of half a dimension, rounded down to groups of `together`. Returns false if that is empty. */
 static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
 {
     const struct signature *s = signature_of(timed->call->problem.kernel);
@@ -135,8 +135,8 @@ static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
     return false;
 }
 
-/* Cuts off half of the rows, by eights if possible, since kernels take so many together. Work that is done once for all
- * rows, or for each head, then belongs to the call. A single row is cut by half of its heads. */
+/* Makes the partial call of half of the rows, if possible a multiple of eight, which kernels process together. A single
+ * row is cut by half of its heads. */
 static void cut_partial_call(struct timed_call *timed)
 {
     enum { TOGETHER = 8 };
@@ -148,17 +148,16 @@ static void cut_partial_call(struct timed_call *timed)
            cut_half(timed, DIM_BATCH, 1));
 }
 
-/* Cuts [0, total) into shares whose ends are multiples of `grain`, except for the last end. */
+/* Returns share `member` of n of [0, total); its ends are multiples of `grain`, except for the last end. */
 static void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin,
                      int64_t *end)
 {
     const int64_t grains = (total + grain - 1) / grain;
-    *begin = least(grains * member / n * grain, total);
-    *end = least(grains * (member + 1) / n * grain, total);
+    *begin = smaller(grains * member / n * grain, total);
+    *end = smaller(grains * (member + 1) / n * grain, total);
 }
 
-/* Makes share `member` of `n` of a call as posenc_split() cuts it: no two write one cache line if that can be. The
- * slice shares the call's memory. Returns false if nothing is left for it. */
+/* Makes share `member` of n of a call by posenc_split(), in the call's memory. Returns false if it is empty. */
 static bool slice_call(const struct call *call, int member, int n, struct call *slice)
 {
     bool left = true;
@@ -217,7 +216,7 @@ static void make_weights_one(struct posenc_rope_qk_norm_args *args)
             ((float *)storage_row(storage_as_writable(&args->weight), h))[k] = 1.0f;
 }
 
-void call_make_repeatable(struct call *call)
+void timed_call_make_repeatable(struct call *call)
 {
     if (!call->problem.in_place || !call->x)
         return;
@@ -252,12 +251,11 @@ struct contender contender_of_loop(const struct timed_call *timed,
     return c;
 }
 
-/* Returns the floats of the call's outputs that a loop covers in the shares of all members; 0: it covers none in one of
- * them. */
+/* Returns the floats of the outputs that a loop writes in the shares of all threads; 0 if it writes none in one. */
 static int64_t covered_floats(const struct timed_call *timed, const struct loop_work *work)
 {
     int64_t all = 0, begin, end;
-    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++)
+    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++)
         for (int i = 0; i < timed->threads; i++) {
             share_of(timed->n[o], LINE, i, timed->threads, &begin, &end);
             const int64_t share = loop_covered_floats(work, end - begin);
@@ -284,32 +282,30 @@ struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
     return c;
 }
 
-/* ---- Running them ---- */
+/* ---- Running contenders ---- */
 
-/* Finds where a stream is read for dst from `at` on, and cuts *length to what is left of the stream before it begins
- * again. */
+/* Returns the position in a repeated stream for offset `at` of dst. Reduces *length to the rest of the stream. */
 static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
 {
     if (!stream->data)
         return NULL;
     const int64_t from = at % stream->n;
-    *length = least(*length, stream->n - from);
+    *length = smaller(*length, stream->n - from);
     return stream->data + from;
 }
 
-/* Runs a member's share of the roofline, cut at cache lines. Later passes go over a block of dst that is in the nearest
- * cache by then. */
+/* Runs a thread's share of the roofline. Further passes run over blocks of dst that are in the nearest cache. */
 static void run_roofline(const struct timed_call *timed, roofline_function *roofline,
                          int member, int n)
 {
-    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++) {
+    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++) {
         const int64_t passes = timed->add[0].n / timed->n[o];
         const bool again = passes > 1 || timed->add[1].data;
         int64_t begin, end, length;
         share_of(timed->n[o], LINE, member, n, &begin, &end);
         for (; begin < end; begin += length) {
             float *dst = timed->dst[o] + begin;
-            length = again ? least(end - begin, BLOCK) : end - begin;
+            length = again ? smaller(end - begin, BLOCK) : end - begin;
             const float *src = read_from(&timed->src, begin, &length), *add = NULL,
                         *more = NULL;
             if (passes > 1)
@@ -326,11 +322,11 @@ static void run_roofline(const struct timed_call *timed, roofline_function *roof
     }
 }
 
-/* Runs a member's share of a loop's work in the call's tensors. */
+/* Runs a thread's share of a loop over the call's tensors. */
 static void run_loop_over(const struct contender *c, int member, int n)
 {
     const struct timed_call *timed = c->timed;
-    for (int o = 0; o < MOST_OUTPUTS && timed->n[o] > 0; o++) {
+    for (int o = 0; o < MAX_OUTPUTS && timed->n[o] > 0; o++) {
         int64_t begin, end;
         share_of(timed->n[o], LINE, member, n, &begin, &end);
         loop_run_over_tensor(c->roofline, c->work, &timed->blocks[member],
@@ -339,7 +335,7 @@ static void run_loop_over(const struct contender *c, int member, int n)
     }
 }
 
-/* Runs all of a call but its kernel: takes the arguments, checks them, finds the default backend. */
+/* Runs a call without its kernel: checks the arguments and chooses the backend. */
 static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args)
 {
     const struct posenc_backend *backend = NULL;
@@ -378,8 +374,8 @@ static void run_share(void *user, int member, int n)
 void contender_announce(void *contender)
 {
     const struct contender *c = contender;
-    if (c->timed->watch)
-        c->timed->watch(c->timed->watch_user, c->backend);
+    if (c->timed->on_call)
+        c->timed->on_call(c->timed->on_call_user, c->backend);
 }
 
 void contender_call(void *contender)
@@ -409,8 +405,8 @@ bool contender_try(struct contender *c, struct call *call)
     const double begin = clock_now();
     contender_call(c);
     c->seconds = clock_now() - begin;
-    if (c->timed->watch)
-        c->timed->watch(c->timed->watch_user, NULL);
+    if (c->timed->on_call)
+        c->timed->on_call(c->timed->on_call_user, NULL);
     if (c->status != POSENC_OK)
         contender_reject(
             c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_NOT_PROVIDED : BENCH_REJECTED,

@@ -1,10 +1,9 @@
 /*
- * Google Benchmark for C: the only way to the only C++ of the project.
+ * C interface to Google Benchmark, the only C++ of the project.
  *
- * It is used for the clock, the calibrated number of iterations, and the timed loop with its compiler barriers. It is
- * not used for order and statistics: its random interleaving shuffles all repetitions of a run at once, so that a
- * contender may be timed three times in the first tenth and never in the last. Here one round is one run of Google
- * Benchmark, with one registered benchmark for each sample, in the order given.
+ * Google Benchmark provides the clock, the calibrated number of iterations, and the timed loop with compiler barriers. It
+ * does not provide the order: its random interleaving shuffles all repetitions of a run, so that those of one contender
+ * may cluster. Here one round is one run of Google Benchmark, with one benchmark for each sample in the given order.
  */
 #ifndef POSENC_GBENCH_H
 #define POSENC_GBENCH_H
@@ -20,14 +19,13 @@ extern "C" {
 struct gbench_sample {
     void (*call)(void *user); /* one iteration */
     void *user;
-    int warm;           /* untimed calls before the clock starts */
-    int64_t iterations; /* 0: as many as make the sample last `min_time`; set to those done */
-    double seconds;     /* out: real time of one iteration */
-    void (*begins)(void *user); /* NULL, or called before those */
+    int warm;                   /* untimed calls before the clock starts */
+    int64_t iterations;         /* 0: until `min_time` is reached; output: those done */
+    double seconds;             /* output: real time of one iteration */
+    void (*begins)(void *user); /* NULL, or called before the warm-up calls */
 };
 
-/* Times each sample, in this order, on this thread. Returns 0, or -1 if Google Benchmark failed to run one of them.
- * Prints nothing; not reentrant. */
+/* Times the samples in this order on this thread. Returns 0, or -1 if Google Benchmark failed. Not reentrant. */
 int gbench_time(struct gbench_sample *samples, size_t n, double min_time);
 
 #ifdef __cplusplus

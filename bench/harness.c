@@ -1,7 +1,6 @@
 /*
- * Times one case after the other. Contenders of a case are every backend that provides its kernel, a copy of the
- * fastest one (the A/A control), rooflines and lower-bound loops. Each is timed once per round, in a random order that
- * the seed repeats.
+ * Times cases one after the other. Contenders of a case are every backend that provides its kernel, a copy of the
+ * fastest (the A/A control), rooflines and lower-bound loops. Each is timed once per round, in a random order.
  *
  *   check      each backend's output; a wrong one gets a reason and no number (check.h)
  *   calibrate  each contender's iterations, once, by Google Benchmark: a sample lasts at least 100 us
@@ -16,11 +15,11 @@
  * several noisy samples.
  *
  * Rotations in place keep norms: after a million calls of a matrix that is orthogonal to 2^-24 data are
- * still within 6 %.  For sums and norms see call_make_repeatable().
+ * still within 6 %.  For sums and norms see timed_call_make_repeatable().
  */
 #define POSENC_EXPERIMENTAL
 #include "bench.h"
-#include "check.h"
+#include "output_check.h"
 #include "machine.h"
 #include "harness.h"
 #include "base/clock.h"
@@ -31,32 +30,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double LEAST_SHARE_S = 0.1; /* for rounds of a case whose share is spent */
+static const double LEAST_SHARE_S =
+    0.1; /* for the rounds of a case whose checks used up its share */
 enum { QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
 
 /* ---- Contenders of a case ---- */
 
-bool session_is_stopped(const struct session *session)
+bool bench_is_stopped(const struct session *session)
 {
     return session->options->stop && session->options->stop(session->user);
 }
 
-void case_reject_all(struct case_run *run, enum bench_outcome outcome, const char *reason)
+/* Rejects all backends that are not rejected yet. */
+static void reject_all(struct case_run *run, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < run->n_backends; i++)
         if (contender_is_timed(&run->rounds.contenders[i]))
             contender_reject(&run->rounds.contenders[i], outcome, reason);
 }
 
-static void watch_calls(void *user, const struct posenc_backend *backend)
+static void report_call(void *user, const struct posenc_backend *backend)
 {
     const struct case_run *run = user;
     const struct session *session = run->session;
-    if (session->options->watch)
-        session->options->watch(session->user, run->bench_case, backend);
+    if (session->options->on_call)
+        session->options->on_call(session->user, run->bench_case, backend);
 }
 
-struct contender *case_quickest(const struct case_run *run)
+struct contender *case_find_fastest(const struct case_run *run)
 {
     struct contender *best = NULL;
     for (size_t i = 0; i < run->n_backends; i++) {
@@ -67,25 +68,25 @@ struct contender *case_quickest(const struct case_run *run)
     return best;
 }
 
-/* Takes the output of `scalar` as the reference. Returns false after rejecting all backends. */
+/* Computes the reference output by `scalar`. Returns false after rejecting all backends. */
 static bool take_reference(struct case_run *run, struct check *check)
 {
     const struct posenc_backend *scalar = posenc_backend_find("scalar");
     struct contender reference = contender_of_backend(&run->timed, scalar);
     char reason[REASON_SIZE];
     if (!check || !scalar) {
-        case_reject_all(run, BENCH_REJECTED,
-                        !check ? "no memory for the check" : "no scalar to compare with");
+        reject_all(run, BENCH_REJECTED,
+                   !check ? "no memory for the check" : "no scalar to compare with");
         return false;
     }
     if (!contender_try(&reference, &run->call)) {
         snprintf(reason, sizeof reason, "no reference: scalar: %.220s", reference.reason);
-        case_reject_all(run, BENCH_REJECTED, reason);
+        reject_all(run, BENCH_REJECTED, reason);
         return false;
     }
-    if (!check_reference(check, scalar, reference.reason, REASON_SIZE)) {
+    if (!output_check_reference(check, scalar, reference.reason, REASON_SIZE)) {
         snprintf(reason, sizeof reason, "no reference: scalar is %.220s", reference.reason);
-        case_reject_all(run, BENCH_WRONG, reason);
+        reject_all(run, BENCH_WRONG, reason);
         return false;
     }
     return true;
@@ -93,16 +94,16 @@ static bool take_reference(struct case_run *run, struct check *check)
 
 void case_check(struct case_run *run)
 {
-    struct check *check = check_create(&run->call, run->session->options->seed);
+    struct check *check = output_check_create(&run->call, run->session->options->seed);
     if (take_reference(run, check)) {
-        for (size_t i = 0; i < run->n_backends && !session_is_stopped(run->session); i++) {
+        for (size_t i = 0; i < run->n_backends && !bench_is_stopped(run->session); i++) {
             struct contender *c = &run->rounds.contenders[i];
             if (contender_is_timed(c) && contender_try(c, &run->call) &&
-                !check_output(check, c->backend, c->reason, REASON_SIZE))
+                !output_check_all(check, c->backend, c->reason, REASON_SIZE))
                 c->outcome = BENCH_WRONG;
         }
     }
-    check_destroy(check);
+    output_check_destroy(check);
 }
 
 static void add_backends(struct case_run *run, const struct posenc_backend *const *backends)
@@ -119,15 +120,16 @@ static void add_backends(struct case_run *run, const struct posenc_backend *cons
             contender_reject(c, BENCH_NOT_PROVIDED, "not provided");
         else if (!backends[i]->f16_bf16 && !problem_is_f32(&now->problem))
             contender_reject(c, BENCH_REJECTED, "takes f32 alone");
-        else if (options->unfit && (why = options->unfit(run->session->user, now, backends[i])))
+        else if (options->find_exclusion &&
+                 (why = options->find_exclusion(run->session->user, now, backends[i])))
             contender_reject(c, BENCH_WRONG, why);
     }
 }
 
-/* Adds the A/A control, which is a copy of the fastest backend since that costs least, and the limits. */
+/* Adds the A/A control, a copy of the fastest backend since that takes least time, and the limits. */
 static void add_control_and_limits(struct case_run *run)
 {
-    run->control_of = case_quickest(run);
+    run->control_of = case_find_fastest(run);
     if (!run->control_of)
         return;
     run->control = &run->rounds.contenders[run->rounds.n++];
@@ -144,7 +146,7 @@ static void add_control_and_limits(struct case_run *run)
 
 /* ---- Rounds ---- */
 
-/* Plans how many rounds fit into `share` seconds, and in how many each contender takes part. */
+/* Chooses the number of rounds that fit into `share` seconds, and the number of rounds of each contender. */
 static void plan_rounds(struct case_run *run, double share)
 {
     double round = 0.0, slow = 0.0;
@@ -153,9 +155,9 @@ static void plan_rounds(struct case_run *run, double share)
         const double s = contender_sample_seconds(c);
         if (!contender_is_timed(c))
             continue;
-        c->rounds = run->session->most_rounds;
+        c->rounds = run->session->max_rounds;
         if (s > CONTENDER_SLOW_S) {
-            c->rounds = (size_t)fmin(fmax(0.25 * share / s, LEAST_ROUNDS), (double)c->rounds);
+            c->rounds = (size_t)fmin(fmax(0.25 * share / s, MIN_ROUNDS), (double)c->rounds);
             slow += s * (double)c->rounds;
         } else {
             round += s;
@@ -163,20 +165,20 @@ static void plan_rounds(struct case_run *run, double share)
     }
     const double fit = (share - slow) / fmax(round, 1e-9);
     run->rounds.n_rounds =
-        (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)run->session->most_rounds);
+        (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)run->session->max_rounds);
     for (size_t i = 0; i < run->rounds.n; i++)
         if (run->rounds.contenders[i].rounds > run->rounds.n_rounds)
             run->rounds.contenders[i].rounds = run->rounds.n_rounds;
 }
 
-void case_time_rounds(struct case_run *run, bool fine)
+void case_time_rounds(struct case_run *run, bool ok)
 {
     run->rounds.samples =
         malloc(run->rounds.n * run->rounds.n_rounds * sizeof *run->rounds.samples);
     if (!run->rounds.samples)
-        case_reject_all(run, BENCH_REJECTED, "out of memory");
-    else if (!fine || !rounds_run(&run->rounds))
-        case_reject_all(run, BENCH_REJECTED, "Google Benchmark could not time it");
+        reject_all(run, BENCH_REJECTED, "out of memory");
+    else if (!ok || !rounds_time(&run->rounds))
+        reject_all(run, BENCH_REJECTED, "Google Benchmark could not time it");
 }
 
 /* ---- Results ---- */
@@ -257,27 +259,27 @@ static void report(const struct case_run *run)
     }
 }
 
-/* ---- A case, a run ---- */
+/* ---- Cases and runs ---- */
 
-/* Times the case; afterwards every contender is either timed or rejected. */
+/* Times a case. Afterwards every contender is either timed or rejected. */
 static void time_case(struct case_run *run, double share)
 {
     const struct session *session = run->session;
     const double begin = clock_now();
     char reason[REASON_SIZE];
-    struct memory memory = bench_memory(&run->buffers);
+    struct memory memory = timed_call_memory(&run->buffers);
     if (call_create(&run->call, &run->bench_case->problem, &memory) != POSENC_OK) {
         posenc_error_text(&run->call.error, reason, sizeof reason);
-        case_reject_all(run, BENCH_REJECTED, reason);
+        reject_all(run, BENCH_REJECTED, reason);
         return;
     }
     run->footprint = posenc_footprint(run->bench_case->problem.kernel, &run->call.args);
     const bool opened =
         timed_call_open(&run->timed, &run->call, session->team, session->options->threads);
-    run->timed.watch = watch_calls;
-    run->timed.watch_user = run;
+    run->timed.on_call = report_call;
+    run->timed.on_call_user = run;
     if (!opened) {
-        case_reject_all(run, BENCH_REJECTED, "no memory for the threads' calls");
+        reject_all(run, BENCH_REJECTED, "no memory for the threads' calls");
         return;
     }
     if (session->options->tuning) {
@@ -285,15 +287,15 @@ static void time_case(struct case_run *run, double share)
         return;
     }
     case_check(run);
-    call_make_repeatable(&run->call);
+    timed_call_make_repeatable(&run->call);
     timed_call_cut(&run->timed);
     add_control_and_limits(run);
-    if (!run->control_of || session_is_stopped(session))
+    if (!run->control_of || bench_is_stopped(session))
         return;
-    const bool fine =
+    const bool ok =
         rounds_calibrate(&run->rounds) && limits_add_short_calls(&run->rounds, &run->timed);
     plan_rounds(run, fmax(share - (clock_now() - begin), LEAST_SHARE_S));
-    case_time_rounds(run, fine);
+    case_time_rounds(run, ok);
 }
 
 static bool run_case(struct session *session, const struct bench_case *bench_case,
@@ -319,8 +321,8 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         return false;
     add_backends(&run, backends);
     time_case(&run, share);
-    watch_calls(&run, NULL);
-    if (!session_is_stopped(session))
+    report_call(&run, NULL);
+    if (!bench_is_stopped(session))
         report(&run);
     free(run.rounds.samples);
     timed_call_close(&run.timed);
@@ -341,7 +343,7 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
                                .team = team_create(options->threads > 1 ? options->threads : 1),
                                .least_sample = clock_least_sample(),
                                .deadline = clock_now() + bench_budget(options),
-                               .most_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
+                               .max_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
                                .sink = sink,
                                .user = user };
     if (!session.team) {
@@ -350,21 +352,21 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
     }
     session.rate = calloc(n_backends + 1, sizeof *session.rate);
     session.wrong = calloc(n_backends + 1, sizeof *session.wrong);
-    bool fine = session.rate && session.wrong;
+    bool ok = session.rate && session.wrong;
     double weight = 0.0;
     for (size_t i = 0; i < n_cases; i++)
         weight += tuning_case_weight(&session, &cases[i]);
-    for (size_t i = 0; fine && i < n_cases && !session_is_stopped(&session); i++) {
+    for (size_t i = 0; ok && i < n_cases && !bench_is_stopped(&session); i++) {
         const double mine = tuning_case_weight(&session, &cases[i]);
         const double share = fmax(session.deadline - clock_now(), 0.0) * mine / weight;
         tuning_begin_case(&session, &cases[i], i > 0 ? &cases[i - 1] : NULL, n_backends);
-        fine = run_case(&session, &cases[i], backends, n_backends, share);
+        ok = run_case(&session, &cases[i], backends, n_backends, share);
         weight -= mine;
     }
     team_destroy(session.team);
     free(session.rate);
     free(session.wrong);
-    if (!fine)
+    if (!ok)
         snprintf(error, 256, "no memory for the contenders");
-    return fine ? 0 : -1;
+    return ok ? 0 : -1;
 }

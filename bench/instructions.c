@@ -1,4 +1,4 @@
-/* Counts the instructions of a call by the trap flag of x86, and those of a kernel. */
+/* Counts instructions by the trap flag of x86 (see instructions.h). */
 #define _GNU_SOURCE
 #include "instructions.h"
 
@@ -25,10 +25,10 @@ struct range {
 
 struct steps {
     uintptr_t entry;
-    struct range code[2]; /* that counts as the library's */
-    uint64_t most, inside, outside;
+    struct range code[2]; /* of the function, and `other` */
+    uint64_t max, inside, outside;
     enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED, STEPS_TOO_MANY } state;
-    uintptr_t back, stack; /* where the function returns to, and its stack on entry */
+    uintptr_t back, stack; /* return address, and stack pointer on entry */
     uintptr_t last;
 };
 
@@ -37,7 +37,7 @@ static bool is_within(const struct range *range, uintptr_t address)
     return address >= range->begin && address < range->end;
 }
 
-/* Finds the segment of code that has the address range->begin; a callback of dl_iterate_phdr(). */
+/* Callback of dl_iterate_phdr(): finds the segment that contains the address range->begin. */
 static int find_code(struct dl_phdr_info *object, size_t size, void *user)
 {
     struct range *range = user;
@@ -64,7 +64,7 @@ static bool is_repeated(uintptr_t at)
     return prefixed && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
 }
 
-/* Counts the instruction at `at`, which runs next. Returns false if no more steps are wanted. */
+/* Counts the next instruction, at `at`. Returns false after the last step. */
 static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
 {
     if (steps->state == STEPS_BEFORE && at == steps->entry) {
@@ -82,7 +82,7 @@ static bool count_step(struct steps *steps, uintptr_t at, uintptr_t stack)
     const bool inside = is_within(&steps->code[0], at) || is_within(&steps->code[1], at);
     steps->inside += inside;
     steps->outside += !inside;
-    if (steps->inside + steps->outside > steps->most)
+    if (steps->inside + steps->outside > steps->max)
         steps->state = STEPS_TOO_MANY;
     return steps->state == STEPS_INSIDE;
 }
@@ -126,10 +126,10 @@ static bool run_steps(const struct counted_call *call, struct steps *steps)
     return steps->state == STEPS_RETURNED || steps->state == STEPS_TOO_MANY;
 }
 
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t most,
+static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
                         struct call_instructions *count)
 {
-    struct steps steps = { .entry = (uintptr_t)call->entry, .most = most };
+    struct steps steps = { .entry = (uintptr_t)call->entry, .max = max };
     steps.code[0].begin = steps.entry;
     steps.code[1].begin = other;
     for (int i = 0; i < 2; i++)
@@ -140,12 +140,12 @@ static bool count_steps(const struct counted_call *call, uintptr_t other, uint64
     count->instructions = steps.inside;
     count->outside = steps.outside;
     if (steps.state == STEPS_TOO_MANY)
-        snprintf(count->why, sizeof count->why,
-                 "it takes more than %" PRIu64 " instructions: too long to be counted", most);
+        snprintf(count->reason, sizeof count->reason,
+                 "it takes more than %" PRIu64 " instructions: too long to be counted", max);
     return true;
 }
 
-/* Takes four instructions. An emulator that ignores the trap flag does not count them right. */
+/* Has four instructions: a test that the trap flag works, which some emulators ignore. */
 __attribute__((naked)) static void four_instructions(void)
 {
     __asm__("nop\n\tnop\n\tnop\n\tret");
@@ -153,10 +153,10 @@ __attribute__((naked)) static void four_instructions(void)
 
 #else
 
-static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t most,
+static bool count_steps(const struct counted_call *call, uintptr_t other, uint64_t max,
                         struct call_instructions *count)
 {
-    (void)call, (void)other, (void)most, (void)count;
+    (void)call, (void)other, (void)max, (void)count;
     return false;
 }
 
@@ -177,15 +177,15 @@ const char *instructions_method(void)
 }
 
 struct call_instructions instructions_of_call(const struct counted_call *call, uintptr_t other,
-                                              uint64_t most)
+                                              uint64_t max)
 {
     struct call_instructions count = { .by = NULL };
     if (!instructions_method())
-        snprintf(count.why, sizeof count.why, "nothing counts instructions here");
-    else if (!count_steps(call, other, most, &count))
-        snprintf(count.why, sizeof count.why,
+        snprintf(count.reason, sizeof count.reason, "nothing counts instructions here");
+    else if (!count_steps(call, other, max, &count))
+        snprintf(count.reason, sizeof count.reason,
                  "the call did not return, or lies in code that no loader knows");
-    else if (!count.why[0])
+    else if (!count.reason[0])
         count.by = instructions_method();
     return count;
 }
@@ -203,8 +203,8 @@ static int64_t elements_of(const struct call *call)
     return tensor->data && x > out ? x : out;
 }
 
-/* Memory for all tensors of a call, in the order in which they are asked for. With malloc() their order would vary, and
- * with it the path through the checks of overlap. */
+/* Allocator that places all tensors of a call in their order. With malloc() their order, and so the path through the
+ * checks of overlap, would vary. */
 struct block {
     char *next, *end;
 };
@@ -226,7 +226,7 @@ static void *block_get(void *user, size_t bytes, int64_t offset_bytes, char role
 
 static void block_free(void *user, void *data) { (void)user, (void)data; }
 
-/* Counts the second call on a problem: the first one does what is done once. */
+/* Counts the second call on a problem, since the first includes one-time work. */
 static bool count_problem(const struct implementation *implementation,
                           const struct problem *problem, int64_t *elements,
                           struct call_instructions *count)
@@ -245,7 +245,7 @@ static bool count_problem(const struct implementation *implementation,
         status = call_run(&call, implementation->backend);
     }
     if (status)
-        posenc_error_text(&call.error, count->why, sizeof count->why);
+        posenc_error_text(&call.error, count->reason, sizeof count->reason);
     else
         *count = instructions_of_call(
             &counted, (uintptr_t)backend_entry(implementation->backend, problem->kernel),
@@ -280,19 +280,22 @@ size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile prof
 
 bool instructions_of_kernel(const struct implementation *implementation,
                             enum posenc_kernel kernel, enum posenc_dtype dtype,
-                            enum posenc_profile profile, struct kernel_instructions *to)
+                            enum posenc_profile profile, struct kernel_instructions *result)
 {
     struct problem problems[2];
     choose_problems(kernel, dtype, profile, problems);
-    *to = (struct kernel_instructions){ .problem = problems[0] };
+    *result = (struct kernel_instructions){ .problem = problems[0] };
     for (int i = 0; i < 2; i++)
-        if (!count_problem(implementation, &problems[i], &to->elements[i], &to->call[i])) {
-            memcpy(to->why, to->call[i].why, sizeof to->why);
+        if (!count_problem(implementation, &problems[i], &result->elements[i],
+                           &result->call[i])) {
+            memcpy(result->reason, result->call[i].reason, sizeof result->reason);
             return false;
         }
-    const int64_t more = to->elements[0] - to->elements[1];
-    const double steps = (double)to->call[0].instructions - (double)to->call[1].instructions;
-    to->per_element = more > 0 ? steps / (double)more : 0.0;
-    to->per_call = (double)to->call[1].instructions - to->per_element * (double)to->elements[1];
+    const int64_t more = result->elements[0] - result->elements[1];
+    const double steps =
+        (double)result->call[0].instructions - (double)result->call[1].instructions;
+    result->per_element = more > 0 ? steps / (double)more : 0.0;
+    result->per_call = (double)result->call[1].instructions -
+                       result->per_element * (double)result->elements[1];
     return true;
 }

@@ -1,28 +1,28 @@
-/* Adds the limits of a case to its contenders, and finds for each contender the one that binds. */
+/* Adds limits of a case to its contenders, and finds the limit that binds each contender (see harness.h). */
 #include "harness.h"
 
 #include <math.h>
 
-/* ---- Adding them ---- */
+/* ---- Adding limits ---- */
 
-/* Returns the seconds of one call, the least of a few. */
+/* Returns the seconds of the fastest of three calls. */
 static double try_loop(struct contender *c)
 {
-    double least = (double)INFINITY;
+    double shortest = (double)INFINITY;
     for (int i = 0; i < 3; i++) {
         contender_try(c, NULL);
-        least = fmin(least, c->seconds);
+        shortest = fmin(shortest, c->seconds);
     }
-    return least;
+    return shortest;
 }
 
-/* Adds the variants of a loop that are near the quickest one. */
+/* Adds the variants of a loop that are near the fastest one. */
 static void add_loops_of(struct rounds *rounds, const struct timed_call *timed,
                          const struct loop_work *work)
 {
     const double near = 1.5;
     struct contender *tried = rounds->contenders + rounds->n;
-    double least = (double)INFINITY;
+    double shortest = (double)INFINITY;
     size_t n = 0;
     for (size_t i = 0; roofline_variant_at(i) && work->kind < ROOFLINE_KIND_COUNT; i++) {
         const struct roofline_variant *variant = roofline_variant_at(i);
@@ -30,10 +30,10 @@ static void add_loops_of(struct rounds *rounds, const struct timed_call *timed,
             continue;
         tried[n] = contender_of_loop(timed, variant, work);
         tried[n].seconds = try_loop(&tried[n]);
-        least = fmin(least, tried[n++].seconds);
+        shortest = fmin(shortest, tried[n++].seconds);
     }
     for (size_t i = 0; i < n; i++)
-        if (tried[i].seconds <= near * least)
+        if (tried[i].seconds <= near * shortest)
             rounds->contenders[rounds->n++] =
                 contender_of_loop_in_tensors(timed, tried[i].roofline, work);
 }
@@ -44,7 +44,7 @@ void limits_add_loops(struct rounds *rounds, const struct timed_call *timed)
     add_loops_of(rounds, timed, &timed->work);
 }
 
-/* Adds a copy of a backend that does the partial call. */
+/* Adds the partial call of a backend. */
 static bool add_partial(struct rounds *rounds, const struct timed_call *timed,
                         const struct contender *c)
 {
@@ -54,8 +54,8 @@ static bool add_partial(struct rounds *rounds, const struct timed_call *timed,
     return contender_calibrate(part, rounds->least_sample);
 }
 
-/* Adds a roofline or loop after a call's checks. Left out are loops that do more than the call and are scaled, and
- * calls that the default backend rejects. */
+/* Adds a roofline or loop after the call's checks, except a loop that does more work than the call, and a call that the
+ * default backend rejects. */
 static bool add_after_checks(struct rounds *rounds, const struct contender *c)
 {
     const double whole = 0.9;
@@ -75,22 +75,22 @@ bool limits_add_short_calls(struct rounds *rounds, const struct timed_call *time
 {
     const double shortest = 5e-6;
     const size_t n = rounds->n;
-    bool fine = true;
-    for (size_t i = 0; i < n && timed->threads == 1 && fine; i++) {
+    bool ok = true;
+    for (size_t i = 0; i < n && timed->threads == 1 && ok; i++) {
         const struct contender *c = &rounds->contenders[i];
         if (!contender_is_timed(c) || c->is_copy || c->seconds > shortest)
             continue;
         if (c->roofline)
-            fine = add_after_checks(rounds, c);
+            ok = add_after_checks(rounds, c);
         else if (timed->partial_share > 0.0)
-            fine = add_partial(rounds, timed, c);
+            ok = add_partial(rounds, timed, c);
     }
-    return fine;
+    return ok;
 }
 
-/* ---- Which one binds ---- */
+/* ---- The limit that binds ---- */
 
-/* The speed over a limit up to which noise explains that a contender is faster. */
+/* Speedup over a limit that noise explains. */
 static const double BEATEN = 1.05;
 
 static bool is_beaten(const struct rounds *rounds, const struct contender *loop)
@@ -114,7 +114,7 @@ static bool is_work(const struct contender *c)
     return c->roofline && c->roofline->kind == c->timed->work.kind;
 }
 
-/* Returns the same roofline or loop after a call's checks, if that was timed, too. */
+/* Returns the same roofline or loop after the call's checks if that was timed, else itself. */
 static const struct contender *find_after_checks(const struct rounds *rounds,
                                                  const struct contender *roofline)
 {
@@ -127,8 +127,8 @@ static const struct contender *find_after_checks(const struct rounds *rounds,
     return roofline;
 }
 
-/* Returns the longer one of a limit and the fastest roofline or loop that `accepts` takes. A loop that some backend
- * beats is no limit, since something in it can be avoided. */
+/* Returns the longer one of `limit` and the fastest roofline or loop that `accepts`. A loop that is slower than a
+ * backend is not a lower bound. */
 static struct limit choose_longer(const struct rounds *rounds, const struct contender *c,
                                   bool (*accepts)(const struct contender *c),
                                   struct limit limit)
@@ -148,8 +148,7 @@ static struct limit choose_longer(const struct rounds *rounds, const struct cont
                            .seconds = rounds_median(rounds, best) };
 }
 
-/* Returns the share of a call's time that does not depend on its rows. A partial call takes that constant and its share
- * of the rest: T(partial) = C + share (T - C). */
+/* Returns C / T, the part of a call's time that does not depend on its rows, from T(partial) = C + share (T - C). */
 static double share_without_rows(const struct rounds *rounds, const struct contender *c)
 {
     const double share = c->timed->partial_share;
@@ -168,7 +167,7 @@ struct limit limits_find(const struct rounds *rounds, const struct contender *c)
     limit = choose_longer(rounds, c, is_conversion, limit);
     limit = choose_longer(rounds, c, is_work, limit);
     const double share = share_without_rows(rounds, c);
-    if (share <= limit.share || share > BEATEN) /* a part that takes longer shows nothing */
+    if (share <= limit.share || share > BEATEN) /* noise */
         return limit;
     const double median = rounds_median(rounds, c);
     return (struct limit){ RESOURCE_CALLS, "call", c->backend->name, share, share * median };

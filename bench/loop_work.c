@@ -1,5 +1,5 @@
 /*
- * Chooses the loops of a call and runs them, over the call's tensors or over a block that stays in the nearest cache.
+ * Chooses the lower-bound loops of a call, and runs them over the call's tensors or a block in cache (see rooflines.h).
  */
 #include "rooflines.h"
 #include "conformance/problem/signature.h"
@@ -10,7 +10,7 @@
 
 /* ---- The loops of a call ---- */
 
-/* Returns true if a call reads elements that are stored as its outputs are. */
+/* Returns true if a call reads elements of the type of its outputs. */
 static bool reads_stored(const struct problem *p)
 {
     bool reads = false;
@@ -27,7 +27,7 @@ static enum roofline_kind kind_of_conversion(const struct call *call)
         return BOUND_f16;
     case POSENC_BF16:
         return BOUND_bf16;
-    case POSENC_F32: /* kernels with frequencies make f64 */
+    case POSENC_F32: /* kernels with frequencies compute in f64 */
         break;
     }
     return kernel_has_freqs(call->problem.kernel) ? BOUND_from_f64 : ROOFLINE_KIND_COUNT;
@@ -48,10 +48,11 @@ static enum roofline_kind kind_of_angles(const struct problem *p)
     const bool has_layout = signature_argument(signature_of(p->kernel), MEMBER(layout));
     if (p->freqs.profile != POSENC_EXACT)
         return BOUND_angles;
-    return has_layout && p->layout == POSENC_INTERLEAVED ? BOUND_by_turns : BOUND_table;
+    return has_layout && p->layout == POSENC_INTERLEAVED ? BOUND_table_interleaved
+                                                         : BOUND_table;
 }
 
-/* Eight rows, of queries or of heads, can be added up side by side. */
+/* Eight rows, of queries or heads, are summed in parallel; fewer form a dependency chain. */
 static enum roofline_kind kind_of_sums(const struct problem *p)
 {
     enum { SIDE_BY_SIDE = 8 };
@@ -59,7 +60,7 @@ static enum roofline_kind kind_of_sums(const struct problem *p)
                                                                              : BOUND_chain;
 }
 
-/* Heads of a single query are taken by fours if their rows are whole vectors. */
+/* Kernels process four heads of a single query together if rows are whole vectors. */
 static enum roofline_kind kind_of_runs(const struct problem *p)
 {
     enum { BY_FOURS = 4, VECTOR = 16 };
@@ -67,16 +68,16 @@ static enum roofline_kind kind_of_runs(const struct problem *p)
                                                                             : BOUND_runs;
 }
 
-/* Rotations go over elements as the call stores them. */
+/* Rotations read and write the element type of the call. */
 static enum roofline_kind kind_of_rotation(const struct problem *p)
 {
     static const enum roofline_kind kinds[2][3] = {
-        { [POSENC_F32] = BOUND_turn,
-          [POSENC_F16] = BOUND_turn_f16,
-          [POSENC_BF16] = BOUND_turn_bf16 },
-        { [POSENC_F32] = BOUND_pairs,
-          [POSENC_F16] = BOUND_pairs_f16,
-          [POSENC_BF16] = BOUND_pairs_bf16 },
+        { [POSENC_F32] = BOUND_rotate,
+          [POSENC_F16] = BOUND_rotate_f16,
+          [POSENC_BF16] = BOUND_rotate_bf16 },
+        { [POSENC_F32] = BOUND_rotate_pairs,
+          [POSENC_F16] = BOUND_rotate_pairs_f16,
+          [POSENC_BF16] = BOUND_rotate_pairs_bf16 },
     };
     return kinds[p->kernel == POSENC_KERNEL_rope_interleaved][p->dtype];
 }
@@ -111,16 +112,16 @@ static enum roofline_kind kind_of_work(const struct problem *p)
     return ROOFLINE_KIND_COUNT;
 }
 
-/* Lower-bound loops write as much as they read, in f32 except for rotations. One that multiplies by a norm would let
- * what is changed in place grow without end. */
-static bool goes_over_tensors(const struct call *call)
+/* Returns true if the loop can run over the call's tensors. Loops write as much as they read, in f32 except for
+ * rotations. Repeated norms in place would grow without limit. */
+static bool runs_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
     const bool alike = call->outputs[0].tensor.dtype == POSENC_F32 || s->work == WORK_ROTATION;
     return alike && !s->count_work && s->work != WORK_NORM;
 }
 
-/* Rows of tables are written eight side by side, if they are whole pairs of vectors. Each row of biases begins anew. */
+/* Sets the rows of a loop: eight rows of a table at once if they are whole pairs of vectors; single rows of biases. */
 static void choose_rows(struct loop_work *work, const struct call *call)
 {
     enum { TWO_VECTORS = 32 };
@@ -128,7 +129,7 @@ static void choose_rows(struct loop_work *work, const struct call *call)
     const struct posenc_tensor *out = &call->outputs[0].tensor;
     const int64_t last = out->shape[out->rank - 1];
     work->at_once = 1;
-    if (work->kind == BOUND_table || work->kind == BOUND_by_turns) {
+    if (work->kind == BOUND_table || work->kind == BOUND_table_interleaved) {
         work->row = last % TWO_VECTORS == 0 ? last : 0;
         work->at_once = BOUND_ROWS;
     } else if (work->kind >= BOUND_slope && work->kind <= BOUND_heads) {
@@ -145,7 +146,7 @@ struct loop_work loop_work_of_kernel(const struct call *call)
                               .reads = kernel_takes_x(p->kernel),
                               .wide = true,
                               .stored = s->work == WORK_ROTATION,
-                              .in_tensors = goes_over_tensors(call) };
+                              .in_tensors = runs_over_tensors(call) };
     choose_rows(&work, call);
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
@@ -159,7 +160,7 @@ struct loop_work loop_work_of_kernel(const struct call *call)
     return work;
 }
 
-/* ---- Running them ---- */
+/* ---- Running loops ---- */
 
 struct loop_block *loop_blocks_create(const struct call *call, size_t n)
 {
@@ -175,21 +176,21 @@ struct loop_block *loop_blocks_create(const struct call *call, size_t n)
     return blocks;
 }
 
-/* Returns the floats that a loop is given: a block, or the rows that it takes at once if they are more. */
+/* Returns the floats of one call of a loop: a block, or the rows that it writes at once if they are more. */
 static int64_t floats_given(const struct loop_work *work)
 {
     const int64_t rows = work->row * work->at_once;
     return rows > LOOP_BLOCK ? rows : LOOP_BLOCK;
 }
 
-/* Returns how many of them are written: whole rows. */
+/* Returns the number of these that are written: whole rows. */
 static int64_t floats_written(const struct loop_work *work, int64_t given)
 {
     const int64_t rows = work->row * work->at_once;
     return rows > 0 && rows <= given ? given / rows * rows : given;
 }
 
-/* Returns the third argument of a loop that is given so many floats from dst on. */
+/* Returns the third argument of a loop over `given` floats from dst on (bounds.h). */
 static const float *third_argument(const struct roofline_variant *loop,
                                    const struct loop_work *work, const struct loop_block *block,
                                    const float *dst, int64_t given)
@@ -224,7 +225,7 @@ int64_t loop_covered_floats(const struct loop_work *work, int64_t n)
     return n < given ? 0 : ((n - given) / step + 1) * step;
 }
 
-/* Some blocks are enough, since work that stays in a cache takes as long each time. */
+/* At most 32 blocks, since each block in cache takes the same time. */
 int64_t loop_sample_blocks(const struct loop_work *work, int threads, double *times)
 {
     const double most = 32.0;

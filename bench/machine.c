@@ -72,8 +72,7 @@ static bool read_cache(int index, const char *attribute, char text[32])
     return read_line(path, text, 32);
 }
 
-/* Reads /sys, and asks sysconf() for L1 and L2 if that says nothing. In a virtual machine sysconf() may give the host's
- * whole L3 (384 MiB for 32), so it is not asked for that. */
+/* Reads /sys, else sysconf() for L1 and L2. In a virtual machine sysconf() may return the host's whole L3. */
 struct machine_caches machine_caches(void)
 {
     size_t sizes[CACHE_LEVELS + 1] = { 0 };
@@ -178,7 +177,7 @@ static bool is_cpuinfo_foreign(char text[SENTENCE])
     return foreign;
 }
 
-/* Reads what the CPU, or Rosetta, says of itself. */
+/* Returns true if CPUID, MIDR_EL1 or Rosetta reports an emulated CPU. */
 static bool says_cpu_is_emulated(char text[SENTENCE])
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -1,11 +1,9 @@
 /*
- * Times a call of the library beside a call of the kernel itself. In every round each way of making the call is timed
- * once, as a run of calls, in an order that rotates. Differences are taken within rounds, so that drift and busy
- * neighbours affect all ways alike.
+ * Times calls of the library and of the kernel itself. Every round times each way of calling once, in rotating order,
+ * and differences are taken within rounds, so that drift cancels.
  *
- * Each round has its activations and its stack at another line of a page. A load waits for a store whose address looks
- * alike in its lower 12 bits, arguments across two pages take longer to copy, and the stack begins elsewhere in each
- * process: at one place, some processes take twice as long in every round.
+ * Activations and stack start at another line of a page in each round. Otherwise 4 KiB aliasing, or arguments across
+ * two pages, would make all rounds of some processes slower.
  */
 #define POSENC_EXPERIMENTAL
 #include "bench.h"
@@ -16,20 +14,19 @@
 
 enum { DIM = 128, ROWS = 128, POSITION = 77 };
 enum { ROUNDS = 1201, CALLS = 64, WAYS = 2 + OVERHEAD_WAYS };
-enum { LINE_BYTES = 64, PAGE_LINES = 64, STEP_LINES = 39 }; /* from one round to the next */
+enum { LINE_BYTES = 64, PAGE_LINES = 64, STEP_LINES = 39 }; /* step from round to round */
 enum { PACE_WORDS = 48 };
-static const double PACE_NS =
-    26.0; /* of measure_pace() on the core for which the limits were set */
+static const double PACE_NS = 26.0; /* measure_pace() on the core of the limits */
 
 const int64_t overhead_heads[OVERHEAD_ROWS] = { 1, 8, OVERHEAD_MOST_HEADS };
 
-/* The rotation of one token that is called in all ways. */
+/* Rotation of one token. */
 struct token_call {
-    struct posenc_rope_args args, normal; /* as a caller has them, as the kernel takes them */
+    struct posenc_rope_args args, normal; /* of the public function, and of the kernel */
     const struct posenc_backend *backend;
     struct posenc_prepared *prepared;
-    float *q;        /* [OVERHEAD_MOST_HEADS * DIM], and a page more */
-    uint64_t *words; /* [3 * PACE_WORDS]: two that are alike, one to write */
+    float *q;        /* [OVERHEAD_MOST_HEADS * DIM] and one page */
+    uint64_t *words; /* [3 * PACE_WORDS]: two equal inputs and an output */
 };
 
 typedef enum posenc_status call_way(const struct token_call *call);
@@ -49,8 +46,7 @@ static enum posenc_status call_prepared(const struct token_call *call)
     return posenc_run(call->prepared, call->args.x.data, call->args.out.data, POSITION);
 }
 
-/* Runs instructions like those of checks: loads, comparisons that hold, stores. It is aligned to a line: elsewhere its
- * loop took 1.6 times as long (Zen 4), and limits grow with it. */
+/* Runs instructions like those of checks: loads, comparisons and stores. The alignment makes its time reproducible. */
 static __attribute__((noinline, aligned(64))) enum posenc_status
 measure_pace(const struct token_call *call)
 {
@@ -63,7 +59,7 @@ measure_pace(const struct token_call *call)
     return POSENC_OK;
 }
 
-/* Times one round, with the activations so many bytes into their memory. */
+/* Times one round, with the activations at an offset of so many bytes. */
 static bool time_round(struct token_call *call, int round, size_t bytes, double *samples)
 {
     static call_way *const ways[WAYS] = { call_function, call_front_end, call_prepared,
@@ -73,7 +69,7 @@ static bool time_round(struct token_call *call, int round, size_t bytes, double 
     call->args.x.data = call->normal.x.data = call->args.out.data;
     for (int k = 0; k < WAYS; k++) {
         const int w = (round + k) % WAYS;
-        status |= ways[w](call); /* untimed: predictors have forgotten it */
+        status |= ways[w](call); /* untimed: trains the branch predictors */
         const double start = clock_now();
         for (int i = 0; i < CALLS; i++)
             status |= ways[w](call);
@@ -82,8 +78,7 @@ static bool time_round(struct token_call *call, int round, size_t bytes, double 
     return status == POSENC_OK;
 }
 
-/* Times a round with activations and stack moved by as many bytes. It is not inlined, so that its stack is given
- * back. */
+/* Times a round with activations and stack moved. Not inlined, so that its stack is released. */
 static __attribute__((noinline)) bool time_elsewhere(const struct token_call *call, int round,
                                                      double *samples)
 {
@@ -96,14 +91,14 @@ static __attribute__((noinline)) bool time_elsewhere(const struct token_call *ca
 static bool summarise(const struct token_call *call, struct overhead *overhead)
 {
     double *samples = malloc(WAYS * ROUNDS * sizeof *samples);
-    bool fine = samples;
-    for (int round = 0; round < ROUNDS && fine; round++)
-        fine = time_elsewhere(call, round, samples);
-    if (fine) {
+    bool ok = samples;
+    for (int round = 0; round < ROUNDS && ok; round++)
+        ok = time_elsewhere(call, round, samples);
+    if (ok) {
         overhead->function_ns = stats_median(samples, ROUNDS);
         overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / PACE_NS;
     }
-    for (int w = 0; fine && w < OVERHEAD_WAYS; w++) {
+    for (int w = 0; ok && w < OVERHEAD_WAYS; w++) {
         double *above = samples + (1 + w) * ROUNDS;
         for (int round = 0; round < ROUNDS; round++)
             above[round] -= samples[round];
@@ -112,7 +107,7 @@ static bool summarise(const struct token_call *call, struct overhead *overhead)
             (struct overhead_ns){ s.median, s.interval.low, s.interval.high, s.interval.level };
     }
     free(samples);
-    return fine;
+    return ok;
 }
 
 bool overhead_measure(int64_t heads, struct overhead *overhead)
@@ -144,7 +139,7 @@ bool overhead_measure(int64_t heads, struct overhead *overhead)
                                    .heads = heads,
                                    .head_dim = DIM,
                                    .rounds = ROUNDS };
-    const bool fine = summarise(&call, overhead);
+    const bool ok = summarise(&call, overhead);
     posenc_prepared_destroy(call.prepared);
-    return fine;
+    return ok;
 }

@@ -8,7 +8,7 @@
  *   rounds     each side once in every round
  */
 #include "pairs.h"
-#include "check.h"
+#include "output_check.h"
 #include "machine.h"
 #include "harness.h"
 #include "base/clock.h"
@@ -19,10 +19,10 @@
 
 const char *const pair_side_name[PAIR_SIDES] = { "base", "head", "control" };
 
-enum { CONTENDERS = PAIR_SIDES + 1 }; /* and a roofline */
+enum { CONTENDERS = PAIR_SIDES + 1 }; /* sides and a roofline */
 static const double LONG_S = 10e-3;
 
-/* One side of a pair: its call, on the tensors that all sides use, and its contender. */
+/* Side of a pair: its call on the common tensors, and its contender. */
 struct side {
     const struct implementation *implementation;
     struct call call;
@@ -33,44 +33,44 @@ struct side {
 struct timed_pair {
     struct side side[PAIR_SIDES];
     enum bench_outcome outcome;
-    enum pair_side who; /* whose outcome it is */
+    enum pair_side role; /* side of the outcome */
     char reason[REASON_SIZE];
 };
 
 /* All pairs of one case. */
-struct pairs_run {
+struct pairs_time {
     const struct pair_options *options;
     struct team *team;
     double least_sample, deadline;
     unsigned buffers;
-    struct call call; /* whose tensors all sides use */
+    struct call call; /* owns the tensors of all sides */
     size_t n;
     struct timed_pair *pairs;
     struct timed_call timed; /* of the roofline */
     struct contender roofline;
 };
 
-static bool is_stopped(const struct pairs_run *run)
+static bool is_stopped(const struct pairs_time *run)
 {
     return run->options->stop && run->options->stop(run->options->user);
 }
 
-static void announce(const struct pairs_run *run, const struct timed_pair *pair,
-                     enum pair_side who)
+static void announce(const struct pairs_time *run, const struct timed_pair *pair,
+                     enum pair_side role)
 {
-    if (run->options->doing)
-        run->options->doing(run->options->user, (size_t)(pair - run->pairs), who);
+    if (run->options->on_call)
+        run->options->on_call(run->options->user, (size_t)(pair - run->pairs), role);
 }
 
-static void reject_pair(struct timed_pair *pair, enum pair_side who, enum bench_outcome outcome,
-                        const char *reason)
+static void reject_pair(struct timed_pair *pair, enum pair_side role,
+                        enum bench_outcome outcome, const char *reason)
 {
-    pair->who = who;
+    pair->role = role;
     pair->outcome = outcome;
     snprintf(pair->reason, sizeof pair->reason, "%s", reason);
 }
 
-static void reject_all(struct pairs_run *run, enum bench_outcome outcome, const char *reason)
+static void reject_all(struct pairs_time *run, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < run->n; i++)
         if (run->pairs[i].outcome == BENCH_TIMED)
@@ -79,8 +79,8 @@ static void reject_all(struct pairs_run *run, enum bench_outcome outcome, const 
 
 /* ---- Checks ---- */
 
-/* Opens the side's own call, on the tensors that all sides use. Returns false, with a reason, if it cannot be. */
-static bool open_side(struct pairs_run *run, struct side *side, char reason[REASON_SIZE])
+/* Opens the call of a side on the common tensors. Returns false with a reason on failure. */
+static bool open_side(struct pairs_time *run, struct side *side, char reason[REASON_SIZE])
 {
     if (call_share(&run->call, side->implementation, &side->call) != POSENC_OK) {
         posenc_error_text(&side->call.error, reason, REASON_SIZE);
@@ -101,56 +101,56 @@ static void close_side(struct side *side)
         call_unshare(&side->call);
 }
 
-static void check_side(struct pairs_run *run, struct timed_pair *pair, enum pair_side who,
+static void check_side(struct pairs_time *run, struct timed_pair *pair, enum pair_side role,
                        const struct check *check)
 {
     char reason[REASON_SIZE] = "";
-    struct side *side = &pair->side[who];
+    struct side *side = &pair->side[role];
     const struct posenc_backend *backend = side->implementation->backend;
-    announce(run, pair, who);
+    announce(run, pair, role);
     if (!contender_try(&side->contender, &run->call))
-        reject_pair(pair, who, BENCH_REJECTED, side->contender.reason);
-    else if (!(run->options->rows_alone ? check_rows : check_output)(check, backend, reason,
-                                                                     sizeof reason))
-        reject_pair(pair, who, BENCH_WRONG, reason);
+        reject_pair(pair, role, BENCH_REJECTED, side->contender.reason);
+    else if (!(run->options->rows_alone ? output_check_rows : output_check_all)(
+                 check, backend, reason, sizeof reason))
+        reject_pair(pair, role, BENCH_WRONG, reason);
 }
 
-/* Takes the output of the build's own scalar, if it is right in 64 rows: its family has the same bits. */
-static bool make_reference(struct pairs_run *run, enum pair_side who, struct check *check,
+/* Computes the reference output by scalar of the same build. Returns false with a reason if it is wrong in 64 rows. */
+static bool make_reference(struct pairs_time *run, enum pair_side role, struct check *check,
                            char reason[REASON_SIZE])
 {
     const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
-    const struct implementation *theirs = run->options->scalar[who];
+    const struct implementation *theirs = run->options->scalar[role];
     struct side scalar = { .implementation = theirs ? theirs : &mine };
     bool right = open_side(run, &scalar, reason);
     if (right && !contender_try(&scalar.contender, &run->call)) {
         snprintf(reason, REASON_SIZE, "%s", scalar.contender.reason);
         right = false;
     }
-    right =
-        right && check_reference(check, scalar.implementation->backend, reason, REASON_SIZE);
+    right = right &&
+            output_check_reference(check, scalar.implementation->backend, reason, REASON_SIZE);
     close_side(&scalar);
     return right;
 }
 
-static void check_sides(struct pairs_run *run, enum pair_side who, struct check *check)
+static void check_sides(struct pairs_time *run, enum pair_side role, struct check *check)
 {
     char why[REASON_SIZE] = "", reason[REASON_SIZE];
     if (run->n > 0)
-        announce(run, &run->pairs[0], who);
-    const bool reference = run->options->rows_alone || make_reference(run, who, check, why);
+        announce(run, &run->pairs[0], role);
+    const bool reference = run->options->rows_alone || make_reference(run, role, check, why);
     snprintf(reason, sizeof reason, "no reference: scalar: %.220s", why);
     for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
         struct timed_pair *pair = &run->pairs[i];
         if (pair->outcome == BENCH_TIMED && reference)
-            check_side(run, pair, who, check);
+            check_side(run, pair, role, check);
         else if (pair->outcome == BENCH_TIMED)
-            reject_pair(pair, who, BENCH_WRONG, reason);
+            reject_pair(pair, role, BENCH_WRONG, reason);
     }
 }
 
-/* Opens the sides of each pair up to the first that cannot be opened, which is then reported. */
-static void open_sides(struct pairs_run *run)
+/* Opens the sides of each pair. Rejects a pair at the first side that fails. */
+static void open_sides(struct pairs_time *run)
 {
     char reason[REASON_SIZE];
     for (size_t i = 0; i < run->n; i++)
@@ -163,9 +163,9 @@ static void open_sides(struct pairs_run *run)
         }
 }
 
-static void check_pairs(struct pairs_run *run)
+static void check_pairs(struct pairs_time *run)
 {
-    struct check *check = check_create(&run->call, run->options->seed);
+    struct check *check = output_check_create(&run->call, run->options->seed);
     open_sides(run);
     if (check) {
         check_sides(run, PAIR_BASE, check);
@@ -173,13 +173,13 @@ static void check_pairs(struct pairs_run *run)
     } else {
         reject_all(run, BENCH_REJECTED, "no memory for the check");
     }
-    check_destroy(check);
+    output_check_destroy(check);
 }
 
 /* ---- Rounds ---- */
 
-/* Chooses the quickest variant by one call each, after one that warms unless that takes long. */
-static void choose_roofline(struct pairs_run *run)
+/* Chooses the fastest variant by one call each, after a warm-up call unless that takes long. */
+static void choose_roofline(struct pairs_time *run)
 {
     run->roofline.outcome = BENCH_NOT_PROVIDED;
     for (size_t i = 0; run->timed.blocks && roofline_variant_at(i); i++) {
@@ -197,28 +197,28 @@ static void choose_roofline(struct pairs_run *run)
         run->roofline.outcome = BENCH_REJECTED;
 }
 
-/* Plans all sides in every round, as many rounds as fit into the share of this pair. */
+/* Chooses the number of rounds that fit into `share` seconds. All sides take part in each. */
 static void plan_rounds(struct rounds *rounds, const struct pair_options *options, double share)
 {
     double round = 0.0;
     for (size_t i = 0; i < rounds->n; i++)
         round += contender_sample_seconds(&rounds->contenders[i]);
-    const double fit = fmax(share / fmax(round, 1e-9), (double)options->least_rounds);
-    rounds->n_rounds = (size_t)fmin(fit, (double)options->most_rounds);
+    const double fit = fmax(share / fmax(round, 1e-9), (double)options->min_rounds);
+    rounds->n_rounds = (size_t)fmin(fit, (double)options->max_rounds);
     for (size_t i = 0; i < rounds->n; i++)
         rounds->contenders[i].rounds = rounds->n_rounds;
 }
 
-static void report_rejected(const struct pairs_run *run, const struct timed_pair *pair)
+static void report_rejected(const struct pairs_time *run, const struct timed_pair *pair)
 {
     const struct pair_result result = { .pair = (size_t)(pair - run->pairs),
                                         .outcome = pair->outcome,
-                                        .who = pair->who,
+                                        .role = pair->role,
                                         .reason = pair->reason };
-    run->options->sink(run->options->user, &result);
+    run->options->on_result(run->options->user, &result);
 }
 
-static void report(const struct pairs_run *run, const struct timed_pair *pair,
+static void report(const struct pairs_time *run, const struct timed_pair *pair,
                    const struct rounds *rounds)
 {
     struct pair_result result = { .pair = (size_t)(pair - run->pairs),
@@ -240,14 +240,14 @@ static void report(const struct pairs_run *run, const struct timed_pair *pair,
     }
     if (!ratios)
         result.rounds = 0;
-    result.x = ratios;
-    result.z = ratios ? ratios + rounds->n_rounds : NULL;
-    run->options->sink(run->options->user, &result);
+    result.log_ratios = ratios;
+    result.control_log_ratios = ratios ? ratios + rounds->n_rounds : NULL;
+    run->options->on_result(run->options->user, &result);
     free(ratios);
 }
 
-/* Calibrates base and head. All sides take the larger count, so that an interruption of one calibration makes no sample
- * shorter than the others. */
+/* Calibrates base and head. All sides get the larger number of calls, so that an interrupted calibration does not
+ * shorten samples of one side. */
 static bool calibrate_sides(struct contender *contenders, double least_sample)
 {
     for (int s = 0; s < PAIR_CONTROL; s++)
@@ -261,7 +261,7 @@ static bool calibrate_sides(struct contender *contenders, double least_sample)
     return true;
 }
 
-static void time_pair(struct pairs_run *run, struct timed_pair *pair, double share)
+static void time_pair(struct pairs_time *run, struct timed_pair *pair, double share)
 {
     struct contender contenders[CONTENDERS];
     const double begin = clock_now();
@@ -271,27 +271,27 @@ static void time_pair(struct pairs_run *run, struct timed_pair *pair, double sha
                              .stop = run->options->stop,
                              .user = run->options->user };
     for (int s = 0; s < PAIR_SIDES; s++) {
-        call_make_repeatable(&pair->side[s].call);
+        timed_call_make_repeatable(&pair->side[s].call);
         contenders[rounds.n++] = pair->side[s].contender;
     }
     if (contender_is_timed(&run->roofline))
         contenders[rounds.n++] = run->roofline;
-    bool fine = calibrate_sides(contenders, run->least_sample);
+    bool ok = calibrate_sides(contenders, run->least_sample);
     plan_rounds(&rounds, run->options, share - (clock_now() - begin));
     rounds.samples = malloc(rounds.n * rounds.n_rounds * sizeof *rounds.samples);
-    fine = fine && rounds.samples && rounds_run(&rounds);
-    if (!fine)
+    ok = ok && rounds.samples && rounds_time(&rounds);
+    if (!ok)
         reject_pair(pair, PAIR_SIDES, BENCH_REJECTED, "Google Benchmark could not time it");
-    if (!is_stopped(run) && fine)
+    if (!is_stopped(run) && ok)
         report(run, pair, &rounds);
     else if (!is_stopped(run))
         report_rejected(run, pair);
     free(rounds.samples);
 }
 
-static void time_pairs(struct pairs_run *run)
+static void time_pairs(struct pairs_time *run)
 {
-    call_make_repeatable(&run->call);
+    timed_call_make_repeatable(&run->call);
     choose_roofline(run);
     for (size_t i = 0; i < run->n && !is_stopped(run); i++) {
         struct timed_pair *pair = &run->pairs[i];
@@ -306,10 +306,10 @@ static void time_pairs(struct pairs_run *run)
 
 /* ---- A case ---- */
 
-static void time_case(struct pairs_run *run, const struct problem *problem)
+static void time_case(struct pairs_time *run, const struct problem *problem)
 {
     char reason[REASON_SIZE];
-    struct memory memory = bench_memory(&run->buffers);
+    struct memory memory = timed_call_memory(&run->buffers);
     if (call_create(&run->call, problem, &memory) != POSENC_OK) {
         posenc_error_text(&run->call.error, reason, sizeof reason);
         reject_all(run, BENCH_REJECTED, reason);
@@ -323,7 +323,7 @@ static void time_case(struct pairs_run *run, const struct problem *problem)
         time_pairs(run);
 }
 
-static void close_run(struct pairs_run *run)
+static void close_run(struct pairs_time *run)
 {
     for (size_t i = 0; run->pairs && i < run->n; i++)
         for (int s = 0; s < PAIR_SIDES; s++)
@@ -334,26 +334,26 @@ static void close_run(struct pairs_run *run)
     team_destroy(run->team);
 }
 
-int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
-              const struct pair_options *options, char *error)
+int pairs_time(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
+               const struct pair_options *options, char *error)
 {
     if (machine_emulator()) {
         snprintf(error, 256, "emulated: %.240s", machine_emulator());
         return -1;
     }
-    struct pairs_run run = { .options = options,
-                             .team = team_create(1),
-                             .least_sample = clock_least_sample(),
-                             .n = n,
-                             .pairs = calloc(n + 1, sizeof *run.pairs) };
-    const bool fine = run.team && run.pairs;
-    for (size_t i = 0; fine && i < n; i++)
+    struct pairs_time run = { .options = options,
+                              .team = team_create(1),
+                              .least_sample = clock_least_sample(),
+                              .n = n,
+                              .pairs = calloc(n + 1, sizeof *run.pairs) };
+    const bool ok = run.team && run.pairs;
+    for (size_t i = 0; ok && i < n; i++)
         for (int s = 0; s < PAIR_SIDES; s++)
             run.pairs[i].side[s].implementation = pairs[i].side[s];
-    if (fine)
+    if (ok)
         time_case(&run, &bench_case->problem);
     else
         snprintf(error, 256, "no memory for the contenders");
     close_run(&run);
-    return fine ? 0 : -1;
+    return ok ? 0 : -1;
 }

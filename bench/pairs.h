@@ -1,7 +1,6 @@
 /*
- * Times two builds alternately: base, head, and a copy of base as the A/A control, whose distance from base is noise.
- * All work on the same tensors, and a roofline takes part. Each is called by the front-end of its own build, with
- * frequencies of its own.
+ * Times two builds alternately: base, head, and a copy of base as the A/A control. All work on the same tensors, and a
+ * roofline takes part. Each side is called through the public function of its build, with frequencies of its own.
  */
 #ifndef POSENC_PAIRS_H
 #define POSENC_PAIRS_H
@@ -11,7 +10,7 @@
 enum pair_side { PAIR_BASE, PAIR_HEAD, PAIR_CONTROL, PAIR_SIDES };
 extern const char *const pair_side_name[PAIR_SIDES]; /* "base", "head", "control" */
 
-/* A backend in both builds. */
+/* Backend in both builds. */
 struct bench_pair {
     const struct implementation *side[PAIR_SIDES];
 };
@@ -19,11 +18,12 @@ struct bench_pair {
 struct pair_result {
     size_t pair; /* index among those of the case */
     enum bench_outcome outcome;
-    enum pair_side who; /* whose outcome it is, if the pair is not timed */
-    const char *reason; /* for which it is not; lives as long as the call of the sink */
+    enum pair_side role; /* side of the outcome, if not timed */
+    const char *reason;  /* why it is not timed; valid during the sink's call */
     size_t rounds;
     double ns[PAIR_SIDES]; /* medians, of one call */
-    const double *x, *z;   /* [rounds] ln(head / base), ln(control / base) */
+    const double *log_ratios,
+        *control_log_ratios; /* [rounds] ln(head / base), ln(control / base) */
     const char *roofline_kind, *roofline_variant; /* NULL: none */
     double roofline_ns;
 };
@@ -31,20 +31,19 @@ struct pair_result {
 struct pair_options {
     uint64_t seed;
     const struct implementation *scalar[2]; /* of base and of head; NULL: this program's */
-    bool rows_alone; /* check 64 rows: a process before checked all of the same files */
-    double share_s;  /* for the rounds of all pairs */
-    size_t least_rounds, most_rounds;
-    /* Is told the side that is called next for the first time, or PAIR_SIDES for the rounds: it is to blame for a
-     * crash. */
-    void (*doing)(void *user, size_t pair, enum pair_side who);
-    void (*sink)(void *user, const struct pair_result *result);
+    bool rows_alone; /* check 64 rows only, if an earlier process checked all */
+    double share_s;  /* seconds for the rounds of all pairs */
+    size_t min_rounds, max_rounds;
+    /* Called before the first call of a side, and with PAIR_SIDES before the rounds, to attribute crashes. */
+    void (*on_call)(void *user, size_t pair, enum pair_side role);
+    void (*on_result)(void *user, const struct pair_result *result);
     bool (*stop)(void *user);
     void *user;
 };
 
 /* Checks all pairs, then times them one after the other. Returns 0, or -1 with a reason in `error` (256 bytes): no
- * memory, or nothing is timed here. */
-int pairs_run(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
-              const struct pair_options *options, char *error);
+ * memory, or an emulated CPU. */
+int pairs_time(const struct bench_case *bench_case, const struct bench_pair *pairs, size_t n,
+               const struct pair_options *options, char *error);
 
 #endif

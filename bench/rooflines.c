@@ -1,6 +1,6 @@
 /*
- * Lists the variants of each roofline and lower-bound loop: those of bench/loops for each instruction set, and for
- * memory also plain C and libc. Footprint and CPU decide which one is best, so all are timed and the best counts.
+ * Lists the variants of each roofline and lower-bound loop (see rooflines.h): those of bench/loops for each instruction
+ * set, and for memory also plain C and libc. The best one depends on footprint and CPU, so all are timed.
  */
 #include "rooflines.h"
 #include <posenc.h>
@@ -16,14 +16,14 @@ const char *const roofline_kind_name[ROOFLINE_KIND_COUNT] = {
     [BOUND_f16] = "f16",
     [BOUND_bf16] = "bf16",
     [BOUND_table] = "table",
-    [BOUND_by_turns] = "table by turns",
+    [BOUND_table_interleaved] = "table by turns",
     [BOUND_angles] = "angles",
-    [BOUND_turn] = "turn",
-    [BOUND_turn_f16] = "turn in f16",
-    [BOUND_turn_bf16] = "turn in bf16",
-    [BOUND_pairs] = "turn of pairs",
-    [BOUND_pairs_f16] = "turn of pairs in f16",
-    [BOUND_pairs_bf16] = "turn of pairs in bf16",
+    [BOUND_rotate] = "turn",
+    [BOUND_rotate_f16] = "turn in f16",
+    [BOUND_rotate_bf16] = "turn in bf16",
+    [BOUND_rotate_pairs] = "turn of pairs",
+    [BOUND_rotate_pairs_f16] = "turn of pairs in f16",
+    [BOUND_rotate_pairs_bf16] = "turn of pairs in bf16",
     [BOUND_norm] = "norm and turn",
     [BOUND_slope] = "slope",
     [BOUND_line] = "line",
@@ -57,7 +57,7 @@ static void plain_store(float *dst, const float *src, const float *add, size_t n
         dst[i] = ROOFLINE_CONSTANT;
 }
 
-/* Reads dst alone: with two pointers the compiler must expect an overlap and keeps to scalars. */
+/* Has one pointer, since the compiler does not vectorise two that may overlap. */
 static void plain_in_place(float *dst, const float *src, const float *add, size_t n)
 {
     (void)src, (void)add;

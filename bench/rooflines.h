@@ -1,10 +1,9 @@
 /*
- * Rooflines and lower-bound loops, and which of them a call has.
+ * Rooflines and lower-bound loops of a call.
  *
- * A roofline is the best that this machine does with the same bytes and the same access pattern as a kernel, with next
- * to no arithmetic. It runs over the tensors of the very call that it belongs to, in the same rounds, so that pages,
- * caches and clock are the same. A lower-bound loop does the work of a kernel beside moving its tensors, and nothing
- * else.
+ * A roofline moves the same bytes with the same access pattern as a kernel, with almost no arithmetic. It runs over the
+ * tensors of the call, in the same rounds, so that pages, caches and CPU frequency are the same. A lower-bound loop
+ * does the computation of a kernel on data in cache.
  */
 #ifndef POSENC_ROOFLINES_H
 #define POSENC_ROOFLINES_H
@@ -14,7 +13,7 @@
 
 /* ---- Variants (rooflines.c) ---- */
 
-/* Kinds of bench/loops/bounds.h: BOUND_store to BOUND_add are rooflines of memory. */
+/* Kinds of bench/loops/bounds.h: BOUND_store to BOUND_add are rooflines, the others loops. */
 enum roofline_kind {
 #define KIND(name, unused) BOUND_##name,
     MOVE_KINDS(KIND, ) BOUND_KINDS(KIND, )
@@ -23,52 +22,51 @@ enum roofline_kind {
 };
 extern const char *const roofline_kind_name[ROOFLINE_KIND_COUNT];
 
-/* Resources that bind a row. */
+/* Resources that limit a kernel. */
 enum resource {
     RESOURCE_MEMORY,
     RESOURCE_CONVERSION, /* between element types and types of arithmetic */
-    RESOURCE_PORTS,      /* of the core, that instructions go through */
-    RESOURCE_LATENCY,    /* of one operation that waits for another */
-    RESOURCE_CALLS,      /* the part of a call that does not depend on its rows */
+    RESOURCE_PORTS,      /* execution ports of the core */
+    RESOURCE_LATENCY,    /* of a dependency chain */
+    RESOURCE_CALLS,      /* work of a call independent of its rows */
     RESOURCE_COUNT
 };
 extern const char *const resource_name[RESOURCE_COUNT];
 enum resource roofline_resource(enum roofline_kind kind);
 
-/* Writes n floats from dst on; reads src and add if the kind does (in place: src = dst). Normal, non-zero numbers give
- * such numbers: lines of zeros are faster than real ones on some CPUs, denormals slower. */
+/* Writes n floats from dst on; reads src and add if the kind does (in place: src = dst). Inputs are normal numbers,
+ * since zeros are faster and denormals slower on some CPUs; outputs are normal, too. */
 typedef void roofline_function(float *dst, const float *src, const float *add, size_t n);
 
 struct roofline_variant {
     enum roofline_kind kind;
     const char *name; /* "avx512 prefetch" */
     roofline_function *function;
-    bool (*runs)(
-        void); /* returns false if this CPU lacks the instructions; NULL: all have them */
+    bool (*runs)(void); /* returns false if the CPU lacks the instructions; NULL: none needed */
 };
 
-/* Lists all variants of all kinds; NULL past the end. */
+/* Returns a variant of any kind; NULL past the end. */
 const struct roofline_variant *roofline_variant_at(size_t index);
 
 /* ---- Loops of a call (loop_work.c) ---- */
 
-/* Work of a call that a loop does, and how much of it. */
+/* Work of a lower-bound loop for a call. */
 struct loop_work {
-    enum roofline_kind kind; /* ROOFLINE_KIND_COUNT: there is no such work */
-    int64_t floats;          /* that the loop would write, or add up, for all of the call */
-    bool reads;              /* reads as many others */
-    bool wide;       /* numbers that it makes itself are in f32 before they are stored */
-    bool stored;     /* elements are stored as the call's; a float is as many of their bytes */
-    bool in_tensors; /* can go over the call's own tensors */
-    int64_t row;     /* floats of a row; 0: rows do not matter */
-    int64_t at_once; /* rows that are written side by side */
+    enum roofline_kind kind; /* ROOFLINE_KIND_COUNT: none */
+    int64_t floats;          /* to write, or to add up, for the whole call */
+    bool reads;              /* reads as many floats */
+    bool wide;               /* computes in f32 before it stores */
+    bool stored;             /* uses the element type of the call; `floats` counts 4 bytes */
+    bool in_tensors;         /* can run over the call's tensors */
+    int64_t row;             /* floats of a row; 0: rows do not matter */
+    int64_t at_once;         /* rows that are written in parallel */
 };
 
-/* Returns the conversions of a call, over `stored` floats of memory, and the work of its kernel. */
+/* Return the conversions of a call, over `stored` floats of memory, and the computation of its kernel. */
 struct loop_work loop_work_of_conversion(const struct call *call, int64_t stored);
 struct loop_work loop_work_of_kernel(const struct call *call);
 
-/* Memory of one thread's loops: output, and ordinary numbers in f32 and as the call stores them. */
+/* Memory of one thread's loops: output, and inputs in f32 and in the element type of the call. */
 enum { LOOP_BLOCK = 2 * BOUND_STEP };
 struct loop_block {
     _Alignas(64) float out[LOOP_BLOCK], wide[LOOP_BLOCK], stored[LOOP_BLOCK];
@@ -76,18 +74,17 @@ struct loop_block {
 struct loop_block *loop_blocks_create(const struct call *call,
                                       size_t n); /* malloc'ed, or NULL */
 
-/* Runs a loop over its block, so many times. */
+/* Runs a loop `blocks` times over its block. */
 void loop_run(const struct roofline_variant *loop, const struct loop_work *work,
               struct loop_block *block, int64_t blocks);
 
-/* Runs a loop over n floats of a tensor from dst on, except for the rest behind whole blocks.  src: as
- * many others, or NULL. */
+/* Runs a loop over n floats of a tensor from dst on, except an incomplete last block. `src` is the input or NULL. */
 void loop_run_over_tensor(const struct roofline_variant *loop, const struct loop_work *work,
                           struct loop_block *block, float *dst, const float *src, int64_t n);
-/* Returns how many of n floats loop_run_over_tensor() writes. */
+/* Returns the number of floats that loop_run_over_tensor() writes. */
 int64_t loop_covered_floats(const struct loop_work *work, int64_t n);
 
-/* Returns the blocks of a sample for each thread; all of the call is `times` as much. */
+/* Returns the blocks of a sample for each thread. The whole call is *times as much work. */
 int64_t loop_sample_blocks(const struct loop_work *work, int threads, double *times);
 
 #endif

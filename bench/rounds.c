@@ -1,11 +1,11 @@
-/* Calibrates contenders and times rounds of them. */
+/* Calibrates contenders and times them in rounds (see harness.h). */
 #include "harness.h"
 #include "gbench.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const double WARM_S = 1e-3; /* after which calls are as warm as they get */
+static const double WARM_S = 1e-3; /* time after which caches are warm */
 enum { DEEPEST = 64 };
 
 static bool stopped(const struct rounds *rounds)
@@ -20,8 +20,8 @@ double *rounds_samples(const struct rounds *rounds, const struct contender *c)
 
 /* ---- Samples ---- */
 
-/* Returns the number of untimed calls, which bring back into the caches the data that the contender before has driven
- * out. One is not enough: a call in L3 after streaming stores takes 8 on Zen 4. */
+/* Returns the number of untimed calls before a sample, which reload data that the contender before has evicted. After
+ * streaming stores a call in L3 needs 8 of them on Zen 4. */
 static int warm_calls(const struct contender *c)
 {
     const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
@@ -39,28 +39,25 @@ double contender_sample_seconds(const struct contender *c)
     return c->seconds * (double)(c->iterations + warm_calls(c));
 }
 
-/* Takes Google Benchmark's count and confirms it by a second sample: an interruption during the first would make the
- * count too small and every later sample too short. The least time of all is that of a call, since a fast contender
- * whose last sample was interrupted would pass for a slow one. A call that takes long by the clock of the check and
- * here again needs no more. */
-bool contender_calibrate(struct contender *c, double least)
+/* Confirms the number of iterations of Google Benchmark by a second sample: after an interrupted first sample it would
+ * be too small. The time of a call is the minimum of all samples. Slow calls need no confirmation. */
+bool contender_calibrate(struct contender *c, double min_s)
 {
     enum { ATTEMPTS = 4 };
     c->iterations = 0;
     for (int i = 0; i < ATTEMPTS; i++) {
         struct gbench_sample sample = sample_for(c);
-        if (gbench_time(&sample, 1, least) != 0)
+        if (gbench_time(&sample, 1, min_s) != 0)
             return false;
         const bool confirmed =
-            c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
+            c->iterations > 0 && sample.seconds * (double)sample.iterations >= min_s;
         c->iterations = sample.iterations;
-        if (c->seconds <= 0.0 ||
-            sample.seconds < c->seconds) /* rooflines come without a time */
+        if (c->seconds <= 0.0 || sample.seconds < c->seconds) /* rooflines have no time yet */
             c->seconds = sample.seconds;
         if (confirmed || c->seconds > CONTENDER_SLOW_S)
             break;
         if (i > 0)
-            c->iterations = (int64_t)(1.25 * least / fmax(c->seconds, 1e-9)) + 1;
+            c->iterations = (int64_t)(1.25 * min_s / fmax(c->seconds, 1e-9)) + 1;
     }
     return true;
 }
@@ -79,27 +76,26 @@ bool rounds_calibrate(struct rounds *rounds)
 
 /* ---- Rounds ---- */
 
-/* Returns whether a contender with `mine` of `all` rounds takes part in round r: evenly spread. */
+/* Returns true if a contender takes part in round r; its `mine` of `all` rounds are evenly spread. */
 static bool takes_part(size_t r, size_t mine, size_t all)
 {
     return (r + 1) * mine / all > r * mine / all;
 }
 
-/* Times a round with the stack some hundred bytes lower for each of `deeper`. The place of a kernel's own memory
- * relative to its tensors makes some kernels up to a tenth slower, for as long as a process lives. Rounds at other
- * places show a typical time. */
-static int time_deeper(struct gbench_sample *samples, size_t n, double least, int deeper)
+/* Times a round at another depth of the stack. The position of a kernel's stack relative to its tensors makes some
+ * kernels up to a tenth slower in a whole process; rounds at different depths show a typical time. */
+static int time_deeper(struct gbench_sample *samples, size_t n, double min_s, int deeper)
 {
     volatile char below[96];
     if (deeper == 0)
-        return gbench_time(samples, n, least);
+        return gbench_time(samples, n, min_s);
     below[0] = 0;
-    const int failed = time_deeper(samples, n, least, deeper - 1);
+    const int failed = time_deeper(samples, n, min_s, deeper - 1);
     below[1] = below[0];
     return failed;
 }
 
-/* Lists the samples of a round, in a random order. Returns how many there are. */
+/* Lists the samples of a round in a random order. Returns their number. */
 static size_t draw_round(struct rounds *rounds, size_t r, uint64_t *draws,
                          struct gbench_sample *samples)
 {
@@ -119,23 +115,23 @@ static size_t draw_round(struct rounds *rounds, size_t r, uint64_t *draws,
     return m;
 }
 
-bool rounds_run(struct rounds *rounds)
+bool rounds_time(struct rounds *rounds)
 {
     uint64_t draws = 0;
     struct gbench_sample *samples = calloc(rounds->n, sizeof *samples);
-    bool fine = samples;
-    for (size_t r = 0; fine && r < rounds->n_rounds && !stopped(rounds); r++) {
+    bool ok = samples;
+    for (size_t r = 0; ok && r < rounds->n_rounds && !stopped(rounds); r++) {
         const size_t m = draw_round(rounds, r, &draws, samples);
         const int deeper =
             rounds->varies_stack ? (int)(rng_u64(rounds->seed, draws++) % DEEPEST) : 0;
-        fine = time_deeper(samples, m, rounds->least_sample, deeper) == 0;
-        for (size_t i = 0; fine && i < m; i++) {
+        ok = time_deeper(samples, m, rounds->least_sample, deeper) == 0;
+        for (size_t i = 0; ok && i < m; i++) {
             const struct contender *c = samples[i].user;
             rounds_samples(rounds, c)[r] = samples[i].seconds * c->times;
         }
     }
     free(samples);
-    return fine;
+    return ok;
 }
 
 /* ---- Comparisons ---- */
@@ -149,15 +145,15 @@ const struct contender *rounds_fastest(const struct rounds *rounds,
                                        bool (*accepts)(const struct contender *c))
 {
     const struct contender *best = NULL;
-    double least = (double)INFINITY;
+    double min_s = (double)INFINITY;
     for (size_t i = 0; i < rounds->n; i++) {
         const struct contender *c = &rounds->contenders[i];
         if (!contender_is_timed(c) || c->is_copy || c->partial || c->after_checks ||
             !accepts(c))
             continue;
         const double median = rounds_median(rounds, c);
-        if (median < least) {
-            least = median;
+        if (median < min_s) {
+            min_s = median;
             best = c;
         }
     }

@@ -1,7 +1,7 @@
 /*
- * Makes cases by footprint: for each kernel a realistic shape, made longer until it fills half of a cache, or memory
- * well beyond the last one. The shapes themselves are in conformance/cases/golden. The bytes are those of the dtype of
- * the activations; learned tables are f32.
+ * Makes cases for each level of the memory hierarchy: realistic shapes (conformance/cases/golden) that are made longer
+ * until they fill half of a cache, or memory well beyond the last cache. Bytes are those of the activations' dtype;
+ * learned tables are f32.
  */
 #include "bench.h"
 #include "machine.h"
@@ -26,17 +26,17 @@ static struct machine_caches assumed_caches(void)
     return caches;
 }
 
-/* Returns the most bytes of a call in a cache, which holds tables and stacks, too. */
-static size_t usable(size_t cache) { return cache / 4 * 3; }
+/* Returns the bytes of a cache that a call can use; tables and stack need the rest. */
+static size_t usable_bytes(size_t cache) { return cache / 4 * 3; }
 
 const char *bench_footprint(size_t bytes)
 {
     const struct machine_caches caches = assumed_caches();
-    if (bytes <= usable(caches.l1))
+    if (bytes <= usable_bytes(caches.l1))
         return "L1";
-    if (bytes <= usable(caches.l2))
+    if (bytes <= usable_bytes(caches.l2))
         return "L2";
-    return bytes <= usable(caches.l3) ? "L3" : "DRAM";
+    return bytes <= usable_bytes(caches.l3) ? "L3" : "DRAM";
 }
 
 bool bench_in_caches(size_t bytes) { return strcmp(bench_footprint(bytes), "DRAM") != 0; }
@@ -45,32 +45,32 @@ enum level { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_DRAM, LEVELS };
 
 struct level_shape {
     const char *id, *name;
-    size_t bytes;  /* of a case; 0: this CPU has no such level */
-    uint64_t most; /* bytes of a call that a tuning takes there */
+    size_t bytes;       /* of a case; 0: no such level */
+    uint64_t max_bytes; /* largest call of this level in a tuning */
 };
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Lists the levels, with memory taken at `beyond` bytes: more than the last cache. */
+/* Lists the levels; DRAM has `beyond` bytes. */
 static void list_levels(struct level_shape list[LEVELS], size_t beyond)
 {
     const struct machine_caches caches = assumed_caches();
-    const size_t l3 = least(16 * MIB, caches.l3 / 2);
-    if (beyond > machine_memory_bytes() / 8) /* a case holds about five times its working set */
+    const size_t l3 = smaller(16 * MIB, caches.l3 / 2);
+    if (beyond > machine_memory_bytes() / 8) /* a case needs about five times its working set */
         beyond = 0;
-    list[LEVEL_L1] =
-        (struct level_shape){ "l1", "L1", least(16 * KIB, caches.l1 / 2), usable(caches.l1) };
-    list[LEVEL_L2] =
-        (struct level_shape){ "l2", "L2", least(512 * KIB, caches.l2 / 2), usable(caches.l2) };
+    list[LEVEL_L1] = (struct level_shape){ "l1", "L1", smaller(16 * KIB, caches.l1 / 2),
+                                           usable_bytes(caches.l1) };
+    list[LEVEL_L2] = (struct level_shape){ "l2", "L2", smaller(512 * KIB, caches.l2 / 2),
+                                           usable_bytes(caches.l2) };
     list[LEVEL_L3] =
-        (struct level_shape){ "l3", "L3", l3 > caches.l2 ? l3 : 0, usable(caches.l3) };
+        (struct level_shape){ "l3", "L3", l3 > caches.l2 ? l3 : 0, usable_bytes(caches.l3) };
     list[LEVEL_DRAM] = (struct level_shape){ "dram", "DRAM", beyond, UINT64_MAX };
 }
 
 /* ---- Cases ---- */
 
-/* Cases that were made, and the levels that they are made in. */
-struct choice {
+/* Cases so far, and the levels. */
+struct case_list {
     struct level_shape levels[LEVELS];
     size_t n;
     struct bench_case *cases;
@@ -84,8 +84,8 @@ static bool has_any(const bool *set, int n)
     return false;
 }
 
-/* Returns the name of a profile if the kernel is timed with it: kernels that form angles are timed with exact, tables
- * with both, all others with "given" angles. */
+/* Returns the name of a numerics mode if the kernel is timed in it, else NULL: tables in exact and hf_f32, other
+ * kernels with frequencies in exact, kernels without frequencies once ("given"). */
 static const char *timed_profile_name(enum posenc_kernel kernel, enum posenc_profile profile)
 {
     if (!kernel_has_freqs(kernel))
@@ -95,16 +95,16 @@ static const char *timed_profile_name(enum posenc_kernel kernel, enum posenc_pro
     return strcmp(kernel_stage(kernel), "table") == 0 ? "hf_f32" : NULL;
 }
 
-/* Adds the case of a kernel in a level, if that is timed. */
-static struct bench_case *add_case(struct choice *choice, enum posenc_kernel kernel,
+/* Adds the case of a kernel in a level if it is timed. */
+static struct bench_case *add_case(struct case_list *case_list, enum posenc_kernel kernel,
                                    enum posenc_dtype dtype, enum posenc_profile profile,
                                    enum level level)
 {
-    const struct level_shape *shape = &choice->levels[level];
+    const struct level_shape *shape = &case_list->levels[level];
     const char *name = timed_profile_name(kernel, profile);
     if (!name || shape->bytes == 0)
         return NULL;
-    struct bench_case *c = &choice->cases[choice->n++];
+    struct bench_case *c = &case_list->cases[case_list->n++];
     c->footprint = shape->name;
     c->problem = problem_realistic(kernel, dtype, shape->bytes);
     if (kernel_has_freqs(kernel))
@@ -123,11 +123,11 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
     const bool every_kernel = !has_any(kernels, POSENC_KERNEL_COUNT),
                f32_alone = !has_any(dtypes, BENCH_DTYPES);
     const size_t beyond = 4 * assumed_caches().l3;
-    struct choice choice = { .cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES *
-                                                 PROFILES * LEVELS,
-                                             sizeof **cases) };
-    list_levels(choice.levels, beyond > 256 * MIB ? beyond : 256 * MIB);
-    for (int k = 0; choice.cases && k < POSENC_KERNEL_COUNT; k++)
+    struct case_list case_list = { .cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES *
+                                                       PROFILES * LEVELS,
+                                                   sizeof **cases) };
+    list_levels(case_list.levels, beyond > 256 * MIB ? beyond : 256 * MIB);
+    for (int k = 0; case_list.cases && k < POSENC_KERNEL_COUNT; k++)
         for (int d = 0; d < BENCH_DTYPES; d++)
             for (int at = 0; at < PROFILES * LEVELS; at++) {
                 const enum posenc_profile profile = profiles[at / LEVELS];
@@ -136,11 +136,11 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                     level == LEVEL_L2 || (level == LEVEL_DRAM && profile == POSENC_EXACT);
                 if ((every_kernel || kernels[k]) && (f32_alone ? d == POSENC_F32 : dtypes[d]) &&
                     (full || quick))
-                    add_case(&choice, (enum posenc_kernel)k, (enum posenc_dtype)d, profile,
+                    add_case(&case_list, (enum posenc_kernel)k, (enum posenc_dtype)d, profile,
                              level);
             }
-    *cases = choice.cases;
-    return choice.n;
+    *cases = case_list.cases;
+    return case_list.n;
 }
 
 size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
@@ -149,27 +149,27 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
     const bool every_kernel = !has_any(kernels, POSENC_KERNEL_COUNT),
                every_dtype = !has_any(dtypes, BENCH_DTYPES);
     const size_t l3 = assumed_caches().l3, twice = 2 * l3 > 64 * MIB ? 2 * l3 : 64 * MIB,
-                 beyond = least(twice, 128 * MIB);
-    struct choice choice = {
+                 beyond = smaller(twice, 128 * MIB);
+    struct case_list case_list = {
         .cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * LEVELS, sizeof **cases)
     };
     enum level last = LEVEL_DRAM;
-    list_levels(choice.levels, beyond > l3 ? beyond : 0);
-    while (last > LEVEL_L1 && choice.levels[last].bytes == 0)
+    list_levels(case_list.levels, beyond > l3 ? beyond : 0);
+    while (last > LEVEL_L1 && case_list.levels[last].bytes == 0)
         last--;
-    choice.levels[last].most = UINT64_MAX;
-    for (int k = 0; choice.cases && k < POSENC_KERNEL_COUNT; k++)
+    case_list.levels[last].max_bytes = UINT64_MAX;
+    for (int k = 0; case_list.cases && k < POSENC_KERNEL_COUNT; k++)
         for (int d = 0; d < BENCH_DTYPES; d++)
             for (enum level level = LEVEL_L1;
                  (every_kernel || kernels[k]) && (every_dtype || dtypes[d]) && level < LEVELS;
                  level++) {
-                struct bench_case *c = add_case(&choice, (enum posenc_kernel)k,
+                struct bench_case *c = add_case(&case_list, (enum posenc_kernel)k,
                                                 (enum posenc_dtype)d, POSENC_EXACT, level);
                 if (c)
-                    c->most = choice.levels[level].most;
+                    c->max_bytes = case_list.levels[level].max_bytes;
             }
-    *cases = choice.cases;
-    return choice.n;
+    *cases = case_list.cases;
+    return case_list.n;
 }
 
 double bench_budget(const struct bench_options *options)

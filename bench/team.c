@@ -1,4 +1,5 @@
-/* A team of POSIX threads. A counter says that there is work; members wait for it spinning at first, then asleep. */
+/* Team of POSIX threads (see contender.h). Members wait for a change of the counter `generation`, first spinning, then
+ * asleep. */
 #define _POSIX_C_SOURCE 200809L
 #include "contender.h"
 
@@ -18,21 +19,21 @@ struct member {
 struct team {
     int n, started;
     struct member *members;
-    team_work *work; /* NULL: end */
+    team_work *work; /* NULL: the threads end */
     void *user;
-    atomic_uint generation; /* counts pieces of work */
-    atomic_int busy;        /* members still at the present one */
+    atomic_uint generation; /* incremented for each call of team_run() */
+    atomic_int busy;        /* members that have not returned yet */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 };
 
-static void wait_for_change(struct team *team, unsigned seen)
+static void wait_for_change(struct team *team, unsigned last_generation)
 {
     for (int i = 0; i < SPINS; i++)
-        if (atomic_load_explicit(&team->generation, memory_order_acquire) != seen)
+        if (atomic_load_explicit(&team->generation, memory_order_acquire) != last_generation)
             return;
     pthread_mutex_lock(&team->mutex);
-    while (atomic_load(&team->generation) == seen)
+    while (atomic_load(&team->generation) == last_generation)
         pthread_cond_wait(&team->changed, &team->mutex);
     pthread_mutex_unlock(&team->mutex);
 }
@@ -41,8 +42,8 @@ static void *member_main(void *user)
 {
     const struct member *me = user;
     struct team *team = me->team;
-    for (unsigned seen = 0;; seen++) {
-        wait_for_change(team, seen);
+    for (unsigned last_generation = 0;; last_generation++) {
+        wait_for_change(team, last_generation);
         if (!team->work)
             return NULL;
         team->work(team->user, me->index, team->n);

@@ -1,9 +1,9 @@
 /*
- * Finds the fastest backend of each case for posenc tune, and times nothing beside it.
+ * Finds the fastest backend of each case for posenc tune.
  *
- * Most backends are rejected before any round. One that reached fewer bytes a second in a nearer level of memory than
- * another does in this one is too slow; the nearest level itself is left out, since there the work of a call counts,
- * too. Others are rejected if the least of several calls takes TOO_SLOW times as long as that of the quickest.
+ * Most backends are rejected before any round. First, a backend is too slow if its bytes per second in a nearer level
+ * of memory, except the nearest, are fewer than those of another backend in this level. Then, backends are rejected
+ * whose fastest call takes TOO_SLOW times as long as that of the best.
  */
 #define POSENC_EXPERIMENTAL
 #include "harness.h"
@@ -12,16 +12,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Cases of a kernel in which outputs are checked; later ones have more bytes. */
+/* Number of cases of a kernel in which outputs are checked; later cases are larger. */
 enum { CHECKED_CASES = 2 };
-/* Factors over the time of the fastest at which a backend is rejected, and is not even calibrated. */
+/* Factors over the fastest time at which a backend is rejected, and rejected without calibration. */
 static const double TOO_SLOW = 1.4, FAR_TOO_SLOW = 4.0;
-/* Calls in memory take long and differ most from one to the next: their share of the time is larger. */
+/* Weight of cases in DRAM in the time of a run: their calls are long and vary most. */
 static const double DRAM_WEIGHT = 4.0;
 
 static const char reason_slow[] = "slower than the fastest by far";
 
-/* Rejects backends by their rates in nearer levels of memory. */
+/* Rejects backends by their bytes per second in nearer levels of memory. */
 static void reject_by_rate(struct case_run *run)
 {
     const double *rate = run->session->rate;
@@ -32,7 +32,7 @@ static void reject_by_rate(struct case_run *run)
         if (contender_is_timed(&backends[i]) && (!leader || rate[i] >= rate[leader - backends]))
             leader = &backends[i];
     }
-    for (int i = 0; leader && i < 2; i++) /* the first one brings its data into that level */
+    for (int i = 0; leader && i < 2; i++) /* the first call loads data into that level */
         if (!contender_try(leader, &run->call))
             return;
     for (size_t i = 0; leader && rate[leader - backends] > 0.0 && i < run->n_backends; i++)
@@ -41,14 +41,14 @@ static void reject_by_rate(struct case_run *run)
             contender_reject(&backends[i], BENCH_REJECTED, reason_slow);
 }
 
-/* Calls a backend up to three times, since a call that took long may have been interrupted. */
+/* Calls a backend up to three times, since a slow call may have been interrupted. Stores the minimum. */
 static void try_fairly(struct case_run *run, struct contender *c, double best)
 {
-    double least = (double)INFINITY;
-    for (int i = 0; i < 3 && !(least < FAR_TOO_SLOW * best) && contender_try(c, &run->call);
+    double shortest = (double)INFINITY;
+    for (int i = 0; i < 3 && !(shortest < FAR_TOO_SLOW * best) && contender_try(c, &run->call);
          i++)
-        least = fmin(least, c->seconds);
-    c->seconds = least;
+        shortest = fmin(shortest, c->seconds);
+    c->seconds = shortest;
 }
 
 /* Calibrates backends that are not far too slow, and rejects those that are too slow. */
@@ -83,7 +83,7 @@ static bool reject_by_calls(struct case_run *run)
     return true;
 }
 
-/* Plans as many rounds as fit; each backend takes part in all of them. */
+/* Chooses the number of rounds that fit into `left` seconds. All backends take part in each. */
 static void plan_tuning_rounds(struct case_run *run, double left)
 {
     enum { GOOD = 7 };
@@ -92,7 +92,7 @@ static void plan_tuning_rounds(struct case_run *run, double left)
         if (contender_is_timed(&run->rounds.contenders[i]))
             round += contender_sample_seconds(&run->rounds.contenders[i]);
     run->rounds.n_rounds = (size_t)fmin(
-        fmax(left / round, round > CONTENDER_SLOW_S ? LEAST_ROUNDS : GOOD), TUNING_ROUNDS);
+        fmax(left / round, round > CONTENDER_SLOW_S ? MIN_ROUNDS : GOOD), TUNING_ROUNDS);
     for (size_t i = 0; i < run->n_backends; i++)
         run->rounds.contenders[i].rounds = run->rounds.n_rounds;
 }
@@ -115,14 +115,14 @@ void tuning_time_case(struct case_run *run, double begin, double share)
         case_check(run);
     for (size_t i = 0; i < run->n_backends; i++)
         session->wrong[i] |= run->rounds.contenders[i].outcome == BENCH_WRONG;
-    call_make_repeatable(&run->call);
+    timed_call_make_repeatable(&run->call);
     timed_call_cut(&run->timed);
     reject_by_rate(run);
-    if (!case_quickest(run) || session_is_stopped(session))
+    if (!case_find_fastest(run) || bench_is_stopped(session))
         return;
-    const bool fine = reject_by_calls(run);
+    const bool ok = reject_by_calls(run);
     plan_tuning_rounds(run, share - (clock_now() - begin));
-    case_time_rounds(run, fine);
+    case_time_rounds(run, ok);
 }
 
 double tuning_case_weight(const struct session *session, const struct bench_case *c)

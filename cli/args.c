@@ -32,7 +32,7 @@ struct option_spec {
     unsigned commands; /* FOR_VERIFY, WITH_VERBOSE, ... */
     size_t offset;     /* of the member in struct cli */
     const char *argument, *help;
-    double least, most; /* range of an INTEGER; a REAL is above `least` */
+    double min, max; /* range of an INTEGER; a REAL is above `least` */
 };
 
 #define OFFSET(member) offsetof(struct cli, member)
@@ -215,10 +215,10 @@ static int reject_number(const struct cli *cli, const struct option_spec *spec,
                          const char *flag, const char *text)
 {
     return spec->kind == INTEGER
-               ? cli_reject(cli, flag, text, "expected an integer from %.0f to %.0f",
-                            spec->least, spec->most)
+               ? cli_reject(cli, flag, text, "expected an integer from %.0f to %.0f", spec->min,
+                            spec->max)
                : cli_reject(cli, flag, text, "expected a number above %g, at most %g",
-                            spec->least, spec->most);
+                            spec->min, spec->max);
 }
 
 static int reject_option(const struct cli *cli, const char *given)
@@ -235,7 +235,7 @@ static int reject_option(const struct cli *cli, const char *given)
 
 /* ---- Values ---- */
 
-bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value)
+bool parse_integer(const char *text, int64_t min, int64_t max, int64_t *value)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     if (*digits < '0' || *digits > '9')
@@ -243,7 +243,7 @@ bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value
     char *end;
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || number < least || number > most)
+    if (errno != 0 || *end != '\0' || number < min || number > max)
         return false;
     *value = number;
     return true;
@@ -332,10 +332,10 @@ static int store_value(struct cli *cli, const struct command *command,
     if (spec->kind == FLAG) {
         *(bool *)member = true;
     } else if (spec->kind == INTEGER) {
-        if (!parse_integer(text, (int64_t)spec->least, (int64_t)spec->most, member))
+        if (!parse_integer(text, (int64_t)spec->min, (int64_t)spec->max, member))
             return reject_number(cli, spec, flag, text);
     } else if (spec->kind == REAL) {
-        if (!parse_real(text, &number) || number <= spec->least || number > spec->most)
+        if (!parse_real(text, &number) || number <= spec->min || number > spec->max)
             return reject_number(cli, spec, flag, text);
         *(double *)member = number;
     } else if (spec->kind == TEXT) {

@@ -16,13 +16,11 @@
 
 enum exit_code {
     EXIT_OK = 0,
-    EXIT_CONFORMANCE = 1, /* a check failed or crashed */
-    EXIT_USAGE = 2,       /* bad usage, bad input, or an output that cannot be written */
-    EXIT_INCOMPARABLE =
-        5,             /* the builds have nothing to compare; posenc compare has 3 and 4, too */
-    EXIT_SKIPPED = 77, /* nothing to run on this machine, as Automake has it */
-    EXIT_BROKEN_PIPE =
-        128 + SIGPIPE, /* the reader of stdout went away, as a shell reports SIGPIPE */
+    EXIT_CONFORMANCE = 1,  /* a check failed or crashed */
+    EXIT_USAGE = 2,        /* bad usage, bad input, or an output that cannot be written */
+    EXIT_INCOMPARABLE = 5, /* pair: nothing to compare; compare has 3 and 4, too */
+    EXIT_SKIPPED = 77,     /* nothing to run on this machine, as Automake has it */
+    EXIT_BROKEN_PIPE = 128 + SIGPIPE, /* the reader of stdout went away */
     EXIT_SIGNAL = 128, /* plus the number of the signal that interrupted the run */
 };
 
@@ -91,14 +89,14 @@ void cli_print_help(const struct command *command);
 
 /* ---- Messages on standard error (messages.c) ---- */
 
-/* Prints "posenc COMMAND: WHAT: VALUE: expected ..." and returns EXIT_USAGE. `value` may be NULL. */
-int cli_reject(const struct cli *cli, const char *what, const char *value, const char *expected,
+/* Prints "posenc COMMAND: ITEM: VALUE: expected ..." and returns EXIT_USAGE. `value` may be NULL. */
+int cli_reject(const struct cli *cli, const char *item, const char *value, const char *expected,
                ...) PRINTF_LIKE(4, 5);
 /* Does the same for a name that is none of `names`: suggests similar ones, or all of a short list. */
-int cli_reject_name(const struct cli *cli, const char *what, const char *value,
+int cli_reject_name(const struct cli *cli, const char *item, const char *value,
                     const char *const *names, size_t n);
 /* Does the same for an error of the library; `error` may be NULL. */
-int cli_reject_status(const struct cli *cli, const char *what, enum posenc_status status,
+int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
                       const struct posenc_error *error);
 int cli_reject_memory(const struct cli *cli);
 /* Rejects an operand of a command that takes none. Returns EXIT_OK without operands. */

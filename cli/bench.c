@@ -117,7 +117,7 @@ static bool keep_going(void *user)
 {
     struct bench *bench = user;
     const size_t at = (size_t)bench->progress.done;
-    bench->progress.where = at < bench->n_cases ? bench->cases[at].id : "";
+    bench->progress.case_id = at < bench->n_cases ? bench->cases[at].id : "";
     progress_draw(&bench->progress);
     return outputs_interrupted() == 0;
 }
@@ -149,7 +149,7 @@ static int time_cases(struct bench *bench)
             stderr,
             "The machine is busy: %s.  End other work, or the timings will tell little.\n",
             words);
-    session->timing = noise_watch_start();
+    session->at_timing_start = noise_read();
     bench->progress = (struct progress){ .command = cli->tune ? "tune" : "bench",
                                          .unit = "shapes",
                                          .total = bench->n_cases,
@@ -159,7 +159,7 @@ static int time_cases(struct bench *bench)
     const int failed = timings_run(&timings, &crashed, error);
     if (crashed)
         bench->worst = BENCH_WRONG;
-    session->noise = noise_watch_stop(&session->timing);
+    session->noise = noise_since(&session->at_timing_start);
     progress_clear();
     session_exit_if_interrupted(session);
     return failed ? cli_reject(cli, "bench", NULL, "%s", error) : EXIT_OK;

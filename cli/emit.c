@@ -236,17 +236,17 @@ json_t *emit_check(const struct conf_result *r, const char *selection)
 static json_t *footprint_member(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
-    const uint64_t most = c->most > r->footprint ? c->most : r->footprint;
+    const uint64_t largest = c->max_bytes > r->footprint ? c->max_bytes : r->footprint;
     return json_pack("{s:s?,s:I,s:o*}", "name", c->footprint, "bytes",
                      (json_int_t)problem_working_set(&c->problem), "most",
-                     c->most && most != UINT64_MAX ? count_member(most) : NULL);
+                     c->max_bytes && largest != UINT64_MAX ? count_member(largest) : NULL);
 }
 
 /* Returns the members that posenc tune reads, or none for other runs. */
 static json_t *tuning_members(const struct bench_result *r)
 {
     const struct problem *p = &r->bench_case->problem;
-    if (!r->bench_case->most)
+    if (!r->bench_case->max_bytes)
         return json_object();
     json_t *samples = r->reason ? NULL : json_array();
     for (int i = 0; samples && i < r->rounds; i++)
@@ -348,11 +348,11 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
 int emit_preamble(struct records *records, const struct emit_run *run,
                   const struct posenc_backend *const *backends, size_t n)
 {
-    int status = records_keep(records, emit_header(run));
-    status |= records_keep(records, emit_env());
+    int status = records_store(records, emit_header(run));
+    status |= records_store(records, emit_env());
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        status |= records_keep(records, emit_kernel((enum posenc_kernel)k));
+        status |= records_store(records, emit_kernel((enum posenc_kernel)k));
     for (size_t i = 0; i < n; i++)
-        status |= records_keep(records, emit_backend(backends[i]));
+        status |= records_store(records, emit_backend(backends[i]));
     return status;
 }

@@ -63,7 +63,8 @@ static bool lacks_python(const char *script, char name[COMMAND_NAME])
     return named && strncmp(name, "python", strlen("python")) == 0 && !find_on_path(name, path);
 }
 
-bool external_find(const char *name, char path[DATA_PATH])
+/* Finds posenc-NAME, and sets POSENC_PROGRAM to the path of this program for it. */
+static bool prepare_command(const char *name, char path[DATA_PATH])
 {
     char program[DATA_PATH];
     if (!find_command(name, path))
@@ -79,7 +80,7 @@ int external_exec(const char *name, char **argv)
 {
     char path[DATA_PATH], python[COMMAND_NAME];
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
-        !external_find(name, path))
+        !prepare_command(name, path))
         return EXTERNAL_NOT_FOUND;
     const struct cli cli = { .command = name };
     if (lacks_python(path, python))
@@ -98,7 +99,11 @@ int external_exec(const char *name, char **argv)
 
 /* ---- Output of a command ---- */
 
-int external_run(const char *const *argv, int in, int out)
+enum { EXTERNAL_NOT_RUN = 127, EXTERNAL_SIGNAL = 128 };
+
+/* Runs the program argv[0] with these descriptors as standard input and output. Returns its exit code, EXTERNAL_SIGNAL
+ * plus the number of the signal that ended it, or EXTERNAL_NOT_RUN. */
+static int run_program(const char *const *argv, int in, int out)
 {
     posix_spawn_file_actions_t actions;
     pid_t pid = -1;
@@ -135,7 +140,7 @@ char *external_read(const struct cli *cli, const char *option, const char *name,
     char path[DATA_PATH], python[COMMAND_NAME] = "Python", *output = NULL;
     FILE *file = tmpfile();
     int status = EXTERNAL_NOT_RUN;
-    if (!external_find(name, path))
+    if (!prepare_command(name, path))
         cli_reject(cli, option, NULL,
                    "needs the Python part of posenc: posenc-%s is not installed %s", name,
                    remedy);
@@ -144,7 +149,7 @@ char *external_read(const struct cli *cli, const char *option, const char *name,
     else {
         argv[0] = path;
         if (!lacks_python(path, python))
-            status = external_run(argv, STDIN_FILENO, fileno(file));
+            status = run_program(argv, STDIN_FILENO, fileno(file));
         if (status == EXTERNAL_NOT_RUN)
             cli_reject(cli, option, NULL, "needs Python 3.9 or later: %s is not found %s",
                        python, remedy);
@@ -167,19 +172,18 @@ int external_check_format(const struct cli *cli, const struct format *format)
 {
     char path[DATA_PATH] = "";
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    const bool found = external_find(format->program, path);
+    const bool found = prepare_command(format->program, path);
     const int status =
-        found ? external_run((const char *const[]){ path, "--help", NULL }, nothing, nothing)
+        found ? run_program((const char *const[]){ path, "--help", NULL }, nothing, nothing)
               : EXTERNAL_NOT_RUN;
     close(nothing);
     if (status == 0)
         return EXIT_OK;
     return cli_reject(cli, "--out", format->name,
-                      found ? "is written in Python, and posenc-%s cannot be run: install "
-                              "Python 3.9 or later, or take --out jsonl"
-                            : "is written in Python, and posenc-%s is not installed: install "
-                              "the Python part of posenc, or take --out jsonl",
-                      format->program);
+                      "is written in Python, and posenc-%s %s, or take --out jsonl",
+                      format->program,
+                      found ? "cannot be run: install Python 3.9 or later"
+                            : "is not installed: install the Python part of posenc");
 }
 
 int external_write_format(const struct cli *cli, const struct format *format,
@@ -188,7 +192,7 @@ int external_write_format(const struct cli *cli, const struct format *format,
     char path[DATA_PATH];
     FILE *file = tmpfile();
     int status = EXIT_USAGE;
-    if (!external_find(format->program, path))
+    if (!prepare_command(format->program, path))
         cli_reject(cli, "--out", format->name,
                    "could not be written: posenc-%s does not exist any more", format->program);
     else if (!file || write_jsonl(records, file) != 0 || fflush(file) != 0 ||
@@ -202,7 +206,7 @@ int external_write_format(const struct cli *cli, const struct format *format,
         *word++ = "-";
         *word++ = export ? "--format" : "--out";
         *word++ = format->name;
-        status = external_run(argv, fileno(file), fileno(to));
+        status = run_program(argv, fileno(file), fileno(to));
     }
     if (file)
         fclose(file);

@@ -13,18 +13,10 @@
 int external_exec(const char *name, char **argv);
 enum { EXTERNAL_NOT_FOUND = -1 };
 
-/* Runs the program argv[0] with standard input and output connected to the descriptors `in` and `out`. Returns its exit
- * code, EXTERNAL_SIGNAL plus the number of the signal that ended it, or EXTERNAL_NOT_RUN. */
-int external_run(const char *const *argv, int in, int out);
-enum { EXTERNAL_NOT_RUN = 127, EXTERNAL_SIGNAL = 128 };
-
 /* Runs posenc-NAME with the arguments argv[1], ..., and returns its output, to be freed. Returns NULL after a message
  * of that program, or about `option` if the program or Python is missing. */
 char *external_read(const struct cli *cli, const char *option, const char *name,
                     const char **argv);
-
-/* Finds posenc-NAME as external_exec() does, and sets POSENC_PROGRAM to the path of this program for it. */
-bool external_find(const char *name, char path[DATA_PATH]);
 
 /* Checks, before a run that takes minutes, that the program that writes a format can be started. Returns EXIT_OK, or
  * EXIT_USAGE after a message. */

@@ -91,17 +91,17 @@ static void print_error(char text[48], double max, const char *metric)
 struct formatted_error format_error(double max, double limit, const char *metric)
 {
     enum { DIGITS = 17 }; /* distinguish any two f64 */
-    char *error = next_buffer(), *most = next_buffer();
+    char *error = next_buffer(), *limit_text = next_buffer();
     const bool is_number = *metric && strcmp(metric, "exact") != 0 && isfinite(max);
     print_error(error, max, metric);
-    snprintf(most, 48, "%.3g", limit);
+    snprintf(limit_text, 48, "%.3g", limit);
     for (int digits = 3; is_number && digits <= DIGITS; digits++) {
-        if ((strtod(error, NULL) <= strtod(most, NULL)) == (max <= limit))
+        if ((strtod(error, NULL) <= strtod(limit_text, NULL)) == (max <= limit))
             break;
         snprintf(error, 48, "%.*g %s", digits, max, unit_of(metric));
-        snprintf(most, 48, "%.*g", digits, limit);
+        snprintf(limit_text, 48, "%.*g", digits, limit);
     }
-    return (struct formatted_error){ error, most };
+    return (struct formatted_error){ error, limit_text };
 }
 
 /* ---- The console format: tables of timings and checks, and failures ---- */

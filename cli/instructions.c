@@ -35,7 +35,7 @@ json_t *instructions_record(const struct kernel_instructions *count,
     if (backend->lanes)
         json_object_set_new(record, "vector_width", json_integer(plugins_lanes(backend)));
     if (!count->call[0].by || !count->call[1].by) {
-        json_object_set_new(record, "rejected", json_string(count->why));
+        json_object_set_new(record, "rejected", json_string(count->reason));
         return record;
     }
     json_object_set_new(record, "by", json_string(count->call[0].by));
@@ -64,15 +64,15 @@ static bool time_is_up(const struct counting *counting)
 
 static void show_progress(const struct counting *counting, const char *id, const char *backend)
 {
-    char where[160];
-    snprintf(where, sizeof where, "%s %s", backend, id);
+    char case_id[160];
+    snprintf(case_id, sizeof case_id, "%s %s", backend, id);
     progress_draw(&(struct progress){ .command = "bench",
                                       .unit = "kernels on backends",
                                       .done = (double)counting->done,
                                       .total = counting->total,
                                       .most_s = counting->most_s,
                                       .notes = "",
-                                      .where = where });
+                                      .case_id = case_id });
 }
 
 static void count_one(struct counting *counting, const struct posenc_backend *backend,

@@ -1,5 +1,6 @@
 /* posenc list: prints the names that other commands accept: backends, kernels, models, cases and others. */
 #define _POSIX_C_SOURCE 200809L
+#include "base/text/text.h"
 #include "bench/bench.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
@@ -16,16 +17,13 @@
 /* Writes the names of the kernels that a backend provides, or "all". */
 static void print_kernels(const struct posenc_backend *backend, char *text, size_t size)
 {
-    size_t at = 0;
     int n = 0;
     text[0] = '\0';
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        if (posenc_provides(backend, (enum posenc_kernel)k) && at < size) {
-            at += (size_t)snprintf(text + at, size - at, "%s%s", n > 0 ? " " : "",
-                                   posenc_kernel_name((enum posenc_kernel)k));
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        if (posenc_provides(backend, (enum posenc_kernel)k)) {
+            text_list_add(text, size, " ", posenc_kernel_name((enum posenc_kernel)k));
             n++;
         }
-    }
     if (n == POSENC_KERNEL_COUNT)
         snprintf(text, size, "all");
 }
@@ -47,7 +45,7 @@ static int list_backends(struct cli *cli)
     printf("CPU %s: %s\n\n", posenc_cpu_key(), posenc_cpu_features());
     printf("  %-13s %-9s %5s  %-5s %-7s %s\n", "backend", "family", "lanes", "here", "kernels",
            "description, required CPU features");
-    bool some = false;
+    bool has_partial_default = false;
     for (size_t i = 0; i < all.n; i++) {
         const struct posenc_backend *backend = all.backends[i];
         const char *obstacle = posenc_backend_obstacle(backend);
@@ -57,7 +55,8 @@ static int list_backends(struct cli *cli)
         if (backend->lanes && !obstacle && plugins_lanes(backend) > 0)
             snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
         int defaults = count_defaults(backend);
-        some = some || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
+        has_partial_default =
+            has_partial_default || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
         char mark = ' ';
         if (defaults > 0)
             mark = defaults == POSENC_KERNEL_COUNT ? '*' : '+';
@@ -71,7 +70,7 @@ static int list_backends(struct cli *cli)
                    obstacle ? obstacle : "");
     }
     printf("\n* default of all kernels%s.  POSENC_BACKEND=NAME forces another backend.\n",
-           some ? ", + of some (posenc list kernels)" : "");
+           has_partial_default ? ", + of some (posenc list kernels)" : "");
     return EXIT_OK;
 }
 

@@ -28,11 +28,11 @@ static void print_command(const struct cli *cli)
                cli->command ? cli->command : "");
 }
 
-int cli_reject(const struct cli *cli, const char *what, const char *value, const char *expected,
+int cli_reject(const struct cli *cli, const char *item, const char *value, const char *expected,
                ...)
 {
     print_command(cli);
-    text_print(stderr, "%s: ", what);
+    text_print(stderr, "%s: ", item);
     if (value)
         text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
     va_list arguments;
@@ -47,21 +47,21 @@ int cli_reject(const struct cli *cli, const char *what, const char *value, const
 static bool is_near(const char *value, const char *name)
 {
     size_t length = strlen(value);
-    return strlen(value) <= 96 && (edit_distance(value, name) <= 1 + length / 3 ||
+    return strlen(value) <= 96 && (text_edit_distance(value, name) <= 1 + length / 3 ||
                                    (length >= 3 && strstr(name, value)));
 }
 
-int cli_reject_name(const struct cli *cli, const char *what, const char *value,
+int cli_reject_name(const struct cli *cli, const char *item, const char *value,
                     const char *const *names, size_t n)
 {
     enum { SHORT_LIST = 16, NEAREST = 3, LONGEST = 96 };
     print_command(cli);
-    text_print(stderr, "%s: %s: ", what, *value != '\0' ? value : "(empty)");
+    text_print(stderr, "%s: %s: ", item, *value != '\0' ? value : "(empty)");
     const char *near[NEAREST];
     size_t n_near = 0;
     for (size_t distance = 0; distance <= LONGEST && n_near < NEAREST; distance++) {
         for (size_t i = 0; i < n && n_near < NEAREST; i++)
-            if (is_near(value, names[i]) && edit_distance(value, names[i]) == distance)
+            if (is_near(value, names[i]) && text_edit_distance(value, names[i]) == distance)
                 near[n_near++] = names[i];
     }
     if (n_near > 0) {
@@ -79,14 +79,14 @@ int cli_reject_name(const struct cli *cli, const char *what, const char *value,
     return EXIT_USAGE;
 }
 
-int cli_reject_status(const struct cli *cli, const char *what, enum posenc_status status,
+int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
                       const struct posenc_error *error)
 {
     char text[256];
     if (!error || !error->what)
-        return cli_reject(cli, what, NULL, "%s", posenc_status_string(status));
+        return cli_reject(cli, item, NULL, "%s", posenc_status_string(status));
     posenc_error_text(error, text, sizeof text);
-    return cli_reject(cli, what, NULL, "%s", text);
+    return cli_reject(cli, item, NULL, "%s", text);
 }
 
 int cli_reject_memory(const struct cli *cli)

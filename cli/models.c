@@ -48,8 +48,7 @@ const char *models_describe_dtype(const struct model *model, const struct select
     char named[32] = "";
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         if (selection->any_dtype && selection->dtypes[dtype])
-            snprintf(named + strlen(named), sizeof named - strlen(named), "%s%s",
-                     *named ? ", " : "", dtype_names[dtype]);
+            text_list_add(named, sizeof named, ", ", dtype_names[dtype]);
     if (*model->storage_from == '\0')
         *text = '\0';
     else if (selection->any_dtype)

@@ -111,11 +111,11 @@ static char *resolve(const char *path)
     if (target || errno != ENOENT || lstat(path, &link) == 0)
         return target;
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    char *whole = folder ? realpath(folder, NULL) : NULL;
-    if (whole &&
-        asprintf(&target, "%s/%s", whole[1] != '\0' ? whole : "", slash ? slash + 1 : path) < 0)
+    char *parent = folder ? realpath(folder, NULL) : NULL;
+    if (parent && asprintf(&target, "%s/%s", parent[1] != '\0' ? parent : "",
+                           slash ? slash + 1 : path) < 0)
         target = NULL;
-    free(whole);
+    free(parent);
     free(folder);
     return target;
 }
@@ -217,15 +217,15 @@ static mode_t mode_for(const char *target)
 static bool copy(FILE *from, int to)
 {
     char bytes[1 << 16];
-    bool good = true;
+    bool ok = true;
     rewind(from);
-    for (size_t n; good && (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
-        for (size_t at = 0; good && at < n;) {
+    for (size_t n; ok && (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        for (size_t at = 0; ok && at < n;) {
             const ssize_t written = write(to, bytes + at, n - at);
-            good = written > 0 || (written < 0 && errno == EINTR);
+            ok = written > 0 || (written < 0 && errno == EINTR);
             at += written > 0 ? (size_t)written : 0;
         }
-    return good && !ferror(from);
+    return ok && !ferror(from);
 }
 
 /* Renames a complete file to its target. Blocks signals while the temporary name exists. Returns errno, or 0. */
@@ -238,14 +238,14 @@ static int publish(const struct out_file *output)
         sigaddset(&signals, end_signals[i]);
     sigprocmask(SIG_BLOCK, &signals, &before);
     const int file = create_beside(output->target, &name);
-    bool good =
+    bool ok =
         file >= 0 && copy(output->stream, file) && fchmod(file, mode_for(output->target)) == 0;
-    int error = good ? 0 : errno;
-    if (file >= 0 && (close(file) != 0 || (good && rename(name, output->target) != 0))) {
+    int error = ok ? 0 : errno;
+    if (file >= 0 && (close(file) != 0 || (ok && rename(name, output->target) != 0))) {
         error = errno;
-        good = false;
+        ok = false;
     }
-    if (file >= 0 && !good)
+    if (file >= 0 && !ok)
         unlink(name);
     free(name);
     sigprocmask(SIG_SETMASK, &before, NULL);

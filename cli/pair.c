@@ -261,17 +261,17 @@ static bool make_rows(struct pair_run *run)
     const bool on_all =
         cli->full || cli->problem || run->session.n_models > 0 || cli->backend.n > 0;
     run->rows = calloc(most, sizeof *run->rows);
-    run->wanted = calloc(most, sizeof *run->wanted);
-    for (size_t c = 0; run->rows && run->wanted && c < run->n_cases; c++)
+    run->chosen = calloc(most, sizeof *run->chosen);
+    for (size_t c = 0; run->rows && run->chosen && c < run->n_cases; c++)
         add_rows(run, &run->cases[c], is_in_memory(&run->cases[c]) && !on_all);
-    return run->rows && run->wanted;
+    return run->rows && run->chosen;
 }
 
 static void select_row(struct pair_run *run, struct pair_row *row)
 {
-    if (row->owner == OWNED_BY_BOTH && !row->wanted)
-        run->wanted[run->n_wanted++] = row;
-    row->wanted = true;
+    if (row->owner == OWNED_BY_BOTH && !row->chosen)
+        run->chosen[run->n_chosen++] = row;
+    row->chosen = true;
 }
 
 static int select_line(struct pair_run *run, char *line)
@@ -409,7 +409,7 @@ int command_pair(struct cli *cli)
     const int status = pair_builds(run);
     session_abort(&run->session);
     free(run->rows);
-    free(run->wanted);
+    free(run->chosen);
     free(run->cases);
     library_close(run->base);
     library_close(run->head);

@@ -27,7 +27,7 @@ struct pair_row {
     const struct bench_case *bench_case;
     const struct pair_backend *backend;
     enum pair_owner owner;
-    bool wanted;  /* selected by --pairs; all rows without it */
+    bool chosen;  /* selected by --pairs; all rows without it */
     bool counted; /* its instructions are counted */
 };
 
@@ -35,11 +35,11 @@ struct pair_run {
     struct session session;
     struct library *base, *head;
     struct library *control; /* second copy of base, for the A/A control; NULL without times */
-    size_t n_backends, n_cases, n_rows, n_wanted;
+    size_t n_backends, n_cases, n_rows, n_chosen;
     struct pair_backend backends[PAIR_BACKENDS];
     struct bench_case *cases;
     struct pair_row *rows;    /* case by case */
-    struct pair_row **wanted; /* in the order of --pairs */
+    struct pair_row **chosen; /* in the order of --pairs */
     uint64_t seed;
     size_t n_new_failures; /* failures of head where base does not fail */
 };
@@ -53,8 +53,6 @@ void pair_counts(struct pair_run *run);
 
 /* Returns the record that announces a row; with the addresses of its code if `with_entries`. */
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries);
-/* Writes the table for a terminal. */
-int pair_print(const json_t *records, FILE *out);
-extern const struct format pair_formats[];
+extern const struct format pair_formats[]; /* of --out */
 
 #endif

@@ -6,13 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-const struct format pair_formats[] = {
-    { "console", "txt", BY_ALL, false, "a table for a terminal", "*posenc*", NULL, pair_print },
-    { "jsonl", "jsonl", BY_ALL, true, "records, one JSON object a line",
-      "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL, write_jsonl },
-    { .name = NULL },
-};
-
 static double median_change(const json_t *samples, const char *path)
 {
     const json_t *list = json_object_get(json_object_get(samples, "ratios"), path);
@@ -48,7 +41,7 @@ static void print_result(const json_t *r, FILE *out)
                 record_text(r, "case"), record_text(r, "backend"),
                 record_value(r, "moved", 0.0), record_value(r, "of", 0.0),
                 record_text(r, "worst_at"));
-    else if (record_is(r, "status", "fail") || record_is(r, "status", "crash"))
+    else if (check_has_failed(r))
         fprintf(out, "%s: %s: %s %s: %s\n", record_text(r, "build"), record_text(r, "status"),
                 record_text(r, "case"), record_text(r, "backend"), record_text(r, "reason"));
 }
@@ -62,7 +55,7 @@ static void print_count(const json_t *r, FILE *out)
                 record_value(r, "instructions", 0.0) / elements);
 }
 
-int pair_print(const json_t *records, FILE *out)
+static int print_pair(const json_t *records, FILE *out)
 {
     size_t i, timed = 0;
     const json_t *r;
@@ -94,3 +87,10 @@ int pair_print(const json_t *records, FILE *out)
               out);
     return ferror(out) ? -1 : 0;
 }
+
+const struct format pair_formats[] = {
+    { "console", "txt", BY_ALL, false, "a table for a terminal", "*posenc*", NULL, print_pair },
+    { "jsonl", "jsonl", BY_ALL, true, "records, one JSON object a line",
+      "{\"t\":\"header\",\"schema\":\"posenc.results/*", NULL, write_jsonl },
+    { .name = NULL },
+};

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_ROUNDS = 5, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, DISPLACED_BYTES = 16384 };
+enum { MIN_ROUNDS = 5, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, DISPLACED_BYTES = 16384 };
 /* Defaults of --budget, in seconds. */
 static const double TIMES_S = 12.0, COUNTS_S = 15.0;
 
@@ -78,8 +78,8 @@ static void set_times(json_t *record, const struct pair_result *r)
     json_object_set_new(record, "head",
                         json_pack("{s:o}", "ns", record_number(r->ns[PAIR_HEAD])));
     json_object_set_new(record, "ratios",
-                        json_pack("{s:o,s:o}", "head", numbers(r->x, r->rounds), "control",
-                                  numbers(r->z, r->rounds)));
+                        json_pack("{s:o,s:o}", "head", numbers(r->log_ratios, r->rounds),
+                                  "control", numbers(r->control_log_ratios, r->rounds)));
     if (r->roofline_kind)
         json_object_set_new(record, "roofline",
                             json_pack("{s:s,s:s,s:o}", "kind", r->roofline_kind, "variant",
@@ -95,9 +95,9 @@ static json_t *samples_record(const struct pair_row *row, const struct pair_resu
     if (result->outcome == BENCH_TIMED) {
         set_times(record, result);
     } else {
-        const bool both = result->who == PAIR_SIDES;
+        const bool both = result->role == PAIR_SIDES;
         json_object_set_new(record, "who",
-                            json_string(both ? "base or head" : pair_side_name[result->who]));
+                            json_string(both ? "base or head" : pair_side_name[result->role]));
         json_object_set_new(record, "reason", record_string(result->reason));
     }
     return record;
@@ -113,13 +113,13 @@ struct row_group {
 };
 
 /* Streams the current call, so that a crash can be attributed. It is not kept in the list of records. */
-static void write_running(void *user, size_t pair, enum pair_side who)
+static void write_running(void *user, size_t pair, enum pair_side role)
 {
     const struct row_group *group = user;
     json_t *record = json_pack("{s:s,s:s,s:s,s:s}", "t", "running", "case",
                                group->rows[pair]->bench_case->id, "backend",
                                group->rows[pair]->backend->name, "who",
-                               who < PAIR_SIDES ? pair_side_name[who] : "rounds");
+                               role < PAIR_SIDES ? pair_side_name[role] : "rounds");
     records_write(&group->run->session.records, record);
     json_decref(record);
 }
@@ -129,7 +129,7 @@ static void add_samples(void *user, const struct pair_result *result)
     const struct row_group *group = user;
     struct pair_run *run = group->run;
     if (result->outcome != BENCH_TIMED && result->outcome != BENCH_NOT_PROVIDED &&
-        result->who != PAIR_BASE)
+        result->role != PAIR_BASE)
         run->n_new_failures++;
     records_append(&run->session.records, samples_record(group->rows[result->pair], result));
 }
@@ -156,14 +156,14 @@ static int time_group(struct row_group *group, double share_s)
                     library_implementation(run->head, "scalar") },
         .rows_alone = run->session.cli->rows_alone,
         .share_s = share_s,
-        .least_rounds = LEAST_ROUNDS,
-        .most_rounds = run->session.cli->full ? FULL_ROUNDS : QUICK_ROUNDS,
-        .doing = write_running,
-        .sink = add_samples,
+        .min_rounds = MIN_ROUNDS,
+        .max_rounds = run->session.cli->full ? FULL_ROUNDS : QUICK_ROUNDS,
+        .on_call = write_running,
+        .on_result = add_samples,
         .stop = is_interrupted,
         .user = group
     };
-    const bool done = pairs && pairs_run(bench_case, pairs, group->n, &options, error) == 0;
+    const bool done = pairs && pairs_time(bench_case, pairs, group->n, &options, error) == 0;
     free(pairs);
     return done ? EXIT_OK
                 : cli_reject(run->session.cli, "timing", NULL, "%s",
@@ -179,12 +179,12 @@ static int time_all(struct pair_run *run)
 {
     const double deadline = deadline_of(run->session.cli, TIMES_S);
     int status = EXIT_OK;
-    for (size_t at = 0; at < run->n_wanted && status == EXIT_OK && !is_interrupted(NULL);) {
-        struct row_group group = { run, run->wanted + at, 1 };
-        while (at + group.n < run->n_wanted &&
+    for (size_t at = 0; at < run->n_chosen && status == EXIT_OK && !is_interrupted(NULL);) {
+        struct row_group group = { run, run->chosen + at, 1 };
+        while (at + group.n < run->n_chosen &&
                group.rows[group.n]->bench_case == group.rows[0]->bench_case)
             group.n++;
-        const double share = (double)group.n / (double)(run->n_wanted - at);
+        const double share = (double)group.n / (double)(run->n_chosen - at);
         status = time_group(&group, fmax(deadline - clock_now(), 0.0) * share);
         at += group.n;
     }
@@ -246,9 +246,9 @@ void pair_counts(struct pair_run *run)
 {
     const double deadline = deadline_of(run->session.cli, COUNTS_S);
     size_t n = 0;
-    for (size_t i = 0; instructions_method() && i < run->n_wanted && !is_interrupted(NULL);
+    for (size_t i = 0; instructions_method() && i < run->n_chosen && !is_interrupted(NULL);
          i++) {
-        struct pair_row *row = run->wanted[i];
+        struct pair_row *row = run->chosen[i];
         if (is_counted(run, row))
             continue;
         if (n++ > 0 && clock_now() > deadline)

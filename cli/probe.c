@@ -9,9 +9,9 @@
 #include "probe.h"
 #include "bench/machine.h"
 #include "base/clock.h"
-#include "base/machine/neighbours.h"
+#include "base/machine/cpu_usage.h"
 #include "base/machine/sysfs.h"
-#include "base/statistics/floor.h"
+#include "base/statistics/threshold.h"
 #include "base/statistics/stats.h"
 #include "emit.h"
 #include "session.h"
@@ -34,7 +34,7 @@ static const char *const level_name[N_LEVELS] = { "cache", "DRAM" };
 
 enum { ROUNDS = 40000, FREQUENCIES = 4096 };
 
-/* Rounds of three samples of the same rotation: logarithms of ratios for floor_summarise(), and seconds. */
+/* Rounds of three samples of the same rotation: logarithms of ratios for threshold_summarise(), and seconds. */
 struct rounds {
     size_t n;
     double head[ROUNDS], control[ROUNDS], seconds[ROUNDS];
@@ -55,7 +55,7 @@ struct probe {
 };
 
 /* Seconds of each part. A quick run takes a fifth of them, except of the first. */
-static const double START_S = 0.6, GAPS_S = 1.0, FLOORS_S = 8.0, PAGES_S = 0.8, BESIDE_S = 0.8;
+static const double START_S = 0.6, GAPS_S = 1.0, NOISE_S = 8.0, PAGES_S = 0.8, BESIDE_S = 0.8;
 
 static double share_of(const struct probe *probe, double seconds)
 {
@@ -71,7 +71,7 @@ static bool is_stopped(const struct probe *probe, const char *activity)
                                       .done = done * probe->total_s,
                                       .total = (size_t)probe->total_s,
                                       .notes = "",
-                                      .where = activity });
+                                      .case_id = activity });
     return outputs_interrupted() != 0;
 }
 
@@ -105,7 +105,7 @@ static void time_round(struct probe *probe, const struct rotation *r, struct rou
     rounds->head[rounds->n++] = log(seconds[COPY] / seconds[ITSELF]);
 }
 
-/* Times rounds for a fraction of a second: at least FLOOR_ROUNDS, unless they take too long. */
+/* Times rounds for a fraction of a second: at least THRESHOLD_ROUNDS, unless they take too long. */
 static void time_rounds(struct probe *probe, enum level level, bool pinned)
 {
     static const double turn_s[N_LEVELS] = { 0.08, 0.25 };
@@ -121,8 +121,8 @@ static void time_rounds(struct probe *probe, enum level level, bool pinned)
     rotation_call(r); /* warms the cache of that CPU */
     const double begin = clock_now();
     double spent = 0.0;
-    for (int i = 0; spent < turn_s[level] || (i < FLOOR_ROUNDS && spent < 4.0 * turn_s[level]);
-         i++) {
+    for (int i = 0;
+         spent < turn_s[level] || (i < THRESHOLD_ROUNDS && spent < 4.0 * turn_s[level]); i++) {
         time_round(probe, r, rounds);
         spent = clock_now() - begin;
     }
@@ -135,7 +135,7 @@ static void measure_noise(struct probe *probe)
     const json_t *env = json_array_get(probe->session->records.list, 1);
     const bool unpinned = probe->cpu >= 0 && record_value(env, "cpus.allowed", 1.0) > 1.0;
     bool stopped = false;
-    for (double end = clock_now() + share_of(probe, FLOORS_S); !stopped && clock_now() < end;)
+    for (double end = clock_now() + share_of(probe, NOISE_S); !stopped && clock_now() < end;)
         for (enum level level = LEVEL_CACHE; !stopped && level < N_LEVELS; level++) {
             if (probe->bytes[level] == 0)
                 continue;
@@ -146,27 +146,27 @@ static void measure_noise(struct probe *probe)
         }
 }
 
-static struct floor_summary summarise(const struct rounds *rounds)
+static struct threshold_summary summarise(const struct rounds *rounds)
 {
-    return floor_summarise(rounds->head, rounds->control, rounds->n);
+    return threshold_summarise(rounds->head, rounds->control, rounds->n);
 }
 
 static void add_threshold(const struct probe *probe, json_t *list, enum level level,
                           bool pinned)
 {
     const struct rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
-    const struct floor_summary floor = summarise(rounds);
+    const struct threshold_summary threshold = summarise(rounds);
     if (rounds->n == 0)
         return;
-    json_t *one =
-        json_pack("{s:s,s:I,s:b,s:I,s:I}", "place", level_name[level], "bytes",
-                  (json_int_t)probe->bytes[level], "pinned", pinned, "rounds",
-                  (json_int_t)floor.rounds, "comparisons", (json_int_t)floor.comparisons);
+    json_t *one = json_pack("{s:s,s:I,s:b,s:I,s:I}", "place", level_name[level], "bytes",
+                            (json_int_t)probe->bytes[level], "pinned", pinned, "rounds",
+                            (json_int_t)threshold.rounds, "comparisons",
+                            (json_int_t)threshold.comparisons);
     set_number(one, "call_ns", 1e9 * stats_median(rounds->seconds, rounds->n));
-    set_number(one, "typical_pct", 100.0 * expm1(floor.median));
-    set_number(one, "largest_pct", 100.0 * expm1(floor.largest));
-    set_number(one, "process_pct", 100.0 * expm1(floor.process));
-    set_number(one, "detectable_pct", 100.0 * floor.apart);
+    set_number(one, "typical_pct", 100.0 * expm1(threshold.median));
+    set_number(one, "largest_pct", 100.0 * expm1(threshold.largest));
+    set_number(one, "process_pct", 100.0 * expm1(threshold.typical_process));
+    set_number(one, "detectable_pct", 100.0 * threshold.detectable);
     json_array_append_new(list, one);
 }
 
@@ -203,7 +203,7 @@ static void *run_busy_thread(void *user)
 /* Condition of a timing: a rotation, and a busy thread or NULL. */
 struct condition {
     const struct rotation *rotation;
-    struct busy_thread *beside;
+    struct busy_thread *busy;
 };
 
 /* Times a condition for so many seconds. Returns the median seconds of a call. */
@@ -212,13 +212,13 @@ static double time_condition(const struct condition *condition, double seconds)
     enum { LEAST = 3, MOST = 256 };
     double sample[MOST], end = clock_now() + seconds;
     size_t n = 0;
-    if (condition->beside)
-        atomic_store(&condition->beside->is_active, true);
+    if (condition->busy)
+        atomic_store(&condition->busy->is_active, true);
     rotation_call(condition->rotation);
     while (n < LEAST || (n < MOST && clock_now() < end))
         sample[n++] = rotation_sample(condition->rotation);
-    if (condition->beside)
-        atomic_store(&condition->beside->is_active, false);
+    if (condition->busy)
+        atomic_store(&condition->busy->is_active, false);
     return stats_median(sample, n);
 }
 
@@ -288,7 +288,7 @@ static int find_other_cpu(const struct probe *probe, bool same_core)
     const json_t *env = json_array_get(probe->session->records.list, 1);
     const char *allowed = record_text(env, "cpus.list"),
                *siblings = record_text(env, "cpus.siblings");
-    for (int other = 0; probe->cpu >= 0 && other < NEIGHBOUR_CPUS; other++)
+    for (int other = 0; probe->cpu >= 0 && other < CPU_USAGE_CPUS; other++)
         if (other != probe->cpu && cpu_list_has(allowed, other) &&
             cpu_list_has(siblings, other) == same_core)
             return other;
@@ -351,27 +351,27 @@ static json_t *measure(struct probe *probe)
            *gaps = probe_gaps(share_of(probe, GAPS_S), is_gap_test_stopped, probe);
     measure_noise(probe);
     probe_pin_thread(pthread_self(), probe->cpu);
-    json_t *pages = pages_record(probe), *beside = beside_record(probe);
+    json_t *pages = pages_record(probe), *busy = beside_record(probe);
     add_frequency(probe, frequency);
     return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "floors", thresholds_record(probe),
                      "clock", clock, "frequency", frequency, "gaps", gaps, "denormals",
-                     denormals, "pages", pages, "beside", beside);
+                     denormals, "pages", pages, "beside", busy);
 }
 
 /* Returns the record of a probe. Takes the reference to `neighbours`. */
-static json_t *probe_record(const struct probe *probe, json_t *neighbours)
+static json_t *probe_record(const struct probe *probe, json_t *usage)
 {
     static const char *const limit_name[N_LEVELS] = { "cache_pct", "dram_pct" };
     json_t *detectable = json_object();
-    json_t *record =
-        json_pack("{s:s,s:i,s:f,s:o,s:O,s:o}", "t", "doctor", "cpu", probe->cpu, "seconds",
-                  clock_now() - probe->start_s, "detectable", detectable, "measured",
-                  probe->measured, "neighbours", neighbours);
+    json_t *record = json_pack("{s:s,s:i,s:f,s:o,s:O,s:o}", "t", "doctor", "cpu", probe->cpu,
+                               "seconds", clock_now() - probe->start_s, "detectable",
+                               detectable, "measured", probe->measured, "neighbours", usage);
     double control = (double)NAN;
     for (int level = 0; record && level < N_LEVELS; level++) {
-        const struct floor_summary floor = summarise(&probe->pinned[level]);
-        set_number(detectable, limit_name[level], 100.0 * floor.apart);
-        control = fmax(control, 100.0 * expm1(floor.process)); /* fmax() skips NaN */
+        const struct threshold_summary threshold = summarise(&probe->pinned[level]);
+        set_number(detectable, limit_name[level], 100.0 * threshold.detectable);
+        control =
+            fmax(control, 100.0 * expm1(threshold.typical_process)); /* fmax() skips NaN */
     }
     if (record)
         set_number(record, "control_pct", control);
@@ -392,29 +392,29 @@ static const char *run_probe(struct session *session)
 {
     const int cpu = record_int(json_array_get(session->records.list, 1), "cpus.best", -1);
     struct probe *probe = calloc(1, sizeof *probe);
-    struct neighbours seen[2];
+    struct cpu_usage usage[2];
     if (!probe)
         return "no memory";
     probe->session = session;
     probe->quick = session->cli->quick;
     probe->start_s = clock_now();
     probe->total_s =
-        START_S + share_of(probe, GAPS_S + FLOORS_S + PAGES_S + (double)4 * BESIDE_S);
+        START_S + share_of(probe, GAPS_S + NOISE_S + PAGES_S + (double)4 * BESIDE_S);
     probe_save_affinity();
     probe->cpu = probe_pin_thread(pthread_self(), cpu) ? cpu : -1;
-    neighbours_look("", clock_now(), &seen[0]);
-    session->timing = noise_watch_start();
+    cpu_usage_snapshot("", clock_now(), &usage[0]);
+    session->at_timing_start = noise_read();
     choose_bytes(probe);
     const bool ready = probe->bytes[LEVEL_CACHE] > 0;
     if (ready)
         probe->measured = measure(probe);
-    session->noise = noise_watch_stop(&session->timing);
-    neighbours_look("", clock_now(), &seen[1]);
+    session->noise = noise_since(&session->at_timing_start);
+    cpu_usage_snapshot("", clock_now(), &usage[1]);
     if (ready)
         records_append(&session->records,
-                       probe_record(probe, neighbours_between(&seen[0], &seen[1], getpid())));
-    neighbours_free(&seen[0]);
-    neighbours_free(&seen[1]);
+                       probe_record(probe, cpu_usage_record(&usage[0], &usage[1], getpid())));
+    cpu_usage_free(&usage[0]);
+    cpu_usage_free(&usage[1]);
     close_probe(probe);
     progress_clear();
     return ready ? NULL : "no memory, or no backend for rope_half";
@@ -433,7 +433,7 @@ static int open_records(struct session *session)
         records_append(&session->records, emit_env()) != 0)
         return cli_reject(cli, "records", NULL, "cannot be written: %s",
                           strerror(session->records.failed));
-    session->watch = session->timing = noise_watch_start();
+    session->at_start = session->at_timing_start = noise_read();
     outputs_catch_signals();
     return EXIT_OK;
 }

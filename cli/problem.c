@@ -69,12 +69,12 @@ static const char *layers_name(const struct model_case *one)
 /* Returns a problem with the frequencies and layout of a call, and defaults for numerics mode, length and positions. */
 static struct problem keep_frequencies(const struct problem *call)
 {
-    struct problem kept = problem_blank(call->kernel);
-    kept.freqs = call->freqs;
-    kept.layout = call->layout;
-    kept.freqs.profile = POSENC_EXACT;
-    kept.freqs.seq_len = 0;
-    return kept;
+    struct problem result = problem_blank(call->kernel);
+    result.freqs = call->freqs;
+    result.layout = call->layout;
+    result.freqs.profile = POSENC_EXACT;
+    result.freqs.seq_len = 0;
+    return result;
 }
 
 /* Returns the index of a type of layers, or layers->n. */

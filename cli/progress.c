@@ -39,30 +39,30 @@ static size_t line_width(void)
 /* Writes ", about 5 s left", estimated from the time so far; "" at the beginning. */
 static void print_time_left(const struct progress *now, double spent, char text[48])
 {
-    double rest = -1.0; /* not known */
+    double remaining_s = -1.0; /* not known */
     if (now->done > 0.0)
-        rest = spent * ((double)now->total - now->done) / now->done;
+        remaining_s = spent * ((double)now->total - now->done) / now->done;
     else if (now->most_s > 0.0)
-        rest = fmax(now->most_s - spent, 0.0);
-    if (rest < 0.0 || (now->done > 0.0 && spent < 0.5))
+        remaining_s = fmax(now->most_s - spent, 0.0);
+    if (remaining_s < 0.0 || (now->done > 0.0 && spent < 0.5))
         text[0] = '\0';
-    else if (rest < 90.0)
-        snprintf(text, 48, ", about %.0f s left", ceil(rest));
+    else if (remaining_s < 90.0)
+        snprintf(text, 48, ", about %.0f s left", ceil(remaining_s));
     else
-        snprintf(text, 48, ", about %.0f min left", fmin(rest / 60.0, 99999.0));
+        snprintf(text, 48, ", about %.0f min left", fmin(remaining_s / 60.0, 99999.0));
 }
 
 /* Appends the current case, shortened in its middle; nothing if there is too little room. */
-static void append_where(char line[LINE], size_t width, const char *where)
+static void append_where(char line[LINE], size_t width, const char *case_id)
 {
     enum { LEAST = 8 };
-    const size_t at = strlen(line), n = strlen(where);
+    const size_t at = strlen(line), n = strlen(case_id);
     if (n == 0 || at + 2 + (n < LEAST ? n : LEAST) > width)
         return;
     const size_t room = width - at - 2;
     const size_t head = n <= room ? n : (room - 3) / 2, tail = n <= room ? 0 : room - 3 - head;
-    snprintf(line + at, LINE - at, "  %.*s%s%s", (int)head, where, n <= room ? "" : "...",
-             where + n - tail);
+    snprintf(line + at, LINE - at, "  %.*s%s%s", (int)head, case_id, n <= room ? "" : "...",
+             case_id + n - tail);
 }
 
 void progress_draw(const struct progress *now)
@@ -84,7 +84,7 @@ void progress_draw(const struct progress *now)
     if (strlen(line) > width)
         snprintf(line, sizeof line, "%s %.0f/%zu%s", now->command, floor(now->done), now->total,
                  left);
-    append_where(line, width, now->where);
+    append_where(line, width, now->case_id);
     visible = 1;
     fprintf(stderr, "%s%.*s", erase, (int)width, line);
     fflush(stderr);

@@ -12,9 +12,9 @@ struct progress {
     const char *unit;    /* "shapes": unit of `done` and `total` */
     double done;         /* may have a fraction */
     size_t total;
-    double most_s;     /* limit of the total time in seconds; 0: unknown */
-    const char *notes; /* ", 2 FAILED"; or "" */
-    const char *where; /* current case; shortened in its middle if too long */
+    double most_s;       /* limit of the total time in seconds; 0: unknown */
+    const char *notes;   /* ", 2 FAILED"; or "" */
+    const char *case_id; /* current case; shortened in its middle if too long */
 };
 
 /* Draws the line, at most ten times a second. The time starts with the first call of a command. */

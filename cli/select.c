@@ -1,6 +1,7 @@
 /* Resolves the names of backends, kernels and types on the command line (see select.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
+#include "base/text/text.h"
 #include "conformance/problem/problem.h"
 #include "plugins.h"
 #include "worker.h"
@@ -74,21 +75,19 @@ static size_t list_usable(const struct candidates *candidates, const char *names
     return n;
 }
 
-static int reject_unusable(const struct cli *cli, const char *what, const char *name,
+static int reject_unusable(const struct cli *cli, const char *item, const char *name,
                            const struct candidates *candidates, const char *obstacle)
 {
     const char *names[BACKENDS_MAX];
     const size_t n = list_usable(candidates, names);
-    char text[512];
-    size_t at = 0;
-    for (size_t i = 0; i < n && at < sizeof text; i++)
-        at +=
-            (size_t)snprintf(text + at, sizeof text - at, "%s%s", i > 0 ? ", " : "", names[i]);
-    return cli_reject(cli, what, name, "cannot run here: %s; expected one of %s", obstacle,
+    char text[512] = "";
+    for (size_t i = 0; i < n; i++)
+        text_list_add(text, sizeof text, ", ", names[i]);
+    return cli_reject(cli, item, name, "cannot run here: %s; expected one of %s", obstacle,
                       n > 0 ? text : "none");
 }
 
-static int reject_unknown(const struct cli *cli, const char *what, const char *name,
+static int reject_unknown(const struct cli *cli, const char *item, const char *name,
                           const struct candidates *candidates, bool with_families)
 {
     const char *names[2 * BACKENDS_MAX];
@@ -100,7 +99,7 @@ static int reject_unknown(const struct cli *cli, const char *what, const char *n
         names[at] = candidates->backend[i]->family;
         n += at == n;
     }
-    return cli_reject_name(cli, what, name, names, n);
+    return cli_reject_name(cli, item, name, names, n);
 }
 
 static int reject_kernel(const struct cli *cli, const char *name, enum posenc_kernel kernel)
@@ -119,13 +118,13 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
         const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
         if (!exact && strcmp(candidates->backend[i]->family, name) != 0)
             continue;
-        const char *why = posenc_backend_obstacle(candidates->backend[i]);
+        const char *reason = posenc_backend_obstacle(candidates->backend[i]);
         known = true;
-        obstacle = why ? why : obstacle;
-        usable = usable || !why;
-        candidates->chosen[i] = candidates->chosen[i] || !why;
-        if (exact && why)
-            return reject_unusable(cli, "--backend", name, candidates, why);
+        obstacle = reason ? reason : obstacle;
+        usable = usable || !reason;
+        candidates->chosen[i] = candidates->chosen[i] || !reason;
+        if (exact && reason)
+            return reject_unusable(cli, "--backend", name, candidates, reason);
     }
     /* A plug-in that could not be loaded may have that name. */
     for (size_t i = 0; i < candidates->n && !known; i++)
@@ -195,9 +194,9 @@ int select_environment(const struct cli *cli)
         const struct posenc_backend *backend = posenc_backend_find(forced);
         if (!backend)
             return reject_unknown(cli, "POSENC_BACKEND", forced, &candidates, false);
-        const char *why = posenc_backend_obstacle(backend);
-        return !why ? EXIT_OK
-                    : reject_unusable(cli, "POSENC_BACKEND", forced, &candidates, why);
+        const char *reason = posenc_backend_obstacle(backend);
+        return !reason ? EXIT_OK
+                       : reject_unusable(cli, "POSENC_BACKEND", forced, &candidates, reason);
     }
     if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling))
         return reject_unknown(cli, "POSENC_MAX_ISA", ceiling, &candidates, false);
@@ -206,8 +205,7 @@ int select_environment(const struct cli *cli)
 
 /* ---- Kernels ---- */
 
-int select_kernel(const struct cli *cli, const char *what, const char *name,
-                  enum posenc_kernel *kernel)
+static int find_kernel(const struct cli *cli, const char *name, enum posenc_kernel *kernel)
 {
     *kernel = posenc_kernel_find(name);
     if (*kernel != POSENC_KERNEL_COUNT)
@@ -215,7 +213,7 @@ int select_kernel(const struct cli *cli, const char *what, const char *name,
     const char *names[POSENC_KERNEL_COUNT];
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    return cli_reject_name(cli, what, name, names, POSENC_KERNEL_COUNT);
+    return cli_reject_name(cli, "--kernel", name, names, POSENC_KERNEL_COUNT);
 }
 
 /* ---- Element types ---- */
@@ -273,7 +271,7 @@ int select_kernels_and_dtypes(const struct cli *cli, struct selection *selection
 {
     for (size_t i = 0; i < cli->kernel.n; i++) {
         enum posenc_kernel kernel;
-        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_OK)
+        if (find_kernel(cli, cli->kernel.item[i], &kernel) != EXIT_OK)
             return EXIT_USAGE;
         selection->kernels[kernel] = selection->any_kernel = true;
     }

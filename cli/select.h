@@ -41,9 +41,6 @@ int select_dtypes(const struct cli *cli, struct selection *selection);
 /* Rejects a selection in which no backend that runs here provides the kernel. */
 int select_require(const struct cli *cli, const struct selection *selection,
                    enum posenc_kernel kernel);
-/* Finds a kernel by name; `what` is the option or operand for the message. */
-int select_kernel(const struct cli *cli, const char *what, const char *name,
-                  enum posenc_kernel *kernel);
 
 /* Finds the backend of --backend or --plugin that provides the kernel; of a family, the first that runs here. Stores
  * NULL, the default backend, without these options. */

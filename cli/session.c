@@ -47,12 +47,10 @@ static void list_kernels(const struct session *session,
                          bool (*holds)(const struct session *, enum posenc_kernel),
                          char text[512])
 {
-    size_t at = 0;
     text[0] = '\0';
-    for (int k = 0; k < POSENC_KERNEL_COUNT && at < 512; k++)
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (holds(session, (enum posenc_kernel)k))
-            at += (size_t)snprintf(text + at, 512 - at, "%s%s", at > 0 ? ", " : "",
-                                   posenc_kernel_name((enum posenc_kernel)k));
+            text_list_add(text, 512, ", ", posenc_kernel_name((enum posenc_kernel)k));
 }
 
 /* Rejects a selected kernel for which `holds` is false. */
@@ -88,7 +86,7 @@ static int check_backends(const struct session *session)
                       wanted);
 }
 
-int session_check_kernels(const struct session *session)
+static int check_kernels(const struct session *session)
 {
     if ((session->cli->model.n > 0 &&
          check_selected(session, is_called_by_model, "no selected model calls it") !=
@@ -100,7 +98,7 @@ int session_check_kernels(const struct session *session)
 
 /* ---- Models ---- */
 
-void session_free_models(struct session *session)
+static void free_models(struct session *session)
 {
     for (size_t i = 0; i < session->n_models; i++)
         model_free(&session->models[i]);
@@ -111,7 +109,7 @@ void session_free_models(struct session *session)
 
 int session_load_models(struct session *session, const char *const *names, size_t n)
 {
-    session_free_models(session);
+    free_models(session);
     session->models = calloc(n > 0 ? n : 1, sizeof *session->models);
     if (!session->models)
         return cli_reject_memory(session->cli);
@@ -238,8 +236,8 @@ static int begin_records(struct session *session, bool with_vectors)
     int failed =
         emit_preamble(&session->records, &run, session->selected.backends, session->selected.n);
     for (size_t i = 0; i < session->n_models; i++)
-        failed |= records_keep(&session->records,
-                               emit_model(&session->models[i], &session->selected));
+        failed |= records_store(&session->records,
+                                emit_model(&session->models[i], &session->selected));
     if (failed)
         return reject_records(session);
     open_stream(session);
@@ -257,7 +255,7 @@ int session_begin(struct session *session, struct cli *cli, unsigned command, bo
         select_all(cli, &session->selected, plugins_alone) != EXIT_OK ||
         (n_models == 0 &&
          session_load_models(session, cli->model.item, cli->model.n) != EXIT_OK) ||
-        session_check_kernels(session) != EXIT_OK ||
+        check_kernels(session) != EXIT_OK ||
         session_open(session, command, with_vectors) != EXIT_OK) {
         session_abort(session);
         return EXIT_USAGE;
@@ -274,7 +272,7 @@ int session_open(struct session *session, unsigned command, bool with_vectors)
         (with_vectors && data_vectors(cli, &session->vectors) != EXIT_OK) ||
         begin_records(session, with_vectors) != EXIT_OK)
         return EXIT_USAGE;
-    session->watch = session->timing = noise_watch_start();
+    session->at_start = session->at_timing_start = noise_read();
     outputs_catch_signals();
     return EXIT_OK;
 }
@@ -287,7 +285,7 @@ static void session_free(struct session *session)
     if (session->records.list)
         (void)records_close(&session->records, error);
     vectors_free(&session->vectors);
-    session_free_models(session);
+    free_models(session);
     json_decref(session->noise);
     json_decref(session->compare);
     *session = (struct session){ 0 };
@@ -304,8 +302,8 @@ int session_end(struct session *session, bool complete)
     progress_clear();
     const struct cli *cli = session->cli;
     if (!session->noise)
-        session->noise = noise_watch_stop(&session->timing);
-    double seconds = noise_watch_start().wall_s - session->watch.wall_s;
+        session->noise = noise_since(&session->at_timing_start);
+    double seconds = noise_read().wall_s - session->at_start.wall_s;
     records_append(&session->records,
                    emit_footer(&session->records, complete, seconds, session->noise));
     session->noise = NULL;

@@ -8,7 +8,7 @@
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
-#include "base/machine/watch.h"
+#include "base/machine/noise.h"
 #include "base/records.h"
 #include "formats.h"
 #include "outputs.h"
@@ -29,11 +29,11 @@ struct session {
     struct vectors vectors;
     size_t n_models;
     struct model *models;
-    struct noise_watch watch;  /* counters at the start of the session */
-    struct noise_watch timing; /* counters at the start of its timings */
-    json_t *noise;             /* during the timings, once they ended; or NULL */
-    json_t *compare;           /* for the header: the builds of posenc pair; or NULL */
-    bool matched[LIST_MAX];    /* patterns of --case that matched an id */
+    struct noise_counters at_start;        /* counters at the begin of the session */
+    struct noise_counters at_timing_start; /* and of its timings */
+    json_t *noise;                         /* during the timings, once they ended; or NULL */
+    json_t *compare;        /* for the header: the builds of posenc pair; or NULL */
+    bool matched[LIST_MAX]; /* patterns of --case that matched an id */
 };
 
 /* Resolves the names on the command line, opens the outputs in formats of `command` (BY_VERIFY, ...), and writes the
@@ -47,11 +47,7 @@ int session_open(struct session *session, unsigned command, bool with_vectors);
 
 /* Replaces the models by those of these names. Returns EXIT_OK, or EXIT_USAGE after a message. */
 int session_load_models(struct session *session, const char *const *names, size_t n);
-void session_free_models(struct session *session);
 
-/* Rejects a selected kernel that no selected model calls or no selected backend provides, and backends that provide
- * none of the selected kernels. */
-int session_check_kernels(const struct session *session);
 /* Selects the kernels of the plug-ins if the command line selects no kernel, case or problem. */
 void session_select_plugin_kernels(struct session *session);
 /* Returns true if --case selects the id, and notes which patterns matched. */

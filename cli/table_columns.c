@@ -47,10 +47,11 @@ static int make_frequencies(const struct cli *cli, const struct posenc_freqs_spe
     base.scaling = POSENC_SCALING_NONE;
     base.attention_factor = 0.0;
     base.partial_rotary_factor = 1.0;
-    enum posenc_status made = posenc_freqs_create(spec, freqs, &error);
-    if (made == POSENC_OK)
-        made = posenc_freqs_create(&base, plain, &error);
-    return made == POSENC_OK ? EXIT_OK : cli_reject_status(cli, "frequencies", made, &error);
+    enum posenc_status status = posenc_freqs_create(spec, freqs, &error);
+    if (status == POSENC_OK)
+        status = posenc_freqs_create(&base, plain, &error);
+    return status == POSENC_OK ? EXIT_OK
+                               : cli_reject_status(cli, "frequencies", status, &error);
 }
 
 static int write_frequencies(struct cli *cli, const struct posenc_freqs_spec *spec,

@@ -24,7 +24,7 @@ struct reference {
     int64_t pairs;
     int64_t *positions;    /* [ROWS], SAMPLES of each bin */
     int64_t *rounded;      /* the same, rounded to bf16 */
-    double *cosine, *sine; /* [ROWS][pairs], exact values */
+    double *cosine, *sine; /* [ROWS][pairs], exact values; `cosine` owns all arrays */
     float *cos, *sin;      /* output of a backend, in any dtype */
 };
 
@@ -52,15 +52,15 @@ static bool make_reference(const struct posenc_freqs_spec *spec, struct referenc
     uint64_t(*turn)[3] = calloc((size_t)r->pairs, sizeof *turn);
     float *inv_freq = calloc((size_t)r->pairs, sizeof *inv_freq);
     double factor = 1.0;
-    r->positions = calloc(ROWS, sizeof *r->positions);
-    r->rounded = calloc(ROWS, sizeof *r->rounded);
-    r->cosine = calloc(n, sizeof *r->cosine);
-    r->sine = calloc(n, sizeof *r->sine);
-    r->cos = calloc(n, sizeof *r->cos);
-    r->sin = calloc(n, sizeof *r->sin);
-    const bool made = turn && inv_freq && r->positions && r->rounded && r->cosine && r->sine &&
-                      r->cos && r->sin;
+    const size_t bytes = n * 2 * (sizeof(double) + sizeof(float)) + ROWS * 2 * sizeof(int64_t);
+    r->cosine = calloc(1, bytes);
+    const bool made = turn && inv_freq && r->cosine;
     if (made) {
+        r->sine = r->cosine + n;
+        r->positions = (int64_t *)(r->sine + n);
+        r->rounded = r->positions + ROWS;
+        r->cos = (float *)(r->rounded + ROWS);
+        r->sin = r->cos + n;
         exact_freqs(spec, r->pairs, turn, inv_freq, &factor);
         choose_positions(r);
     }
@@ -73,16 +73,6 @@ static bool make_reference(const struct posenc_freqs_spec *spec, struct referenc
     free(turn);
     free(inv_freq);
     return made;
-}
-
-static void free_reference(struct reference *r)
-{
-    free(r->positions);
-    free(r->rounded);
-    free(r->cosine);
-    free(r->sine);
-    free(r->cos);
-    free(r->sin);
 }
 
 /* ---- Curves ---- */
@@ -235,7 +225,7 @@ static enum posenc_status write_all(const struct selection *selected,
     if (status == POSENC_OK)
         write_storages(selected, freqs, &r, outputs);
     posenc_freqs_destroy(freqs);
-    free_reference(&r);
+    free(r.cosine);
     return status;
 }
 

@@ -143,18 +143,19 @@ static int read_grid(const struct cli *cli, bool column_first, struct grid *grid
 {
     char text[PIECE_BYTES];
     const size_t length = strlen(cli->grid);
-    bool good = length > 0 && length < sizeof text && cli->grid[length - 1] != ',';
+    bool is_valid = length > 0 && length < sizeof text && cli->grid[length - 1] != ',';
     snprintf(text, sizeof text, "%s", cli->grid);
-    char *rest = text, *width = text_cut(&rest, ','), *next = text_cut(&rest, ',');
+    char *remaining = text, *width = text_cut(&remaining, ','),
+         *next = text_cut(&remaining, ',');
     *grid = (struct grid){ .column_first = column_first };
-    good = good && width && parse_integer(width, 1, position_max, &grid->width);
+    is_valid = is_valid && width && parse_integer(width, 1, position_max, &grid->width);
     if (next && (strcmp(next, "rows") == 0 || strcmp(next, "columns") == 0)) {
         grid->column_first = strcmp(next, "columns") == 0;
-        next = text_cut(&rest, ',');
+        next = text_cut(&remaining, ',');
     }
     if (next)
-        good = good && parse_real(next, &grid->scale) && grid->scale > 0.0;
-    return good && !rest
+        is_valid = is_valid && parse_real(next, &grid->scale) && grid->scale > 0.0;
+    return is_valid && !remaining
                ? EXIT_OK
                : cli_reject(cli, "--grid", cli->grid,
                             "expected WIDTH[,rows|columns][,SCALE]: a width from 1 to "

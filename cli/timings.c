@@ -95,8 +95,8 @@ static size_t time_cases(void *user, size_t first)
     const double left_s = run->deadline_s - clock_now();
     load_plugins(run, first);
     options.budget_s = left_s > 0.1 ? left_s : 0.1;
-    options.watch = note_call;
-    options.unfit = exclusion_reason;
+    options.on_call = note_call;
+    options.find_exclusion = exclusion_reason;
     if (bench_run(timings->cases + first, timings->n_cases - first, timings->backends,
                   timings->n_backends, &options, send_result, run, error) != 0)
         worker_send(json_pack("{s:s}", "error", error));
@@ -141,11 +141,12 @@ static bool exclude_culprit(struct timing_run *run, const struct worker_end *end
     const struct timings *timings = run->timings;
     const size_t last = end->status->numbers[AT_PLUGIN];
     const enum posenc_kernel kernel = timings->cases[run->job->step].problem.kernel;
-    size_t who = end->status->numbers[AT_BACKEND];
-    if (who == 0 || who > timings->n_backends ||
-        (last > 0 && !plugins_is_stub(timings->backends[who - 1])))
-        who = last;
-    if (who == 0 || who > timings->n_backends || *run->excluded[who - 1][kernel] != '\0')
+    size_t culprit = end->status->numbers[AT_BACKEND];
+    if (culprit == 0 || culprit > timings->n_backends ||
+        (last > 0 && !plugins_is_stub(timings->backends[culprit - 1])))
+        culprit = last;
+    if (culprit == 0 || culprit > timings->n_backends ||
+        *run->excluded[culprit - 1][kernel] != '\0')
         return false;
     char reason[REASON - 8];
     snprintf(reason, sizeof reason, "crashed: %.130s %.130s", end->cause,
@@ -153,7 +154,7 @@ static bool exclude_culprit(struct timing_run *run, const struct worker_end *end
     const bool loading = strcmp(end->status->activity, PLUGINS_LOADING) == 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (loading || k == (int)kernel)
-            exclude(run, who - 1, k, reason);
+            exclude(run, culprit - 1, k, reason);
     return true;
 }
 

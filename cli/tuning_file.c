@@ -49,19 +49,21 @@ void tuning_file_select_default(void)
 
 int tuning_file_select_environment(const struct cli *cli)
 {
-    char why[TUNING_FILE_REASON];
+    char reason[TUNING_FILE_REASON];
     const char *path = read_environment("POSENC_PROFILE");
     if (!path || is_backend_forced())
         return EXIT_OK;
-    const enum posenc_status status = posenc_select_profile(path, why, sizeof why);
+    const enum posenc_status status = posenc_select_profile(path, reason, sizeof reason);
     (void)!posenc_select(NULL);
-    return status == POSENC_OK ? EXIT_OK : cli_reject(cli, "POSENC_PROFILE", NULL, "%s", why);
+    return status == POSENC_OK ? EXIT_OK
+                               : cli_reject(cli, "POSENC_PROFILE", NULL, "%s", reason);
 }
 
 int tuning_file_list(struct cli *cli)
 {
     char line[512];
-    const char *given = read_environment("POSENC_PROFILE"), *path = given ? given : user_file;
+    const char *from_environment = read_environment("POSENC_PROFILE"),
+               *path = from_environment ? from_environment : user_file;
     FILE *file = *path ? fopen(path, "r") : NULL;
     if (!*path) {
         puts("No tuning file: backends are chosen by the features of the CPU, or by "
@@ -71,9 +73,9 @@ int tuning_file_list(struct cli *cli)
     }
     if (!file)
         return cli_reject(cli, "tuning file", path, "%s", strerror(errno));
-    if (given && is_backend_forced())
+    if (from_environment && is_backend_forced())
         puts("Not used: POSENC_BACKEND or POSENC_MAX_ISA is set.");
-    else if (!given && *user_file_error)
+    else if (!from_environment && *user_file_error)
         text_print(stdout, "Not used: %s\n", user_file_error);
     else
         text_print(stdout, "In force: %s\n", path);

@@ -222,7 +222,7 @@ static void show_progress(void *user, size_t done, size_t total)
                                       .done = (double)done,
                                       .total = total,
                                       .notes = notes,
-                                      .where = verify->last });
+                                      .case_id = verify->last });
 }
 
 /* ---- --update-error-limits ---- */

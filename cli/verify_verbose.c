@@ -208,7 +208,7 @@ static int reject_case(const struct cli *cli, const struct vectors *vectors, con
 {
     const char *nearest = vectors->cases[0].id;
     for (size_t i = 1; i < vectors->n; i++)
-        if (edit_distance(id, vectors->cases[i].id) < edit_distance(id, nearest))
+        if (text_edit_distance(id, vectors->cases[i].id) < text_edit_distance(id, nearest))
             nearest = vectors->cases[i].id;
     return cli_reject(cli, "--case", id,
                       "no case has this id; the nearest is %s (posenc list cases)", nearest);

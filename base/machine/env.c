@@ -1,7 +1,4 @@
-/*
- * Makes the record of the machine and the build, and grades its measurement quality, as far as a Linux or another POSIX
- * system reports the facts.
- */
+/* Makes the record of the machine and the build, and grades its measurement quality (see env.h). */
 #define _GNU_SOURCE
 #include "env.h"
 #include "base/clock.h"
@@ -75,7 +72,7 @@ static json_t *build_facts(const struct env_library *library)
                      library->version, "id", library->build);
 }
 
-/* Adds the overhead of a reading: the least step between two readings. */
+/* Returns facts about the clock; overhead_ns is the smallest step between two readings. */
 static json_t *timer_facts(const char *root)
 {
     json_t *timer = env_timer(root);
@@ -167,7 +164,7 @@ json_t *env_quality(const json_t *env)
 
 /* ---- The record ---- */
 
-/* Under an emulator, /proc and /sys describe the host, so its name and hypervisor are left out. */
+/* Under an emulator /proc and /sys describe the host, so that CPU name and hypervisor are omitted. */
 json_t *env_record(const struct env_library *library, const char *root)
 {
     char name[128], id[160];

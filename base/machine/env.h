@@ -1,6 +1,6 @@
 /*
- * Facts about the machine and the build that a measurement depends on, as a record with a grade. A fact that the system
- * does not report is "not exposed", or left out; it is never guessed.
+ * Record of the machine and the build on which a measurement depends, with a grade of measurement quality. A fact that
+ * the system does not report is "not exposed" or absent.
  */
 #ifndef POSENC_ENV_H
 #define POSENC_ENV_H
@@ -22,7 +22,7 @@ json_t *env_record(const struct env_library *library, const char *root);
  * adds the quality that timings show (reports/posenc/quality.py). */
 json_t *env_quality(const json_t *env);
 
-/* Returns true if the load average is above the number of CPUs, and writes it in words. */
+/* Returns true if the load average exceeds the number of CPUs. Writes a sentence about it. */
 bool env_is_busy(const json_t *env, char *words, size_t bytes);
 
 #endif

@@ -119,19 +119,18 @@ static bool arm_name(const char *root, char *text, size_t bytes)
     FILE *file = sysfs_open(root, "/proc/cpuinfo");
     char line[4096], name[64];
     unsigned implementer = 0, part;
-    size_t at = 0;
     text[0] = 0;
-    while (file && at < bytes && fgets(line, sizeof line, file)) {
+    while (file && fgets(line, sizeof line, file)) {
         read_hex(line, "CPU implementer", &implementer);
         if (!read_hex(line, "CPU part", &part))
             continue;
         name_core(implementer, part, name, sizeof name);
         if (!strstr(text, name))
-            at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " + " : "", name);
+            text_list_add(text, bytes, " + ", name);
     }
     if (file)
         fclose(file);
-    return at > 0;
+    return text[0] != 0;
 }
 
 static bool core_name(const char *root, char *text, size_t bytes)

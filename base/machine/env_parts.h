@@ -1,6 +1,6 @@
 /*
- * Parts of the env record. `root` is the folder of /proc and /sys (sysfs.h). A fact that the system does not report is
- * NOT_EXPOSED as a text, and left out as a number.
+ * Parts of the env record. `root` is the folder of /proc and /sys (sysfs.h). Texts that the system does not report are
+ * NOT_EXPOSED, numbers are absent.
  */
 #ifndef POSENC_ENV_PARTS_H
 #define POSENC_ENV_PARTS_H
@@ -34,10 +34,9 @@ double env_load_average(void);
 /* Returns {governor, driver, preference, boost: "1" | "0"}. */
 json_t *env_frequency(const char *root);
 
-/* Returns {online, allowed, list, best, pinned, smt, siblings, isolated, kinds}: the number of CPUs and of those that
- * this process may use, with their list; the best one to measure on, and the same if it is the only one; "on", "off",
- * ...; the CPUs on the core of the best one; those that the kernel keeps free; the number of kinds of core that differ
- * in speed. */
+/* Returns {online, allowed, list, best, pinned, smt, siblings, isolated, kinds}: the number of CPUs, the number and
+ * list of those that this process may use, the best CPU to measure on, the only allowed CPU, "on" or "off", the CPUs of
+ * the core of `best`, isolated CPUs, and the number of core types of different speed. */
 json_t *env_cpus(const char *root);
 
 /* Returns {page, thp, nodes, balancing, swap_used, available}. */
@@ -52,9 +51,8 @@ json_t *env_limits(const char *root);
 
 /* CPU limits of the control group of this process and of all groups above it. */
 struct cgroup_limits {
-    double quota; /* CPUs, the least of all groups; 0: no limit */
-    double
-        throttled_s; /* total time of waiting for a quota that was used up; below 0: unknown */
+    double quota;       /* CPUs, the minimum of all groups; 0: no limit */
+    double throttled_s; /* time of waiting for a quota; below 0: unknown */
 };
 struct cgroup_limits cgroup_limits(const char *root);
 

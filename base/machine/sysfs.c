@@ -55,7 +55,7 @@ bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, 
     return read_first_line(path, line, bytes);
 }
 
-long long sysfs_number(const char *root, long long otherwise, const char *format, ...)
+long long sysfs_number(const char *root, long long fallback, const char *format, ...)
 {
     char path[SYSFS_PATH], line[64], *end;
     va_list list;
@@ -63,9 +63,9 @@ long long sysfs_number(const char *root, long long otherwise, const char *format
     print_path(path, root, format, list);
     va_end(list);
     if (!read_first_line(path, line, sizeof line))
-        return otherwise;
+        return fallback;
     long long value = strtoll(line, &end, 10);
-    return end != line ? value : otherwise;
+    return end != line ? value : fallback;
 }
 
 /* Returns the value in a line of exactly that key, or NULL. */
@@ -95,13 +95,13 @@ bool sysfs_value(const char *root, const char *path, const char *key, char *valu
     return found;
 }
 
-double sysfs_value_number(const char *root, const char *path, const char *key, double otherwise)
+double sysfs_value_number(const char *root, const char *path, const char *key, double fallback)
 {
     char text[64], *end;
     if (!sysfs_value(root, path, key, text, sizeof text))
-        return otherwise;
+        return fallback;
     double value = strtod(text, &end);
-    return end != text ? value : otherwise;
+    return end != text ? value : fallback;
 }
 
 /* ---- Lists of CPUs ---- */

@@ -1,4 +1,4 @@
-/* Files of /proc and /sys below a root: "" is this machine, another folder one that a test made up. */
+/* Readers of /proc and /sys below a root: "" for this machine, or a folder with test data. */
 #ifndef POSENC_SYSFS_H
 #define POSENC_SYSFS_H
 
@@ -12,23 +12,22 @@
 
 enum { SYSFS_PATH = 512 };
 
-/* Opens a file for reading; returns NULL on failure. Paths are formatted and begin with a slash. */
+/* Opens a file for reading; returns NULL on failure. Paths are format strings and begin with a slash. */
 FILE *sysfs_open(const char *root, const char *format, ...) PRINTF_LIKE(2, 3);
 bool sysfs_has(const char *root, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Reads the first line of a file without its newline; returns false and "" if there is none. */
 bool sysfs_line(const char *root, char *line, size_t bytes, const char *format, ...)
     PRINTF_LIKE(4, 5);
-/* Returns the number at the beginning of a file, or `otherwise`. */
-long long sysfs_number(const char *root, long long otherwise, const char *format, ...)
+/* Returns the number at the start of a file, or `fallback`. */
+long long sysfs_number(const char *root, long long fallback, const char *format, ...)
     PRINTF_LIKE(3, 4);
 /* Reads the value of the first line "key : value", "key value" or key="value" of a file. */
 bool sysfs_value(const char *root, const char *path, const char *key, char *value,
                  size_t bytes);
-/* Returns such a value as a number, or `otherwise`. */
-double sysfs_value_number(const char *root, const char *path, const char *key,
-                          double otherwise);
+/* Returns such a value as a number, or `fallback`. */
+double sysfs_value_number(const char *root, const char *path, const char *key, double fallback);
 
-/* Return true if a list of CPUs ("0-3,8") has one of that number, and the number of its CPUs. */
+/* Return true if a list of CPUs ("0-3,8") contains a CPU; and the number of CPUs in a list. */
 bool cpu_list_has(const char *list, int cpu);
 int cpu_list_count(const char *list);
 

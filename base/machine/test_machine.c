@@ -1,6 +1,6 @@
 /* Tests the record of a machine, its measurement quality, and the noise that a run saw. */
 #include "base/machine/env.h"
-#include "base/machine/watch.h"
+#include "base/machine/noise.h"
 #include "base/records.h"
 #include "base/tap/tap.h"
 
@@ -31,12 +31,9 @@ static void test_quality(void)
 
 static void test_between(void)
 {
-    struct noise_watch start = { .wall_s = 5.0, .busy_s = 100.0, .own_s = 3.0, .ticks = 1000 },
-                       stop = { .wall_s = 15.0,
-                                .busy_s = 125.0,
-                                .own_s = 12.0,
-                                .ticks = 3000,
-                                .steal = 20 };
+    struct noise_counters
+        start = { .wall_s = 5.0, .busy_s = 100.0, .own_s = 3.0, .ticks = 1000 },
+        stop = { .wall_s = 15.0, .busy_s = 125.0, .own_s = 12.0, .ticks = 3000, .steal = 20 };
     json_t *noise = noise_between(&start, &stop, 2.5);
     require(record_value(noise, "others", -1.0) == 1.6 &&
                 record_value(noise, "steal_pct", -1.0) == 1.0 &&

@@ -5,9 +5,9 @@
 #define _XOPEN_SOURCE 700
 #include "base/machine/env.h"
 #include "base/machine/env_parts.h"
-#include "base/machine/neighbours.h"
+#include "base/machine/cpu_usage.h"
 #include "base/machine/sysfs.h"
-#include "base/machine/watch.h"
+#include "base/machine/noise.h"
 #include "base/records.h"
 #include "base/tap/tap.h"
 
@@ -141,7 +141,7 @@ static void test_neighbours(void)
     begin_machine();
     const long ticks = sysconf(_SC_CLK_TCK);
     char text[256];
-    struct neighbours start, stop;
+    struct cpu_usage start, stop;
     put_ticks(0, (unsigned)(100 * ticks), 0);
     snprintf(text, sizeof text, "10 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld %ld 0 0 20\n", 5 * ticks,
              ticks);
@@ -149,7 +149,7 @@ static void test_neighbours(void)
     put_file("/proc/11/stat", "11 (a) b (c) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
     put_file("/proc/12/stat", "12 (posenc) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
     put_file("/proc/uptime", "5 5\n");
-    neighbours_look(root, 100.0, &start);
+    cpu_usage_snapshot(root, 100.0, &start);
     put_ticks((unsigned)(5 * ticks), (unsigned)(110 * ticks), 0);
     snprintf(text, sizeof text, "10 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld %ld 0 0 20\n", 9 * ticks,
              2 * ticks);
@@ -161,9 +161,8 @@ static void test_neighbours(void)
     snprintf(text, sizeof text, "12 (posenc) R 1 1 1 0 -1 0 0 0 0 0 %ld 0 0 0 20\n",
              10 * ticks);
     put_file("/proc/12/stat", text);
-    neighbours_look(root, 110.0, &stop);
-    json_t *seen = neighbours_between(&start, &stop, 12),
-           *taken = json_object_get(seen, "taken");
+    cpu_usage_snapshot(root, 110.0, &stop);
+    json_t *seen = cpu_usage_record(&start, &stop, 12), *taken = json_object_get(seen, "taken");
     require(json_array_size(taken) == 2 &&
                 strcmp(record_text(json_array_get(taken, 0), "name"), "cc1") == 0 &&
                 fabs(record_value(json_array_get(taken, 0), "cpus", 0.0) - 0.7) < 1e-9,
@@ -177,8 +176,8 @@ static void test_neighbours(void)
                 json_number_value(json_array_get(busy, 1)) == 0.0,
             "each CPU has its share, and the line of all of them is no CPU");
     json_decref(seen);
-    neighbours_free(&start);
-    neighbours_free(&stop);
+    cpu_usage_free(&start);
+    cpu_usage_free(&stop);
 }
 
 static void test_reading(void)
@@ -214,9 +213,9 @@ static void test_reading(void)
 /* ---- Noise of a run ---- */
 
 /* Returns the noise since `start`, ten seconds later; none of it is this program's. */
-static json_t *noise_since(struct noise_watch start)
+static json_t *noise_after_10_s(struct noise_counters start)
 {
-    struct noise_watch stop = noise_watch_at(root);
+    struct noise_counters stop = noise_read_from(root);
     stop.wall_s = start.wall_s + 10.0;
     stop.own_s = start.own_s;
     return noise_between(&start, &stop, 0.1);
@@ -237,13 +236,13 @@ static void test_noise(void)
     put_file("/proc/vmstat", "pswpin 10\npswpout 10\n");
     put_file("/sys/fs/cgroup/cpu.stat", "nr_throttled 7\nthrottled_usec 1000000\n");
     put_ticks(0, 1000, 100);
-    struct noise_watch start = noise_watch_at(root);
+    struct noise_counters start = noise_read_from(root);
     put_ticks(100, 1850, 300);
     put_file("/proc/pressure/io", "some avg10=0.00 total=2000000\nfull avg10=0.00\n");
     put_file(CPU "/cpu0/thermal_throttle/package_throttle_count", "9\n");
     put_file("/proc/vmstat", "pswpin 10\npswpout 25\n");
     put_file("/sys/fs/cgroup/cpu.stat", "nr_throttled 9\nthrottled_usec 1400000\n");
-    json_t *noise = noise_since(start), *env = env_of_machine("KVM");
+    json_t *noise = noise_after_10_s(start), *env = env_of_machine("KVM");
     /* 1700 idle ticks, 100 busy and 200 stolen ones of 2000. */
     require(is_about(noise, "steal_pct", 10.0) && is_about(noise, "wait_io_pct", 10.0) &&
                 is_about(noise, "heat", 4.0) && is_about(noise, "swapped", 15.0) &&
@@ -255,7 +254,7 @@ static void test_noise(void)
     json_decref(env);
     json_decref(noise);
     begin_machine();
-    noise = noise_since(noise_watch_at(root));
+    noise = noise_after_10_s(noise_read_from(root));
     require(!json_object_get(noise, "throttled_pct") && !json_object_get(noise, "others") &&
                 !json_object_get(noise, "heat"),
             "no noise is reported that was not seen");

@@ -14,8 +14,8 @@ static int compare_doubles(const void *a, const void *b)
 
 void stats_sort(double *values, size_t n) { qsort(values, n, sizeof *values, compare_doubles); }
 
-/* Returns the samples that were taken, sorted and to be freed; NULL: none, or out of memory. */
-static double *sort_taken(const double *samples, size_t n, size_t *count)
+/* Returns the samples that are not NaN, sorted and to be freed, and their number. Returns NULL without any or memory. */
+static double *sort_samples(const double *samples, size_t n, size_t *count)
 {
     *count = 0;
     double *sorted = n > 0 ? malloc(n * sizeof *sorted) : NULL;
@@ -37,7 +37,7 @@ static double median_of_sorted(const double *sorted, size_t n)
 
 double stats_coverage(size_t n, size_t k)
 {
-    /* In logarithms: 2^-n underflows long before the sums of interest do. */
+    /* Logarithms, since 2^-n underflows. */
     double tail = 0.0, log_term = -(double)n * log(2.0);
     for (size_t i = 0; i < k; i++) {
         tail += exp(log_term);
@@ -47,8 +47,7 @@ double stats_coverage(size_t n, size_t k)
     return coverage > 0.0 ? coverage : 0.0;
 }
 
-/* Returns the largest k for which [k-th smallest, k-th largest] of n samples reaches the level; 0: not even the whole
- * range does. */
+/* Returns the largest k for which [k-th smallest, k-th largest] of n samples covers the median at that level; 0: none. */
 static size_t order_for(size_t n, double level)
 {
     size_t k = 0;
@@ -75,7 +74,7 @@ struct stats_interval stats_interval(const double *samples, size_t n, double lev
 {
     const double none = (double)NAN;
     size_t count;
-    double *sorted = sort_taken(samples, n, &count);
+    double *sorted = sort_samples(samples, n, &count);
     struct stats_interval interval = { 0.0, none, none };
     if (count > 0)
         interval = interval_at(sorted, count, level);
@@ -114,7 +113,7 @@ struct stats_summary stats_summarise(const double *samples, size_t n)
 {
     const double none = (double)NAN;
     struct stats_summary s = { 0, none, none, none, { 0.0, none, none } };
-    double *sorted = sort_taken(samples, n, &s.n);
+    double *sorted = sort_samples(samples, n, &s.n);
     if (s.n > 0) {
         s.median = median_of_sorted(sorted, s.n);
         s.min = sorted[0];
@@ -128,7 +127,7 @@ struct stats_summary stats_summarise(const double *samples, size_t n)
 double stats_median(const double *samples, size_t n)
 {
     size_t count;
-    double *sorted = sort_taken(samples, n, &count);
+    double *sorted = sort_samples(samples, n, &count);
     double median = median_of_sorted(sorted, count);
     free(sorted);
     return median;

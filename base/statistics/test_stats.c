@@ -1,5 +1,5 @@
 /* Tests the statistics on cases that can be computed by hand. */
-#include "base/statistics/floor.h"
+#include "base/statistics/threshold.h"
 #include "base/statistics/stats.h"
 #include "base/tap/tap.h"
 
@@ -99,36 +99,39 @@ static void test_floors(void)
 {
     enum { N = 93 * 200 };
     static double head[N], null[N];
-    struct floor_summary f = floor_summarise(head, null, N);
+    struct threshold_summary f = threshold_summarise(head, null, N);
     require(f.rounds == N && f.comparisons == 200 && f.median == 0.0 && f.largest == 0.0 &&
-                near(f.apart, 0.01),
+                near(f.detectable, 0.01),
             "a machine without noise detects 1 %, the least that the rule allows");
     for (int i = 0; i < N; i++) /* of each pair of rounds one is 3 % more, one 3 % less */
         head[i] = i % 2 ? -0.03 : 0.03;
-    f = floor_summarise(head, null, N);
-    require(near(f.median, 0.03) && near(f.process, 0.03) && f.apart > 0.03,
+    f = threshold_summarise(head, null, N);
+    require(near(f.median, 0.03) && near(f.typical_process, 0.03) && f.detectable > 0.03,
             "even noise is not detected");
     for (int i = 0; i < N; i++) /* two comparisons in 200 are off by 20 % */
         head[i] = i / 93 % 100 == 7 ? 0.2 : 0.0;
-    f = floor_summarise(head, null, N);
-    require(near(f.apart, 0.01) && near(f.largest, 0.2), "99 of 100 comparisons count");
+    f = threshold_summarise(head, null, N);
+    require(near(f.detectable, 0.01) && near(f.largest, 0.2), "99 of 100 comparisons count");
     for (int i = 0; i < N; i++) /* six are */
         head[i] = i / 93 % 33 == 7 ? 0.2 : 0.0;
-    f = floor_summarise(head, null, N);
-    require(f.apart > expm1(0.2) && f.apart < 1.0, "what disturbs more of them does, too");
+    f = threshold_summarise(head, null, N);
+    require(f.detectable > expm1(0.2) && f.detectable < 1.0,
+            "what disturbs more of them does, too");
     for (int i = 0; i < N; i++)
         head[i] = i / 93 % 33 == 7 ? -0.2 : 0.0;
-    require(near(floor_summarise(head, null, N).apart, f.apart), "to either side alike");
+    require(near(threshold_summarise(head, null, N).detectable, f.detectable),
+            "to either side alike");
     for (int i = 0; i < N; i++) /* one process of each comparison */
         head[i] = i / 31 % 3 == 1 ? 0.05 : 0.0;
-    f = floor_summarise(head, null, N);
-    require(f.apart > 0.05 && f.process == 0.0,
+    f = threshold_summarise(head, null, N);
+    require(f.detectable > 0.05 && f.typical_process == 0.0,
             "a process that is off counts, though the median of all is not");
     for (int i = 0; i < N; i++) { /* only the third copy shows that the machine is unsteady */
         head[i] = 0.0;
         null[i] = i / 31 % 2 ? 0.08 : -0.08;
     }
-    require(floor_summarise(head, null, N).apart > 0.08, "the null control counts as well");
+    require(threshold_summarise(head, null, N).detectable > 0.08,
+            "the null control counts as well");
 }
 
 static void test_few_rounds(void)
@@ -136,14 +139,14 @@ static void test_few_rounds(void)
     double head[100] = { 0.0 }, null[100] = { 0.0 };
     head[0] = (double)NAN;
     null[1] = (double)INFINITY;
-    struct floor_summary f = floor_summarise(head, null, 93);
-    require(f.rounds == 91 && f.comparisons == 0 && near(f.apart, 0.01),
+    struct threshold_summary f = threshold_summarise(head, null, 93);
+    require(f.rounds == 91 && f.comparisons == 0 && near(f.detectable, 0.01),
             "rounds that were not taken are left out of floors");
-    f = floor_summarise(head, null, 2);
-    require(f.rounds == 0 && isnan(f.apart) && isnan(f.median), "no round has no floor");
+    f = threshold_summarise(head, null, 2);
+    require(f.rounds == 0 && isnan(f.detectable) && isnan(f.median), "no round has no floor");
     head[0] = 0.1;
-    f = floor_summarise(head, null, 1);
-    require(f.rounds == 1 && near(f.median, 0.1) && isnan(f.apart),
+    f = threshold_summarise(head, null, 1);
+    require(f.rounds == 1 && near(f.median, 0.1) && isnan(f.detectable),
             "one round detects nothing");
 }
 

@@ -1,4 +1,4 @@
-/* Tests that read as sentences, reported in the Test Anything Protocol. */
+/* Test results in the Test Anything Protocol (TAP). */
 #ifndef POSENC_TESTS_TAP_H
 #define POSENC_TESTS_TAP_H
 
@@ -7,6 +7,7 @@
 
 static int tap_run, tap_failed;
 
+/* Reports the test that a sentence describes. */
 static inline void require(bool holds, const char *sentence)
 {
     tap_run++;
@@ -14,6 +15,7 @@ static inline void require(bool holds, const char *sentence)
     printf("%s %d - %s\n", holds ? "ok" : "not ok", tap_run, sentence);
 }
 
+/* Prints the plan. Returns the exit code of the program. */
 static inline int tap_end(void)
 {
     printf("1..%d\n", tap_run);

@@ -40,11 +40,11 @@ static void test_escapes(void)
         { "", "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *shown = text_plain_copy(cases[i].text);
-        require(shown && strcmp(shown, cases[i].shown) == 0, "what is hidden is escaped");
+        char *shown = text_escape_copy(cases[i].text);
+        require(shown && strcmp(shown, cases[i].shown) == 0, "hidden characters are escaped");
         require(text_is_plain(cases[i].text) == (strcmp(cases[i].text, cases[i].shown) == 0) &&
                     text_is_plain(cases[i].shown),
-                "and what is shown is plain");
+                "and the escaped text is plain");
         free(shown);
     }
 }
@@ -52,10 +52,10 @@ static void test_escapes(void)
 static void test_cut(void)
 {
     char to[8];
-    require(text_plain("ab\xe2\x97\x8f\033cd", to, sizeof to) == 11 &&
+    require(text_escape("ab\xe2\x97\x8f\033cd", to, sizeof to) == 11 &&
                 strcmp(to, "ab\xe2\x97\x8f") == 0,
-            "what does not fit is cut between characters, and nothing follows");
-    require(text_plain("abc", NULL, 0) == 3, "the length alone");
+            "a text that does not fit is cut between characters");
+    require(text_escape("abc", NULL, 0) == 3, "the length alone");
 }
 
 static void prints(const char *want, const char *format, const char *argument)

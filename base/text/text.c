@@ -84,7 +84,7 @@ static size_t show_character(const char *text, char shown[12])
     return n ? n : 1;
 }
 
-size_t text_plain(const char *text, char *to, size_t room)
+size_t text_escape(const char *text, char *to, size_t room)
 {
     size_t whole = 0, at = 0;
     bool fits = room > 0;
@@ -104,16 +104,16 @@ size_t text_plain(const char *text, char *to, size_t room)
     return whole;
 }
 
-char *text_plain_copy(const char *text)
+char *text_escape_copy(const char *text)
 {
-    const size_t room = text_plain(text, NULL, 0) + 1;
+    const size_t room = text_escape(text, NULL, 0) + 1;
     char *copy = malloc(room);
     if (copy)
-        text_plain(text, copy, room);
+        text_escape(text, copy, room);
     return copy;
 }
 
-/* Writes a plain line, with commands of GitHub's runners disabled. */
+/* Writes an escaped line, with commands of GitHub Actions disabled. */
 static void put_line(const char *line, FILE *out)
 {
     const size_t blanks = strspn(line, " ");
@@ -138,7 +138,7 @@ void text_vprint(FILE *out, const char *format, va_list list)
     if (text) {
         vsnprintf(text, (size_t)length + 1, format, list);
         text[length - ends] = '\0';
-        plain = text_plain_copy(text);
+        plain = text_escape_copy(text);
     }
     put_line(plain ? plain : "(no memory for a message)", out);
     if (ends)
@@ -155,10 +155,16 @@ void text_print(FILE *out, const char *format, ...)
     va_end(list);
 }
 
-/* ---- Names ---- */
+/* ---- Words ---- */
 
-/* Computes one row of the table after the other: Wagner and Fischer, J. ACM 21(1), 1974. */
-size_t edit_distance(const char *a, const char *b)
+void text_list_add(char *text, size_t size, const char *separator, const char *name)
+{
+    const size_t n = strlen(text);
+    snprintf(text + n, size - n, "%s%s", n > 0 ? separator : "", name);
+}
+
+/* Keeps one row of the table of Wagner and Fischer, J. ACM 21(1), 1974. */
+size_t text_edit_distance(const char *a, const char *b)
 {
     enum { SHORT = 96 };
     size_t row[SHORT + 1];
@@ -178,7 +184,7 @@ size_t edit_distance(const char *a, const char *b)
     return row[length];
 }
 
-bool has_word(const char *words, char between, const char *word, size_t n)
+bool text_has_word(const char *words, char between, const char *word, size_t n)
 {
     for (const char *end; words; words = end ? end + 1 : NULL) {
         end = strchr(words, between);

@@ -1,7 +1,6 @@
 /*
- * Safe display of texts of others: names, paths, notes, reasons. A file of records, a configuration or a plug-in may
- * hold control characters that a terminal obeys, bytes that are not UTF-8, and marks that are invisible or change the
- * direction of writing. These are escaped: \x1b, \u202e.
+ * Safe display of untrusted text, such as names, paths and notes from files and plug-ins. Control characters, bytes
+ * that are not UTF-8, invisible characters and marks of the writing direction are escaped: \x1b, \u202e.
  */
 #ifndef POSENC_TEXT_H
 #define POSENC_TEXT_H
@@ -14,27 +13,28 @@
 /* Has the compiler check arguments from number `first` on against the format string that is argument `format`. */
 #define PRINTF_LIKE(format, first) __attribute__((__format__(__printf__, format, first)))
 
-/* Returns true if a text is one line of UTF-8 without such characters. */
+/* Returns true if a text is one line without such characters. */
 bool text_is_plain(const char *text);
 
-/* Writes the text on one line with these characters escaped, cut between characters to `room` - 1 bytes. Returns the
- * length of the whole. */
-size_t text_plain(const char *text, char *to, size_t room);
-/* Returns such a text, to be freed; NULL: out of memory. */
-char *text_plain_copy(const char *text);
+/* Writes the escaped text, cut between characters to `room` - 1 bytes. Returns the length of the whole escaped text. */
+size_t text_escape(const char *text, char *to, size_t room);
+/* Returns the escaped text, to be freed; NULL without memory. */
+char *text_escape_copy(const char *text);
 
-/* Print one line like fprintf(): a newline in an argument is escaped, one at the end of `format` is not. Commands of
- * GitHub's runners (::error at the start of a line, ##[group] anywhere) get a backslash. */
+/* Print one escaped line like fprintf(), with a newline if `format` ends with one. Commands of GitHub Actions (::error
+ * at the start of a line, ##[group] anywhere) get a backslash. */
 void text_print(FILE *out, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_vprint(FILE *out, const char *format, va_list list) PRINTF_LIKE(2, 0);
 
-/* ---- Names ---- */
+/* ---- Words ---- */
 
-/* Returns the number of insertions, deletions and substitutions from one name to the other, of which b counts with its
- * first 96 characters. */
-size_t edit_distance(const char *a, const char *b);
+/* Appends a name to a list in `text` of `size` bytes, after a separator unless the list is empty. Cuts what does not fit. */
+void text_list_add(char *text, size_t size, const char *separator, const char *name);
 
-/* Returns true if a word of n characters is one of `words`, which `between` separates. */
-bool has_word(const char *words, char between, const char *word, size_t n);
+/* Returns the Levenshtein distance of two names. Only the first 96 characters of b count. */
+size_t text_edit_distance(const char *a, const char *b);
+
+/* Returns true if a word of n characters is in `words`, a list separated by the character `between`. */
+bool text_has_word(const char *words, char between, const char *word, size_t n);
 
 #endif

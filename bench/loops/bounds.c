@@ -1,6 +1,6 @@
 /*
- * The loops of bounds.h for one instruction set.  bench/loops/meson.build gives POSENC_SIMD, POSENC_ISA
- * and flags, which are those of a backend.
+ * Loops of bounds.h for one instruction set. bench/loops/meson.build sets POSENC_SIMD, POSENC_ISA and the compiler
+ * flags of that backend.
  *
  * A kernel's constants are constants here, too. Data that a kernel reads are read here at an address that differs in
  * each iteration, so that no compiler moves them out of the loop.
@@ -18,7 +18,7 @@
 
 /* ---- Conversions ---- */
 
-/* n floats are as many elements of f32, and twice as many of 16 bits. */
+/* n floats of memory hold n elements of f32, or 2 n elements of 16 bits. */
 LOOP(from_f64)
 {
     (void)third;
@@ -29,7 +29,7 @@ LOOP(f16) { convert(POSENC_F16, dst, src, third, 2 * (int64_t)n); }
 
 LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (int64_t)n); }
 
-/* Defines a loop that adds to src, if there is src: code for either. */
+/* Defines a loop with separate code for src and for NULL. */
 #define EITHER(kind, call)                                                                     \
     LOOP(kind)                                                                                 \
     {                                                                                          \
@@ -42,7 +42,7 @@ LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (in
         call;                                                                                  \
     }
 
-/* Writes four vectors that lie `step` floats apart, all read before one is written. */
+/* Writes four vectors that are `step` floats apart, after reading all of them. */
 SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
                            vf c, vf d)
 {
@@ -60,7 +60,7 @@ SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step
 
 #define ROW (third ? third - dst : (int64_t)n / BOUND_ROWS)
 EITHER(table, table(false, dst, src, ROW, (int64_t)n))
-EITHER(by_turns, table(true, dst, src, ROW, (int64_t)n))
+EITHER(table_interleaved, table(true, dst, src, ROW, (int64_t)n))
 #undef ROW
 
 #define EIGHT  0.3f, 1.7f, 2.9f, 4.4f, 5.9f, 100.6f, 1000.2f, 1e5f
@@ -101,18 +101,18 @@ LOOP(angles)
         (void)third;                                                                           \
         call;                                                                                  \
     }
-ONTO(turn, turn_as(POSENC_F32, dst, src, (int64_t)n))
-ONTO(turn_f16, turn_as(POSENC_F16, dst, src, 2 * (int64_t)n))
-ONTO(turn_bf16, turn_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
-ONTO(pairs, pairs_as(POSENC_F32, dst, src, (int64_t)n))
-ONTO(pairs_f16, pairs_as(POSENC_F16, dst, src, 2 * (int64_t)n))
-ONTO(pairs_bf16, pairs_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
+ONTO(rotate, rotate_halves_as(POSENC_F32, dst, src, (int64_t)n))
+ONTO(rotate_f16, rotate_halves_as(POSENC_F16, dst, src, 2 * (int64_t)n))
+ONTO(rotate_bf16, rotate_halves_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
+ONTO(rotate_pairs, rotate_pairs_as(POSENC_F32, dst, src, (int64_t)n))
+ONTO(rotate_pairs_f16, rotate_pairs_as(POSENC_F16, dst, src, 2 * (int64_t)n))
+ONTO(rotate_pairs_bf16, rotate_pairs_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
 ONTO(norm, norm(dst, src, (int64_t)n))
 #undef ONTO
 
 /* ---- Biases ---- */
 
-/* Writes the end of a row that does not fill vectors: its last one, some of it once more, or all. */
+/* Writes the end of a row whose length is not a multiple of the vector: a vector that overlaps, or single elements. */
 SIMD_INLINE void put_end(float *dst, const float *src, int64_t row, vf last)
 {
     const int64_t w = vf_lanes();
@@ -149,7 +149,7 @@ SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
 
 #define EIGHT 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f
 #define SIXTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
-/* A line of a row and one step of its start for each of 32 rows, 1 to 8 again and again. */
+/* Line of a row and one further element for each of 32 rows: repeats 1 to 8. */
 static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 #undef SIXTY
 #undef EIGHT
@@ -169,7 +169,7 @@ SIMD_INLINE void put_row(enum bias_layout layout, float *dst, const float *src,
                      n);
 }
 
-/* Writes a line of some hundred at the end of a row, from where a vector begins. */
+/* Writes the last RUN_LINE elements of a row, aligned to vectors. */
 enum { RUN_LINE = 112 };
 SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64_t row)
 {
@@ -181,8 +181,7 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
     put_row(FORWARD, dst, src, from, value, before, row - before);
 }
 
-/* Writes rows from a start that moves on by one. The asm hides their number and length, as a kernel's are hidden from
- * the compiler. */
+/* Writes rows whose start moves by one. The asm hides their number and length from the compiler, as in a kernel. */
 enum rows { SLOPES, LINES, RUNS };
 SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
 {
@@ -202,7 +201,7 @@ SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row,
     }
 }
 
-/* The least distances of T5's 32 buckets up to 128, and four heads' columns: row r has 4 r + 1 to 4 r + 4. */
+/* Smallest distances of T5's 32 buckets up to 128, and columns of four heads: row r has 4 r + 1 to 4 r + 4. */
 enum { BUCKETS = 32, FARTHEST = 113, HEADS = 4 };
 static const int32_t nearest[BUCKETS + 1] = {
     0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,  15,     16,
@@ -216,7 +215,7 @@ static const float buckets[BUCKETS * HEADS] = { EIGHT(0), EIGHT(8), EIGHT(16), E
 #undef EIGHT
 #undef FOUR
 
-/* The bucket of each key of the last that are not all alike, and of as many before them as a vector has. */
+/* Buckets of the last keys, which differ, and of one vector of keys before them. */
 struct bucket_line {
     _Alignas(64) int32_t row[2 * POSENC_PLAN_PAD + FARTHEST + POSENC_PLAN_PAD];
 };
@@ -227,7 +226,7 @@ SIMD_INLINE void make_line(struct bucket_line *line)
     const int32_t *least = nearest;
     int64_t from = 0;
 
-    __asm__("" : "+r"(least)); /* a call's thresholds are its own */
+    __asm__("" : "+r"(least)); /* thresholds are unknown at compile time */
     for (int64_t bucket = BUCKETS; bucket-- > 0;) {
         const int64_t to = END - least[bucket];
         for (int64_t k = from; k < to; k += STEP)
@@ -255,7 +254,7 @@ SIMD_INLINE void take_columns(struct columns *columns, const float *table, const
     }
 }
 
-/* Writes rows of four heads in whole vectors of keys. Two vectors hold a column, or rows are fetched. */
+/* Writes rows of four heads in whole vectors of keys, from columns in two vectors or by gathers. */
 SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const float *table,
                             const struct columns *columns, const struct bucket_line *line)
 {
@@ -290,14 +289,14 @@ SIMD_INLINE void heads(float *dst, const float *src, int64_t row, int64_t n)
     int32_t order[BUCKETS + POSENC_PLAN_PAD];
     int64_t step = 1;
 
-    __asm__("" : "+r"(step)); /* and so are its rows */
+    __asm__("" : "+r"(step)); /* and so are rows */
     for (int64_t r = 0; r < BUCKETS + POSENC_PLAN_PAD; r++)
         order[r] = (int32_t)((r < BUCKETS ? r : BUCKETS - 1) * step);
     make_line(&line);
     for (; HEADS * row <= n; n -= HEADS * row, dst += HEADS * row) {
         const float *table = buckets;
 
-        __asm__("" : "+r"(table)); /* of other heads each time */
+        __asm__("" : "+r"(table)); /* differs from call to call */
         if (2 * vf_lanes() >= BUCKETS)
             take_columns(&columns, table, order);
         four_heads(dst, src, row, table, &columns, &line);
@@ -313,7 +312,7 @@ EITHER(line, rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))
 EITHER(runs, rows(RUNS, dst, src, ROW((int64_t)n), (int64_t)n))
 #undef ROW
 
-/* Rows of a table in some order, none twice. */
+/* Rows of a table in a random order. */
 #define SIXTEEN 3, 14, 7, 0, 11, 5, 9, 12, 1, 15, 6, 10, 2, 13, 8, 4
 #define SIXTY   SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN
 static const int32_t some_rows[128] = { SIXTY, SIXTY };
@@ -339,8 +338,7 @@ EITHER(fetch, fetch(dst, src, (int64_t)n))
 
 /* ---- Terms ---- */
 
-/* Columns that rise by one with every other key, from 0 to 71: those of 64 keys and of what follows them in a block of
- * queries. */
+/* Columns that rise by one with every second key, from 0 to 71, for 64 keys and the further queries of a block. */
 #define TWICE(k) k, k
 #define TEN(k)                                                                                 \
     TWICE(k), TWICE((k) + 1), TWICE((k) + 2), TWICE((k) + 3), TWICE((k) + 4), TWICE((k) + 5),  \
@@ -350,17 +348,17 @@ static const int32_t some_columns[160] = { TEN(0),  TEN(10), TEN(20), TEN(30),
 #undef TEN
 #undef TWICE
 
-/* Queries of a block, and keys; from one turned row to the next. */
+/* Queries and keys of a block, and distance of transposed rows. */
 enum { TERM_QUERIES = 16, TERM_KEYS = 64, TERM_PITCH = TERM_KEYS + 16 };
 
-/* Reads elements of a row, one for each of the columns that follow. */
+/* Reads a vector of elements of a row by their columns. */
 SIMD_INLINE vf pick(const int32_t *columns)
 {
     return vf_lookup(vf_load(short_line + *columns), columns, *columns);
 }
 
-/* Reads key by key as vectors of queries, and from there as vectors of keys. */
-SIMD_INLINE void transpose_terms(float *turned)
+/* Transposes vectors of queries to vectors of keys. */
+SIMD_INLINE void transpose_terms(float *transposed)
 {
     const int64_t w = vf_lanes();
     _Alignas(64) float keys[TERM_KEYS * TERM_QUERIES + TERM_KEYS];
@@ -368,7 +366,7 @@ SIMD_INLINE void transpose_terms(float *turned)
 
     for (int64_t k = 0; k < w; k++)
         order[k] = (int32_t)(k * TERM_QUERIES / 4);
-    for (int64_t j = 0; j < TERM_KEYS; j += w, turned += w) {
+    for (int64_t j = 0; j < TERM_KEYS; j += w, transposed += w) {
         for (int64_t k = 0; k < w; k++)
             for (int64_t r = 0; r < TERM_QUERIES; r += w)
                 vf_store(keys + k * TERM_QUERIES + r, pick(some_columns + j + k + r));
@@ -376,16 +374,16 @@ SIMD_INLINE void transpose_terms(float *turned)
             vf a, b, c, d;
 
             vf_gather4(keys + r, order, &a, &b, &c, &d);
-            vf_store(turned + r * TERM_PITCH, a);
-            vf_store(turned + (r + 1) * TERM_PITCH, b);
-            vf_store(turned + (r + 2) * TERM_PITCH, c);
-            vf_store(turned + (r + 3) * TERM_PITCH, d);
+            vf_store(transposed + r * TERM_PITCH, a);
+            vf_store(transposed + (r + 1) * TERM_PITCH, b);
+            vf_store(transposed + (r + 2) * TERM_PITCH, c);
+            vf_store(transposed + (r + 3) * TERM_PITCH, d);
         }
     }
 }
 
 /* Returns the terms of a vector of keys; i counts query by query. */
-SIMD_INLINE vf term(bool c2p, bool p2c, const float *turned, int64_t i)
+SIMD_INLINE vf term(bool c2p, bool p2c, const float *transposed, int64_t i)
 {
     const int64_t r = i / TERM_KEYS, k = i % TERM_KEYS;
     const int32_t *columns = some_columns + k + r;
@@ -394,7 +392,7 @@ SIMD_INLINE vf term(bool c2p, bool p2c, const float *turned, int64_t i)
     if (c2p)
         bias = vf_mul(scale, pick(columns));
     if (p2c) {
-        vf other = vf_load(turned + r * TERM_PITCH + k);
+        vf other = vf_load(transposed + r * TERM_PITCH + k);
         bias = c2p ? vf_fma(scale, other, bias) : vf_mul(scale, other);
     }
     return bias;
@@ -403,15 +401,16 @@ SIMD_INLINE vf term(bool c2p, bool p2c, const float *turned, int64_t i)
 SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t n)
 {
     const int64_t w = vf_lanes();
-    float turned[TERM_QUERIES * TERM_PITCH];
+    float transposed[TERM_QUERIES * TERM_PITCH];
 
     for (int64_t block = 0; block + BOUND_STEP <= n; block += BOUND_STEP) {
         if (p2c)
-            transpose_terms(turned);
+            transpose_terms(transposed);
         for (int64_t i = 0; i < BOUND_STEP; i += 4 * w)
-            put_apart(dst + block, src ? src + block : NULL, i, w, term(c2p, p2c, turned, i),
-                      term(c2p, p2c, turned, i + w), term(c2p, p2c, turned, i + 2 * w),
-                      term(c2p, p2c, turned, i + 3 * w));
+            put_apart(dst + block, src ? src + block : NULL, i, w,
+                      term(c2p, p2c, transposed, i), term(c2p, p2c, transposed, i + w),
+                      term(c2p, p2c, transposed, i + 2 * w),
+                      term(c2p, p2c, transposed, i + 3 * w));
     }
 }
 
@@ -433,8 +432,8 @@ SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
         dst[r] = sum[r];
 }
 
-/* Adds up whole vectors of rows, four elements of each row at a time: together first, then transposed. */
-SIMD_INLINE void sums_turned(int64_t rows, float *dst, const float *src, int64_t n)
+/* Sums vectors of rows, four elements of each row at a time, which are transposed after loading. */
+SIMD_INLINE void sums_transposed(int64_t rows, float *dst, const float *src, int64_t n)
 {
     enum { STEPS = 4 };
     static const int32_t order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -460,7 +459,7 @@ LOOP(sums)
     enum { ROWS = 16 };
     (void)third;
     if (vf_lanes() > 1 && vf_lanes() <= ROWS)
-        sums_turned(ROWS, dst, src, (int64_t)n);
+        sums_transposed(ROWS, dst, src, (int64_t)n);
     else
         sums(ROWS, dst, src, (int64_t)n);
 }

@@ -1,65 +1,61 @@
 /*
- * Lower-bound loops: each does what the inner loop of some kernel cannot avoid, and nothing else. Where memory is not
- * the limit of a kernel, its loop is: by the ports that arithmetic goes through, by conversions, or by the latency of a
- * chain.
+ * Lower-bound loops: each performs only the unavoidable operations of the inner loop of a kernel. If memory does not
+ * limit a kernel, its loop does: by execution ports, by conversions, or by the latency of a dependency chain.
  *
- * Each kind exists for every instruction set that has the primitives of impl/simd. The build lists them in BOUND_ISAS,
- * ISA(name) for each, named as the backend.
+ * Each kind is compiled for every instruction set of impl/simd. The build lists these in BOUND_ISAS as ISA(backend).
  *
- * A loop writes n floats from dst on.  n is a multiple of BOUND_STEP, except for conversions.
+ * loop(dst, src, third, n) writes n floats from dst on. n is a multiple of BOUND_STEP, except for conversions.
  *
- *   src     as many floats to which results are added, as biases are to scores, or NULL for a call
- *           that only writes. Rotations and sums read nothing but src
- *   third   biases and tables: the end of the first row. All rows are as long, and a table's are
- *           written BOUND_ROWS side by side, each of whole pairs of vectors. NULL: rows are long.
- *           What is left of n after whole rows, or groups of rows, is not written
- *           conversions: 128 numbers in f32 that a call makes, if src is NULL; NULL: they are in f64
+ *   src     n floats to which results are added, as biases are to scores; NULL for a kernel that only writes. Rotations
+ *           and sums read src alone.
+ *   third   biases and tables: end of the first row, which sets the length of all rows; NULL: long rows. Tables are
+ *           written BOUND_ROWS rows at a time. The rest of n after whole rows, or groups of rows, is not written.
+ *           conversions without src: 128 numbers in f32 to convert; NULL: the numbers are in f64.
  */
 #ifndef POSENC_BENCH_LOOPS_BOUNDS_H
 #define POSENC_BENCH_LOOPS_BOUNDS_H
 
 #include <stddef.h>
 
-/* Rows of a table that are written side by side. BOUND_STEP holds two of the longest vectors for each of them. */
+/* Rows of a table that are written in parallel. BOUND_STEP holds two of the longest vectors for each of them. */
 enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
 
-/* Kinds, in the order in which they are listed:
+/* Kinds of lower-bound loops:
  *
- *   from_f64    f64 numbers rounded to f32, and added to src: tables
- *   f16, bf16   src, or numbers of f64 or f32, by way of f32
- *   table       eight rows of cosines and sines in f64: two rotated from an anchor that serves eight
- *               times and six by the recurrence, rounded, and stored by halves
- *   by_turns    the same, cosines and sines stored by turns
- *   angles      the evaluation of f32 angles
- *   turn        a rotation of halves of src whose angles stay in registers
- *   turn_f16    the same of elements of 16 bits, widened before and rounded after it
- *   pairs       a rotation of interleaved pairs
- *   norm        the rotation of halves with sums of squares and two factors before it
- *   slope       rows of a slope times the distance
- *   line        rows of a short line read backwards, from a start that moves by one from row to row
- *   runs        a line read forwards, with one value on and on before it
- *   heads       the same of a single query: a line of 32 buckets, made bucket by bucket, and of each
- *               four heads their columns of a table, looked up along the line
- *   fetch       four heads' elements by an index
- *   c2p         a row's elements by columns that rise by one at most
- *   p2c         the same one by one, as each is in a row of its own
- *   both        c2p and p2c
- *   sums        sixteen rows side by side, each added up in its order; as many floats are written
- *   chain       a single row, added up in its order
+ *   from_f64            rounds numbers from f64 to f32, and adds them to src: tables
+ *   f16, bf16           converts src, or numbers in f64 or f32, through f32
+ *   table               eight rows of cosines and sines in f64: two rotated from an anchor that is evaluated once for eight
+ *                       groups, six by the recurrence; cosines in one half of a row, sines in the other
+ *   table_interleaved   the same with alternating sines and cosines
+ *   angles              evaluates sines and cosines of f32 angles
+ *   rotate              rotates halves of src by angles in registers
+ *   rotate_f16, _bf16   the same in 16 bits, converted to f32 and back
+ *   rotate_pairs, ...   rotates interleaved pairs
+ *   norm                RMS norm, then a rotation of halves
+ *   slope               rows of slope times distance: ALiBi
+ *   line                rows that read a short line backwards, each from one element further
+ *   runs                rows that read a line forwards after a run of one value: T5
+ *   heads               T5 for a single query: a line of 32 buckets, and a table lookup for each of four heads
+ *   fetch               table lookups of four heads by an index
+ *   c2p                 lookups in one row by columns that rise by at most one
+ *   p2c                 lookups one by one, each in another row
+ *   both                c2p and p2c
+ *   sums                sixteen rows in parallel, each summed in order; as many floats are written
+ *   chain               one row summed in order, a dependency chain
  */
 #define BOUND_KINDS(KIND, isa)                                                                 \
     KIND(from_f64, isa)                                                                        \
     KIND(f16, isa)                                                                             \
     KIND(bf16, isa)                                                                            \
     KIND(table, isa)                                                                           \
-    KIND(by_turns, isa)                                                                        \
+    KIND(table_interleaved, isa)                                                               \
     KIND(angles, isa)                                                                          \
-    KIND(turn, isa)                                                                            \
-    KIND(turn_f16, isa)                                                                        \
-    KIND(turn_bf16, isa)                                                                       \
-    KIND(pairs, isa)                                                                           \
-    KIND(pairs_f16, isa)                                                                       \
-    KIND(pairs_bf16, isa)                                                                      \
+    KIND(rotate, isa)                                                                          \
+    KIND(rotate_f16, isa)                                                                      \
+    KIND(rotate_bf16, isa)                                                                     \
+    KIND(rotate_pairs, isa)                                                                    \
+    KIND(rotate_pairs_f16, isa)                                                                \
+    KIND(rotate_pairs_bf16, isa)                                                               \
     KIND(norm, isa)                                                                            \
     KIND(slope, isa)                                                                           \
     KIND(line, isa)                                                                            \
@@ -72,22 +68,22 @@ enum { BOUND_ROWS = 8, BOUND_STEP = 1024 };
     KIND(sums, isa)                                                                            \
     KIND(chain, isa)
 
-/* Rooflines of memory, each by plain stores, with prefetches and by streaming stores:
+/* Kinds of rooflines, each by plain stores, with software prefetch, and by streaming stores:
  *
  *   store       writes a constant: tables and biases
- *   in_place    dst = -src, where src is dst: rotations and scores in place
+ *   in_place    dst = -src with src equal to dst: rotations and scores in place
  *   copy        dst = src: out of place
- *   add         dst = src + third: out of place with a second stream, such as learned_add
+ *   add         dst = src + third: a second input, such as learned_add
  */
 #define MOVE_KINDS(KIND, isa)                                                                  \
     KIND(store, isa) KIND(in_place, isa) KIND(copy, isa) KIND(add, isa)
 
-/* The store roofline writes this number, whose four bytes are equal, so that memset() writes it, too. */
+/* Number of the store roofline. Its four bytes are equal, so that memset() can write it. */
 enum { ROOFLINE_BYTE = 0x3f };
 #define ROOFLINE_CONSTANT 0x1.7e7e7ep-1f /* bits 0x3f3f3f3f */
 
-/* Ways in which an instruction set moves memory: none that is its own, plainly, or also by prefetches and streaming
- * stores. Without the latter, prefetches are hints that its CPUs may lack, too. */
+/* Ways in which an instruction set moves memory: as another one does, by plain stores, or also by prefetches and
+ * streaming stores. */
 enum bound_moves { MOVES_NONE, MOVES_PLAIN, MOVES_WITH_HINTS };
 
 #define BOUND_NAME(kind, isa) bound_##kind##_##isa

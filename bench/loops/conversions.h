@@ -1,27 +1,23 @@
-/*
- * Lower-bound loops of conversions, a part of bounds.c: tables are made in f64 and rounded to f32; elements of 16 bits
- * are widened and rounded.
- */
+/* Lower-bound loops of conversions, a part of bounds.c: tables from f64 to f32, elements of 16 bits to f32 and back. */
 #include "impl/kernels/dtype.h"
 
-/* Numbers of a table before they are rounded: eight again and again, for vectors of any length. */
+/* Numbers of a table before rounding: eight values repeated, for vectors of any length. */
 #define EIGHT 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77
 #define FORTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
 static const double conversion_source[128] = { FORTY, FORTY, FORTY, EIGHT };
 #undef FORTY
 #undef EIGHT
 
-/* Returns numbers of a table, rounded here since each number of a table is rounded once. */
+/* Returns numbers of a table, rounded from f64. */
 SIMD_INLINE vf round_made(int64_t i) { return vf_from_vd(vd_load(conversion_source + i % 64)); }
 
-/* Returns numbers that a call makes itself: in f32, 128 of them at `wide`, or in f64. */
+/* Returns computed numbers: those at `wide` in f32, or numbers in f64 that are rounded. */
 SIMD_INLINE vf load_made(const float *wide, int64_t i)
 {
     return wide ? vf_load(wide + i % 64) : round_made(i);
 }
 
-/* Returns the elements at src + i; those of f32 are added to, as a table is to activations. NULL: numbers that the call
- * makes itself. */
+/* Returns the elements at src + i, plus those of a table in f32; without src, computed numbers. */
 SIMD_INLINE vf load_or_make(enum posenc_dtype type, const void *src, const float *wide,
                             int64_t i, int64_t n)
 {
@@ -29,7 +25,7 @@ SIMD_INLINE vf load_or_make(enum posenc_dtype type, const void *src, const float
     return src && type == POSENC_F32 ? vf_add(value, round_made(i)) : value;
 }
 
-/* Converts four vectors at a time, all read before one is written. */
+/* Converts four vectors at a time, after reading all of them. */
 SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, const float *wide,
                          int64_t n)
 {
@@ -52,7 +48,7 @@ SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, con
     }
 }
 
-/* Converts by pairs of neighbours where that takes less time. */
+/* Converts pairs of adjacent elements where that is faster. */
 SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *wide, int64_t n)
 {
     const int64_t w = vf_lanes();

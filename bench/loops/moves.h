@@ -1,16 +1,15 @@
 /*
- * Rooflines of memory, a part of bounds.c: loops that read and write as a call does, with next to no arithmetic, by
- * plain stores, with software prefetch 4 KiB ahead, or by streaming stores.
+ * Rooflines of memory, a part of bounds.c: plain stores, software prefetch 4 KiB ahead, or streaming stores.
  *
- * An iteration is four vectors. Streaming stores need an aligned destination, and aligned stores are fastest anyway, so
- * the first few elements are done one by one.
+ * An iteration is four vectors. Elements before the first aligned vector are moved one by one, since streaming stores
+ * need alignment.
  */
 #include <stdint.h>
 
 enum move { MOVE_STORE, MOVE_IN_PLACE, MOVE_COPY, MOVE_ADD };
 enum access { ACCESS_PLAIN, ACCESS_PREFETCH, ACCESS_STREAM };
 
-/* Prefetches any address, by arithmetic on integers, since no pointer may leave its array. */
+/* Prefetches 4 KiB ahead. Integer arithmetic avoids a pointer beyond its array. */
 SIMD_INLINE void prefetch_ahead(const float *p, bool write)
 {
     enum { AHEAD_BYTES = 4096 };
@@ -102,7 +101,7 @@ SIMD_INLINE void move_floats(enum move move, enum access access, float *dst, con
         vf_stream_end();
 }
 
-/* Each begins at a line of its own, so that its time does not depend on the code before it. */
+/* Each loop is aligned to a cache line, so that its time does not depend on the code before it. */
 #define MOVE_LOOP(kind, move, access)                                                          \
     __attribute__((aligned(64))) LOOP(kind) { move_floats(move, access, dst, src, third, n); }
 #define MOVES(kind, move)                                                                      \
@@ -116,7 +115,7 @@ MOVES(add, MOVE_ADD)
 #undef MOVES
 #undef MOVE_LOOP
 
-/* Backends whose f32 functions are another's move nothing in a way of their own, nor does scalar. */
+/* Backends that use the f32 functions of another, and scalar, have no rooflines of their own. */
 enum bound_moves BOUND_NAME_OF(moves, POSENC_ISA)(void)
 {
 #ifdef POSENC_F32_ISA

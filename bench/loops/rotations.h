@@ -1,10 +1,10 @@
-/* Lower-bound loops of rotations, a part of bounds.c: angles stay in registers, nothing is looked up. */
+/* Lower-bound loops of rotations, a part of bounds.c, by angles in registers. */
 #include "impl/kernels/kernel.h"
 
-enum { TURN_HEAD = 128 };
+enum { HEAD_CHANNELS = 128 };
 
 /* Rotates vectors of the first and of the second elements of pairs. */
-SIMD_INLINE void turn_both(vf a, vf b, vf *first, vf *second)
+SIMD_INLINE void rotate_vectors(vf a, vf b, vf *first, vf *second)
 {
     const vf c = vf_set1(0.8f), s = vf_set1(0.6f);
 
@@ -12,9 +12,9 @@ SIMD_INLINE void turn_both(vf a, vf b, vf *first, vf *second)
     *second = vf_fma(b, c, vf_mul(a, s));
 }
 
-/* Rotates pairs of elements from i and j on, times a factor and a weight if they are `normed`. */
-SIMD_INLINE void turn_pair(enum posenc_dtype type, bool normed, void *dst, const void *src,
-                           int64_t i, int64_t j, vf factor)
+/* Rotates pairs of elements from i and j on; multiplied by a factor and a weight if `normed`. */
+SIMD_INLINE void rotate_pair(enum posenc_dtype type, bool normed, void *dst, const void *src,
+                             int64_t i, int64_t j, vf factor)
 {
     const int64_t w = vf_lanes();
     const vf weight = vf_set1(1.5f);
@@ -24,40 +24,40 @@ SIMD_INLINE void turn_pair(enum posenc_dtype type, bool normed, void *dst, const
         a = vf_mul(vf_mul(a, factor), weight);
         b = vf_mul(vf_mul(b, factor), weight);
     }
-    turn_both(a, b, &a, &b);
+    rotate_vectors(a, b, &a, &b);
     store_as(type, dst, i, a, w);
     store_as(type, dst, j, b, w);
 }
 
-/* Rotates two vectors of each half of bf16, as even and odd elements come. */
-SIMD_INLINE void turn_split(uint16_t *dst, const uint16_t *src, int64_t half)
+/* Rotates two vectors of each half in bf16, split into even and odd elements. */
+SIMD_INLINE void rotate_split(uint16_t *dst, const uint16_t *src, int64_t half)
 {
     vf a, b, even, odd;
 
     vf_load_bf16_pairs(src, &a, &even);
     vf_load_bf16_pairs(src + half, &b, &odd);
-    turn_both(a, b, &a, &b);
-    turn_both(even, odd, &even, &odd);
+    rotate_vectors(a, b, &a, &b);
+    rotate_vectors(even, odd, &even, &odd);
     vf_store_bf16_pairs(dst, a, even);
     vf_store_bf16_pairs(dst + half, b, odd);
 }
 
-/* Heads have 128 channels: halves 4 KiB apart would look alike to a load that follows a store. */
-SIMD_INLINE void turn_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
+/* Heads have 128 channels, so that halves are not 4 KiB apart (4 KiB aliasing). */
+SIMD_INLINE void rotate_halves_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
 {
-    const int64_t w = vf_lanes(), half = TURN_HEAD / 2;
+    const int64_t w = vf_lanes(), half = HEAD_CHANNELS / 2;
     const bool split = type == POSENC_BF16 && vf_prefers_bf16_pairs() && 2 * w <= half;
 
-    for (int64_t h = 0; h + TURN_HEAD <= n; h += TURN_HEAD) {
+    for (int64_t h = 0; h + HEAD_CHANNELS <= n; h += HEAD_CHANNELS) {
         for (int64_t i = h; split && i + 2 * w <= h + half; i += 2 * w)
-            turn_split((uint16_t *)dst + i, (const uint16_t *)src + i, half);
+            rotate_split((uint16_t *)dst + i, (const uint16_t *)src + i, half);
         for (int64_t i = h; !split && i + w <= h + half; i += w)
-            turn_pair(type, false, dst, src, i, half + i, vf_set1(1.0f));
+            rotate_pair(type, false, dst, src, i, half + i, vf_set1(1.0f));
     }
 }
 
 /* Rotates a vector of interleaved pairs, from element i on. */
-SIMD_INLINE vf turned_pairs(enum posenc_dtype type, const void *src, int64_t i)
+SIMD_INLINE vf rotated_pairs(enum posenc_dtype type, const void *src, int64_t i)
 {
     const vf c = vf_set1(0.8f), s = vf_zip_lo(vf_set1(-0.6f), vf_set1(0.6f));
     const vf both = vf_pin(load_as(type, src, i, vf_lanes()));
@@ -65,35 +65,36 @@ SIMD_INLINE vf turned_pairs(enum posenc_dtype type, const void *src, int64_t i)
     return vf_fma(both, c, vf_mul(vf_swap_pairs(both), s));
 }
 
-/* Rotates two vectors of them; bf16 as they come, which swaps nothing. */
-SIMD_INLINE void turn_two_vectors(enum posenc_dtype type, void *dst, const void *src, int64_t i)
+/* Rotates two vectors of pairs; in bf16 even and odd elements are loaded separately. */
+SIMD_INLINE void rotate_two_vectors(enum posenc_dtype type, void *dst, const void *src,
+                                    int64_t i)
 {
     const int64_t w = vf_lanes();
     vf a, b;
 
     if (type == POSENC_BF16 && vf_prefers_bf16_pairs()) {
         vf_load_bf16_pairs((const uint16_t *)src + i, &a, &b);
-        turn_both(a, b, &a, &b);
+        rotate_vectors(a, b, &a, &b);
         vf_store_bf16_pairs((uint16_t *)dst + i, a, b);
         return;
     }
-    a = turned_pairs(type, src, i);
-    b = turned_pairs(type, src, i + w);
+    a = rotated_pairs(type, src, i);
+    b = rotated_pairs(type, src, i + w);
     store_as(type, dst, i, a, w);
     store_as(type, dst, i + w, b, w);
 }
 
-SIMD_INLINE void pairs_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
+SIMD_INLINE void rotate_pairs_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
 {
     const int64_t w = vf_lanes();
 
     for (int64_t i = 0; w == 1 && i + 2 <= n; i += 2)
-        turn_pair(type, false, dst, src, i, i + 1, vf_set1(1.0f));
+        rotate_pair(type, false, dst, src, i, i + 1, vf_set1(1.0f));
     for (int64_t i = 0; w > 1 && i + 2 * w <= n; i += 2 * w)
-        turn_two_vectors(type, dst, src, i);
+        rotate_two_vectors(type, dst, src, i);
 }
 
-/* Adds squares in as many sums as a head of 128 has; heads are as long as steps. */
+/* Sums squares in four vectors, as for a head of 128 channels; a head has BOUND_STEP floats. */
 SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
 {
     const int64_t w = vf_lanes(), half = BOUND_STEP / 2;
@@ -112,6 +113,6 @@ SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
         }
         vf factor = vf_sqrt(vf_add(vf_add(a, b), vf_add(c, d)));
         for (int64_t i = 0; i + w <= half; i += w)
-            turn_pair(POSENC_F32, true, dst, src, h + i, h + half + i, factor);
+            rotate_pair(POSENC_F32, true, dst, src, h + i, h + half + i, factor);
     }
 }

@@ -1,10 +1,10 @@
 /*
- * Lower-bound loops of tables, a part of bounds.c: groups of eight rows, made as the kernels of numerics mode exact
- * make them, with anchors, angles and positions that are always the same.
+ * Lower-bound loops of tables, a part of bounds.c: groups of eight rows, computed as in mode exact, with constant
+ * anchors, angles and positions.
  */
 #include "impl/kernels/sincos.h"
 
-/* Returns the value, added to the floats at src + i if there is src. */
+/* Returns the value, plus the floats at src + i unless src is NULL. */
 SIMD_INLINE vf add_onto(const float *src, int64_t i, vf value)
 {
     return src ? vf_add(vf_load(src + i), value) : value;
@@ -35,7 +35,7 @@ static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
 #undef SIXTY_FOUR
 #undef EIGHT
 
-/* Evaluates an anchor, of one vector of pairs. It serves eight groups. */
+/* Evaluates an anchor of one vector of pairs, once for eight groups. */
 SIMD_INLINE void evaluate_anchor(int64_t k)
 {
     double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
@@ -57,10 +57,10 @@ SIMD_INLINE void rotate_anchor(int64_t k, const double *by, vd sign, vd *c, vd *
     *s = vd_mul(sign, vd_fma(from_c, by_s, vd_mul(from_s, by_c)));
 }
 
-/* Rounds a vector of cosines and one of sines; `by_turns`: to alternating sines and cosines. */
-SIMD_INLINE void round_both(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
+/* Rounds vectors of cosines and sines; if `interleaved`, to alternating sines and cosines. */
+SIMD_INLINE void round_both(bool interleaved, vd cosine, vd sine, vf *a, vf *b)
 {
-    if (by_turns) {
+    if (interleaved) {
         vf_zip_from_vd(sine, cosine, a, b);
         return;
     }
@@ -68,22 +68,22 @@ SIMD_INLINE void round_both(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
     *b = vf_from_vd(sine);
 }
 
-/* The place of a row's two vectors, which lie `second` floats apart; the next row's lie `row` floats on. */
+/* Position of the two vectors of a row, `second` floats apart; the next row is `row` floats further. */
 struct table_spot {
     float *dst;
     const float *src;
     int64_t second, row;
 };
 
-/* Writes two rows, after all is read. Returns false if a number is small. */
-SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd other_c,
+/* Writes two rows after reading both. Returns false if a number is small. */
+SIMD_INLINE bool put_rows(bool interleaved, struct table_spot *spot, vd c, vd s, vd other_c,
                           vd other_s)
 {
     const int64_t second = spot->second, row = spot->row;
     vf a, b, other_a, other_b;
 
-    round_both(by_turns, c, s, &a, &b);
-    round_both(by_turns, other_c, other_s, &other_a, &other_b);
+    round_both(interleaved, c, s, &a, &b);
+    round_both(interleaved, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
     a = vf_pin(add_onto(spot->src, 0, a));
@@ -102,39 +102,40 @@ SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd
 }
 
 /* Writes four rows from the middle of a group outward. */
-SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd c_before,
+SIMD_INLINE bool put_half(bool interleaved, struct table_spot *spot, vd c, vd s, vd c_before,
                           vd s_before)
 {
     const vd twice = vd_set1(twice_cosine);
     vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
 
-    if (!put_rows(by_turns, spot, c, s, c_next, s_next))
+    if (!put_rows(interleaved, spot, c, s, c_next, s_next))
         return false;
     c = vd_fms(twice, c_next, c);
     s = vd_fms(twice, s_next, s);
     c_next = vd_fms(twice, c, c_next);
     s_next = vd_fms(twice, s, s_next);
-    return put_rows(by_turns, spot, c, s, c_next, s_next);
+    return put_rows(interleaved, spot, c, s, c_next, s_next);
 }
 
 /* Writes two vectors of each of eight rows, from the anchor of pair k. Returns false if a number is small, which a
  * kernel would have to compute again. */
-SIMD_INLINE bool put_group(bool by_turns, struct table_spot spot, int64_t k, const double *by,
-                           vd sign)
+SIMD_INLINE bool put_group(bool interleaved, struct table_spot spot, int64_t k,
+                           const double *by, vd sign)
 {
     vd lower_c, lower_s, upper_c, upper_s;
 
     rotate_anchor(k, by, sign, &lower_c, &lower_s);
     rotate_anchor(k, by + 2 * (int64_t)ANGLES, sign, &upper_c, &upper_s);
-    return put_half(by_turns, &spot, lower_c, lower_s, upper_c, upper_s) &&
-           put_half(by_turns, &spot, upper_c, upper_s, lower_c, lower_s);
+    return put_half(interleaved, &spot, lower_c, lower_s, upper_c, upper_s) &&
+           put_half(interleaved, &spot, upper_c, upper_s, lower_c, lower_s);
 }
 
-/* Writes eight rows side by side, a vector of pairs at a time. */
-SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row, int64_t n)
+/* Writes eight rows in parallel, one vector of pairs at a time. */
+SIMD_INLINE void table(bool interleaved, float *dst, const float *src, int64_t row, int64_t n)
 {
-    const int64_t w = vf_lanes(), second = by_turns ? w : row / 2, step = by_turns ? 2 * w : w;
-    const int64_t end = by_turns ? row : row / 2, all = BOUND_ROWS * row;
+    const int64_t w = vf_lanes(), second = interleaved ? w : row / 2,
+                  step = interleaved ? 2 * w : w;
+    const int64_t end = interleaved ? row : row / 2, all = BOUND_ROWS * row;
     const vd sign = vd_from_vf(vf_pin(vf_set1(1.0f)));
     uint64_t group = (uintptr_t)dst / sizeof *dst / (uint64_t)all;
     int64_t vectors = 0;
@@ -149,7 +150,7 @@ SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row,
 
             if (vectors++ % BOUND_ROWS == 0)
                 evaluate_anchor(k);
-            if (!put_group(by_turns, spot, k, angles[0] + at, sign))
+            if (!put_group(interleaved, spot, k, angles[0] + at, sign))
                 return; /* never reached with these angles; a kernel calls fix_small() */
         }
         dst += all;

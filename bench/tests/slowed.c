@@ -1,15 +1,13 @@
 /*
- * A plug-in that is slower by a known amount of work: it calls the kernel that serves here and then goes through so
- * many steps that do nothing. With no steps it is that kernel behind one call more.  ./run verdicts compares such
- * plug-ins, to see whether posenc compare calls a slower one slower, and an equal one nothing.
+ * Plug-in that is slower by a known amount of work: it calls the default kernel, then runs SLOWED_STEPS steps without
+ * effect. ./run verdicts compares such plug-ins: posenc compare must report a slower one, and nothing for equal ones.
  *
  *     cc -std=c11 -O3 -shared -fPIC -DSLOWED_STEPS=1000 slowed.c $(pkg-config --cflags posenc) -o slowed.so
  *
- * A step waits for the one before it, and takes as many cycles wherever it runs: the delay is counted in work and not
- * by a clock, whose readings a neighbour would disturb.
+ * Each step depends on the one before it and takes a fixed number of cycles, so that other programs do not change the
+ * delay.
  *
- * SLOWED_TAG differs between files that are to be timed although they do the same: equal machine code is never called
- * slower or faster.
+ * SLOWED_TAG makes the machine code of equal plug-ins different, since equal machine code is not timed.
  */
 #include <posenc.h>
 #include <stdint.h>
@@ -21,7 +19,7 @@
 #define SLOWED_TAG 1
 #endif
 
-/* Kept where a compiler cannot foresee it. */
+/* Unknown to the compiler. */
 static volatile uint64_t kept = SLOWED_TAG;
 
 static void delay(uint64_t steps)

@@ -22,7 +22,7 @@ static const double FAR = 30.0;
 static const struct posenc_backend *scalar(void) { return posenc_backend_find("scalar"); }
 
 /* Right except for one element of one head of one token in the middle. */
-static enum posenc_status off_by(float part, const struct posenc_rope_args *args)
+static enum posenc_status rope_with_error(float part, const struct posenc_rope_args *args)
 {
     const enum posenc_status status = scalar()->rope_half(args);
     const struct posenc_tensor *out = &args->out;
@@ -33,29 +33,29 @@ static enum posenc_status off_by(float part, const struct posenc_rope_args *args
     return status;
 }
 
-static enum posenc_status slightly_wrong(const struct posenc_rope_args *args)
+static enum posenc_status rope_wrong(const struct posenc_rope_args *args)
 {
-    return off_by(0x1p-17f, args);
+    return rope_with_error(0x1p-17f, args);
 }
 
-static enum posenc_status last_bit(const struct posenc_rope_args *args)
+static enum posenc_status rope_last_bit(const struct posenc_rope_args *args)
 {
-    return off_by(0x1p-23f, args);
+    return rope_with_error(0x1p-23f, args);
 }
 
 /* Right, and a thousand times as slow. In place a rotation comes once. */
-static enum posenc_status many_times(const struct posenc_rope_args *args)
+static enum posenc_status rope_thousandfold(const struct posenc_rope_args *args)
 {
-    static _Thread_local float elsewhere[TOKENS * HEADS * DIM];
+    static _Thread_local float scratch[TOKENS * HEADS * DIM];
     struct posenc_rope_args more = *args;
     enum posenc_status status = POSENC_OK;
-    more.out.data = elsewhere;
+    more.out.data = scratch;
     for (int i = 1; i < 1000; i++)
         status |= scalar()->rope_half(&more);
     return status | scalar()->rope_half(args);
 }
 
-static enum posenc_status writes_nothing(const struct posenc_sinusoidal_args *args)
+static enum posenc_status write_nothing(const struct posenc_sinusoidal_args *args)
 {
     (void)args;
     return POSENC_OK;
@@ -73,21 +73,21 @@ static float *late_element(const struct posenc_tensor *out)
     return (float *)out->data + at;
 }
 
-static enum posenc_status late_rotation(const struct posenc_rope_args *args)
+static enum posenc_status rope_late_error(const struct posenc_rope_args *args)
 {
     const enum posenc_status status = scalar()->rope_half(args);
     *late_element(&args->out) += 0x1p-16f;
     return status;
 }
 
-static enum posenc_status late_sine(const struct posenc_sinusoidal_args *args)
+static enum posenc_status sinusoidal_late_error(const struct posenc_sinusoidal_args *args)
 {
     const enum posenc_status status = scalar()->sinusoidal(args);
     *late_element(&args->out) += 0x1p-17f;
     return status;
 }
 
-static enum posenc_status late_bias(const struct posenc_alibi_args *args)
+static enum posenc_status alibi_late_error(const struct posenc_alibi_args *args)
 {
     const enum posenc_status status = scalar()->alibi(args);
     *late_element(&args->out) = nextafterf(*late_element(&args->out), 1e30f);
@@ -95,7 +95,7 @@ static enum posenc_status late_bias(const struct posenc_alibi_args *args)
 }
 
 /* A backend of that family with these kernels, slightly wrong in rope_half. */
-static struct posenc_backend other(const char *family)
+static struct posenc_backend make_backend(const char *family)
 {
     return (struct posenc_backend){ .size = sizeof(struct posenc_backend),
                                     .abi = POSENC_ABI,
@@ -103,21 +103,21 @@ static struct posenc_backend other(const char *family)
                                     .family = family,
                                     .description = "of the test",
                                     .needs = "",
-                                    .rope_half = slightly_wrong };
+                                    .rope_half = rope_wrong };
 }
 
 /* ---- Runs ---- */
 
 enum { SEEN = 12 };
-struct seen {
+struct stored_results {
     struct bench_result results[SEEN];
     char reason[SEEN][288];
     size_t n;
 };
 
-static void keep(void *user, const struct bench_result *result)
+static void store_result(void *user, const struct bench_result *result)
 {
-    struct seen *seen = user;
+    struct stored_results *seen = user;
     if (seen->n == SEEN)
         return;
     seen->results[seen->n] = *result;
@@ -125,26 +125,26 @@ static void keep(void *user, const struct bench_result *result)
              result->reason ? result->reason : "");
 }
 
-static struct seen run(const struct bench_case *cases, size_t n_cases,
-                       const struct posenc_backend *const *backends, size_t n_backends,
-                       const struct bench_options *options)
+static struct stored_results run_bench(const struct bench_case *cases, size_t n_cases,
+                                       const struct posenc_backend *const *backends,
+                                       size_t n_backends, const struct bench_options *options)
 {
-    struct seen seen = { .n = 0 };
+    struct stored_results seen = { .n = 0 };
     char error[256] = "";
     const int failed =
-        bench_run(cases, n_cases, backends, n_backends, options, keep, &seen, error);
+        bench_run(cases, n_cases, backends, n_backends, options, store_result, &seen, error);
     require(failed == 0 && seen.n == n_cases * n_backends, "each backend has a result");
     return seen;
 }
 
-static bool is_wrong(const struct seen *seen, size_t i)
+static bool is_wrong(const struct stored_results *seen, size_t i)
 {
     printf("# %s\n", seen->reason[i]);
     return seen->results[i].outcome == BENCH_WRONG && seen->results[i].median_ns == 0.0 &&
            strncmp(seen->reason[i], "wrong: ", 7) == 0;
 }
 
-static struct bench_case rotation(int64_t tokens)
+static struct bench_case rope_case(int64_t tokens)
 {
     struct bench_case c = { .id = "rope_half/f32/given/test", .footprint = "L2" };
     c.problem = problem_default(POSENC_KERNEL_rope_half);
@@ -154,15 +154,15 @@ static struct bench_case rotation(int64_t tokens)
     return c;
 }
 
-static void numbers(int threads)
+static void test_numbers(int threads)
 {
-    struct posenc_backend wrong = other("native"), slow = wrong;
-    slow.rope_half = many_times;
+    struct posenc_backend wrong = make_backend("native"), slow = wrong;
+    slow.rope_half = rope_thousandfold;
     const struct posenc_backend *backends[] = { posenc_backend_find("libm"), &wrong, scalar(),
                                                 &slow };
-    const struct bench_case c = rotation(TOKENS);
+    const struct bench_case c = rope_case(TOKENS);
     const struct bench_options options = { .threads = threads, .budget_s = 0.2, .seed = 1 };
-    const struct seen seen = run(&c, 1, backends, 4, &options);
+    const struct stored_results seen = run_bench(&c, 1, backends, 4, &options);
     for (size_t i = 0; i < 3; i += 2) {
         const struct bench_result *r = &seen.results[i];
         printf("# %s, %d threads: %.0f ns, %.2f GB/s, %.3f of %s/%s, %.2f x libm\n",
@@ -190,18 +190,18 @@ static void numbers(int threads)
 }
 
 /* Kernels of either family that are wrong in one element near the end of a large output. */
-static void wrong_late(void)
+static void test_late_errors(void)
 {
     static const enum posenc_kernel kernels[] = { POSENC_KERNEL_rope_half,
                                                   POSENC_KERNEL_sinusoidal,
                                                   POSENC_KERNEL_alibi };
-    struct posenc_backend relative = other("native"), stranger;
-    relative.rope_half = late_rotation;
-    relative.sinusoidal = late_sine;
-    relative.alibi = late_bias;
-    stranger = relative;
-    stranger.family = "another";
-    const struct posenc_backend *backends[] = { &relative, &stranger };
+    struct posenc_backend same_family = make_backend("native"), other_family;
+    same_family.rope_half = rope_late_error;
+    same_family.sinusoidal = sinusoidal_late_error;
+    same_family.alibi = alibi_late_error;
+    other_family = same_family;
+    other_family.family = "another";
+    const struct posenc_backend *backends[] = { &same_family, &other_family };
     const struct bench_options options = { .budget_s = 0.05, .seed = 5 };
     for (size_t k = 0; k < 3; k++) {
         struct bench_case c = { .footprint = "L2" };
@@ -210,29 +210,31 @@ static void wrong_late(void)
         c.problem.rows = 500;
         c.problem.queries = c.problem.queries > 0 ? 500 : 0;
         snprintf(c.id, sizeof c.id, "%s/late", posenc_kernel_name(kernels[k]));
-        const struct seen seen = run(&c, 1, backends, 2, &options);
+        const struct stored_results seen = run_bench(&c, 1, backends, 2, &options);
         require(is_wrong(&seen, 0) && is_wrong(&seen, 1),
                 "a kernel that is wrong in one late element is not timed");
     }
 }
 
-static void tolerance(void)
+static void test_tolerance(void)
 {
-    struct bench_case c = rotation(200);
+    struct bench_case c = rope_case(200);
     c.problem.in_place = false;
-    struct posenc_backend relative = other("native"), stranger = other("another"),
-                          liar = stranger;
-    relative.rope_half = stranger.rope_half = last_bit;
-    const struct posenc_backend *backends[] = { &relative, &stranger, &liar };
+    struct posenc_backend same_family = make_backend("native"),
+                          other_family = make_backend("another"),
+                          wrong_other_family = other_family;
+    same_family.rope_half = other_family.rope_half = rope_last_bit;
+    const struct posenc_backend *backends[] = { &same_family, &other_family,
+                                                &wrong_other_family };
     const struct bench_options options = { .budget_s = 0.05, .seed = 7 };
-    const struct seen seen = run(&c, 1, backends, 3, &options);
+    const struct stored_results seen = run_bench(&c, 1, backends, 3, &options);
     require(strstr(seen.reason[0], "same bits"), "a family has the same bits");
     require(!seen.results[1].reason, "another family may differ in the last bit");
     require(is_wrong(&seen, 2), "but not by 2^-17");
 }
 
 /* Slices of a call give what the whole gives: the check compares with the oracle of the whole. */
-static void every_kernel_by_a_team(void)
+static void test_every_kernel_on_three_threads(void)
 {
     const struct posenc_backend *backends[] = { scalar() };
     const struct bench_options options = { .threads = 3, .budget_s = 0.01, .seed = 3 };
@@ -249,57 +251,58 @@ static void every_kernel_by_a_team(void)
         if (form == 2 && c.problem.queries > 0)
             c.problem.heads = 2; /* fewer than threads: along queries */
         snprintf(c.id, sizeof c.id, "%s/%d", posenc_kernel_name(kernel), form);
-        const struct seen seen = run(&c, 1, backends, 1, &options);
+        const struct stored_results seen = run_bench(&c, 1, backends, 1, &options);
         require(!seen.results[0].reason, c.id);
     }
 }
 
-static bool after_two(void *user) { return ((const struct seen *)user)->n >= 2; }
+static bool stop_after_two(void *user) { return ((const struct stored_results *)user)->n >= 2; }
 
-static void stops(void)
+static void test_stop(void)
 {
     struct bench_case cases[4];
     const struct posenc_backend *backend = scalar();
-    const struct bench_options options = { .budget_s = 0.05, .stop = after_two };
-    struct seen seen = { .n = 0 };
+    const struct bench_options options = { .budget_s = 0.05, .stop = stop_after_two };
+    struct stored_results seen = { .n = 0 };
     char error[256] = "";
     for (size_t i = 0; i < 4; i++)
-        cases[i] = rotation(8);
-    require(bench_run(cases, 4, &backend, 1, &options, keep, &seen, error) == 0 && seen.n == 2,
+        cases[i] = rope_case(8);
+    require(bench_run(cases, 4, &backend, 1, &options, store_result, &seen, error) == 0 &&
+                seen.n == 2,
             "a caller who wants no more gets no more");
 }
 
-static void refusals(void)
+static void test_rejections(void)
 {
     struct bench_case c = { .id = "sinusoidal/f32/exact/test", .footprint = "L1" };
     c.problem = problem_default(POSENC_KERNEL_sinusoidal);
-    struct posenc_backend lacks = other("native"), idle = lacks, foreign = lacks;
-    idle.sinusoidal = writes_nothing;
+    struct posenc_backend lacks = make_backend("native"), idle = lacks, foreign = lacks;
+    idle.sinusoidal = write_nothing;
     foreign.needs = "no_such_feature";
     const struct posenc_backend *backends[] = { &lacks, &idle, &foreign };
     const struct bench_options options = { .budget_s = 0.05 };
-    struct seen seen = run(&c, 1, backends, 3, &options);
+    struct stored_results seen = run_bench(&c, 1, backends, 3, &options);
     require(strcmp(seen.reason[0], "not provided") == 0, "a kernel that lacks is reported");
     require(is_wrong(&seen, 1), "a kernel that writes nothing is wrong");
     require(seen.reason[2][0] != '\0', "a backend that this CPU cannot run is reported");
     c.problem.freqs.rope_theta = -1.0;
-    seen = run(&c, 1, backends, 1, &options);
+    seen = run_bench(&c, 1, backends, 1, &options);
     require(seen.reason[0][0] != '\0', "an impossible problem is rejected, not timed");
 }
 
 /* Three cases of a kernel, each longer. One backend is wrong, one far slower, one lacks it. */
-static void tunes(void)
+static void test_tuning(void)
 {
     enum { CASES = 3, BACKENDS = 4 };
-    struct posenc_backend wrong = other("native"), slow = wrong, lacks = wrong;
-    slow.rope_half = many_times;
+    struct posenc_backend wrong = make_backend("native"), slow = wrong, lacks = wrong;
+    slow.rope_half = rope_thousandfold;
     lacks.rope_half = NULL;
     const struct posenc_backend *backends[BACKENDS] = { &wrong, &slow, &lacks, scalar() };
     struct bench_case cases[CASES];
     for (int i = 0; i < CASES; i++)
-        cases[i] = rotation(TOKENS / 4 << i);
+        cases[i] = rope_case(TOKENS / 4 << i);
     const struct bench_options options = { .tuning = true, .budget_s = 0.2, .seed = 1 };
-    const struct seen seen = run(cases, CASES, backends, BACKENDS, &options);
+    const struct stored_results seen = run_bench(cases, CASES, backends, BACKENDS, &options);
     require(is_wrong(&seen, 0) &&
                 strcmp(seen.reason[2 * BACKENDS], "wrong in a smaller case") == 0,
             "a wrong backend is rejected, and is not tried in the third case");
@@ -318,7 +321,7 @@ static void tunes(void)
 
 /* ---- Shapes and rooflines ---- */
 
-static void shapes(void)
+static void test_shapes(void)
 {
     bool kernels[POSENC_KERNEL_COUNT] = { false }, dtypes[BENCH_DTYPES] = { false };
     const bool each[BENCH_DTYPES] = { true, true, true };
@@ -341,9 +344,9 @@ static void shapes(void)
     bool grow = n >= 2 && strcmp(cases[0].id, "rope_half/bf16/given/l1") == 0;
     for (size_t i = 1; i < n; i++)
         grow =
-            grow && cases[i].most > cases[i - 1].most &&
+            grow && cases[i].max_bytes > cases[i - 1].max_bytes &&
             problem_working_set(&cases[i].problem) > problem_working_set(&cases[i - 1].problem);
-    require(grow && cases[n - 1].most == UINT64_MAX,
+    require(grow && cases[n - 1].max_bytes == UINT64_MAX,
             "a tuning has a case in each level of memory, nearest first");
     require(all == n * BENCH_DTYPES * POSENC_KERNEL_COUNT,
             "of all kernels and dtypes if none is named");
@@ -373,7 +376,7 @@ static bool roofline_is_right(const struct roofline_variant *roofline, size_t at
     return memcmp(dst, want, sizeof dst) == 0;
 }
 
-static void rooflines(void)
+static void test_rooflines(void)
 {
     char sentence[96];
     for (size_t k = 0; roofline_variant_at(k); k++) {
@@ -390,33 +393,33 @@ static void rooflines(void)
     }
 }
 
-static void refuses_emulation(void)
+static void test_emulation(void)
 {
-    const struct bench_case c = rotation(8);
+    const struct bench_case c = rope_case(8);
     const struct posenc_backend *backend = scalar();
     const struct bench_options options = { .budget_s = 0.05 };
-    struct seen seen = { .n = 0 };
+    struct stored_results seen = { .n = 0 };
     char error[256] = "";
-    require(bench_run(&c, 1, &backend, 1, &options, keep, &seen, error) == -1 && seen.n == 0 &&
-                strstr(error, machine_emulator()),
+    require(bench_run(&c, 1, &backend, 1, &options, store_result, &seen, error) == -1 &&
+                seen.n == 0 && strstr(error, machine_emulator()),
             "under an emulator nothing is timed, and it is named");
 }
 
 int main(void)
 {
-    shapes();
-    rooflines();
+    test_shapes();
+    test_rooflines();
     if (machine_emulator()) {
-        refuses_emulation();
+        test_emulation();
         return tap_end();
     }
-    tunes();
-    numbers(1);
-    numbers(2);
-    tolerance();
-    wrong_late();
-    every_kernel_by_a_team();
-    refusals();
-    stops();
+    test_tuning();
+    test_numbers(1);
+    test_numbers(2);
+    test_tolerance();
+    test_late_errors();
+    test_every_kernel_on_three_threads();
+    test_rejections();
+    test_stop();
     return tap_end();
 }

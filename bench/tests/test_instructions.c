@@ -17,22 +17,23 @@
 
 /* ---- Counting ---- */
 
-static struct call_instructions count(const struct counted_call *call)
+static struct call_instructions count_call(const struct counted_call *call)
 {
-    struct call_instructions count = instructions_of_call(call, 0, INSTRUCTIONS_MOST);
+    struct call_instructions count_call = instructions_of_call(call, 0, INSTRUCTIONS_MOST);
     printf("# %s%s: %llu inside, %llu outside\n",
-           count.by ? count.by : "not counted: ", count.why,
-           (unsigned long long)count.instructions, (unsigned long long)count.outside);
-    return count;
+           count_call.by ? count_call.by : "not counted: ", count_call.reason,
+           (unsigned long long)count_call.instructions, (unsigned long long)count_call.outside);
+    return count_call;
 }
 
-static bool same_counts(const struct call_instructions *a, const struct call_instructions *b)
+static bool has_same_counts(const struct call_instructions *a,
+                            const struct call_instructions *b)
 {
     return a->by && b->by && a->instructions == b->instructions && a->outside == b->outside;
 }
 
 /* Makes a call of alibi that has been run once. */
-static struct counted_call a_call(struct call *call)
+static struct counted_call make_counted_call(struct call *call)
 {
     const struct problem problem = problem_default(POSENC_KERNEL_alibi);
     if (call_create(call, &problem, NULL) || call_run(call, posenc_backend_find("scalar")))
@@ -41,24 +42,25 @@ static struct counted_call a_call(struct call *call)
                                   &call->args.alibi };
 }
 
-static void counts_the_same(void)
+static void test_repeatability(void)
 {
     struct call call;
-    const struct counted_call counted = a_call(&call);
-    const struct call_instructions first = count(&counted), second = count(&counted);
-    require(same_counts(&first, &second) && first.instructions > 100,
+    const struct counted_call counted = make_counted_call(&call);
+    const struct call_instructions first = count_call(&counted), second = count_call(&counted);
+    require(has_same_counts(&first, &second) && first.instructions > 100,
             "a kernel takes as many instructions each time");
     const struct call_instructions some =
         instructions_of_call(&counted, 0, first.instructions / 2);
-    require(!some.by && strstr(some.why, "too long"), "a call that takes too many is given up");
-    const struct call_instructions third = count(&counted);
-    require(same_counts(&first, &third), "the next one is counted as before");
+    require(!some.by && strstr(some.reason, "too long"),
+            "a call that takes too many is given up");
+    const struct call_instructions third = count_call(&counted);
+    require(has_same_counts(&first, &third), "the next one is counted as before");
     call_destroy(&call);
 }
 
 static void on_alarm(int number) { (void)number; }
 
-static bool is_as_before(const struct sigaction *action)
+static bool has_old_handler(const struct sigaction *action)
 {
     struct sigaction now;
     sigset_t mask;
@@ -67,11 +69,11 @@ static bool is_as_before(const struct sigaction *action)
 }
 
 /* Counts with SIGTRAP blocked and ignored, and with a signal that comes all the while. */
-static void leaves_signals(void)
+static void test_signals(void)
 {
     struct call call;
-    const struct counted_call counted = a_call(&call);
-    const struct call_instructions quiet = count(&counted);
+    const struct counted_call counted = make_counted_call(&call);
+    const struct call_instructions quiet = count_call(&counted);
     const struct sigaction ignored = { .sa_handler = SIG_IGN },
                            alarmed = { .sa_handler = on_alarm };
     const struct itimerval each = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -82,20 +84,20 @@ static void leaves_signals(void)
     sigaction(SIGTRAP, &ignored, NULL);
     sigaction(SIGALRM, &alarmed, NULL);
     setitimer(ITIMER_REAL, &each, NULL);
-    const struct call_instructions disturbed = count(&counted);
+    const struct call_instructions disturbed = count_call(&counted);
     setitimer(ITIMER_REAL, &never, NULL);
-    require(same_counts(&quiet, &disturbed),
+    require(has_same_counts(&quiet, &disturbed),
             "counts stay the same with SIGTRAP blocked and with signals in between");
-    require(is_as_before(&ignored), "handler and mask of signals are as they were");
+    require(has_old_handler(&ignored), "handler and mask of signals are as they were");
     call_destroy(&call);
 }
 
-/* ---- The front-end ---- */
+/* ---- Overhead of the public functions ---- */
 
 enum { DIM = 128, ROWS = 128, POSITION = 77, MOST_HEADS = 32 };
 
 /* Arguments for one token; with_kernel_shape: as the kernel takes them, with all four dimensions. */
-static struct posenc_rope_args one_token(int64_t heads, bool with_kernel_shape)
+static struct posenc_rope_args make_token_args(int64_t heads, bool with_kernel_shape)
 {
     static _Alignas(64) float q[MOST_HEADS * DIM], cosines[ROWS * DIM / 2],
         sines[ROWS * DIM / 2];
@@ -116,7 +118,7 @@ struct rotation {
     int extra;
 };
 
-static void load(int times)
+static void run_load(int times)
 {
     static volatile int loaded = 1;
     for (int i = 0; i < times; i++)
@@ -130,38 +132,38 @@ static enum posenc_status call_function(const struct rotation *r)
 
 static enum posenc_status call_front_end(const struct rotation *r)
 {
-    load(r->extra);
+    run_load(r->extra);
     return posenc_rope_half(NULL, &r->args);
 }
 
 static enum posenc_status call_prepared(const struct rotation *r)
 {
-    load(r->extra);
+    run_load(r->extra);
     return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION);
 }
 
 /* Returns all instructions of a call, here, in the library and in the C library; 0 if not counted. */
-static int64_t all_of(enum posenc_status (*call)(const struct rotation *r),
-                      const struct rotation *r)
+static int64_t count_all(enum posenc_status (*call)(const struct rotation *r),
+                         const struct rotation *r)
 {
     const struct counted_call counted = { (void (*)(void))call, r, NULL };
     if (call(r) != POSENC_OK) /* the first call may bind symbols */
         return 0;
-    const struct call_instructions all = count(&counted);
+    const struct call_instructions all = count_call(&counted);
     return all.by ? (int64_t)(all.instructions + all.outside) : 0;
 }
 
 /* The limits are for x86-64, where gcc 12 takes 274 and 61 instructions, clang 14 304 and 51. */
-static void keeps_limits(int64_t heads, int extra)
+static void test_limits(int64_t heads, int extra)
 {
     const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_rope_half).backend;
-    struct rotation call = { one_token(heads, false), backend, NULL, extra };
-    const struct rotation function = { one_token(heads, true), backend, NULL, 0 };
+    struct rotation call = { make_token_args(heads, false), backend, NULL, extra };
+    const struct rotation function = { make_token_args(heads, true), backend, NULL, 0 };
     if (posenc_prepare(backend, POSENC_KERNEL_rope_half, &call.args, &call.prepared))
         abort();
-    const int64_t kernel = all_of(call_function, &function),
-                  front = all_of(call_front_end, &call),
-                  prepared = all_of(call_prepared, &call);
+    const int64_t kernel = count_all(call_function, &function),
+                  front = count_all(call_front_end, &call),
+                  prepared = count_all(call_prepared, &call);
     printf("# %d heads: front-end %d, prepared %d above the %d of the function\n", (int)heads,
            (int)(front - kernel), (int)(prepared - kernel), (int)kernel);
     require(kernel > 0 && front > 0 && front - kernel <= 340,
@@ -172,22 +174,22 @@ static void keeps_limits(int64_t heads, int extra)
 }
 
 /* Calls without tokens, which run no kernel, on each backend by name and on the selected one. */
-static void finds_named_backends(void)
+static void test_named_backends(void)
 {
     enum { FEW = 24 };
-    struct posenc_rope_args args = one_token(1, false);
+    struct posenc_rope_args args = make_token_args(1, false);
     struct counted_call call = { (void (*)(void))posenc_rope_half, NULL, &args };
     const struct posenc_backend *backend;
     bool few = true;
     args.out.shape[0] = args.x.shape[0] = 0;
     if (posenc_rope_half(NULL, &args))
         abort();
-    const struct call_instructions selected = count(&call);
+    const struct call_instructions selected = count_call(&call);
     for (size_t i = 0; (backend = posenc_backend_at(i)) != NULL; i++) {
         if (posenc_backend_obstacle(backend) || posenc_rope_half(backend, &args))
             continue;
         call.first = backend;
-        const struct call_instructions named = count(&call);
+        const struct call_instructions named = count_call(&call);
         few = few && named.instructions + named.outside <=
                          selected.instructions + selected.outside + FEW;
     }
@@ -201,11 +203,11 @@ int main(int argc, char **argv)
         printf("1..0 # SKIP nothing counts instructions here\n");
         return 0;
     }
-    counts_the_same();
-    leaves_signals();
+    test_repeatability();
+    test_signals();
     for (size_t i = 0; argc > 1 && i < sizeof heads / sizeof *heads; i++)
-        keeps_limits(heads[i], argc > 2 ? atoi(argv[2]) : 0);
+        test_limits(heads[i], argc > 2 ? atoi(argv[2]) : 0);
     if (argc > 1)
-        finds_named_backends();
+        test_named_backends();
     return tap_end();
 }

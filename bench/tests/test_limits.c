@@ -27,11 +27,11 @@ static enum roofline_kind loop_of(const struct problem *problem)
     return work.floats > 0 ? work.kind : ROOFLINE_KIND_COUNT;
 }
 
-static void loops_of_rotations(void)
+static void test_rotation_loops(void)
 {
     static const enum roofline_kind kinds[2][3] = {
-        { BOUND_turn, BOUND_turn_f16, BOUND_turn_bf16 },
-        { BOUND_pairs, BOUND_pairs_f16, BOUND_pairs_bf16 }
+        { BOUND_rotate, BOUND_rotate_f16, BOUND_rotate_bf16 },
+        { BOUND_rotate_pairs, BOUND_rotate_pairs_f16, BOUND_rotate_pairs_bf16 }
     };
     static const enum posenc_dtype dtypes[] = { POSENC_F32, POSENC_F16, POSENC_BF16 };
     for (int pairs = 0; pairs < 2; pairs++)
@@ -45,7 +45,7 @@ static void loops_of_rotations(void)
         }
 }
 
-static void samples_are_whole_calls(void)
+static void test_sample_scale(void)
 {
     static const int64_t floats[] = { 1, 2048, 5000, 1 << 26 };
     bool all = true;
@@ -69,26 +69,26 @@ static void samples_are_whole_calls(void)
 /* A call whose loops can be run; `before`: its first output as it was made; NULL: it failed. */
 struct opened {
     struct call call;
-    struct timed_call timed;
+    struct timed_call time_kernel;
     struct team *team;
     float *before;
 };
 
-static void open_call(struct opened *o, const struct problem *problem, int threads)
+static void open_timed_call(struct opened *o, const struct problem *problem, int threads)
 {
     *o = (struct opened){ .team = team_create(threads) };
     if (!o->team || call_create(&o->call, problem, &memory_default) != POSENC_OK ||
-        !timed_call_open(&o->timed, &o->call, o->team, threads))
+        !timed_call_open(&o->time_kernel, &o->call, o->team, threads))
         return;
-    o->before = malloc((size_t)o->timed.n[0] * sizeof(float) + 1);
+    o->before = malloc((size_t)o->time_kernel.n[0] * sizeof(float) + 1);
     if (o->before)
-        memcpy(o->before, o->timed.dst[0], (size_t)o->timed.n[0] * sizeof(float));
+        memcpy(o->before, o->time_kernel.dst[0], (size_t)o->time_kernel.n[0] * sizeof(float));
 }
 
 static void close_call(struct opened *o)
 {
     free(o->before);
-    timed_call_close(&o->timed);
+    timed_call_close(&o->time_kernel);
     call_destroy(&o->call);
     team_destroy(o->team);
 }
@@ -97,17 +97,17 @@ static void close_call(struct opened *o)
 static struct contender run_loop(const struct opened *o, bool in_tensors)
 {
     size_t i = 0;
-    while (roofline_variant_at(i)->kind != o->timed.work.kind ||
+    while (roofline_variant_at(i)->kind != o->time_kernel.work.kind ||
            strcmp(roofline_variant_at(i)->name, "scalar") != 0)
         i++;
     struct contender c = (in_tensors ? contender_of_loop_in_tensors : contender_of_loop)(
-        &o->timed, roofline_variant_at(i), &o->timed.work);
+        &o->time_kernel, roofline_variant_at(i), &o->time_kernel.work);
     contender_call(&c);
     return c;
 }
 
 /* Adds slopes to the scores of a call: all that loops of whole blocks cover, each once, nothing else. */
-static bool goes_over_scores(int threads)
+static bool runs_over_scores(int threads)
 {
     struct problem problem = problem_default(POSENC_KERNEL_alibi_add);
     problem.heads = 3;
@@ -116,13 +116,13 @@ static bool goes_over_scores(int threads)
     problem.in_place = true;
     problem_derive(&problem);
     struct opened o;
-    open_call(&o, &problem, threads);
+    open_timed_call(&o, &problem, threads);
     bool right = o.before;
     int64_t written = 0;
     if (right) {
-        const float *scores = o.timed.dst[0];
+        const float *scores = o.time_kernel.dst[0];
         const struct contender c = run_loop(&o, true);
-        for (int64_t i = 0, at = 0; i < o.timed.n[0]; i++) {
+        for (int64_t i = 0, at = 0; i < o.time_kernel.n[0]; i++) {
             const bool changed = memcmp(&scores[i], &o.before[i], sizeof *scores) != 0;
             written += changed;
             if (changed && i > 0 && scores[i] - o.before[i] < 0.3f) /* a thread's first */
@@ -131,9 +131,9 @@ static bool goes_over_scores(int threads)
                                                0.25 * (double)(at + 1)));
             at = at + 1 < problem.keys ? at + 1 : 0;
         }
-        right = right && o.timed.work.kind == BOUND_slope && c.blocks == 0 &&
-                written > o.timed.n[0] - threads * LOOP_BLOCK &&
-                near(c.times * (double)written, (double)o.timed.work.floats);
+        right = right && o.time_kernel.work.kind == BOUND_slope && c.blocks == 0 &&
+                written > o.time_kernel.n[0] - threads * LOOP_BLOCK &&
+                near(c.times * (double)written, (double)o.time_kernel.work.floats);
     }
     close_call(&o);
     return right;
@@ -141,8 +141,8 @@ static bool goes_over_scores(int threads)
 
 /* Returns how many of n interleaved pairs of 16 bits are rotated by (0.8, 0.6), a pair in the room of each float; the
  * others are as they were. */
-static int64_t pairs_rotated(enum posenc_dtype type, const float *before, const float *after,
-                             int64_t n, bool *right)
+static int64_t count_rotated_pairs(enum posenc_dtype type, const float *before,
+                                   const float *after, int64_t n, bool *right)
 {
     int64_t rotated = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -160,32 +160,34 @@ static int64_t pairs_rotated(enum posenc_dtype type, const float *before, const 
 }
 
 /* Rotates what is stored in 16 bits, over a call's tensor and over a block. */
-static bool goes_over_stored(enum posenc_dtype type, int threads)
+static bool runs_over_16_bits(enum posenc_dtype type, int threads)
 {
     struct problem problem = problem_realistic(POSENC_KERNEL_rope_interleaved, type, 1 << 18);
     problem.in_place = true;
     struct opened o;
-    open_call(&o, &problem, threads);
+    open_timed_call(&o, &problem, threads);
     bool right = o.before;
     if (right) {
-        const struct timed_call *timed = &o.timed;
-        const int64_t n = timed->n[0];
+        const struct timed_call *time_kernel = &o.time_kernel;
+        const int64_t n = time_kernel->n[0];
         struct contender c = run_loop(&o, true);
-        const int64_t rotated = pairs_rotated(type, o.before, timed->dst[0], n, &right);
-        right = right && c.blocks == 0 && timed->work.floats == n &&
+        const int64_t rotated =
+            count_rotated_pairs(type, o.before, time_kernel->dst[0], n, &right);
+        right = right && c.blocks == 0 && time_kernel->work.floats == n &&
                 rotated > n - threads * LOOP_BLOCK &&
                 near(c.times * (double)rotated, (double)n);
         c = run_loop(&o, false);
-        right = right && c.blocks > 0 &&
-                pairs_rotated(type, timed->blocks[0].stored, timed->blocks[0].out, LOOP_BLOCK,
-                              &right) == LOOP_BLOCK;
+        right =
+            right && c.blocks > 0 &&
+            count_rotated_pairs(type, time_kernel->blocks[0].stored, time_kernel->blocks[0].out,
+                                LOOP_BLOCK, &right) == LOOP_BLOCK;
     }
     close_call(&o);
     return right;
 }
 
 /* Writes a table whose rows are longer than a block: sines are half a row from cosines. */
-static bool goes_in_rows(void)
+static bool runs_over_rows(void)
 {
     enum { TOKENS = 24, WIDTH = 512, HALF = WIDTH / 2 };
     struct problem problem = problem_default(POSENC_KERNEL_sinusoidal);
@@ -195,78 +197,92 @@ static bool goes_in_rows(void)
     problem.layout = POSENC_SIN_COS;
     problem_derive(&problem);
     struct opened o;
-    open_call(&o, &problem, 1);
-    bool right = o.before && o.timed.n[0] == TOKENS * WIDTH;
+    open_timed_call(&o, &problem, 1);
+    bool right = o.before && o.time_kernel.n[0] == TOKENS * WIDTH;
     if (right) {
-        const float *table = o.timed.dst[0];
-        memset(o.timed.dst[0], 0, TOKENS * WIDTH * sizeof *table);
+        const float *table = o.time_kernel.dst[0];
+        memset(o.time_kernel.dst[0], 0, TOKENS * WIDTH * sizeof *table);
         const struct contender c = run_loop(&o, true);
         right = c.blocks == 0 && near(c.times, 1.0);
-        for (int64_t i = 0; i < o.timed.n[0]; i += i % HALF == HALF - 1 ? HALF + 1 : 1)
+        for (int64_t i = 0; i < o.time_kernel.n[0]; i += i % HALF == HALF - 1 ? HALF + 1 : 1)
             right = right && near(hypot((double)table[i], (double)table[i + HALF]), 1.0);
     }
     close_call(&o);
     return right;
 }
 
-/* Returns whether a kernel's loop goes over its tensors, of so many bytes, each of those written. */
-static bool is_over_tensors(enum posenc_kernel kernel, size_t bytes)
+/* Returns true if the loop of a kernel, on a call of so many bytes, runs over its tensors and writes all outputs. */
+static bool has_loop_over_tensors(enum posenc_kernel kernel, size_t bytes)
 {
     const struct problem problem = problem_realistic(kernel, POSENC_F32, bytes);
     struct opened o;
-    open_call(&o, &problem, 1);
+    open_timed_call(&o, &problem, 1);
     bool over = o.before;
-    for (int k = 0; over && k < 2 && o.timed.n[k] > 0; k++)
-        o.timed.dst[k][0] = -77.0f;
+    for (int k = 0; over && k < 2 && o.time_kernel.n[k] > 0; k++)
+        o.time_kernel.dst[k][0] = -77.0f;
     over = over && run_loop(&o, true).blocks == 0;
-    for (int k = 0; over && k < 2 && o.timed.n[k] > 0; k++)
-        over = o.timed.dst[k][0] != -77.0f;
+    for (int k = 0; over && k < 2 && o.time_kernel.n[k] > 0; k++)
+        over = o.time_kernel.dst[k][0] != -77.0f;
     close_call(&o);
     return over;
 }
 
-static void loops_go_over_tensors(void)
+static void test_loops_over_tensors(void)
 {
     for (int threads = 1; threads < 4; threads++) {
-        require(goes_over_scores(threads), "a loop goes over the tensors of its call, once");
-        require(goes_over_stored(POSENC_F16, threads) && goes_over_stored(POSENC_BF16, threads),
+        require(runs_over_scores(threads), "a loop goes over the tensors of its call, once");
+        require(runs_over_16_bits(POSENC_F16, threads) &&
+                    runs_over_16_bits(POSENC_BF16, threads),
                 "over all that is stored, once, or over a block of such elements");
     }
-    require(is_over_tensors(POSENC_KERNEL_rope_table, 1 << 16), "over a table's two, too");
-    require(goes_in_rows(), "in rows as long as the call's");
-    require(!is_over_tensors(POSENC_KERNEL_alibi, 1 << 12),
+    require(has_loop_over_tensors(POSENC_KERNEL_rope_table, 1 << 16),
+            "over a table's two, too");
+    require(runs_over_rows(), "in rows as long as the call's");
+    require(!has_loop_over_tensors(POSENC_KERNEL_alibi, 1 << 12),
             "but not what is less than a block");
-    require(!is_over_tensors(POSENC_KERNEL_rope_qk_norm, 1 << 16), "nor what would grow");
-    require(!is_over_tensors(POSENC_KERNEL_relative_sum, 1 << 16), "nor what reads more");
+    require(!has_loop_over_tensors(POSENC_KERNEL_rope_qk_norm, 1 << 16), "nor what would grow");
+    require(!has_loop_over_tensors(POSENC_KERNEL_relative_sum, 1 << 16), "nor what reads more");
     require(bench_in_caches(4096) && !bench_in_caches(SIZE_MAX), "nor what no cache holds");
 }
 
-/* ---- Which limit binds, of samples made up ---- */
+/* ---- The limit that binds, from given samples ---- */
 
-enum { ROUNDS = 9, ROW, OTHER, ROOF, CONVERSION, LOOP, PART, ENTERED, ENTERED_LOOP, MADE_UP };
+enum {
+    ROUNDS = 9,
+    ROW,
+    OTHER,
+    ROOF,
+    CONVERSION,
+    LOOP,
+    PART,
+    ENTERED,
+    ENTERED_LOOP,
+    FAKE_ROUNDS
+};
 
-struct made_up {
-    struct timed_call timed;
+struct fake_rounds {
+    struct timed_call time_kernel;
     struct roofline_variant variants[3];
-    struct contender contenders[MADE_UP];
-    double samples[MADE_UP * ROUNDS];
+    struct contender contenders[FAKE_ROUNDS];
+    double samples[FAKE_ROUNDS * ROUNDS];
     struct rounds rounds;
 };
 
 /* Makes up a run of two backends; the second is not timed in part. */
-static void make_up(struct made_up *m, const double times[MADE_UP])
+static void set_samples(struct fake_rounds *m, const double times[FAKE_ROUNDS])
 {
     static const struct posenc_backend row = { .name = "row" }, other = { .name = "other" };
     static const enum roofline_kind kinds[] = { BOUND_store, BOUND_from_f64, BOUND_table };
-    *m = (struct made_up){ .timed = { .roofline = BOUND_store, .partial_share = 0.25 } };
-    m->timed.conversion.kind = BOUND_from_f64;
-    m->timed.work.kind = BOUND_table;
+    *m = (struct fake_rounds){ .time_kernel = { .roofline = BOUND_store,
+                                                .partial_share = 0.25 } };
+    m->time_kernel.conversion.kind = BOUND_from_f64;
+    m->time_kernel.work.kind = BOUND_table;
     m->rounds = (struct rounds){
-        .contenders = m->contenders, .n = MADE_UP, .n_rounds = ROUNDS, .samples = m->samples
+        .contenders = m->contenders, .n = FAKE_ROUNDS, .n_rounds = ROUNDS, .samples = m->samples
     };
-    for (int k = 0; k < MADE_UP; k++) {
+    for (int k = 0; k < FAKE_ROUNDS; k++) {
         m->contenders[k] =
-            (struct contender){ .timed = &m->timed,
+            (struct contender){ .timed = &m->time_kernel,
                                 .outcome = times[k] > 0.0 ? BENCH_TIMED : BENCH_NOT_PROVIDED };
         for (int r = 0; r < ROUNDS; r++)
             m->samples[k * ROUNDS + r] = times[k] * (1.0 + 0.01 * r);
@@ -275,8 +291,8 @@ static void make_up(struct made_up *m, const double times[MADE_UP])
         m->variants[k] = (struct roofline_variant){ .kind = kinds[k], .name = "paper" };
         m->contenders[ROOF + k].roofline = &m->variants[k];
     }
-    m->contenders[CONVERSION].work = &m->timed.conversion;
-    m->contenders[LOOP].work = m->contenders[ENTERED_LOOP].work = &m->timed.work;
+    m->contenders[CONVERSION].work = &m->time_kernel.conversion;
+    m->contenders[LOOP].work = m->contenders[ENTERED_LOOP].work = &m->time_kernel.work;
     m->contenders[ROW].backend = m->contenders[PART].backend = &row;
     m->contenders[OTHER].backend = &other;
     m->contenders[PART].partial = true;
@@ -287,7 +303,7 @@ static void make_up(struct made_up *m, const double times[MADE_UP])
 
 static const struct {
     const char *sentence;
-    double times[MADE_UP];
+    double times[FAKE_ROUNDS];
     enum resource resource;
     double share;
 } bounds[] = {
@@ -349,11 +365,11 @@ static const struct {
       1.3 },
 };
 
-static void longest_binds(void)
+static void test_longest_limit(void)
 {
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        static struct made_up m;
-        make_up(&m, bounds[i].times);
+        static struct fake_rounds m;
+        set_samples(&m, bounds[i].times);
         const struct limit limit = limits_find(&m.rounds, &m.contenders[ROW]);
         printf("# %g of %s\n", limit.share, resource_name[limit.resource]);
         require(limit.resource == bounds[i].resource && limit.kind && limit.variant &&
@@ -368,25 +384,26 @@ static void longest_binds(void)
 /* A factor between two times that noise never reaches, however busy the machine. */
 static const double FAR = 30.0;
 
-static void keep(void *user, const struct bench_result *result)
+static void store_result(void *user, const struct bench_result *result)
 {
     *(struct bench_result *)user = *result;
 }
 
-static struct bench_result timed(const struct problem *problem,
-                                 const struct posenc_backend *backend, int threads)
+static struct bench_result time_kernel(const struct problem *problem,
+                                       const struct posenc_backend *backend, int threads)
 {
     const struct bench_case c = { .id = "a case", .footprint = "L1", .problem = *problem };
     const struct bench_options options = { .budget_s = 0.02, .seed = 1, .threads = threads };
     struct bench_result result = { .limit_ratio = 0.0 };
     char error[256];
-    require(bench_run(&c, 1, &backend, 1, &options, keep, &result, error) == 0, "it is timed");
+    require(bench_run(&c, 1, &backend, 1, &options, store_result, &result, error) == 0,
+            "it is timed");
     printf("# %.3f of %s\n", result.limit_ratio,
            result.limit_resource ? result.limit_resource : "nothing");
     return result;
 }
 
-static void every_kernel(void)
+static void test_every_kernel(void)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
@@ -401,7 +418,7 @@ static void every_kernel(void)
                           : loop == ROOFLINE_KIND_COUNT;
         for (int threads = 1; threads < 3 && !machine_emulator(); threads++) {
             const struct bench_result r =
-                timed(&problem, posenc_backend_find("scalar"), threads);
+                time_kernel(&problem, posenc_backend_find("scalar"), threads);
             good = good && r.limit_resource && r.limit_kind && r.limit_variant &&
                    r.limit_gbps > 0.0 && r.limit_ratio > 0.0 && r.limit_ratio < FAR &&
                    r.limit_ratio >= 0.99 * r.roofline_ratio;
@@ -419,7 +436,7 @@ static enum posenc_status repeat_rows(const struct posenc_distance_args *args)
     return status;
 }
 
-static void slow_kernel(void)
+static void test_slow_kernel(void)
 {
     const struct posenc_backend slow = { .size = sizeof slow,
                                          .abi = POSENC_ABI,
@@ -433,26 +450,26 @@ static void slow_kernel(void)
     problem.queries = 16;
     problem.keys = 300;
     problem_derive(&problem);
-    const struct bench_result r = timed(&problem, &slow, 1);
+    const struct bench_result r = time_kernel(&problem, &slow, 1);
     require(r.limit_ratio > 0.0 && r.limit_ratio < 1.0 / FAR,
             "a kernel that is slow in each row is not its own limit");
 }
 
 /* A sample of a loop is multiplied by how many times it makes a call: a million times is no noise. */
-static void samples_are_multiplied(void)
+static void test_multiplied_samples(void)
 {
     const struct problem problem = problem_realistic(POSENC_KERNEL_alibi, POSENC_F32, 16384);
     struct opened o;
-    open_call(&o, &problem, 1);
+    open_timed_call(&o, &problem, 1);
     struct contender two[2];
     double samples[2 * ROUNDS];
     struct rounds rounds = {
         .contenders = two, .n = 2, .n_rounds = ROUNDS, .samples = samples, .least_sample = 1e-4
     };
-    two[0] = two[1] = contender_of_backend(&o.timed, posenc_backend_find("scalar"));
+    two[0] = two[1] = contender_of_backend(&o.time_kernel, posenc_backend_find("scalar"));
     two[0].rounds = two[1].rounds = ROUNDS;
     two[1].times = 1e6;
-    const double ratio = rounds_calibrate(&rounds) && rounds_run(&rounds)
+    const double ratio = rounds_calibrate(&rounds) && rounds_time(&rounds)
                              ? rounds_speed(&rounds, &two[0], &two[1])
                              : 0.0;
     require(ratio > 1e6 / FAR && ratio < 1e6 * FAR,
@@ -462,14 +479,14 @@ static void samples_are_multiplied(void)
 
 int main(void)
 {
-    loops_of_rotations();
-    samples_are_whole_calls();
-    loops_go_over_tensors();
-    longest_binds();
-    every_kernel();
+    test_rotation_loops();
+    test_sample_scale();
+    test_loops_over_tensors();
+    test_longest_limit();
+    test_every_kernel();
     if (!machine_emulator()) {
-        slow_kernel();
-        samples_are_multiplied();
+        test_slow_kernel();
+        test_multiplied_samples();
     }
     return tap_end();
 }

@@ -12,7 +12,7 @@
 
 enum { MOST_PAIRS = 4 };
 
-struct seen {
+struct stored_results {
     size_t n, announcements;
     struct pair_result results[MOST_PAIRS];
     char reason[MOST_PAIRS][256];
@@ -22,24 +22,24 @@ struct seen {
 
 static void keep_result(void *user, const struct pair_result *result)
 {
-    struct seen *seen = user;
+    struct stored_results *seen = user;
     const size_t i = seen->n++;
     seen->results[i] = *result;
     if (result->outcome != BENCH_TIMED) {
         snprintf(seen->reason[i], sizeof seen->reason[i], "%s", result->reason);
         printf("# %s\n", seen->reason[i]);
     } else {
-        seen->x[i] = stats_median(result->x, result->rounds);
-        seen->z[i] = stats_median(result->z, result->rounds);
+        seen->x[i] = stats_median(result->log_ratios, result->rounds);
+        seen->z[i] = stats_median(result->control_log_ratios, result->rounds);
     }
 }
 
-static void note_side(void *user, size_t pair, enum pair_side who)
+static void note_side(void *user, size_t pair, enum pair_side role)
 {
-    struct seen *seen = user;
+    struct stored_results *seen = user;
     (void)pair;
     seen->announcements++;
-    seen->last = who;
+    seen->last = role;
 }
 
 /* ---- Backends of the test ---- */
@@ -104,20 +104,20 @@ static struct bench_case small_case(enum posenc_kernel kernel)
     return c;
 }
 
-static struct seen run(const struct bench_case *c, const struct bench_pair *pairs, size_t n,
-                       bool rows_alone)
+static struct stored_results
+run_pairs(const struct bench_case *c, const struct bench_pair *pairs, size_t n, bool rows_alone)
 {
-    struct seen seen = { .n = 0 };
+    struct stored_results seen = { .n = 0 };
     char error[256] = "";
     const struct pair_options options = { .seed = 3,
                                           .rows_alone = rows_alone,
                                           .share_s = 0.2,
-                                          .least_rounds = 5,
-                                          .most_rounds = 21,
-                                          .doing = note_side,
-                                          .sink = keep_result,
+                                          .min_rounds = 5,
+                                          .max_rounds = 21,
+                                          .on_call = note_side,
+                                          .on_result = keep_result,
                                           .user = &seen };
-    require(pairs_run(c, pairs, n, &options, error) == 0 && seen.n == n,
+    require(pairs_time(c, pairs, n, &options, error) == 0 && seen.n == n,
             "each pair has a result");
     return seen;
 }
@@ -128,7 +128,7 @@ static void test_times(void)
     const struct implementation a = implementation_of(scalar()), b = implementation_of(&slow);
     const struct bench_pair pairs[] = { { { &a, &a, &a } }, { { &a, &b, &a } } };
     const struct bench_case c = small_case(POSENC_KERNEL_rope_half);
-    const struct seen seen = run(&c, pairs, 2, false);
+    const struct stored_results seen = run_pairs(&c, pairs, 2, false);
     const struct pair_result *same = &seen.results[0], *slower = &seen.results[1];
     const double much = log(30.0); /* a factor that noise never reaches */
     require(same->outcome == BENCH_TIMED && slower->outcome == BENCH_TIMED &&
@@ -153,18 +153,18 @@ static void test_wrong_sides(void)
                                         { { &right, &no, &right } } };
     struct bench_case c = small_case(POSENC_KERNEL_rope_half);
     for (int rows = 0; rows < 2; rows++) {
-        const struct seen seen = run(&c, pairs, 3, rows);
-        require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].who == PAIR_HEAD &&
+        const struct stored_results seen = run_pairs(&c, pairs, 3, rows);
+        require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].role == PAIR_HEAD &&
                     strstr(seen.reason[0], "wrong"),
                 "a head that is wrong gets a reason");
-        require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].who == PAIR_BASE,
+        require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].role == PAIR_BASE,
                 "so does a base");
-        require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].who == PAIR_HEAD,
+        require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].role == PAIR_HEAD,
                 "and one that rope_rejecting its call");
     }
     c = small_case(POSENC_KERNEL_sinusoidal);
     c.problem.freqs.rope_theta = -1.0;
-    require(run(&c, pairs, 1, false).results[0].outcome == BENCH_REJECTED,
+    require(run_pairs(&c, pairs, 1, false).results[0].outcome == BENCH_REJECTED,
             "a problem that no build takes is not timed");
 }
 
@@ -184,7 +184,7 @@ static void test_own_frequencies(void)
     call_unshare(&copy);
     call_destroy(&call);
     const struct bench_pair pair = { { &a, &b, &a } };
-    require(run(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && freqs_left == 0,
+    require(run_pairs(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && freqs_left == 0,
             "which are destroyed with it");
 }
 

@@ -31,7 +31,7 @@ refuses 'and what exports nothing' 'expected a build of libposenc' compare "$PLU
 refuses 'a backend of neither' 'expected one of example' compare "$PLUGIN" "$PLUGIN" --backend avx9
 refuses 'a kernel of neither' 'neither build has' compare "$PLUGIN" "$PLUGIN" --kernel rope_half
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_ABI"
-[ $status = 5 ] && grep -q 'ABI 999' stderr && grep -q "this program of ABI $(sed -n 's/^#define POSENC_ABI \([0-9]*\)u/\1/p' "$root/impl/include/posenc.h")" stderr
+[ $status = 5 ] && grep -q 'its ABI is 999' stderr && grep -q "that of this program $(sed -n 's/^#define POSENC_ABI \([0-9]*\)u/\1/p' "$root/impl/include/posenc.h")" stderr
 verdict 'another ABI is incomparable, exit 5, with both numbers'
 run "$POSENC" compare --help
 same 'help tells of exit codes' "$(grep -c 'Exit codes: 0 success, 1' stdout)" 1

@@ -53,10 +53,11 @@ static struct reports compare(const struct posenc_backend *base,
                               struct changes_seen *seen)
 {
     struct reports reports = { .complete = true };
-    const struct implementation was = implementation_of(base), is = implementation_of(head);
+    const struct implementation base_implementation = implementation_of(base),
+                                head_implementation = implementation_of(head);
     const struct changes_request request = { .options = &options,
-                                             .base = &was,
-                                             .head = &is,
+                                             .base = &base_implementation,
+                                             .head = &head_implementation,
                                              .on_change = count_change,
                                              .on_fault = count_fault,
                                              .user = &reports };
@@ -108,16 +109,16 @@ static void check_faulty(const struct posenc_backend *right)
 /* ---- Right kernels that differ in one respect ---- */
 
 static const struct posenc_backend *original;
-static enum { NAN_PAYLOAD, ZERO_SIGN, BF16_BIT } respect;
+static enum { NAN_PAYLOAD, ZERO_SIGN, BF16_BIT } difference;
 
-static float edited(enum posenc_dtype dtype, float value, int64_t column)
+static float edit_value(enum posenc_dtype dtype, float value, int64_t column)
 {
-    if (respect == NAN_PAYLOAD && isnan(value) && float_to_bits(value) != CALL_CANARY)
+    if (difference == NAN_PAYLOAD && isnan(value) && float_to_bits(value) != CALL_CANARY)
         return bits_to_float(float_to_bits(value) ^
                              0x80010000u); /* sign and a bit that all types have */
-    if (respect == ZERO_SIGN && value == 0.0f)
+    if (difference == ZERO_SIGN && value == 0.0f)
         return -value;
-    if (respect == BF16_BIT && dtype == POSENC_BF16 && column == 0 && isfinite(value))
+    if (difference == BF16_BIT && dtype == POSENC_BF16 && column == 0 && isfinite(value))
         return bits_to_float(float_to_bits(value) ^ 0x00010000u);
     return value;
 }
@@ -128,7 +129,7 @@ static void edit(const struct posenc_tensor *out)
         for (int64_t c = 0; c < out->shape[out->rank - 1]; c++) {
             void *row = storage_row(out, r);
             storage_put(out->dtype, row, c,
-                        edited(out->dtype, storage_get(out->dtype, row, c), c));
+                        edit_value(out->dtype, storage_get(out->dtype, row, c), c));
         }
 }
 
@@ -160,14 +161,14 @@ static void check_respects(const struct posenc_backend *backend)
     other.learned_add = edited_learned_add;
     other.alibi = edited_alibi;
     other.rope_interleaved = trapping_rope;
-    respect = NAN_PAYLOAD;
+    difference = NAN_PAYLOAD;
     require(compare(backend, &other, POSENC_KERNEL_learned_add, &seen).n == 0,
             "another NaN is no change");
-    respect = ZERO_SIGN;
+    difference = ZERO_SIGN;
     const struct reports zero = compare(backend, &other, POSENC_KERNEL_alibi, &seen);
     require(zero.n > 0 && zero.complete && zero.last.first_base == 0.0f && zero.worse == zero.n,
             "a zero of the other sign is one");
-    respect = BF16_BIT;
+    difference = BF16_BIT;
     const struct reports bf16 = compare(backend, &other, POSENC_KERNEL_learned_add, &seen);
     require(bf16.n > 0 && bf16.complete && strstr(bf16.last.head.id, "/bf16/") &&
                 bf16.worse == bf16.n,

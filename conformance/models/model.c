@@ -33,7 +33,7 @@ void model_free(struct model *model)
 static void copy_text(const json_t *object, const char *name, char *into, size_t bytes)
 {
     const char *text = json_string_value(json_object_get(object, name));
-    text_plain(text ? text : "", into, bytes);
+    text_escape(text ? text : "", into, bytes);
 }
 
 static int read_dtype(const json_t *record, struct model *m, char error[MODEL_ERROR])
@@ -177,7 +177,7 @@ static int reject_name(const char *name, char error[MODEL_ERROR])
     for (const struct preset *s = presets; s < presets + N_PRESETS; s++) {
         /* The beginning of a name counts as no edit. */
         const bool begins = strncmp(name, s->name, strlen(name)) == 0;
-        const size_t d = begins ? 0 : edit_distance(name, s->name);
+        const size_t d = begins ? 0 : text_edit_distance(name, s->name);
         near = d < best ? s->name : near;
         best = d < best ? d : best;
         at = text_append(known, sizeof known, at, "%s %s", at ? "," : "", s->name);

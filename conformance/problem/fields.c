@@ -41,12 +41,12 @@ static bool field_applies(const struct field *field, enum posenc_kernel kernel)
 {
     static const char common[] = "dtype batch in_place pad offset_bytes seed special";
     const size_t n = strlen(field->name);
-    if (has_word(common, ' ', field->name, n))
+    if (text_has_word(common, ' ', field->name, n))
         return true;
     if (strcmp(field->name, "woven") == 0)
         return kernel_woven_row(kernel) != NULL;
-    const bool shares_name = has_word("dim rotary_dim", ' ', field->name, n);
-    return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
+    const bool shares_name = text_has_word("dim rotary_dim", ' ', field->name, n);
+    return text_has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
            (!shares_name || is_in_freqs(field) == kernel_has_freqs(kernel));
 }
 
@@ -469,12 +469,12 @@ const char *const scaling_names[] = {
 
 bool scaling_has_parameter(enum posenc_scaling scaling, const char *parameter, size_t length)
 {
-    return has_word(scaling_rows[scaling].parameters, ' ', parameter, length);
+    return text_has_word(scaling_rows[scaling].parameters, ' ', parameter, length);
 }
 
 bool scaling_supports(enum posenc_scaling scaling, enum posenc_profile profile)
 {
     const char *name = profile_names[profile];
     return profile == POSENC_EXACT ||
-           has_word(scaling_rows[scaling].numerics, ' ', name, strlen(name));
+           text_has_word(scaling_rows[scaling].numerics, ' ', name, strlen(name));
 }

@@ -64,7 +64,7 @@ static bool is_count(const struct field *field)
         "dim rotary_dim head_dim rotary_offset batch tokens heads rows queries keys "
         "num_buckets "
         "position_buckets max_distance window_height window_width distances mrope_grid";
-    return !field->tensor && has_word(counts, ' ', field->name, strlen(field->name));
+    return !field->tensor && text_has_word(counts, ' ', field->name, strlen(field->name));
 }
 
 /* Returns the limit of the magnitude of a whole number. */

@@ -123,7 +123,7 @@ static const char *nearest_name(const char *word, const char *const *names, int 
     const char *best = NULL;
     size_t least = strlen(word) / 3 + 2;
     for (int i = 0; i < n; i++) {
-        const size_t distance = edit_distance(word, names[i]);
+        const size_t distance = text_edit_distance(word, names[i]);
         if (distance < least) {
             least = distance;
             best = names[i];
@@ -353,7 +353,7 @@ static bool add_line(struct reader *r, struct statement *line)
         const int k = find_setting(line, r->chosen_with.settings[i].field);
         if (k < 0 || !strchr(r->with.settings[i].value, '/'))
             continue;
-        if (!has_word(line->settings[k].value, '/', value, strlen(value)))
+        if (!text_has_word(line->settings[k].value, '/', value, strlen(value)))
             return true;
         r->chosen_line.settings[k].value = value;
     }

@@ -167,7 +167,7 @@ enum { N_RULES = sizeof rules / sizeof *rules };
 
 static bool has(const char *words, const char *word)
 {
-    return has_word(words, ' ', word, strlen(word));
+    return text_has_word(words, ' ', word, strlen(word));
 }
 
 static bool rule_is_for(const struct value_rule *rule, enum posenc_kernel kernel)

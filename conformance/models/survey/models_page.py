@@ -97,7 +97,7 @@ def count_composites(types):
 def summarize(defaults):
     """Returns in few words what transformers computes from the defaults of a class."""
     if isinstance(defaults, str):
-        return "refused by it"
+        return "rejected by it"
     if not isinstance(defaults, dict):
         return "something else"
     defaults = defaults.get("turns", defaults)

@@ -1,5 +1,5 @@
-/* Outputs of a call against the oracle, in some rows, and against scalar, in all of them. */
-#include "check.h"
+/* Compares outputs of a call with the oracle and with scalar (see output_check.h). */
+#include "output_check.h"
 #include "conformance/engine/judge.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum { ORACLE_ROWS = 64, OUTPUTS = 2 };
 struct check {
     const struct call *call;
     const struct posenc_backend *scalar;
-    float *reference[OUTPUTS]; /* what scalar wrote: dense, in row order */
+    float *reference[OUTPUTS]; /* output of scalar, dense */
     int64_t rows[OUTPUTS][ORACLE_ROWS];
     int n_rows[OUTPUTS];
     double *want[OUTPUTS], *mass[OUTPUTS]; /* [n_rows, width] */
@@ -32,7 +32,7 @@ static void choose_rows(struct check *check, int o, uint64_t seed)
     }
 }
 
-/* Asks the oracle for the chosen rows of an output. Returns false when memory runs out. */
+/* Computes the chosen rows of an output by the oracle. Returns false without memory. */
 static bool fill_rows(struct check *check, struct oracle *oracle, int o, uint64_t seed)
 {
     choose_rows(check, o, seed);
@@ -48,23 +48,23 @@ static bool fill_rows(struct check *check, struct oracle *oracle, int o, uint64_
     return true;
 }
 
-struct check *check_create(const struct call *call, uint64_t seed)
+struct check *output_check_create(const struct call *call, uint64_t seed)
 {
     struct check *check = calloc(1, sizeof *check);
     struct oracle *oracle = oracle_create(call);
-    bool fine = check && oracle;
+    bool ok = check && oracle;
     if (check)
         check->call = call;
-    for (int o = 0; fine && o < call->n_outputs; o++)
-        fine = fill_rows(check, oracle, o, seed);
+    for (int o = 0; ok && o < call->n_outputs; o++)
+        ok = fill_rows(check, oracle, o, seed);
     oracle_destroy(oracle);
-    if (fine)
+    if (ok)
         return check;
-    check_destroy(check);
+    output_check_destroy(check);
     return NULL;
 }
 
-void check_destroy(struct check *check)
+void output_check_destroy(struct check *check)
 {
     for (int o = 0; check && o < OUTPUTS; o++) {
         free(check->reference[o]);
@@ -80,7 +80,7 @@ static struct tally tally_of(const struct call *call)
                                        .profile = profile_name(&call->problem) } };
 }
 
-/* Ends a comparison. Returns its verdict, and the reason if it failed. */
+/* Ends a comparison. Returns true if it passed; else writes the reason. */
 static bool is_right(struct comparison *c, const char *beside, char *reason, size_t size)
 {
     compare_end(c);
@@ -90,8 +90,8 @@ static bool is_right(struct comparison *c, const char *beside, char *reason, siz
     return false;
 }
 
-bool check_rows(const struct check *check, const struct posenc_backend *backend, char *reason,
-                size_t size)
+bool output_check_rows(const struct check *check, const struct posenc_backend *backend,
+                       char *reason, size_t size)
 {
     struct comparison c;
     struct tally t = tally_of(check->call);
@@ -106,11 +106,11 @@ bool check_rows(const struct check *check, const struct posenc_backend *backend,
     return is_right(&c, "", reason, size);
 }
 
-bool check_reference(struct check *check, const struct posenc_backend *scalar, char *reason,
-                     size_t size)
+bool output_check_reference(struct check *check, const struct posenc_backend *scalar,
+                            char *reason, size_t size)
 {
     check->scalar = scalar;
-    if (!check_rows(check, scalar, reason, size))
+    if (!output_check_rows(check, scalar, reason, size))
         return false;
     for (int o = 0; o < check->call->n_outputs; o++) {
         const struct output *out = &check->call->outputs[o];
@@ -127,12 +127,12 @@ bool check_reference(struct check *check, const struct posenc_backend *scalar, c
     return true;
 }
 
-bool check_output(const struct check *check, const struct posenc_backend *backend, char *reason,
-                  size_t size)
+bool output_check_all(const struct check *check, const struct posenc_backend *backend,
+                      char *reason, size_t size)
 {
     struct comparison c, scalar;
     struct tally t = tally_of(check->call);
-    if (!check_rows(check, backend, reason, size))
+    if (!output_check_rows(check, backend, reason, size))
         return false;
     compare_begin(&c, &t);
     compare_begin(&scalar, &t);

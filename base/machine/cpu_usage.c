@@ -1,6 +1,6 @@
-/* Reads /proc/stat and /proc/PID/stat (proc(5)); see neighbours.h. */
+/* Reads /proc/stat and /proc/PID/stat (proc(5); see cpu_usage.h). */
 #define _POSIX_C_SOURCE 200809L
-#include "neighbours.h"
+#include "cpu_usage.h"
 #include "sysfs.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@ static const double least_cpus = 0.02; /* that a name takes to be reported */
 
 static double tick_s(void) { return 1.0 / (double)sysconf(_SC_CLK_TCK); }
 
-static void look_at_cpus(const char *root, struct neighbours *seen)
+static void read_cpus(const char *root, struct cpu_usage *usage)
 {
     FILE *file = sysfs_open(root, "/proc/stat");
     char line[1024];
@@ -24,10 +24,10 @@ static void look_at_cpus(const char *root, struct neighbours *seen)
         if (strncmp(line, "cpu ", 4) == 0 || /* the sum of all CPUs */
             sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0], &t[1],
                    &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 5 ||
-            cpu < 0 || cpu >= NEIGHBOUR_CPUS)
+            cpu < 0 || cpu >= CPU_USAGE_CPUS)
             continue;
-        seen->busy_s[cpu] = tick_s() * (double)(t[0] + t[1] + t[2] + t[5] + t[6] + t[7]);
-        seen->n_cpus = cpu >= seen->n_cpus ? cpu + 1 : seen->n_cpus;
+        usage->busy_s[cpu] = tick_s() * (double)(t[0] + t[1] + t[2] + t[5] + t[6] + t[7]);
+        usage->n_cpus = cpu >= usage->n_cpus ? cpu + 1 : usage->n_cpus;
     }
     if (file)
         fclose(file);
@@ -35,7 +35,7 @@ static void look_at_cpus(const char *root, struct neighbours *seen)
 
 /* Parses "123 (name) S ppid ...". The name may have blanks and brackets. The 12th and 13th fields after it are ticks of
  * CPU time. */
-static bool parse_process(char *line, struct neighbour *process)
+static bool parse_process(char *line, struct process_usage *process)
 {
     char *open = strchr(line, '('), *close = strrchr(line, ')');
     unsigned long long user, system;
@@ -50,7 +50,7 @@ static bool parse_process(char *line, struct neighbour *process)
     return true;
 }
 
-static void look_at_processes(const char *root, struct neighbours *seen)
+static void read_processes(const char *root, struct cpu_usage *usage)
 {
     char folder[SYSFS_PATH], line[1024];
     size_t capacity = 0;
@@ -60,33 +60,33 @@ static void look_at_processes(const char *root, struct neighbours *seen)
         if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) ||
             !sysfs_line(root, line, sizeof line, "/proc/%.16s/stat", entry->d_name))
             continue;
-        if (seen->n == capacity) {
+        if (usage->n == capacity) {
             capacity = 2 * capacity + 64;
-            struct neighbour *more = realloc(seen->process, capacity * sizeof *more);
+            struct process_usage *more = realloc(usage->process, capacity * sizeof *more);
             if (!more)
                 break;
-            seen->process = more;
+            usage->process = more;
         }
-        seen->n += parse_process(line, &seen->process[seen->n]);
+        usage->n += parse_process(line, &usage->process[usage->n]);
     }
     if (all)
         closedir(all);
 }
 
-void neighbours_look(const char *root, double wall_s, struct neighbours *seen)
+void cpu_usage_snapshot(const char *root, double wall_s, struct cpu_usage *usage)
 {
-    *seen = (struct neighbours){ .wall_s = wall_s };
-    look_at_cpus(root, seen);
-    look_at_processes(root, seen);
+    *usage = (struct cpu_usage){ .wall_s = wall_s };
+    read_cpus(root, usage);
+    read_processes(root, usage);
 }
 
-void neighbours_free(struct neighbours *seen)
+void cpu_usage_free(struct cpu_usage *usage)
 {
-    free(seen->process);
-    *seen = (struct neighbours){ 0 };
+    free(usage->process);
+    *usage = (struct cpu_usage){ 0 };
 }
 
-static double time_before(const struct neighbours *start, long pid)
+static double earlier_cpu_s(const struct cpu_usage *start, long pid)
 {
     for (size_t i = 0; i < start->n; i++)
         if (start->process[i].pid == pid)
@@ -96,18 +96,19 @@ static double time_before(const struct neighbours *start, long pid)
 
 static int compare_time(const void *a, const void *b)
 {
-    double x = ((const struct neighbour *)a)->cpu_s, y = ((const struct neighbour *)b)->cpu_s;
+    double x = ((const struct process_usage *)a)->cpu_s,
+           y = ((const struct process_usage *)b)->cpu_s;
     return (x < y) - (x > y);
 }
 
 /* Adds up the time that the processes of each name took; returns the number of names. */
-static size_t sum_by_name(const struct neighbours *start, const struct neighbours *stop,
-                          long self, struct neighbour *names)
+static size_t sum_by_name(const struct cpu_usage *start, const struct cpu_usage *stop,
+                          long self, struct process_usage *names)
 {
     size_t n = 0;
     for (size_t i = 0; i < stop->n; i++) {
-        const struct neighbour *process = &stop->process[i];
-        double took = process->cpu_s - time_before(start, process->pid);
+        const struct process_usage *process = &stop->process[i];
+        double took = process->cpu_s - earlier_cpu_s(start, process->pid);
         size_t at = 0;
         if (process->pid == self || took <= 0.0)
             continue;
@@ -123,12 +124,11 @@ static size_t sum_by_name(const struct neighbours *start, const struct neighbour
     return n;
 }
 
-json_t *neighbours_between(const struct neighbours *start, const struct neighbours *stop,
-                           long self)
+json_t *cpu_usage_record(const struct cpu_usage *start, const struct cpu_usage *stop, long self)
 {
     double wall = stop->wall_s - start->wall_s;
     json_t *busy = json_array(), *taken = json_array();
-    struct neighbour *names = calloc(stop->n + 1, sizeof *names);
+    struct process_usage *names = calloc(stop->n + 1, sizeof *names);
     size_t n = names && wall > 0.0 ? sum_by_name(start, stop, self, names) : 0;
     for (int cpu = 0; cpu < stop->n_cpus && wall > 0.0; cpu++) {
         const double share = (stop->busy_s[cpu] - start->busy_s[cpu]) / wall;

@@ -1,9 +1,9 @@
 /*
- * Reads counters of noise; see watch.h. proc(5) describes /proc/stat and /proc/vmstat, the kernel's documentation
+ * Reads counters of noise (see noise.h). proc(5) describes /proc/stat and /proc/vmstat, the kernel's documentation
  * accounting/psi and cgroup-v2.
  */
 #define _DEFAULT_SOURCE
-#include "watch.h"
+#include "noise.h"
 #include "base/clock.h"
 #include "env_parts.h"
 #include "sysfs.h"
@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Reads ticks of all CPUs since boot: all of them, those that the hypervisor took, and busy ones. */
-static void read_ticks(const char *root, struct noise_watch *watch)
+/* Reads the ticks of all CPUs since boot: total, stolen by the hypervisor, and busy. */
+static void read_ticks(const char *root, struct noise_counters *watch)
 {
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, KINDS };
     unsigned long long tick[KINDS] = { 0 };
@@ -35,13 +35,13 @@ static void read_ticks(const char *root, struct noise_watch *watch)
                     (double)sysconf(_SC_CLK_TCK);
 }
 
-static struct watched known_if(bool known, double count)
+static struct optional_counter known_if(bool known, double count)
 {
-    return (struct watched){ known, known ? count : 0.0 };
+    return (struct optional_counter){ known, known ? count : 0.0 };
 }
 
 /* Reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
-static struct watched read_pressure(const char *root, const char *resource)
+static struct optional_counter read_pressure(const char *root, const char *resource)
 {
     char line[128];
     sysfs_line(root, line, sizeof line, "/proc/pressure/%s", resource);
@@ -49,7 +49,7 @@ static struct watched read_pressure(const char *root, const char *resource)
     return known_if(total != NULL, total ? 1e-6 * strtod(total + strlen("total="), NULL) : 0.0);
 }
 
-static void read_counters(const char *root, struct noise_watch *watch)
+static void read_counters(const char *root, struct noise_counters *watch)
 {
     const char *vmstat = "/proc/vmstat";
     double throttled = cgroup_limits(root).throttled_s,
@@ -71,9 +71,9 @@ static double seconds_of(struct timeval t)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-struct noise_watch noise_watch_at(const char *root)
+struct noise_counters noise_read_from(const char *root)
 {
-    struct noise_watch watch = { 0 };
+    struct noise_counters watch = { 0 };
     struct rusage own, children;
     watch.wall_s = clock_now();
     if (getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_CHILDREN, &children) == 0) {
@@ -86,18 +86,18 @@ struct noise_watch noise_watch_at(const char *root)
     return watch;
 }
 
-struct noise_watch noise_watch_start(void) { return noise_watch_at(""); }
+struct noise_counters noise_read(void) { return noise_read_from(""); }
 
 /* Adds the growth of a counter, times `scale`, if both readings are known. */
-static void set_growth(json_t *noise, const char *name, struct watched start,
-                       struct watched stop, double scale)
+static void set_growth(json_t *noise, const char *name, struct optional_counter start,
+                       struct optional_counter stop, double scale)
 {
     double growth = stop.count - start.count;
     if (start.known && stop.known)
         json_object_set_new(noise, name, json_real(growth > 0.0 ? scale * growth : 0.0));
 }
 
-json_t *noise_between(const struct noise_watch *start, const struct noise_watch *stop,
+json_t *noise_between(const struct noise_counters *start, const struct noise_counters *stop,
                       double load1)
 {
     /* Counters may go backwards when a machine migrates. */
@@ -122,8 +122,8 @@ json_t *noise_between(const struct noise_watch *start, const struct noise_watch 
     return noise;
 }
 
-json_t *noise_watch_stop(const struct noise_watch *start)
+json_t *noise_since(const struct noise_counters *start)
 {
-    struct noise_watch stop = noise_watch_start();
+    struct noise_counters stop = noise_read();
     return noise_between(start, &stop, env_load_average());
 }
