@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import List, NoReturn
 
 from .command import CommandError
-from .show import plain
+from .terminal import plain
 
 COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 

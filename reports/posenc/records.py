@@ -6,7 +6,7 @@ from typing import Any, List, NoReturn
 from .command import CommandError, read_text
 from .convert import convert_all
 from .runs import Record
-from .show import is_plain, plain
+from .terminal import is_plain, plain
 
 SCHEMAS = ("posenc.results/1", "posenc.results/2")
 

@@ -1,5 +1,9 @@
-"""Text and tables for a terminal. Rich is imported when something is printed: it takes a third of the time to start."""
+"""Text that a terminal prints and does not obey, and tables.
 
+Rich is imported when something is printed: it takes a third of the time to start.
+"""
+
+import re
 from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, TextIO
 
 if TYPE_CHECKING:
@@ -9,7 +13,25 @@ else:
     Console = Table = Any
 
 RUNNER = "##["  # begins a command of GitHub's runners, wherever it stands
-WIDEST = 10_000  # of what is no terminal: a file or a pipe, which cuts nothing
+WIDEST = 10_000  # columns of a file or a pipe, where no line is cut
+# Controls, the soft hyphen, marks of direction, blanks without width, separators of lines, marks of annotations, the
+# byte order mark, tags, noncharacters and halves of surrogate pairs.
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\ufffe\uffff\U000e0000-\U000e007f"
+    + "".join(f"{chr(p << 16 | 0xFFFE)}{chr(p << 16 | 0xFFFF)}" for p in range(1, 17))
+    + "]"
+)
+
+
+def is_plain(text: str) -> bool:
+    """Returns whether a text has no control and no invisible characters."""
+    return not _HIDDEN.search(text)
+
+
+def plain(text: str) -> str:
+    """Returns a text on one line with control and invisible characters escaped, as others may have written it."""
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def guarded(text: str) -> str:

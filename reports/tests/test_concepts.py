@@ -20,7 +20,7 @@ from posenc.explain.pages import pages
 from posenc.explore import main as explore
 from posenc.explore.concepts import KINDS, MODELS, concept_map, read_entries, read_page, read_pictures
 from posenc.explore.lessons import documents
-from posenc.models.presets import preset, presets
+from posenc.models.model import preset, presets
 
 np = pytest.importorskip("numpy", reason="python3-numpy is missing")
 MAP = concept_map()

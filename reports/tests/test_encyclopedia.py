@@ -9,7 +9,7 @@ import pytest
 
 from posenc.engine import Engine
 from posenc.explain.pages import pages, parameters
-from posenc.models.presets import preset, presets
+from posenc.models.model import preset, presets
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "encodings"
 WIDTH = 120

@@ -18,9 +18,8 @@ import pytest
 from test_config import read
 
 from posenc.models.members import Rejected
-from posenc.models.model import Model, read_file
+from posenc.models.model import Model, preset, read_file
 from posenc.models.places import name_of
-from posenc.models.presets import preset
 
 HERE = Path(__file__).parent
 PRESETS = HERE.parents[1] / "conformance" / "models"  # where the files were read

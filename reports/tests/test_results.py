@@ -18,10 +18,9 @@ from posenc import units
 from posenc.command import CommandError
 from posenc.records import load
 from posenc.results import comparison, exports, main
-from posenc.results.annotations import to_annotations
+from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_comment, to_page, to_summary
 from posenc.results.junit import to_junit
 from posenc.results.outcome import to_badge
-from posenc.results.summary import COMMENT, SUMMARY, to_comment, to_page, to_summary
 from posenc.runs import Record, machines
 
 HERE = Path(__file__).resolve().parent

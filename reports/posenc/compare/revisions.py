@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Dict, List, NamedTuple, Optional, Tuple
 
 from ..command import CommandError, suggest
-from ..show import many
+from ..units import many
 from .process import Interrupted, interruptible
 
 LOG_LINES, MOST_REFS = 20, 10

@@ -10,7 +10,7 @@ from collections import Counter
 from statistics import median
 from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
-from .. import show, units
+from .. import units
 from ..quality import disturbances
 from ..results.comparison import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
@@ -53,7 +53,7 @@ class Printer:
             self.line()
             self.console.print(table(columns, shown))
         if len(rows) > len(shown):
-            self.line(f"{show.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
+            self.line(f"{units.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
 
     def heading(self) -> None:
         """Prints what was compared, where, and what disturbed that or cannot be compared."""
@@ -98,10 +98,11 @@ class Printer:
 
     def _results(self) -> None:
         checks, agreements = member(self.header, "compare.results"), self.of.get("agreement", [])
-        of = f" of {show.many(checks, 'check')}" if checks is not None else ""
+        of = f" of {units.many(checks, 'check')}" if checks is not None else ""
         if agreements:
             cases, values, problems = (
-                show.count(sum(agreement[name] for agreement in agreements)) for name in ("cases", "values", "problems")
+                units.count(sum(agreement[name] for agreement in agreements))
+                for name in ("cases", "values", "problems")
             )
             of = f" of {cases} cases, and {values} values of {problems} problems"
         if of or self.changed:
@@ -116,7 +117,7 @@ class Printer:
         controls = [number(pair, "control_ratio") or 1.0 for pair in timed]
         apart = [abs(control - 1) for control in controls]
         self.line(
-            f"{show.many(len(timed), 'pair')} timed. A/A control: base differs from its own copy by "
+            f"{units.many(len(timed), 'pair')} timed. A/A control: base differs from its own copy by "
             f"{100 * median(apart):.1f} % (median; at most {100 * max(apart):.1f} %)."
         )
         together = machine_moved([math.log(ratio(pair)) for pair in timed], list(map(math.log, controls)))
@@ -136,7 +137,7 @@ class Printer:
             self.line(f"{len(self.pairs) - len(shown)} the same or of identical code: --verbose prints them.")
         unknown = Counter(pair["code_unknown"] for pair in self.pairs if "code_unknown" in pair)
         for reason, count in unknown.items() if self.verbose else ():
-            self.line(f"Machine code of {show.many(count, 'pair')} not compared: {reason}.")
+            self.line(f"Machine code of {units.many(count, 'pair')} not compared: {reason}.")
 
     def _cells(self, pair: Record) -> List[str]:
         change, apart = (units.change(ratio(pair)), interval(pair)) if ratio(pair) > 0 else ("", "")
@@ -163,8 +164,8 @@ class Printer:
         mean = math.fsum(map(_trend, trends)) / len(trends)
         self.line()
         self.line(
-            f"Trend of {show.many(len(trends), 'timing')} in both: {100 * math.expm1(mean):+.1f} % of time to roofline "
-            f"(geometric mean), {len(large)} by 10 % or more."
+            f"Trend of {units.many(len(trends), 'timing')} in both: {100 * math.expm1(mean):+.1f} % of time to "
+            f"roofline (geometric mean), {len(large)} by 10 % or more."
         )
         self.line("This is no verdict: two runs are two states of a machine. posenc compare of two builds gives one.")
         columns = ["case and backend", ">base", ">of roofline", ">head", ">of roofline", ">time to roofline"]

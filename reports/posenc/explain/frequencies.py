@@ -7,7 +7,7 @@ from typing import Any, Iterator, List, NamedTuple, Tuple
 from ..engine import Engine
 from ..models.calls import GGML_F32, HF_F32, frequencies_of
 from ..models.part import Part
-from ..show import count
+from ..units import count
 
 Facts = Iterator[Tuple[str, str]]  # each about one thing: its name, and words
 NEAR = 1e-9  # ratios of frequencies that count as equal

@@ -13,9 +13,8 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 from ..explain.pages import pages
 from ..explain.parts import FACTS_BY_ENCODING, title
-from ..models.model import Model
+from ..models.model import Model, preset, presets
 from ..models.part import Part
-from ..models.presets import preset, presets
 from .lessons import Lesson, documents, read_lessons
 
 HERE = Path(__file__).parent

@@ -3,9 +3,8 @@
 from dataclasses import fields
 from typing import Any, Dict, List
 
-from ..models.model import model_of, read_json
+from ..models.model import model_of, preset, presets, read_json
 from ..models.part import Frequencies
-from ..models.presets import preset, presets
 
 LEFT_OUT = ("dim", "freq_convention", "mrope_section", "mrope_layout")  # of the frequencies
 KIMI = '{"model_type": "kimi_k25_vision"}'  # no preset, and the one layout that no preset has

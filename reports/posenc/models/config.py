@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import embeddings, scores
-from .besides import note_besides
 from .members import Members, Rejected, member_of, path_of
 from .part import Part
 from .rotation import read_rotations
-from .silence import check_silence, note_neutral
 from .tower import read_tower
 from .types import ModelType, find_text, find_tower, type_of, unknown, without_unread
+from .uncovered import check_unread, note_besides, note_neutral
 
 # What position_embedding_type may say. ModernBERT rotates, and says "absolute", a word from its parent class that
 # nobody reads.
@@ -384,7 +383,7 @@ def read_config(root: Any) -> Reading:
     _storage(members, reading)
     members.mark_read("rope_scaling", "rope_parameters", "position_embedding_type", "position_embeddings_type",
                       "per_layer_config", "original_max_position_embeddings")  # fmt: skip
-    check_silence(members, reading.type)
+    check_unread(members, reading.type)
     for key, value in dropped.items():
         note_neutral(members, key, value)
     if members.assumed:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from .besides import note_besides
 from .config import Reading
 from .members import KEPT, Members, Otherwise, Range, is_number
 from .part import Frequencies, Part
 from .scaling import PICTURE, check_frequencies
 from .types import rows
+from .uncovered import note_besides
 
 # Keys of rope and who reads them: everybody, or those with one of these flags or words of the table.
 ROPE_KEYS = {

@@ -1,5 +1,6 @@
-"""Reads a model file: which positional encodings it has, and the problems that check and time them."""
+"""Reads a model file or a preset: which positional encodings it has, and the problems that check and time them."""
 
+import functools
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ from .llama_cpp import read_llama_cpp
 from .members import Rejected
 from .params import is_params, read_params
 from .places import NEEDED, name_of
+from .types import similar
 
 JSON_NEEDED = "the JSON text of a Hugging Face config.json or of a params.json, or a GGUF file, is needed"
 # How the code of a model forms its angles, by the profile that does so as well.
@@ -25,7 +27,8 @@ TRAINED = {
     "torch_exp_f32": "The code it was published with forms its frequencies by exp in f32: profile `torch_exp_f32` "
     "gives the numbers it was trained with, `exact` those of the formula.",
 }
-LONGEST = 40  # name of a model in ids
+LONGEST = 40  # characters of a model's name in ids
+PRESETS = Path(__file__).parent / "presets.txt"
 
 
 @dataclass
@@ -120,3 +123,22 @@ def read_model(path: Path) -> Model:
         raise Rejected(f"{path}: {error.strerror}: {NEEDED} is needed") from None
     except Rejected as why:
         raise Rejected(f"{path}: {why}") from None
+
+
+@functools.lru_cache(None)
+def presets() -> Dict[str, str]:
+    """Returns the configurations that come with the library, as JSON texts by name."""
+    lines = (line.partition(" ") for line in PRESETS.read_text(encoding="utf-8").splitlines())
+    return {name: text for name, _, text in lines}
+
+
+def preset(name: str) -> Model:
+    """Returns the model of a preset."""
+    text = presets().get(name)
+    if text is None:
+        near = similar(name, presets(), 0.6)
+        raise Rejected(
+            f"model '{name[:60]}' is unknown{f'; did you mean {near[0]}?' if near else '.'}  Known: "
+            f"{', '.join(presets())}; or --config with the path of a model file"
+        )
+    return model_of(read_json(text), name)

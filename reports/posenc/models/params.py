@@ -8,9 +8,9 @@ import math
 from typing import Any, Dict, Sequence
 
 from .config import Reading
-from .besides import note_besides
 from .members import MOST, Members, Otherwise
 from .part import Part
+from .uncovered import note_besides
 
 # Keys that tell one from the other, those of both, those that change no position and those that are not covered.
 META = (

@@ -4,7 +4,7 @@ import difflib
 import functools
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from .members import Members
 
@@ -78,15 +78,16 @@ def without_unread(file: Dict[str, Any], dropped: Dict[str, Any], name: Optional
     return kept
 
 
-def near(name: str) -> List[str]:
-    """Returns names of types that a name may have meant."""
-    begun = [known for known in types() if known.startswith(name)] if name else []
-    return begun or difflib.get_close_matches(name, list(types()), cutoff=0.75)
+def similar(name: str, names: Iterable[str], cutoff: float) -> List[str]:
+    """Returns the names that begin with `name`; if there are none, at most three that resemble it."""
+    names = list(names)
+    begun = [known for known in names if known.startswith(name)] if name else []
+    return begun or difflib.get_close_matches(name, names, cutoff=cutoff)
 
 
 def unknown(name: Optional[str]) -> str:
     """Returns why a type is rejected that is not in the table."""
-    close = near(name or "")
+    close = similar(name or "", types(), 0.75)
     return (
         f"model_type '{(name or '(none)')[:60]}' is unknown among {len(types())} types"
         + (f"; near to it: {', '.join(close)}" if close else "")

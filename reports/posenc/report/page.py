@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
-from .. import show, units
+from .. import units
 from ..results import comparison, outcome
 from ..runs import Record, member, number
 from .errors import text_of, worst_in
@@ -209,7 +209,7 @@ def environment(markdown: bool = False) -> jinja2.Environment:
     )
     env.filters.update(
         time=units.time, times=units.times, percent=units.percent, size=units.size, change=_change, spread=_spread,
-        count=lambda value: show.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
+        count=lambda value: units.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
         shell=lambda words: shlex.join(map(str, words)), code=_code, block=_block,
     )  # fmt: skip
     env.globals.update(comparison=comparison, check_words=outcome.check_words, facts=facts, glossary=TERMS)

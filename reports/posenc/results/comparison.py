@@ -4,9 +4,9 @@ import math
 from collections import Counter
 from typing import List, Sequence, Tuple
 
-from .. import show, units
+from .. import units
 from ..runs import Machine, Record, grouped, member, number
-from ..show import many
+from ..units import many
 
 FAILS = ("inconclusive", "fail", "crash")
 
@@ -113,7 +113,7 @@ def side(change: Record, name: str) -> str:
 def moved(change: Record) -> str:
     """Returns how many values moved; empty if that is not known."""
     of = number(change, "of") or 0.0
-    return f"{show.count(number(change, 'moved') or 0.0)} of {show.count(of)}" if of > 0 else ""
+    return f"{units.count(number(change, 'moved') or 0.0)} of {units.count(of)}" if of > 0 else ""
 
 
 def change_words(change: Record) -> str:

@@ -16,7 +16,7 @@ from typing import List, NamedTuple
 from .. import units
 from ..ranking import Timing
 from ..runs import Machine, Record, grouped, machines, member, number
-from ..show import plain
+from ..terminal import plain
 from . import comparison
 from .outcome import check_words, vectors_note
 

@@ -6,11 +6,10 @@ from typing import Callable, Dict, List, NamedTuple
 from ..command import CommandError, Parser, suggest, write_output
 from ..records import load
 from ..runs import Record
-from .annotations import to_annotations
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha
+from .github import to_annotations, to_comment, to_summary
 from .junit import to_junit
 from .outcome import to_badge
-from .summary import to_comment, to_summary
 
 
 class Format(NamedTuple):

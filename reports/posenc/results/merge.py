@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from ..command import CommandError, Parser, write_output
 from ..records import dump, load
 from ..runs import KEYS, Record, grouped, member, number
-from ..show import plain
+from ..terminal import plain
 
 MISSING = 6  # exit code: shards are missing
 MOST_SHARDS = 1_000_000

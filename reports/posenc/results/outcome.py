@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import List, NamedTuple
 
-from .. import show, units
+from .. import units
 from ..ranking import Timing, timings
 from ..runs import Machine, Record, grouped, machines, member, number
 from . import comparison
@@ -87,16 +87,16 @@ def outcome_words(found: Outcome) -> str:
     n = found.counts
 
     def some(name: str, words: str = "", noun: str = "") -> str:
-        count = show.many(n[name], noun) if noun else show.count(n[name])
+        count = units.many(n[name], noun) if noun else units.count(n[name])
         return f"{count} {words or name}".strip() if n[name] else ""
 
     words = [
         "incomplete" if n["partial"] else "",
         found.vectors,
-        some("failed", f"of {show.count(n['ran'])} checks failed"),
+        some("failed", f"of {units.count(n['ran'])} checks failed"),
         some("inconclusive"),
         some("wrong", noun="output"),
-        some("broken", f"of {show.many(n['compared'], 'pair')} fail"),
+        some("broken", f"of {units.many(n['compared'], 'pair')} fail"),
         some("worse", noun="result"),
         some("slower"),
         "" if n["failed"] else some("pass", "passed", "check"),
@@ -105,7 +105,7 @@ def outcome_words(found: Outcome) -> str:
         some("unclear"),
         some("better", noun="result"),
         some("moved"),
-        "" if n["checks"] or n["compared"] or not n["timed"] else show.many(n["timed"], "timing"),
+        "" if n["checks"] or n["compared"] or not n["timed"] else units.many(n["timed"], "timing"),
         f"measurement quality {found.grade}" if found.grade else "",
     ]
     return ", ".join(filter(None, words)) or "nothing was checked"

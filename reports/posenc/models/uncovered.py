@@ -1,7 +1,7 @@
-"""Keys of a file that are about positions and that nothing here reads: never passed over in silence.
+"""Reports what no problem covers: windows, chunks and sinks of attention, and keys about positions that nothing read.
 
-A value that changes nothing is noted, any other rejects the file. A key of the same value as the one that counts is
-what the file says twice.
+An unread key is noted if its value changes nothing; any other value rejects the file. A key that repeats the value of
+the key that counts is accepted.
 """
 
 import json
@@ -53,7 +53,7 @@ UNCOVERED = {
 }
 
 
-def _unread(members: Members) -> Iterator[Tuple[str, Any]]:
+def _unread_keys(members: Members) -> Iterator[Tuple[str, Any]]:
     """Yields the keys that do not count, of the object that was read and of the whole file."""
     for key, value in members.file.items():
         if key not in members.read_keys:
@@ -84,10 +84,10 @@ def note_neutral(members: Members, key: str, value: Any) -> None:
         members.note(f"{key} is {_shown(value)}, which changes nothing: it is not read")
 
 
-def check_silence(members: Members, kind: str) -> None:
+def check_unread(members: Members, kind: str) -> None:
     """Notes or rejects keys about positions that were not read."""
     whole = type_of(members.root.get("model_type"))
-    for key, value in _unread(members):
+    for key, value in _unread_keys(members):
         if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
             continue
         layers = members.find_value("num_hidden_layers")
@@ -102,3 +102,28 @@ def check_silence(members: Members, kind: str) -> None:
         else:
             members.reject(f"{key} is {_shown(value)}: a key about positions that is not read for model_type '{kind}'. "
                            "Remove it if it changes nothing")  # fmt: skip
+
+
+# ---- what attention does besides encoding positions ----
+
+WINDOW = "sliding_window attention.sliding_window"
+CHUNKS = "attention_chunk_size attention.chunk_size"
+TEMPERATURE = (
+    "attn_temperature_tuning rope_parameters.llama_4_scaling_beta rope_scaling.llama_4_scaling_beta llama_4_scaling "
+    "attention.temperature_scale"
+)
+SINKS = ("gpt_oss", "gpt-oss")  # model types and architectures with attention sinks
+
+
+def note_besides(members: Members, kind: str) -> None:
+    """Notes windows, chunks, temperatures and sinks, in the same words for every kind of file."""
+    window, chunks, temperature = (member_of(members.file, names) for names in (WINDOW, CHUNKS, TEMPERATURE))
+    used = member_of(members.file, "use_sliding_window").value is not False
+    if is_number(window.value) and window.value > 0 and used:
+        members.note(f"Windows of {window.value} tokens are not covered ({members.path(window.name)})")
+    if is_number(chunks.value) and chunks.value > 0:
+        members.note(f"Chunks of {chunks.value} tokens are not covered ({members.path(chunks.name)})")
+    if temperature.value:
+        members.note(f"Scores that are scaled by position are not covered ({members.path(temperature.name)})")
+    if kind in SINKS:
+        members.note("Attention sinks are not covered")
