@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import List, NoReturn
 
 from .command import CommandError
-from .terminal import plain
+from .terminal import escape_hidden
 
 COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 
@@ -29,7 +29,7 @@ def main(name: str, arguments: List[str]) -> int:
         status: int = module.main(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        print(f"posenc {name}: error: {plain(str(error))}", file=sys.stderr)
+        print(f"posenc {name}: error: {escape_hidden(str(error))}", file=sys.stderr)
         return error.status
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]

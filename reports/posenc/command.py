@@ -115,23 +115,23 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"the {what} cannot be read: {why} (got '{path}').") from None
 
 
-def check_output(path: Path, begins: Optional[bytes], force: bool) -> None:
+def check_output(path: Path, marker: Optional[bytes], force: bool) -> None:
     """Rejects a path that write_file() would reject, before work is done for it."""
-    handle, temporary = _open_beside(path, begins, force)
+    handle, temporary = _open_beside(path, marker, force)
     os.close(handle)
     os.unlink(temporary)
 
 
-def _open_beside(path: Path, begins: Optional[bytes], force: bool) -> Tuple[int, str]:
+def _open_beside(path: Path, marker: Optional[bytes], force: bool) -> Tuple[int, str]:
     """Opens a temporary file beside the target of `path`. Returns its handle and its name."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             raise CommandError(f"the output is no ordinary file (got '{path}').")
-        if target.exists() and begins is not None and not force:
+        if target.exists() and marker is not None and not force:
             with target.open("rb") as file:
                 head = file.read(1024)
-            if head and begins not in head:
+            if head and marker not in head:
                 raise CommandError(
                     f"the file exists and is no earlier output (got '{path}'). "
                     "Use another name, or --force to overwrite it."
@@ -141,13 +141,13 @@ def _open_beside(path: Path, begins: Optional[bytes], force: bool) -> Tuple[int,
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
 
 
-def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
+def write_file(path: Path, data: bytes, marker: Optional[bytes], force: bool) -> None:
     """Writes a file, complete or not at all.
 
     A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
     `force` is set. A symbolic link is followed.
     """
-    handle, temporary = _open_beside(path, begins, force)
+    handle, temporary = _open_beside(path, marker, force)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -162,10 +162,10 @@ def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) ->
         raise
 
 
-def write_output(path: Optional[Path], text: str, begins: Optional[bytes], force: bool) -> None:
+def write_output(path: Optional[Path], text: str, marker: Optional[bytes], force: bool) -> None:
     """Writes a text to a file, as write_file() does, and names it; to standard output if there is no path."""
     if path is None:
         sys.stdout.buffer.write(text.encode())
     else:
-        write_file(path, text.encode(), begins, force)
+        write_file(path, text.encode(), marker, force)
         print(f"written: {path}", file=sys.stderr)

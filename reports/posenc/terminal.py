@@ -24,17 +24,17 @@ _HIDDEN = re.compile(
 )
 
 
-def is_plain(text: str) -> bool:
+def is_visible(text: str) -> bool:
     """Returns whether a text has no control and no invisible characters."""
     return not _HIDDEN.search(text)
 
 
-def plain(text: str) -> str:
+def escape_hidden(text: str) -> str:
     """Returns a text on one line with control and invisible characters escaped, as others may have written it."""
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def guarded(text: str) -> str:
+def escape_runner_commands(text: str) -> str:
     """Returns a text that no runner of GitHub takes for a command."""
     text = text.replace(RUNNER, "#\\#[")
     return f"\\{text}" if text.lstrip().startswith("::") else text
@@ -46,7 +46,9 @@ def console(stderr: bool = False, file: Optional[TextIO] = None) -> Console:
 
     class Terminal(Console):
         def print(self, *objects: Any, **options: Any) -> None:
-            super().print(*(guarded(item) if isinstance(item, str) else item for item in objects), **options)
+            super().print(
+                *(escape_runner_commands(item) if isinstance(item, str) else item for item in objects), **options
+            )
 
     terminal = Terminal(stderr=stderr, file=file, highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
@@ -61,7 +63,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
         side: Literal["left", "right"] = "right" if name.startswith(">") else "left"
-        drawn.add_column(guarded(name.lstrip(">")), justify=side, overflow="fold")
+        drawn.add_column(escape_runner_commands(name.lstrip(">")), justify=side, overflow="fold")
     for row in rows:
-        drawn.add_row(*map(guarded, row))
+        drawn.add_row(*map(escape_runner_commands, row))
     return drawn

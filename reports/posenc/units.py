@@ -81,7 +81,7 @@ def printed_time(ns: float) -> float:
     return float(number) * {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
-def judged(largest: float, limit: float, metric: str) -> "tuple[str, str]":
+def error_and_limit(largest: float, limit: float, metric: str) -> "tuple[str, str]":
     """Returns an error and its limit, with as many digits as show on which side of the limit it lies."""
     shown, most = error(largest, metric), f"{limit:.3g}"
     if metric in ("", "exact") or not math.isfinite(largest):

@@ -169,7 +169,8 @@ def _all(row: Row) -> bool:
     return row.run(row.comparisons) == row.counts
 
 
-def _share(row: Row) -> bool:
+def share_is_frozen(row: Row) -> bool:
+    """Returns whether a share of the comparisons of a row gives the frozen counts."""
     return row.run(SHARE) == row.first and all(row.rerun(alarm) == alarm[1:] for alarm in row.alarms[::SHARE])
 
 
@@ -195,7 +196,7 @@ def main(arguments: Sequence[str]) -> int:
     rows = frozen()
     print("\n".join(_lines(rows)))
     with Pool() as pool:
-        equal = pool.map(_all if "--all" in arguments else _share, rows, chunksize=1)
+        equal = pool.map(_all if "--all" in arguments else share_is_frozen, rows, chunksize=1)
     identical = sum(row.comparisons for row in rows if row.slower_pct == 0)
     print(f"{sum(equal)} of {len(rows)} rows are as frozen; {identical} comparisons are of identical code")
     return 0 if all(equal) else 1

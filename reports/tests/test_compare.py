@@ -60,12 +60,19 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(builds, "code_of", lambda path, entries: f"{entries[0]:x}" * 64)
+    monkeypatch.setattr(builds, "code_digest", lambda path, entries: f"{entries[0]:x}" * 64)
     return Bench(tmp_path, monkeypatch)
 
 
 def row(case: str = L2, backend: str = "avx2", **more: Any) -> Json:
     return {"case": case, "backend": backend, **more}
+
+
+def counts_of(base: int, head: int) -> List[Json]:
+    """Returns records of instructions for ten elements in both builds."""
+    return [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
+             "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
+            for build, n in (("base", base), ("head", head))]  # fmt: skip
 
 
 UP, NOISY = [5.0, 5.1, 4.9, 5.1, 5.0], [9.0, 1.2, 5.0, -4.0, 8.0, 0.5, 9.0, 1.0, 7.0]
@@ -147,7 +154,7 @@ def test_unknown_code_is_timed(
     def unknown(path: str, entries: Sequence[int]) -> str:
         raise Unknown("a computed jump at 0x1234")
 
-    monkeypatch.setattr(builds, "code_of", unknown)
+    monkeypatch.setattr(builds, "code_digest", unknown)
     bench.told(row(code=[1, 1]))
     assert bench.compare() == 0
     (pair,) = bench.records("pair")
@@ -243,15 +250,11 @@ def test_a_process_that_hangs_is_ended(bench: Bench, failure: str, monkeypatch: 
     monkeypatch.setattr(process, "time", Clock())
     bench.told(row(head=[{failure: str(hanging.resolve())}]), row(TYPICAL))
     program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"])
-    rows = [Row(planned_of(told)) for told in (row(), row(TYPICAL))]
+    rows = [Row(fake_pair.planned(told)) for told in (row(), row(TYPICAL))]
     builds = {"base": "0" * 64, "head": "1" + "0" * 63}
     Schedule(program, rows, builds, Settings(3600, processes=1)).run()
     assert rows[0].failure["failed"] == {"who": "head", "how": "crashed"} and rows[1].samples
     assert rows[0].failure["reason"] == "head: printed nothing for 300 s"
-
-
-def planned_of(told: Json) -> Json:
-    return fake_pair.planned(told)
 
 
 def test_a_build_that_changes_is_rejected(bench: Bench) -> None:
@@ -336,7 +339,7 @@ def schedule(
 ) -> "tuple[List[Row], Made]":
     clock = Clock()
     made = Made(clock, took_s, medians)
-    timed = [Row(planned_of(told)) for told in rows]
+    timed = [Row(fake_pair.planned(told)) for told in rows]
     Schedule(made, timed, {}, Settings(limit_s), clock).run()  # type: ignore[arg-type]
     return timed, made
 
@@ -373,11 +376,8 @@ def test_shares_of_the_time() -> None:
 
 
 def test_records_are_as_the_schema_has_them(bench: Bench) -> None:
-    counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
-               "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
-              for build, n in (("base", 130), ("head", 140))]  # fmt: skip
     bench.told(row(head=UP, code=[10, 11]), row(TYPICAL, head=[{"exit": 1}]), row(DRAM, builds="head"),
-               counts=counts, changes=[change("error", True)])  # fmt: skip
+               counts=counts_of(130, 140), changes=[change("error", True)])  # fmt: skip
     assert bench.compare("-o", "out.csv") == 1
     records = load("out.jsonl")
     assert not errors_of(records)
@@ -392,10 +392,7 @@ def test_records_are_as_the_schema_has_them(bench: Bench) -> None:
 
 
 def test_instructions_are_counted_of_what_is_flagged_first(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
-               "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
-              for build, n in (("base", 130), ("head", 143))]  # fmt: skip
-    bench.told(row(TYPICAL), row(head=UP), row(DRAM, code=[1, 1]), counts=counts)
+    bench.told(row(TYPICAL), row(head=UP), row(DRAM, code=[1, 1]), counts=counts_of(130, 143))
     bench.compare()
     assert bench.runs()[-1]["part"] == "counts" and bench.runs()[-1]["pairs"] == [[L2, "avx2"], [TYPICAL, "avx2"]]
     assert "14.3 (+10.0 %)" in capsys.readouterr().out

@@ -19,7 +19,7 @@ from posenc.engine import Engine
 from posenc.explain.pages import pages
 from posenc.explore import main as explore
 from posenc.explore.concepts import KINDS, MODELS, concept_map, read_entries, read_page, read_pictures
-from posenc.explore.lessons import documents
+from posenc.explore.lessons import docs_folder
 from posenc.models.model import preset, presets
 
 np = pytest.importorskip("numpy", reason="python3-numpy is missing")
@@ -173,7 +173,7 @@ def test_wrong_entries_are_rejected(tmp_path: Path, text: str, message: str) -> 
 
 def test_picture_that_no_page_explains_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"nothing\.svg: expected a picture with '\*How to read this\.\*'"):
-        read_pictures(documents(), ["nothing"])
+        read_pictures(docs_folder(), ["nothing"])
 
 
 # ---- code ----

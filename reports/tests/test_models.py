@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import pytest
+from programs import read_json_lines
 from test_config import read
 
 from posenc.models.members import Rejected
@@ -23,13 +24,12 @@ from posenc.models.places import name_of
 
 HERE = Path(__file__).parent
 PRESETS = HERE.parents[1] / "conformance" / "models"  # where the files were read
-FROZEN = HERE / "models.jsonl.gz"
+FROZEN, PUBLISHED = HERE / "models.jsonl.gz", HERE / "published.jsonl.gz"
 
 
 def frozen(kind: str) -> List[Any]:
     """Returns what was kept of files with text, of GGUF files or of presets."""
-    with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
-        return [record for record in map(json.loads, file) if kind in record]
+    return [record for record in read_json_lines(FROZEN) if kind in record]
 
 
 def outcome(record: Dict[str, Any]) -> Any:
@@ -55,14 +55,8 @@ def test_files_make_the_calls_that_they_made(kind: str, monkeypatch: pytest.Monk
 # ---- published files ----
 
 
-def published_files() -> List[Any]:
-    """Returns what published files say."""
-    with gzip.open(HERE / "published.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def test_published_files_are_read_or_refused_for_a_reason() -> None:
-    published = published_files()
+    published = read_json_lines(PUBLISHED)
     refused = 0
     for one in published:
         try:
@@ -207,7 +201,7 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
 def test_whatever_a_file_holds_it_is_read_or_refused(seed: int) -> None:
     rng = random.Random(seed)
     texts = [one["text"] for one in frozen("text") if one["text"].startswith("{") and isinstance(one["outcome"], dict)]
-    published = [json.dumps(one["config"]) for one in published_files()]
+    published = [json.dumps(one["config"]) for one in read_json_lines(PUBLISHED)]
     files = [gguf_bytes(one["gguf"]) for one in frozen("gguf")]
     outcomes = set()
     for _ in range(1000):
@@ -220,7 +214,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused(seed: int) -> None:
 
 
 if __name__ == "__main__":
-    records = [json.loads(line) for line in gzip.decompress(FROZEN.read_bytes()).splitlines()]
+    records = read_json_lines(FROZEN)
     os.chdir(PRESETS)
     lines = "".join(json.dumps({**record, "outcome": outcome(record)}) + "\n" for record in records)
     FROZEN.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import pytest
+from programs import read_json_lines
 
 from posenc import units
 from posenc.command import CommandError
@@ -29,13 +30,10 @@ FROZEN = HERE / "exports.json.gz"
 FROZEN_FORMATS = [name for name in main.FORMATS if name not in ("summary", "comment")]
 
 
-def read(path: Path) -> List[Record]:
-    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def written() -> Dict[str, Dict[str, str]]:
-    return {path.name: {name: main.FORMATS[name].write(read(path)) for name in FROZEN_FORMATS} for path in FILES}
+    return {
+        path.name: {name: main.FORMATS[name].write(read_json_lines(path)) for name in FROZEN_FORMATS} for path in FILES
+    }
 
 
 def frozen() -> Dict[str, Dict[str, str]]:
@@ -49,7 +47,7 @@ def test_numbers_are_as_frozen(path: Path, name: str) -> None:
     text = frozen()[path.name][name]
     if name in ("gha", "junit"):
         text = text.replace(" us", " µs")  # C wrote them in ASCII
-    assert main.FORMATS[name].write(read(path)).splitlines() == text.splitlines()
+    assert main.FORMATS[name].write(read_json_lines(path)).splitlines() == text.splitlines()
 
 
 # ---- records that are made up ----
@@ -206,7 +204,7 @@ def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
     (12345.0, 1.0, "ulp", ("1.2e+04 ulp", "1")),
 ])  # fmt: skip
 def test_an_error_and_its_limit_tell_which_is_larger(largest: float, limit: float, metric: str, text: Any) -> None:
-    assert units.judged(largest, limit, metric) == text
+    assert units.error_and_limit(largest, limit, metric) == text
 
 
 # ---- JUnit ----

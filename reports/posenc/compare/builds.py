@@ -8,7 +8,7 @@ from ..command import CommandError
 from ..runs import Record, number
 from .files import compare_builds
 from .process import Interrupted, Program, interruptible
-from .same_code import Unknown, code_of
+from .same_code import Unknown, code_digest
 from .schedule import Progress, Row, Schedule, Settings
 
 
@@ -28,13 +28,13 @@ class Comparison:
         """Runs it. A signal ends it early."""
         try:
             with interruptible():
-                self._results()
-                self._code()
-                self._times()
+                self._compare_results()
+                self._compare_code()
+                self._compare_times()
         except Interrupted as signalled:
             self.interrupted = signalled.args[0]
 
-    def _results(self) -> None:
+    def _compare_results(self) -> None:
         """Runs the process that checks both builds, compares their results, and lists the rows."""
         progress = Progress(" results compared")
         checks: Dict[str, List[Record]] = {"base": [], "head": []}
@@ -58,7 +58,7 @@ class Comparison:
             raise CommandError(words, ended.status if ended.message and ended.status > 0 else 2)
         self.facts += compare_builds(checks["base"], checks["head"])
 
-    def _code(self) -> None:
+    def _compare_code(self) -> None:
         """Finds out which rows have the same machine code in both builds."""
         builds = self.header["compare"]
         one_file = builds["base"]["sha256"] == builds["head"]["sha256"]
@@ -68,13 +68,13 @@ class Comparison:
                 progress.step(*row.key)
                 try:
                     row.code = {
-                        name: builds[name]["sha256"] if one_file else code_of(builds[name]["path"], entries)
+                        name: builds[name]["sha256"] if one_file else code_digest(builds[name]["path"], entries)
                         for name, entries in row.planned.get("entries", {}).items()
                     }
                 except Unknown as unknown:
                     row.code_unknown = str(unknown)
 
-    def _times(self) -> None:
+    def _compare_times(self) -> None:
         builds = {name: str(self.header["compare"][name]["sha256"]) for name in ("base", "head")}
         schedule = Schedule(self.program, self.rows, builds, self.settings)
         self.noise = schedule.noise
@@ -86,7 +86,7 @@ class Comparison:
         finished = [row for row in self.rows if row.samples or not row.timed or not self.interrupted]
         return [{**self.header, "seed": hex(self.settings.seed)}, *self.facts, *(row.record() for row in finished)]
 
-    def measured(self) -> Record:
+    def footer_members(self) -> Record:
         """Returns what its footer says of the machine."""
         return {"wall_s": time.monotonic() - self.begun, "noise": sum_noise(self.noise)} if self.noise else {}
 

@@ -15,13 +15,14 @@ from ..results.comparison import FAILS
 from ..runs import Machine, Record, machines, member, number
 from ..verdict import machine_moved
 
-WORST = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}  # other statuses say nothing: 1
-# Options that say where results go and how fast, not what is checked.
-ASIDE = ("--out", "-o", "--output", "--jobs", "--dir", "--budget", "--time-limit", "--seed")
+# How bad a status is. A status that is not listed, such as skipped, has a severity of 1.
+SEVERITY = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}
+# Options of a run that do not change what it checks.
+IRRELEVANT_OPTIONS = ("--out", "-o", "--output", "--jobs", "--dir", "--budget", "--time-limit", "--seed")
 NAMES = ("kernel", "dtype", "numerics", "case", "backend", "family")
-# Machines on which times are not compared: what differs, and the member that says so.
-MACHINE = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("type of the build", "build.type"),
-           ("emulator", "emulator"))  # fmt: skip
+# Members of env that must be equal before times are compared, and their names in messages.
+MACHINE_MEMBERS = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("type of the build", "build.type"),
+                   ("emulator", "emulator"))  # fmt: skip
 
 
 class _Differences:
@@ -52,13 +53,13 @@ class _Differences:
         self.records.append({"t": "change", **names, **change})
 
 
-def _asked(header: Record) -> List[str]:
+def _selection_of(header: Record) -> List[str]:
     """Returns what a run was to check: its mode, and the words of its command line that say so."""
     words, skip = [str(header.get("mode"))], False
     for word in header.get("argv") or []:
         if skip:
             skip = False
-        elif word.partition("=")[0] in ASIDE:
+        elif word.partition("=")[0] in IRRELEVANT_OPTIONS:
             skip = "=" not in word
         else:
             words.append(word)
@@ -72,14 +73,14 @@ def _compare_machines(out: _Differences, base: Machine, head: Machine) -> None:
     whole = "ended early" not in ended
     if not whole:
         out.obstacle("run", *ended)
-    same_machine = [out.agree(what, member(base.env, path), member(head.env, path)) for what, path in MACHINE]
+    same_machine = [out.agree(what, member(base.env, path), member(head.env, path)) for what, path in MACHINE_MEMBERS]
     old, new = (member(side.env, "cpu.features") or [] for side in (base, head))
     if old != new:
         same_machine.append(out.agree("features of the CPU", old and f"{len(old)} of them",
                                       new and f"{len(new)}, not the same"))  # fmt: skip
     vectors = out.agree("golden vectors", *(member(side.header, "vectors.sha256") for side in (base, head)))
     # What is missing in head was lost if the same was asked for, and both runs ended.
-    lost = whole and _asked(base.header) == _asked(head.header)
+    lost = whole and _selection_of(base.header) == _selection_of(head.header)
     _compare_checks(out, base.of("check"), head.of("check"), vectors, lost)
     _compare_timings(out, base, head, all(same_machine))
 
@@ -123,7 +124,7 @@ def _compare_checks(out: _Differences, base: List[Record], head: List[Record], v
 def _compare_status(out: _Differences, row: Record, base: str, head: str) -> None:
     if base == head or (base == "absent" and head not in FAILS):
         return  # what is checked besides is no change
-    before, after = WORST.get(base, 1), WORST.get(head, 1)
+    before, after = SEVERITY.get(base, 1), SEVERITY.get(head, 1)
     worse = True if after > before else False if after < before and head != "absent" else None
     more = {}
     if head in FAILS:

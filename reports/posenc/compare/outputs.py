@@ -11,9 +11,9 @@ from ..records import dump
 from ..results.main import FORMATS
 from ..runs import Record
 
-BEGINS: Dict[str, bytes] = {
+MARKERS: Dict[str, bytes] = {
     "console": b"posenc compare", "jsonl": b'"posenc.results/', "html": b"<!DOCTYPE html>", "md": b"# posenc",
-    **{name: format.begins for name, format in FORMATS.items()},
+    **{name: format.marker for name, format in FORMATS.items()},
 }  # fmt: skip
 SUFFIXES = {".jsonl": "jsonl", ".html": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
 
@@ -30,8 +30,8 @@ def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: boo
     outputs: List[Output] = []
     for text in [*out, *(["jsonl"] if json else [] if out else ["console"])]:
         name, colon, path = text.partition(":")
-        if name not in BEGINS:
-            raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(BEGINS))}")
+        if name not in MARKERS:
+            raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(MARKERS))}")
         if colon and not path:
             raise CommandError(f"--out lacks a path (got '{text}'). Expected FORMAT or FORMAT:PATH.")
         outputs.append(Output(name, None if path in ("", "-") else Path(path)))
@@ -49,7 +49,7 @@ def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: boo
         raise CommandError("two outputs go to one file. Use another path.")
     for name, file in outputs:
         if file:
-            check_output(file, BEGINS[name], force)
+            check_output(file, MARKERS[name], force)
     return outputs
 
 
@@ -75,6 +75,6 @@ def write_outputs(
         elif name == "console":
             text = io.StringIO()
             print_text(records, text)
-            write_output(path, text.getvalue(), BEGINS[name], force)
+            write_output(path, text.getvalue(), MARKERS[name], force)
         else:
-            write_output(path, render(name, records), BEGINS[name], force)
+            write_output(path, render(name, records), MARKERS[name], force)

@@ -20,7 +20,7 @@ from ..command import CommandError
 from ..engine import SIGNALS, handled
 from ..runs import Record
 
-LOOK_S = 0.1  # between looks at a process that prints nothing
+POLL_S = 0.1  # between looks at a process that prints nothing
 SILENCE_S = 300.0  # longer than any first call and its check, on a busy machine
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS)
 
@@ -51,7 +51,7 @@ class Ended(NamedTuple):
     status: int
 
 
-def _how(status: int) -> str:
+def _describe_end(status: int) -> str:
     if status >= 0:
         return f"the process was ended by exit({status})"
     name = signal.strsignal(-status) if -status in signal.valid_signals() else "unknown"
@@ -100,7 +100,7 @@ class Program(NamedTuple):
                 status = child.wait()
             errors.seek(0)
             messages = re.findall(r"^posenc pair: (?:error: )?(.*)", errors.read(), re.MULTILINE)
-            return Ended(_how(status) if how is None else how, messages[-1] if messages else "", status)
+            return Ended(_describe_end(status) if how is None else how, messages[-1] if messages else "", status)
 
 
 def _read(
@@ -111,16 +111,16 @@ def _read(
 
     Returns how it ended, empty if it was stopped or printed its last record; None if it ended before that.
     """
-    part, heard, finished = b"", time.monotonic(), False
+    partial_line, last_output, finished = b"", time.monotonic(), False
     while not stop():
-        gone = child.poll() is not None  # a process that it left may hold the pipe
-        if select.select([reader], [], [], 0 if gone else LOOK_S)[0]:
+        has_exited = child.poll() is not None  # a process that it left may hold the pipe
+        if select.select([reader], [], [], 0 if has_exited else POLL_S)[0]:
             block = os.read(reader, 1 << 16)
             if not block:
                 child.wait()
                 break
-            heard = time.monotonic()
-            *lines, part = (part + block).split(b"\n")
+            last_output = time.monotonic()
+            *lines, partial_line = (partial_line + block).split(b"\n")
             for line in lines:
                 try:
                     record = json.loads(line)
@@ -128,9 +128,9 @@ def _read(
                     return "printed a line that is no record"
                 finished = record["t"] == "footer" and record["complete"]
                 take(record)
-        elif gone:
+        elif has_exited:
             break
-        elif time.monotonic() - heard > silence_s:
+        elif time.monotonic() - last_output > silence_s:
             return f"printed nothing for {silence_s:g} s"
     else:
         return ""

@@ -34,7 +34,7 @@ for part in program tests bench sleef golden; do
     grep -q "^option('$part'" meson_options.txt && set -- "$@" "-D$part=disabled"
 done
 meson setup revision-build "$@" && meson compile -C revision-build posenc:shared_library"""
-HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 FLAGS = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
 AUTHOR = {
     f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
@@ -52,7 +52,7 @@ class Revision(NamedTuple):
     path: Path  # of the shared object
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(f"posenc compare: {text}", file=sys.stderr)
 
 
@@ -68,7 +68,7 @@ def _git(*arguments: str, env: Optional[Dict[str, str]] = None) -> Optional[str]
     return done.stdout.rstrip("\n") if done.returncode == 0 else None
 
 
-def _top() -> Path:
+def _find_repository() -> Path:
     """Returns the top folder of the repository around this one."""
     if not shutil.which("git"):
         raise CommandError("git is not installed. Install it.")
@@ -103,13 +103,13 @@ def _commit_of_work_tree(top: Path) -> Tuple[str, bool]:
     untracked = (_git("-C", str(top), "ls-files", "--others", "--exclude-standard") or "").splitlines()
     if untracked:
         files = many(len(untracked), "file")
-        _say(f"the work tree has {files} that git does not track: left out (git add takes them in)")
+        _report(f"the work tree has {files} that git does not track: left out (git add takes them in)")
     stash = _git("stash", "create", env=AUTHOR)  # a commit of head and the changes, which no stash has
     if stash is None:
         raise CommandError("git can make no commit of the work tree. Resolve its conflicts (git status).")
     if not stash or _git("-C", str(top), "diff", "--quiet", head, stash) is not None:
         return head, False
-    _say(f"the work tree is {head[:10]} and changes that are not committed")
+    _report(f"the work tree is {head[:10]} and changes that are not committed")
     # The stash has the index as a parent as well: the commit of its files alone is the same, staged or not.
     commit = _git("commit-tree", f"{stash}^{{tree}}", "-p", head, "-m", WORK_TREE, env=AUTHOR)
     return str(commit), True
@@ -118,7 +118,7 @@ def _commit_of_work_tree(top: Path) -> Tuple[str, bool]:
 # ---- the cache ----
 
 
-def _cache() -> Path:
+def _find_cache() -> Path:
     """Returns the folder of builds."""
     cache, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
     if not cache.startswith("/") and not home.startswith("/"):
@@ -126,7 +126,7 @@ def _cache() -> Path:
     return Path(cache if cache.startswith("/") else home + "/.cache") / "posenc" / "builds"
 
 
-def _key(commit: str, command: str, library: str) -> str:
+def _cache_name(commit: str, command: str, library: str) -> str:
     """Returns the name of a build in the cache."""
     version = ["sh", "-c", "${CC:-cc} --version | head -n 1"]
     compiler = subprocess.run(version, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
@@ -141,7 +141,7 @@ def _key(commit: str, command: str, library: str) -> str:
 
 def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
     """Runs a program for a tree of its own. What it starts ends with it if a signal ends this command."""
-    env = {name: value for name, value in os.environ.items() if name not in HOOKS}
+    env = {name: value for name, value in os.environ.items() if name not in HOOK_VARIABLES}
     child = subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
     )
@@ -165,7 +165,7 @@ def _worktree(top: Path, log: IO[bytes], *arguments: str) -> bool:
 
 def _build(top: Path, name: str, commit: str, command: str, library: str, path: Path) -> None:
     """Builds a revision in a work tree of its own. The shared object appears at `path` complete or not at all."""
-    _say(f"building {name} ({commit[:10]})")
+    _report(f"building {name} ({commit[:10]})")
     begun, log = time.monotonic(), path.parent / "build.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="posenc-build-") as folder, log.open("wb") as file:
@@ -181,7 +181,7 @@ def _build(top: Path, name: str, commit: str, command: str, library: str, path: 
                 new = path.with_name(f".{path.name}.{os.getpid()}")
                 shutil.copy(tree / library, new)
                 os.replace(new, path)
-                _say(f"built {name} in {time.monotonic() - begun:.0f} s")
+                _report(f"built {name} in {time.monotonic() - begun:.0f} s")
                 return
         finally:
             _worktree(top, file, "remove", "--force", str(tree))
@@ -196,7 +196,7 @@ def take_revision(name: Optional[str], command: Optional[str], library: Optional
     `command` is run by a shell in the tree that was checked out and makes `library` there; without them
     posenc itself is built. A signal ends the build and removes the tree.
     """
-    top, builds = _top(), _cache()
+    top, builds = _find_repository(), _find_cache()
     commit, dirty = (_commit_of(name), False) if name is not None else _commit_of_work_tree(top)
     shown = name if name is not None else WORK_TREE
     if not command or not library:
@@ -206,7 +206,7 @@ def take_revision(name: Optional[str], command: Optional[str], library: Optional
                 "Give a command that builds it, and --library PATH for what that makes."
             )
         command, library = OWN_BUILD, LIBRARY
-    path = builds / _key(commit, command, library) / Path(library).name
+    path = builds / _cache_name(commit, command, library) / Path(library).name
     cached = os.access(path, os.R_OK)
     try:
         with interruptible():

@@ -17,7 +17,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from ..command import CommandError
 from ..runs import Record, number
 from ..terminal import console
-from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, USUAL_THRESHOLD, Pair, Verdict, judge
+from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, DEFAULT_THRESHOLD, Pair, Verdict, judge
 from .process import Program
 
 FIRST_PART, IN_CACHES = 0.7, 0.5  # of the time limit: the first processes; of these, those in caches
@@ -33,7 +33,7 @@ class Settings(NamedTuple):
     limit_s: float
     processes: int = LEAST_PROCESSES
     seed: int = 0
-    threshold: float = USUAL_THRESHOLD
+    threshold: float = DEFAULT_THRESHOLD
     timed_too: bool = False  # what has the same machine code
 
 
@@ -56,7 +56,7 @@ class Row:
     """A case on a backend."""
 
     planned: Record
-    threshold: float = USUAL_THRESHOLD
+    threshold: float = DEFAULT_THRESHOLD
     samples: List[Record] = field(default_factory=list)  # of each process
     failure: Record = field(default_factory=dict)  # why it is not timed: which build, how, and a reason
     code: Dict[str, str] = field(default_factory=dict)  # digests of base and head, if both are known
@@ -114,22 +114,22 @@ class Row:
             return {**record, "verdict": "incomparable", **self.failure}
         for name in ("base", "head"):
             times = (number(process, f"{name}.ns") or math.nan for process in self.samples)
-            record[name] = {"ns": _plain(_median(times)), **({"code": self.code[name]} if self.code else {})}
+            record[name] = {"ns": _to_json(_median(times)), **({"code": self.code[name]} if self.code else {})}
         record.update({"code_unknown": self.code_unknown} if self.code_unknown else {})
         record.update(verdict=verdict.kind, reason=verdict.reason, processes=len(self.samples))
         if not self.samples:
             return record
         record.update(
-            ratio=_plain(verdict.ratio),
-            ci={"level": verdict.level, "lo": _plain(verdict.lo), "hi": _plain(verdict.hi)},
-            process_ratios=[_plain(math.exp(_median(process))) for process in self._ratios("head")],
-            noise_threshold=_plain(verdict.noise_threshold), threshold=self.threshold,
+            ratio=_to_json(verdict.ratio),
+            ci={"level": verdict.level, "lo": _to_json(verdict.lo), "hi": _to_json(verdict.hi)},
+            process_ratios=[_to_json(math.exp(_median(process))) for process in self._ratios("head")],
+            noise_threshold=_to_json(verdict.noise_threshold), threshold=self.threshold,
             confirmed=verdict.confirmed, confirming=self.confirming, look=self.look,
-            rounds=sum(map(len, self._ratios("head"))), control_ratio=_plain(verdict.control_ratio),
+            rounds=sum(map(len, self._ratios("head"))), control_ratio=_to_json(verdict.control_ratio),
             samples={name: [process["ratios"][name] for process in self.samples] for name in ("head", "control")},
         )  # fmt: skip
         if math.isfinite(verdict.more):
-            record["more_seconds"] = _plain(verdict.more * self.spent_s)
+            record["more_seconds"] = _to_json(verdict.more * self.spent_s)
         if "roofline" in self.samples[-1]:
             record["roofline"] = self.samples[-1]["roofline"]
         return record
@@ -154,12 +154,12 @@ class Schedule:
     def run(self) -> None:
         """Runs all processes."""
         with self.progress.line:
-            self._first()
-            self._further()
+            self._time_all_rows()
+            self._repeat_rows()
 
     # ---- processes ----
 
-    def _first(self) -> None:
+    def _time_all_rows(self) -> None:
         limit_s, processes = self.settings.limit_s, self.settings.processes
         wanted = [row for row in self.rows if row.timed and (self.settings.timed_too or not row.same_code)]
         caches = [row for row in wanted if row.planned["footprint"]["name"] != "DRAM"]
@@ -171,27 +171,27 @@ class Schedule:
             end = self.begun + part * limit_s
             for left in range(processes, 0, -1):
                 if not self._out_of_time():
-                    self._process(group, max(end - self.clock(), 0.0) / left)
+                    self._run_process(group, max(end - self.clock(), 0.0) / left)
         for row in self.rows:
             if row.timed:
                 row.judge()
 
-    def _further(self) -> None:
+    def _repeat_rows(self) -> None:
         self.stop_at = math.inf  # what is to be confirmed is, whatever it takes
         while True:
             left_s = max(self.begun + self.settings.limit_s - self.clock(), 0.0)
-            rows = self._again(left_s)
+            rows = self._rows_to_repeat(left_s)
             if not rows:
                 return
             self.progress.notes = f", {len(rows)} again"
             self.progress.total += CONFIRMING * len(rows)
             for _ in range(CONFIRMING):
-                self._process(rows, left_s / CONFIRMING)
+                self._run_process(rows, left_s / CONFIRMING)
             for row in rows:
                 if row.timed:
                     row.judge(again=True)
 
-    def _again(self, left_s: float) -> List[Row]:
+    def _rows_to_repeat(self, left_s: float) -> List[Row]:
         """Returns the rows that are to be confirmed, and the unclear ones for which there is time."""
         chosen = []
         for row in self.rows:
@@ -203,7 +203,7 @@ class Schedule:
                     chosen.append(row)
         return chosen
 
-    def _process(self, rows: Sequence[Row], slot_s: float) -> None:
+    def _run_process(self, rows: Sequence[Row], slot_s: float) -> None:
         """Has a process time rows, in about so many seconds; another one goes on after a crash."""
         left = {row.key: row for row in rows if row.timed}
         timed = list(left.values())
@@ -214,7 +214,7 @@ class Schedule:
         self.checked = True
         while left and not self._out_of_time():
             before = len(left)
-            why = self._run(options, left)
+            why = self._run_pair(options, left)
             if len(left) == before and not self._out_of_time():
                 raise CommandError(f"no process could time the pairs: {why or 'it ended before any'}.")
         took_s = self.clock() - begin
@@ -222,7 +222,7 @@ class Schedule:
         for row in timed:
             row.spent_s += took_s / len(timed)
 
-    def _run(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> str:
+    def _run_pair(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> str:
         """Runs a process; rows that have a result leave `left`. Returns how it ended, if early."""
         running: Record = {}
 
@@ -280,6 +280,6 @@ def _median(values: Iterable[float]) -> float:
     return median(known) if known else math.nan
 
 
-def _plain(value: float) -> object:
+def _to_json(value: float) -> object:
     """Returns a number as a record holds it: ten digits, and the strings nan, inf and -inf."""
     return float(f"{value:.10g}") if math.isfinite(value) else str(value)

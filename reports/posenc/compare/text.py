@@ -35,10 +35,10 @@ class Printer:
     """Prints the records of a comparison."""
 
     def __init__(self, records: Sequence[Record], out: TextIO, verbose: bool) -> None:
-        self.of: Dict[str, List[Record]] = grouped(records, lambda record: record["t"])
+        self.by_kind: Dict[str, List[Record]] = grouped(records, lambda record: record["t"])
         self.header, self.verbose = records[0], verbose
-        self.env = (self.of.get("env") or [{}])[0]
-        machine = Machine(self.env, kinds=self.of)
+        self.env = (self.by_kind.get("env") or [{}])[0]
+        machine = Machine(self.env, kinds=self.by_kind)
         self.pairs, self.changed = pairs(machine), changes(machine)
         self.console = console(file=out)
 
@@ -64,7 +64,7 @@ class Printer:
         facts.append("files of records" if mode == "files" else f"{mode} run")
         self.line(f"posenc compare: base {base}, head {head}", "bold")
         self.line(", ".join(filter(None, facts)))
-        noise = self.of["footer"][-1].get("noise") or {}
+        noise = self.by_kind["footer"][-1].get("noise") or {}
         causes = disturbances(self.env, noise) if noise else []
         if causes:
             self.line(f"While it was timed, {', and '.join(causes)}.", "yellow")
@@ -82,8 +82,8 @@ class Printer:
         self._control()
         self._rows()
         self.table(["result", "of", "case and backend"], [
-            [direction(change).replace("moved", "changed"), change["what"], _named(change, change_words(change))]
-            for change in self.changed
+            [direction(one).replace("moved", "changed"), one["what"], _case_and_backend(one, change_words(one))]
+            for one in self.changed
         ])  # fmt: skip
         self._trends()
         self._ending(*outcome)
@@ -97,7 +97,7 @@ class Printer:
             self.line("VERDICT  " + "    ".join(f"{name} {words.count(name)}" for name in shown), style)
 
     def _results(self) -> None:
-        checks, agreements = member(self.header, "compare.results"), self.of.get("agreement", [])
+        checks, agreements = member(self.header, "compare.results"), self.by_kind.get("agreement", [])
         of = f" of {units.many(checks, 'check')}" if checks is not None else ""
         if agreements:
             cases, values, problems = (
@@ -132,7 +132,7 @@ class Printer:
         for pair in shown if self.verbose else shown[:SHOWN]:
             more = number(pair, "more_seconds") or 0.0
             longer = f"; about {math.ceil(more)} s more" if verdict(pair) == "unclear" and more > 0 else ""
-            self.line(f"{_named(pair)}: {pair['reason']}{longer}")
+            self.line(f"{_case_and_backend(pair)}: {pair['reason']}{longer}")
         if len(self.pairs) > len(shown):
             self.line(f"{len(self.pairs) - len(shown)} the same or of identical code: --verbose prints them.")
         unknown = Counter(pair["code_unknown"] for pair in self.pairs if "code_unknown" in pair)
@@ -141,14 +141,14 @@ class Printer:
 
     def _cells(self, pair: Record) -> List[str]:
         change, apart = (units.change(ratio(pair)), interval(pair)) if ratio(pair) > 0 else ("", "")
-        return [pair_word(pair), _named(pair), *_times(pair), change, apart, self.instructions(pair)]
+        return [pair_word(pair), _case_and_backend(pair), *_times(pair), change, apart, self.instructions(pair)]
 
     def instructions(self, pair: Record) -> str:
         """Returns instructions per element of head, and the change: 13.0 (+4.0 %)."""
         names = ("kernel", "dtype", "numerics", "backend")
         found = {
             counted["build"]: counted["instructions"] / counted["elements"]
-            for counted in self.of.get("count", [])
+            for counted in self.by_kind.get("count", [])
             if counted.get("elements") and all(counted[name] == pair[name] for name in names)
         }
         if "head" not in found or not ratio(pair) > 0:
@@ -157,11 +157,11 @@ class Printer:
         return f"{found['head']:.3g}{change}"
 
     def _trends(self) -> None:
-        trends = sorted(self.of.get("trend", []), key=lambda trend: -abs(_trend(trend)))
+        trends = sorted(self.by_kind.get("trend", []), key=lambda trend: -abs(_log_ratio(trend)))
         if not trends:
             return
-        large = [trend for trend in trends if abs(math.expm1(_trend(trend))) >= WORTH_SHOWING]
-        mean = math.fsum(map(_trend, trends)) / len(trends)
+        large = [trend for trend in trends if abs(math.expm1(_log_ratio(trend))) >= WORTH_SHOWING]
+        mean = math.fsum(map(_log_ratio, trends)) / len(trends)
         self.line()
         self.line(
             f"Trend of {units.many(len(trends), 'timing')} in both: {100 * math.expm1(mean):+.1f} % of time to "
@@ -172,13 +172,13 @@ class Printer:
         rows = []
         for trend in trends if self.verbose else large:
             times, shares = _times(trend), [units.percent(trend[side]["share"]) for side in ("base", "head")]
-            change = f"{100 * math.expm1(_trend(trend)):+.0f} %"
-            rows.append([_named(trend), times[0], shares[0], times[1], shares[1], change])
+            change = f"{100 * math.expm1(_log_ratio(trend)):+.0f} %"
+            rows.append([_case_and_backend(trend), times[0], shares[0], times[1], shares[1], change])
         self.table(columns, rows)
 
     def _ending(self, code: int, reason: str) -> None:
         self.line()
-        if self.of["footer"][-1]["complete"]:
+        if self.by_kind["footer"][-1]["complete"]:
             self.line(f"Exit code {code}: {reason}.", "bold red" if code else None)
         else:
             self.line("Interrupted: this is what there was.", "bold red")
@@ -189,7 +189,7 @@ class Printer:
             self.line(f"Or this, to see what its verdict rests on:  --explain {case}")
 
 
-def _named(record: Record, why: str = "") -> str:
+def _case_and_backend(record: Record, why: str = "") -> str:
     """Returns a case and its backend, with the reason on a line of its own."""
     return f"{record['case']} {record['backend']}" + (f"\n  {why}" if why else "")
 
@@ -199,7 +199,7 @@ def _times(record: Record) -> List[str]:
     return [units.time(ns) if ns > 0 else "-" for ns in times]
 
 
-def _trend(trend: Record) -> float:
+def _log_ratio(trend: Record) -> float:
     """Returns ln of the ratio of times to the roofline, or of times."""
     return math.log(number(trend, "roofline_ratio") or number(trend, "ratio") or 1.0)
 
@@ -270,7 +270,7 @@ def processes(pair: Record) -> Table:
     return table([">process", ">head", ">nine in ten rounds", ">A/A control", ">nine in ten rounds"], rows)
 
 
-def explain(printer: Printer, pattern: str) -> None:
+def print_evidence(printer: Printer, pattern: str) -> None:
     """Prints the evidence of the verdicts on the cases that match a pattern."""
     printer.heading()
     found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], pattern)]

@@ -17,7 +17,7 @@ from ..models.members import Rejected
 from ..models.model import Model, preset, read_model
 from ..models.places import find
 from ..models.types import types
-from ..terminal import plain
+from ..terminal import escape_hidden
 from .origins import read_lines
 from .pages import thing_lines
 from .parts import part_facts, title
@@ -76,7 +76,10 @@ def _model(options: Namespace) -> Tuple[Model, str]:
     except Rejected as why:
         raise Rejected(f"{options.config}: {why}") from None
     if place.said:
-        print(f"posenc {options.command}: --config {plain(options.config)}: {plain(place.said)}", file=sys.stderr)
+        print(
+            f"posenc {options.command}: --config {escape_hidden(options.config)}: {escape_hidden(place.said)}",
+            file=sys.stderr,
+        )
     return read_model(place.path), str(place.path)
 
 
@@ -185,16 +188,16 @@ def main(arguments: List[str]) -> int:
     try:
         model, where = _model(options)
     except Rejected as why:
-        print(f"posenc {options.command}: {option}: {plain(str(why))}", file=sys.stderr)
+        print(f"posenc {options.command}: {option}: {escape_hidden(str(why))}", file=sys.stderr)
         return 2
     if options.check and option == "--config":
         rightly, said = check(Engine(), Path(where))
-        print(plain(f"{where}: {said}"))
+        print(escape_hidden(f"{where}: {said}"))
         return 0 if rightly else 1
     if options.record:
         print(json.dumps(model.record()))
         return 0
     lines = list(page_lines(Engine(), model, option, where))  # the engine may reject a part
     for line in "\n".join(lines).splitlines():
-        print(plain(line))
+        print(escape_hidden(line))
     return 0

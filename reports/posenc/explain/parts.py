@@ -2,13 +2,12 @@
 
 import math
 import struct
-from typing import Iterator, Tuple
+from typing import Iterator
 
 from ..engine import Engine
 from ..models.part import Part
-from .frequencies import frequency_facts
+from .frequencies import Facts, frequency_facts
 
-Facts = Iterator[Tuple[str, str]]
 MUCH = 10  # a bias that leaves next to nothing of a weight
 TITLES = {
     "sinusoidal": "Sinusoids added to embeddings", "learned": "A learned table",

@@ -15,7 +15,7 @@ from ..explain.pages import pages
 from ..explain.parts import FACTS_BY_ENCODING, title
 from ..models.model import Model, preset, presets
 from ..models.part import Part
-from .lessons import Lesson, documents, read_lessons
+from .lessons import Lesson, docs_folder, joined, read_lessons
 
 HERE = Path(__file__).parent
 ENTRIES = HERE / "concepts.txt"
@@ -49,7 +49,7 @@ class Page(NamedTuple):
     sections: Dict[str, str]
 
 
-def _error(name: str, text: str, at: int, expected: str) -> ValueError:
+def _page_error(name: str, text: str, at: int, expected: str) -> ValueError:
     line = text.count("\n", 0, at) + 1
     got = text[at:].lstrip("\n").partition("\n")[0]
     return ValueError(f"docs/encodings/{name}.md:{line}: expected {expected} (got '{got[:60]}').")
@@ -58,18 +58,14 @@ def _error(name: str, text: str, at: int, expected: str) -> ValueError:
 # ---- pages ----
 
 
-def _joined(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _blocks(text: str) -> Iterator[Tuple[str, str]]:
     for block in re.split(r"\n\n+", text.strip("\n")):
         if block.startswith("    "):
             yield "code", "\n".join(line[4:] for line in block.splitlines())
         elif block.startswith("- "):
-            yield from (("item", _joined(item)) for item in re.split(r"(?m)^- ", block)[1:])
+            yield from (("item", joined(item)) for item in re.split(r"(?m)^- ", block)[1:])
         else:
-            yield "text", _joined(block)
+            yield "text", joined(block)
 
 
 def _links(text: str) -> str:
@@ -83,7 +79,7 @@ def _definition(name: str, text: str, section: str) -> Blocks:
     if all(kind != "code" for kind, _ in blocks):  # a formula that stands in its line like any other text
         blocks[0] = ("code", blocks[0][1])
     if blocks[0][0] != "code":
-        raise _error(name, text, text.index(section), "a formula, indented by four spaces, below '## Definition'")
+        raise _page_error(name, text, text.index(section), "a formula, indented by four spaces, below '## Definition'")
     return blocks
 
 
@@ -92,19 +88,19 @@ def read_page(name: str, text: str) -> Page:
     head = re.match(rf"# {name}\n\n(An? (\w+)(?:, for |: )(.+))\n\n", text)
     if not head or head[2] not in PAGE_KINDS:
         expected = f"'# {name}', and 'A kernel, for ...', or 'A method: ...', '... scaling: ...' or '... profile: ...'"
-        raise _error(name, text, 0, expected)
+        raise _page_error(name, text, 0, expected)
     sections = {found[1]: found[2] for found in re.finditer(r"(?ms)^## (.+?)\n\n(.*?)(?=^## |\Z)", text)}
     for heading in ("Definition", "Source"):
         if not sections.get(heading, "").strip():
-            raise _error(name, text, len(text.rstrip()), f"a section '## {heading}' above the end of the page")
+            raise _page_error(name, text, len(text.rstrip()), f"a section '## {heading}' above the end of the page")
     begins = re.split(r"(?m)^## ", text[head.end() :])[0]
     intro = [_links(words) for kind, words in _blocks(begins) if kind == "text" and not words.startswith("Also called")]
     if not intro or not intro[0]:
-        raise _error(name, text, head.end(), "an introduction below the line that says what it is")
+        raise _page_error(name, text, head.end(), "an introduction below the line that says what it is")
     see = re.findall(r"(?ms)^- \[\w+\]\((\w+)\.md\): (.*?)(?=^- |\Z)", sections.get("See also", ""))
     return Page(
         PAGE_KINDS[head[2]], head[1], intro, _definition(name, text, sections["Definition"]),
-        _links(_joined(sections["Source"])), [(one, _joined(why)) for one, why in see], sections,
+        _links(joined(sections["Source"])), [(one, joined(why)) for one, why in see], sections,
     )  # fmt: skip
 
 
@@ -128,12 +124,12 @@ def read_entries(path: Path = ENTRIES) -> Dict[str, Dict[str, str]]:
     return entries
 
 
-def _code(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[str]]:
+def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[str]]:
     """Returns pairs of a language and code."""
     commands = entry.get("command", "").splitlines()
     if page:
         commands += re.findall(r"(?m)^    (posenc .+)", page.sections.get("Example", ""))
-        cases = re.findall(r"`(posenc verify --case \S+)`", _joined(page.sections.get("Traps", "")))
+        cases = re.findall(r"`(posenc verify --case \S+)`", joined(page.sections.get("Traps", "")))
         commands += cases[:1]
         commands.append(f"posenc explain {name}")
     calls = []
@@ -169,7 +165,7 @@ def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str
             raise ValueError(f"{path}: expected a picture with '*How to read this.*' in a page of docs (got none).")
         packed = gzip.compress(re.sub(rb"(?s)<metadata>.*?</metadata>", b"", path.read_bytes()), 9, mtime=0)
         found[name] = {
-            "alt": shown[1], "reading": _links(_joined(shown[2])), "svg": base64.b64encode(packed).decode()
+            "alt": shown[1], "reading": _links(joined(shown[2])), "svg": base64.b64encode(packed).decode()
         }  # fmt: skip
     return found
 
@@ -177,11 +173,11 @@ def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str
 # ---- nodes ----
 
 
-def _concept(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Dict[str, Lesson]) -> Node:
+def _concept_node(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Dict[str, Lesson]) -> Node:
     learned = [lessons[number] for number in entry.get("lessons", "").split() if number in lessons]
     node: Node = {
         "id": name, "title": entry["title"], "parent": entry.get("parent"), "picture": entry.get("picture"),
-        "code": _code(name, entry, page), "views": entry.get("views", "").split(),
+        "code": _code_examples(name, entry, page), "views": entry.get("views", "").split(),
         "lessons": [[one.number, one.title, f"docs/course/{one.path.name}"] for one in learned],
     }  # fmt: skip
     if page:
@@ -194,7 +190,7 @@ def _concept(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Di
             raise ValueError(
                 f"concepts.txt: [{name}]: expected a page docs/encodings/{name}.md or a {key} (got neither)."
             )
-    text = _joined(entry["text"])
+    text = joined(entry["text"])
     kind = "group" if "parent" in entry else "problem"
     node.update(kind=kind, summary=text.partition(". ")[0] + ".", text=[text], formula=entry["formula"])
     node.update(source=entry.get("source", ""), where=[], see=[])
@@ -209,7 +205,7 @@ def _check_links(node: Node, names: Iterable[str]) -> None:
         raise ValueError(f"docs/encodings/{node['id']}.md: expected links to other pages (got '{wrong[0]}').")
 
 
-def _facts(part: Part) -> Iterator[List[str]]:
+def _part_facts(part: Part) -> Iterator[List[str]]:
     """Yields the numbers of one way in which a model encodes positions: what each is, and its value."""
     if part.encoding in FACTS_BY_ENCODING:
         yield from ([about, words] for about, words in FACTS_BY_ENCODING[part.encoding](part))
@@ -225,7 +221,7 @@ def _facts(part: Part) -> Iterator[List[str]]:
                 yield [name, f"{words:.15g}" if isinstance(words, float) else str(words)]
 
 
-def _model(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
+def _model_node(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
     facts, parts = model.reading.facts, model.reading.parts
     table = "frequencies" if parts[0].encoding.startswith("rope") else parts[0].encoding
     commands = [f"posenc table {table} --model {name}"] if table in ("frequencies", "sinusoidal") else []
@@ -234,7 +230,7 @@ def _model(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
     return {
         "id": name, "title": facts["title"], "kind": "model", "parent": users[name][0],
         "summary": f"A model with {parts[0].length} positions", "text": [text], "formula": "", "where": [],
-        "facts": [[title(part), list(_facts(part))] for part in parts], "source": facts.get("source", ""),
+        "facts": [[title(part), list(_part_facts(part))] for part in parts], "source": facts.get("source", ""),
         "code": [["terminal", "\n".join(commands)]], "picture": None, "views": [], "lessons": [],
         "see": [[page, ""] for page in users[name]],
     }  # fmt: skip
@@ -243,7 +239,7 @@ def _model(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
 # ---- places ----
 
 
-def _spread(leaves: List[Node], by_id: Dict[str, Node]) -> float:
+def _assign_lines(leaves: List[Node], by_id: Dict[str, Node]) -> float:
     """Gives nodes their lines, one below the other, with gaps between groups. Returns how many lines they take."""
 
     def group(node: Node) -> str:
@@ -257,7 +253,7 @@ def _spread(leaves: List[Node], by_id: Dict[str, Node]) -> float:
     return line
 
 
-def _places(nodes: List[Node]) -> None:
+def _set_positions(nodes: List[Node]) -> None:
     """Gives each node a column and the middle of its line, in pixels. Models have a column of their own."""
     by_id = {node["id"]: node for node in nodes}
     below: Dict[str, List[Node]] = {node["id"]: [] for node in nodes}
@@ -270,7 +266,7 @@ def _places(nodes: List[Node]) -> None:
         [n for n in nodes if n["column"] == MODELS],
         [n for n in nodes if n["column"] < MODELS and not below[n["id"]]],
     )
-    lines = [_spread(leaves, by_id) for leaves in columns]
+    lines = [_assign_lines(leaves, by_id) for leaves in columns]
     for leaves, count in zip(columns, lines):
         for node in leaves:
             node["y"] *= LINE * max(lines) / count
@@ -291,9 +287,9 @@ def concept_map(
     for name in found:
         if name not in entries:
             raise ValueError(f"docs/encodings/{name}.md: expected a section [{name}] in concepts.txt (got none).")
-    docs = documents()
+    docs = docs_folder()
     lessons = {str(one.number): one for one in read_lessons(docs / "course")}
-    nodes = [_concept(name, entry, found.get(name), lessons) for name, entry in entries.items()]
+    nodes = [_concept_node(name, entry, found.get(name), lessons) for name, entry in entries.items()]
     for node in nodes:
         _check_links(node, entries)
     users: Dict[str, List[str]] = {name: [] for name in presets()}
@@ -305,10 +301,12 @@ def concept_map(
         if not those:
             raise ValueError(f"docs/encodings: expected the preset {name} in a section '## Models' (got none).")
     order = list(entries)
-    models = [_model(name, preset(name), users) for name in sorted(users, key=lambda name: order.index(users[name][0]))]
+    models = [
+        _model_node(name, preset(name), users) for name in sorted(users, key=lambda name: order.index(users[name][0]))
+    ]
     edges = [[node["parent"], node["id"], "part"] for node in nodes if node["parent"]]
     edges += [[page, model, "uses"] for model, those in users.items() for page in those]
     nodes += models
-    _places(nodes)
+    _set_positions(nodes)
     names = [node["picture"] for node in nodes if node["picture"]]
     return {"kinds": KINDS, "nodes": nodes, "edges": edges, "pictures": read_pictures(docs, names)}

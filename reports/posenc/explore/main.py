@@ -18,7 +18,7 @@ from .course import course
 from .models import biased_models, gridded_models, rotating_models
 
 HERE = Path(__file__).parent
-BEGINS = b"<title>posenc explore</title>"
+MARKER = b"<title>posenc explore</title>"
 VIEWS = tuple(sorted(path.stem for path in (HERE / "views").glob("*.js")))
 # Files of the frame, which stand before the views. Each file is a part of one script, without modules.
 FRAME = ("theme", "lib", "frame", "heatmap", "plot", "views")
@@ -100,6 +100,6 @@ def main(arguments: List[str]) -> int:
     if args.output.suffix != ".html":
         raise CommandError(f"the page is HTML (got '{args.output}'). Use a name that ends in .html.")
     html = to_html(find_wasm().read_bytes(), args.view or VIEWS)
-    write_file(args.output, html.encode(), BEGINS, args.force)
+    write_file(args.output, html.encode(), MARKER, args.force)
     print(f"written: {args.output}", file=sys.stderr)
     return 0

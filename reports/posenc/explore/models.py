@@ -19,7 +19,7 @@ BIASES: Dict[str, Any] = {
 
 def rotating_models() -> List[Dict[str, Any]]:
     """Returns the rotations of the presets: a row for each type of layers, without towers for pictures."""
-    usual = Frequencies()
+    defaults = Frequencies()
     rows: List[Dict[str, Any]] = []
     for name in presets():
         facts, parts = preset(name).reading.facts, preset(name).reading.parts
@@ -27,7 +27,7 @@ def rotating_models() -> List[Dict[str, Any]]:
             if not part.rotates or part.tower:
                 continue
             stated = {one.name: getattr(part, one.name) for one in fields(Frequencies) if one.name not in LEFT_OUT}
-            spec = {key: value for key, value in stated.items() if value != getattr(usual, key)}
+            spec = {key: value for key, value in stated.items() if value != getattr(defaults, key)}
             rows.append({
                 "name": name, "title": facts["title"], "layers": part.name, "length": part.length,
                 "profile": facts.get("trained_profile", ""),

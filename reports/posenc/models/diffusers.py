@@ -7,7 +7,7 @@ models/transformers/transformer_flux.py, transformer_qwenimage.py, transformer_z
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .config import Reading
-from .members import Members, Otherwise, Range, member_of, read_numbers
+from .members import Members, Default, Range, member_of, read_numbers
 from .part import Part
 from .scaling import check_frequencies
 
@@ -33,8 +33,8 @@ KINDS = {
     "ZImageTransformer2DModel": Kind("axes_dims", ("n_layers",), REFINERS, 256.0),
     "WanTransformer3DModel": WAN, "WanModel": WAN, "VaceWanModel": WAN,
 }  # fmt: skip
-USUAL = [16, 56, 56]  # where the file says no axes: Flux's and Qwen-Image's default
-REFUSED = {
+DEFAULT_AXES = [16, 56, 56]  # where the file says no axes: Flux's and Qwen-Image's default
+REJECTED = {
     "SD3Transformer2DModel": "it adds a table of sines of rows and columns to patches",
     "PixArtTransformer2DModel": "it adds a table of sines of rows and columns to patches",
     "SanaTransformer2DModel": "its attention has no positions",
@@ -52,12 +52,12 @@ def _axes(members: Members, kind: Kind, part: Part) -> List[int]:
     if not kind.axes:
         sixths = part.head_dim // 6 * 2
         return [part.head_dim - 2 * sixths, sixths, sixths]
-    said = member_of(members.file, kind.axes)
-    if said.value is None:
-        members.note(f"Not in the file, and taken as its class does: {kind.axes} {USUAL}")
-        said = said._replace(value=USUAL)
+    stated = member_of(members.file, kind.axes)
+    if stated.value is None:
+        members.note(f"Not in the file, and taken as its class does: {kind.axes} {DEFAULT_AXES}")
+        stated = stated._replace(value=DEFAULT_AXES)
     accepted = Range(2, part.head_dim, even=True)
-    return [int(n) for n in read_numbers(members, said, 3, " of channels, such as [16, 56, 56],", accepted)]
+    return [int(n) for n in read_numbers(members, stated, 3, " of channels, such as [16, 56, 56],", accepted)]
 
 
 def read_diffusers(root: Dict[str, Any]) -> Reading:
@@ -66,30 +66,30 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
     name = root["_class_name"]
     kind = KINDS.get(name)
     if kind is None:
-        why = REFUSED.get(name, f"known of diffusers are {', '.join(KINDS)}")
+        why = REJECTED.get(name, f"known of diffusers are {', '.join(KINDS)}")
         members.reject(f"_class_name '{name[:60]}' is not read: {why}")
     part = Part(
         encoding="rope_interleaved", tower=True, decodes=False, in_f64=True, axes=3, picture=PICTURE, length=PICTURE
     )
     members.read_whole(part, "heads", "num_attention_heads num_heads n_heads", 1, 65536)
-    members.read_whole(part, "width", "dim", otherwise=0)
-    width = Otherwise(part.width // part.heads, "width / heads")
-    members.read_whole(part, "head_dim", "attention_head_dim", otherwise=width)
-    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
+    members.read_whole(part, "width", "dim", default=0)
+    width = Default(part.width // part.heads, "width / heads")
+    members.read_whole(part, "head_dim", "attention_head_dim", default=width)
+    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Default(part.heads, "heads"))
     members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, kind.theta)
     layers = 0
     for name_of_layers in kind.layers:
         members.read_whole(part, "layers", name_of_layers, 0, 65536, 0)
         layers += part.layers
     part.set("layers", layers)
-    part.say("layers", " + ".join(kind.layers))
+    part.set_origin("layers", " + ".join(kind.layers))
     axes = _axes(members, kind, part)
     if sum(axes) != part.head_dim:
         members.reject(f"{kind.axes} adds up to {sum(axes)} channels: {part.head_dim}, those of a head, are needed")
     part.rotary_dim = part.dim = part.head_dim
     part.mrope_section, part.mrope_layout = tuple(n // 2 for n in axes), "restarted"
-    part.say("encoding", "_class_name", 0)
-    part.say("rotary_dim", "all of head_dim")
+    part.set_origin("encoding", "_class_name", 0)
+    part.set_origin("rotary_dim", "all of head_dim")
     members.note(kind.note)
     check_frequencies(members, part)
     return Reading([part], members.notes, {"source": "the configuration given"}, name, "_class_name")

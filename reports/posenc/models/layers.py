@@ -8,7 +8,7 @@ from .part import Origin, Part
 
 def count_attending_by_step(members: Members, part: Part) -> None:
     """Counts the layers that attend, of those that mix in another way."""
-    members.read_whole(part, "step", "full_attention_interval layer_group_size", otherwise=MOST)
+    members.read_whole(part, "step", "full_attention_interval layer_group_size", default=MOST)
     if part.layers < part.step < MOST:
         members.reject(f"none of its {part.layers} layers attends: one in {part.step} would")
     part.set("layers", part.layers // part.step, "layers / step")
@@ -19,23 +19,23 @@ def _attends(kind: Any) -> bool:
 
 
 # Members that say which layers attend, of those that mix in another way: whether each of so many layers does.
-ATTEND: Dict[str, Callable[[List[Any], int], List[bool]]] = {
-    "attn_layer_indices": lambda said, layers: [layer in said for layer in range(layers)],
-    "layers_block_type": lambda said, layers: [_attends(one) for one in said],
-    "layer_types": lambda said, layers: [_attends(one) for one in said],
-    "block_types": lambda said, layers: [_attends(said[layer % len(said)]) for layer in range(layers)],
+ATTENDING: Dict[str, Callable[[List[Any], int], List[bool]]] = {
+    "attn_layer_indices": lambda stated, layers: [layer in stated for layer in range(layers)],
+    "layers_block_type": lambda stated, layers: [_attends(one) for one in stated],
+    "layer_types": lambda stated, layers: [_attends(one) for one in stated],
+    "block_types": lambda stated, layers: [_attends(stated[layer % len(stated)]) for layer in range(layers)],
 }
 
 
 def count_attending_layers(members: Members, part: Part) -> None:
     """Counts the layers that attend, of a type whose classes read a list of them."""
     layers = part.layers
-    listed = members.find_own("layer_types").value
-    if isinstance(listed, list) and members.find_own("num_hidden_layers").value and len(listed) != layers:
+    listed = members.find_in_file("layer_types").value
+    if isinstance(listed, list) and members.find_in_file("num_hidden_layers").value and len(listed) != layers:
         members.reject(f"layer_types has {len(listed)} items: one for each of {layers} layers is needed")
     if "hybrid" in members.flags:
         count_attending_by_step(members, part)
-    for name, which in ATTEND.items():
+    for name, which in ATTENDING.items():
         found = members.find(name) if name in members.defaults else Member(None, name)
         if found.value is None and name == "attn_layer_indices" in members.defaults:
             members.reject("attn_layer_indices is not there: then none of its layers attends, and positions come from "
@@ -50,38 +50,38 @@ def count_attending_layers(members: Members, part: Part) -> None:
             part.origins["layers"] = Origin(kind, found.path or found.name, value=part.layers)
 
 
-def count_resting_layers(members: Members, part: Part) -> None:
+def count_unrotated_layers(members: Members, part: Part) -> None:
     """Reads the layers that do not rotate at all: a list of them, or one in so many."""
     found = members.find("no_rope_layers layer_rope_theta")
     layers = found.value if isinstance(found.value, list) else []
-    resting = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
-    if resting:
-        members.note(f"{resting} of {len(layers)} layers do not rotate ({found.name})")
+    unrotated = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
+    if unrotated:
+        members.note(f"{unrotated} of {len(layers)} layers do not rotate ({found.name})")
     if layers:
         if members.reads("no_rope_layer_interval", ["no_rope_layer_interval"]):
             members.mark_read("no_rope_layer_interval")  # of which the list is made
-        part.layers = len(layers) - resting
+        part.layers = len(layers) - unrotated
         part.origins["layers"] = part.origin_in(found.path or found.name, part.layers)
         return
-    members.read_whole(part, "step", "no_rope_layer_interval", otherwise=0)
+    members.read_whole(part, "step", "no_rope_layer_interval", default=0)
     if part.step:
         backwards = part.step - 1 if "last_rests" in members.flags else 0
-        resting = (part.layers + backwards) // part.step
+        unrotated = (part.layers + backwards) // part.step
         if part.layers:
-            members.note(f"{resting} of {part.layers} layers do not rotate (no_rope_layer_interval)")
+            members.note(f"{unrotated} of {part.layers} layers do not rotate (no_rope_layer_interval)")
         else:
             members.note(f"One layer in {part.step} does not rotate (no_rope_layer_interval)")
-        part.layers -= resting
+        part.layers -= unrotated
 
 
 # Which layers attend to all positions where a file does not list them, of a type whose classes take no number for it.
-FULL: Dict[str, Callable[[int, int], bool]] = {
+FULL_ATTENTION: Dict[str, Callable[[int, int], bool]] = {
     "flint": lambda layer, layers: layer < 2 or layer % 4 == 1 or layer == layers - 1,
     "kolibri1": lambda layer, layers: layer % 5 == 4,
 }
 
 
-def _forced(members: Members, layers: int) -> List[bool]:
+def _always_rotates(members: Members, layers: int) -> List[bool]:
     """Returns whether each layer rotates whatever it attends to: dense layers of cohere2_moe."""
     if members.kind != "cohere2_moe" or members.file.get("prefix_dense_sliding_window_pattern", 1) != 1:
         return [False] * layers
@@ -91,12 +91,12 @@ def _forced(members: Members, layers: int) -> List[bool]:
     return [is_number(first) and layer < first for layer in range(layers)]
 
 
-def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
+def _attends_fully(members: Members, part: Part) -> Tuple[List[bool], str]:
     """Returns whether each layer attends to all positions, and what says so."""
     listed, layers = member_of(members.file, "layer_types"), range(part.layers)
     if isinstance(listed.value, list) and listed.value:
         return [one != "sliding_attention" for one in listed.value], listed.name
-    by_class = FULL.get(members.kind)
+    by_class = FULL_ATTENTION.get(members.kind)
     if by_class:
         return [by_class(layer, part.layers) for layer in layers], "its class"
     names = "sliding_window_pattern global_attn_every_n_layers"
@@ -104,7 +104,7 @@ def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
     marks = pattern.value
     if isinstance(marks, str) and marks and set(marks) <= set("LG"):  # the last layer attends to all, whatever it says
         return [marks[layer % len(marks)] == "G" or layer == part.layers - 1 for layer in layers], pattern.name
-    members.read_whole(part, "step", names, otherwise=4)
+    members.read_whole(part, "step", names, default=4)
     if part.step < 1:
         members.reject(f"{pattern.name} is {part.step}: a whole number of layers, from 1, is needed")
     # The dense layers that cohere2_moe begins with have a pattern of their own.
@@ -125,11 +125,11 @@ def count_sliding_layers(members: Members, part: Part) -> None:
             return  # they rotate, too
         if "needs_window" in members.flags:
             members.reject("sliding_window is null, and only layers with a window rotate: a number is needed")
-    full, source = _rests(members, part)
-    resting = sum(rests and not forced for rests, forced in zip(full, _forced(members, len(full))))
-    if resting == len(full):
+    full, source = _attends_fully(members, part)
+    unrotated = sum(is_full and not forced for is_full, forced in zip(full, _always_rotates(members, len(full))))
+    if unrotated == len(full):
         members.reject(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
-    if resting:
-        members.note(f"{resting} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
-        part.layers = len(full) - resting
-        part.say("layers", f"layers with a window ({source})")
+    if unrotated:
+        members.note(f"{unrotated} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
+        part.layers = len(full) - unrotated
+        part.set_origin("layers", f"layers with a window ({source})")

@@ -11,7 +11,7 @@ from .part import Origin, Part
 
 MOST = 1 << 24  # of a length, a width, a number of rows
 ALTERNATIVE = "/"
-UNREAD = "ignored"  # stands among the defaults of a class for a member that it has and does not read
+# The default of a member is a text ("ignored") if the class has the member and does not read it.
 
 # Names that only some classes read: where the table has a type's members, those that it lacks are not read.
 RARELY_READ = (
@@ -34,15 +34,15 @@ class Member(NamedTuple):
     path: str = ""  # in the file; "" for what is not there
 
 
-class Otherwise(NamedTuple):
+class Default(NamedTuple):
     """What a quantity is where no member says it, and how that follows from others."""
 
     value: Union[int, float, bool]
     formula: str = ""
 
 
-NEEDED = object()
-KEPT = object()
+REQUIRED = object()
+KEEP = object()
 
 
 class Range(NamedTuple):
@@ -161,12 +161,12 @@ class Members:
 
     def _find_default(self, names: List[str]) -> Member:
         for name in names:
-            usual = member_of(self.defaults, name)
-            if usual.value is not None and not isinstance(usual.value, str):
-                return usual
+            default_value = member_of(self.defaults, name)
+            if default_value.value is not None and not isinstance(default_value.value, str):
+                return default_value
         return Member(None, names[0] if names else "")
 
-    def find_own(self, names: str) -> Member:
+    def find_in_file(self, names: str) -> Member:
         """Returns the first member of the file that the classes read."""
         for group in split_alternatives(names):
             for name in group:
@@ -194,7 +194,7 @@ class Members:
     def find(self, names: str) -> Member:
         """Returns the first member that is there, of the file before the defaults."""
         for group in split_alternatives(names):
-            found = self.find_own(" ".join(group))
+            found = self.find_in_file(" ".join(group))
             if found.value is None:
                 found = self._find_default(group)
             if found.value is not None:
@@ -230,50 +230,50 @@ class Members:
 
     def _check_agreement(self, names: str, quantity: str, value: float) -> None:
         """Rejects what else is said by another name, unless several names are usual for it."""
-        met = False
+        found_any = False
         for group in split_alternatives(names):
-            if met:
+            if found_any:
                 break
             for name in group:
-                said = member_of(self.file, name).value
-                usual = member_of(self.defaults, name).value
-                met |= said is not None or (usual is not None and not isinstance(usual, str))
-                if not is_number(said):
+                stated = member_of(self.file, name).value
+                default_value = member_of(self.defaults, name).value
+                found_any |= stated is not None or (default_value is not None and not isinstance(default_value, str))
+                if not is_number(stated):
                     continue
-                if said == value:
+                if stated == value:
                     self.mark_read(name)
                     continue
                 if name in RARELY_READ and not self.reads(name, group) and quantity in LOOSE_QUANTITIES:
                     continue
                 if quantity in LOOSE_QUANTITIES:
                     self.mark_read(name)
-                    self.note(f"{name} is {said:.10g}, which does not count: {value:.10g} does")
+                    self.note(f"{name} is {stated:.10g}, which does not count: {value:.10g} does")
                     continue
                 unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"
-                self.reject(f"{name} is {said:.10g}{unread}, where {value:.10g} counts: they must agree")
+                self.reject(f"{name} is {stated:.10g}{unread}, where {value:.10g} counts: they must agree")
 
-    def _read(self, part: Part, quantity: str, names: str, accepted: Optional[Range], otherwise: Any = NEEDED) -> None:
+    def _read(self, part: Part, quantity: str, names: str, accepted: Optional[Range], default: Any = REQUIRED) -> None:
         read = quantity == "rope_theta" or self.reads(quantity, [quantity])
-        given = member_of(self.rope, quantity)
-        inner = given._replace(path=self.path(quantity, self.rope)) if read else Member(None, quantity)
+        in_rope = member_of(self.rope, quantity)
+        inner = in_rope._replace(path=self.path(quantity, self.rope)) if read else Member(None, quantity)
         outer = member_of(self.file, names)
         found = inner if inner.value is not None else self.find(names)
         before = getattr(part, quantity)
-        if found.value is not None or otherwise is NEEDED:
+        if found.value is not None or default is REQUIRED:
             value = self.check_value(found, accepted)
             kind = "file" if found.path else "class"
             part.origins[quantity] = Origin(kind, found.path or found.name, value=value)
             if found is inner:
                 part.origins[quantity] = self.origin_in_rope(quantity, value)
-        elif otherwise is KEPT:
+        elif default is KEEP:
             value = before
             if quantity not in part.origins:
                 part.origins[quantity] = Origin("assumed", self.before + found.name, value=value)
-            if given.value is None:
+            if in_rope.value is None:
                 self._check_agreement(names, quantity, value)
                 return
         else:
-            value, formula = otherwise if isinstance(otherwise, Otherwise) else (otherwise, "")
+            value, formula = default if isinstance(default, Default) else (default, "")
             if formula != quantity:
                 kind, key = ("assumed", self.before + found.name) if found.name else ("derived", "")
                 part.origins[quantity] = Origin(kind, key, part.formula(formula), value)
@@ -287,11 +287,11 @@ class Members:
         setattr(part, quantity, value)
         if accepted is None:
             return
-        if given.value is not None and not read and given.value != value:
-            said = given.value if is_number(given.value) else 0
-            self.reject(f"{quantity} in {self.rope_name} is {said:.10g}, which the classes of this model_type do not "
+        if in_rope.value is not None and not read and in_rope.value != value:
+            stated = in_rope.value if is_number(in_rope.value) else 0
+            self.reject(f"{quantity} in {self.rope_name} is {stated:.10g}, which the classes of this model_type do not "
                         "read: leave it out")  # fmt: skip
-        if self.surveyed and inner.value is None and found.value is not None and self.find_own(names).value is None:
+        if self.surveyed and inner.value is None and found.value is not None and self.find_in_file(names).value is None:
             self.check_default(found.name, value)
             text = f"{found.name} {value:.10g}"
             if not any(text in one for one in self.assumed):
@@ -299,30 +299,30 @@ class Members:
         self._check_agreement(names, quantity, value)
 
     def read_whole(
-        self, part: Part, quantity: str, names: str, least: float = 1, most: float = MOST, otherwise: Any = NEEDED
+        self, part: Part, quantity: str, names: str, least: float = 1, most: float = MOST, default: Any = REQUIRED
     ) -> None:
         """Reads a whole number."""
-        self._read(part, quantity, names, Range(least, most), otherwise)
+        self._read(part, quantity, names, Range(least, most), default)
 
     def read_even(
-        self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED
+        self, part: Part, quantity: str, names: str, least: float, most: float, default: Any = REQUIRED
     ) -> None:
         """Reads an even number."""
-        self._read(part, quantity, names, Range(least, most, even=True), otherwise)
+        self._read(part, quantity, names, Range(least, most, even=True), default)
 
-    def read_divisor(self, part: Part, quantity: str, names: str, of: str, otherwise: Any = NEEDED) -> None:
+    def read_divisor(self, part: Part, quantity: str, names: str, of: str, default: Any = REQUIRED) -> None:
         """Reads a divisor of another quantity."""
-        self._read(part, quantity, names, Range(1, getattr(part, of), divides=of), otherwise)
+        self._read(part, quantity, names, Range(1, getattr(part, of), divides=of), default)
 
     def read_number(
-        self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED
+        self, part: Part, quantity: str, names: str, least: float, most: float, default: Any = REQUIRED
     ) -> None:
         """Reads a number."""
-        self._read(part, quantity, names, Range(least, most, whole=False), otherwise)
+        self._read(part, quantity, names, Range(least, most, whole=False), default)
 
-    def read_truth(self, part: Part, quantity: str, names: str, otherwise: Any = KEPT) -> None:
+    def read_truth(self, part: Part, quantity: str, names: str, default: Any = KEEP) -> None:
         """Reads true or false."""
-        self._read(part, quantity, names, None, otherwise)
+        self._read(part, quantity, names, None, default)
 
 
 def read_numbers(members: Members, member: Member, count: int, needed: str, accepted: Range) -> List[float]:

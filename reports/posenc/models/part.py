@@ -124,10 +124,10 @@ class Part(Frequencies):
 
     def set(self, quantity: str, value: float, formula: str = "") -> None:
         """Sets what follows from other quantities, which the formula names."""
-        self.say(quantity, self.formula(formula), value)
+        self.set_origin(quantity, self.formula(formula), value)
         setattr(self, quantity, value)
 
-    def say(self, what: str, how: str, value: Optional[float] = None) -> None:
+    def set_origin(self, what: str, how: str, value: Optional[float] = None) -> None:
         """Says how something follows from keys."""
         own = getattr(self, what, None) if value is None else value
         self.origins[what] = Origin("derived", "", how, own if isinstance(own, (int, float)) else 0.0)

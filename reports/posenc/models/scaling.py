@@ -8,7 +8,7 @@ import math
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
 
-from .members import KEPT, Members, Otherwise, Range, is_number, member_of, read_numbers, path_of
+from .members import KEEP, Members, Default, Range, is_number, member_of, read_numbers, path_of
 from .part import Origin, Part
 
 PICTURE = 32  # side in tokens of the picture in cases: 896 x 896 pixels in patches of 14 x 14, two and two merged
@@ -119,45 +119,47 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
         if "half" in flags:
             part.set("partial_rotary_factor", 0.5)
         names = "partial_rotary_factor rotary_pct rope_pct"
-        head, said = (member_of(members.file, name).value for name in ("head_dim", "partial_rotary_factor"))
-        if part.latent and is_number(head) and is_number(said) and head * said == part.latent:
+        head, stated = (member_of(members.file, name).value for name in ("head_dim", "partial_rotary_factor"))
+        if part.latent and is_number(head) and is_number(stated) and head * stated == part.latent:
             names = "rotary_pct"  # the share is that of another head, and says the same
             members.mark_read("partial_rotary_factor")
-        members.read_number(part, "partial_rotary_factor", names, 0, 1, KEPT)
+        members.read_number(part, "partial_rotary_factor", names, 0, 1, KEEP)
     share = part.partial_rotary_factor
     if rule.scaling == "none" and "scaled_share" in flags and share < 1:
         members.reject(f"partial_rotary_factor is {share:.9g} with rope_type {rule.name}, with which the classes of "
                        "this model_type do not read it: leave it out")  # fmt: skip
     counted = rule.takes("partial_rotary_factor")
     part.rotary_dim = part.head_dim if counted else int(part.head_dim * share)
-    part.say("rotary_dim", "all of head_dim")
+    part.set_origin("rotary_dim", "all of head_dim")
     if part.rotary_dim < part.head_dim:
         origin = part.origins.get("partial_rotary_factor")
         key = origin.key if origin else ""
         assumed = f"assumed: the default of its class, as {key} is not there" if key else "what its code does"
-        part.say("rotary_dim", f"{share:.10g} of head_dim ({key if origin and origin.kind == 'file' else assumed})")
+        part.set_origin(
+            "rotary_dim", f"{share:.10g} of head_dim ({key if origin and origin.kind == 'file' else assumed})"
+        )
     if not counted:
         part.partial_rotary_factor = 1.0
     if "projected" in flags:
         members.read_whole(part, "image", "projection_dim")
         part.set("rotary_dim", max(part.image // part.heads // 2, 32), "image / heads / 2")
     else:
-        members.read_even(part, "rotary_dim", "rotary_dim", 2, part.head_dim, Otherwise(part.rotary_dim, "rotary_dim"))
+        members.read_even(part, "rotary_dim", "rotary_dim", 2, part.head_dim, Default(part.rotary_dim, "rotary_dim"))
     part.dim = part.rotary_dim
 
 
 # ---- parameters of a rule ----
 
 
-def _yarn(members: Members, part: Part) -> None:
-    stated = part.factor > 0
+def _complete_yarn(members: Members, part: Part) -> None:
+    is_stated = part.factor > 0
     original = part.original_max_position_embeddings
-    if not stated and original <= 0:
+    if not is_stated and original <= 0:
         members.reject(f"factor is missing{members.whose}: a number, or original_max_position_embeddings, to divide "
                        "max_position_embeddings by, is needed")  # fmt: skip
-    if not stated:
+    if not is_stated:
         part.factor = max(1.0, part.length / original)
-        part.say("factor", "max_position_embeddings / original_max_position_embeddings")
+        part.set_origin("factor", "max_position_embeddings / original_max_position_embeddings")
     elif original > 0 and abs(part.factor * original - part.length) > 0.5:
         members.note(f"factor is {part.factor:.9g} where max_position_embeddings / original_max_position_embeddings is "
                      f"{part.length / original:.9g}: the factor counts")  # fmt: skip
@@ -166,13 +168,13 @@ def _yarn(members: Members, part: Part) -> None:
         part.origins["original_max_position_embeddings"] = part.origins["length"]
 
 
-def _longrope(members: Members, part: Part) -> None:
-    given, original = part.factor, part.original_max_position_embeddings
+def _complete_longrope(members: Members, part: Part) -> None:
+    stated_factor, original = part.factor, part.original_max_position_embeddings
     part.factor = max(1.0, part.length / original)
-    part.say("factor", "max_position_embeddings / original_max_position_embeddings")
-    if given > 0 and abs(given - part.factor) > 1e-6 * part.factor:
+    part.set_origin("factor", "max_position_embeddings / original_max_position_embeddings")
+    if stated_factor > 0 and abs(stated_factor - part.factor) > 1e-6 * part.factor:
         members.reject(
-            f"factor is {given:.9g} where max_position_embeddings / original_max_position_embeddings is "
+            f"factor is {stated_factor:.9g} where max_position_embeddings / original_max_position_embeddings is "
             f"{part.factor:.9g}: they must agree (releases of that library differ in which they take)"
         )
     short, long = (member_of(members.file, name).value for name in ("short_mscale", "long_mscale"))
@@ -201,8 +203,8 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
     if known is not None and bool(known) != turns:
         members.reject(f"mrope_interleaved is {str(turns).lower()}: the code of this model_type takes "
                        f"{'interleaved' if known else 'chunked'} sections, whatever it says")  # fmt: skip
-    said = member_of(members.file, "mrope_interleaved").value is not None
-    if sections.value is None and rule.name != "mrope" and not said:
+    stated = member_of(members.file, "mrope_interleaved").value is not None
+    if sections.value is None and rule.name != "mrope" and not stated:
         return
     pairs = read_numbers(members, sections, 3, " of pairs, such as [16, 24, 24],", Range(1, 1 << 24))
     if sum(pairs) != part.rotary_dim // 2:
@@ -214,16 +216,16 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
     part.picture = PICTURE
 
 
-def _parameters(members: Members, rule: Rule, part: Part) -> None:
+def _read_parameters(members: Members, rule: Rule, part: Part) -> None:
     """Reads what stands in the object for scaling alone."""
-    stated = KEPT if rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional") else None
+    is_stated = KEEP if rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional") else None
     bounds: Dict[str, Any] = {
-        "low_freq_factor": (1e-6, 1e6), "high_freq_factor": (1e-6, 1e6), "attention_factor": (1e-6, 1e6, KEPT),
-        "beta_fast": (1e-3, 1e6, KEPT), "beta_slow": (1e-3, 1e6, KEPT), "mscale": (0, 1e6, KEPT),
-        "mscale_all_dim": (0, 1e6, KEPT),
+        "low_freq_factor": (1e-6, 1e6), "high_freq_factor": (1e-6, 1e6), "attention_factor": (1e-6, 1e6, KEEP),
+        "beta_fast": (1e-3, 1e6, KEEP), "beta_slow": (1e-3, 1e6, KEEP), "mscale": (0, 1e6, KEEP),
+        "mscale_all_dim": (0, 1e6, KEEP),
     }  # fmt: skip
     if rule.takes("factor"):
-        members.read_number(part, "factor", "factor", 1, 1e6, *([stated] if stated else []))
+        members.read_number(part, "factor", "factor", 1, 1e6, *([is_stated] if is_stated else []))
     if rule.takes("alpha"):
         members.read_number(part, "factor", "alpha", 1, 1e6)
     if rule.scaling == "llama3":
@@ -284,7 +286,7 @@ def read_scaling(members: Members, part: Part) -> None:
     if longrope or yarn:
         part.factor = 0.0
     _read_axes(alone, rule, part)
-    _parameters(alone, rule, part)
+    _read_parameters(alone, rule, part)
     if longrope:
         both.read_number(part, original, original, 1, 1e9)
     elif yarn:
@@ -292,7 +294,7 @@ def read_scaling(members: Members, part: Part) -> None:
     if rule.takes("max_position_embeddings"):
         part.max_position_embeddings = float(part.length)
     if longrope:
-        _longrope(alone, part)
+        _complete_longrope(alone, part)
     elif yarn:
-        _yarn(alone, part)
+        _complete_yarn(alone, part)
     check_frequencies(members, part)

@@ -58,14 +58,14 @@ def type_of(name: Any) -> Optional[ModelType]:
     return types().get(name) if isinstance(name, str) else None
 
 
-def _named(value: Any) -> Optional[str]:
+def _model_type_of(value: Any) -> Optional[str]:
     name = value.get("model_type") if isinstance(value, dict) else None
     return name if isinstance(name, str) else None
 
 
 def without_unread(file: Dict[str, Any], dropped: Dict[str, Any], name: Optional[str] = None) -> Dict[str, Any]:
     """Returns a model, and its parts, without what its class saves and nobody reads, which goes to `dropped`."""
-    kind = type_of(_named(file) or name)
+    kind = type_of(_model_type_of(file) or name)
     unread = kind.unread if kind else {}
     parts = kind.defaults if kind and kind.composite else {}
     kept = {}
@@ -85,7 +85,7 @@ def similar(name: str, names: Iterable[str], cutoff: float) -> List[str]:
     return begun or difflib.get_close_matches(name, names, cutoff=cutoff)
 
 
-def unknown(name: Optional[str]) -> str:
+def unknown_type_message(name: Optional[str]) -> str:
     """Returns why a type is rejected that is not in the table."""
     close = similar(name or "", types(), 0.75)
     return (
@@ -99,7 +99,7 @@ def unknown(name: Optional[str]) -> str:
 def find_text(members: Members) -> Optional[str]:
     """Finds the part of a model that is about text: sets members.file, and returns the name of its type."""
     members.file = members.root
-    name = _named(members.root)
+    name = _model_type_of(members.root)
     for _ in range(NESTED):
         kind = type_of(name)
         key, inner = next(iter(kind.defaults.items())) if kind and kind.composite else ("text_config", None)
@@ -111,7 +111,7 @@ def find_text(members: Members) -> Optional[str]:
             if not isinstance(text, dict):
                 members.reject(f"{key} is no object: one with the sizes of the text model, or null, is needed")
             members.file = text
-            name = _named(text) or inner or name
+            name = _model_type_of(text) or inner or name
         elif inner:
             if kind and "own_defaults" in kind.flags:
                 members.reject(f"{key} is not there, and the class of {kind.name} has other sizes for it than that of "
@@ -139,7 +139,7 @@ def _read_part(members: Members) -> str:
     return path if "vision" in path or "backbone" in path else "text"
 
 
-def _fate(members: Members, key: str, name: Optional[str]) -> None:
+def _note_other_part(members: Members, key: str, name: Optional[str]) -> None:
     """Says what becomes of a part that is not the one about text."""
     kind = type_of(name)
     if not kind:
@@ -153,13 +153,13 @@ def _fate(members: Members, key: str, name: Optional[str]) -> None:
                      f"model_type {name}, is read")  # fmt: skip
 
 
-def _holds(where: Any, inner: Any) -> bool:
-    return where is inner or (isinstance(where, dict) and any(_holds(value, inner) for value in where.values()))
+def _contains(where: Any, inner: Any) -> bool:
+    return where is inner or (isinstance(where, dict) and any(_contains(value, inner) for value in where.values()))
 
 
 def find_tower(members: Members, whole: Any = None, kind: Optional[ModelType] = None) -> Optional[Tower]:
     """Returns the first tower of a model, to be read beside its text. Says what becomes of the other parts."""
-    whole, kind = (members.root, type_of(_named(members.root))) if whole is None else (whole, kind)
+    whole, kind = (members.root, type_of(_model_type_of(members.root))) if whole is None else (whole, kind)
     parts = kind.defaults if kind and kind.composite else {}
     first: Optional[Tower] = None
     for key, value in whole.items():
@@ -167,15 +167,15 @@ def find_tower(members: Members, whole: Any = None, kind: Optional[ModelType] = 
         known = mine or key in ("vision_config", "audio_config")
         if not isinstance(value, dict) or key == "text_config" or not known:
             continue
-        named = _named(value)
+        named = _model_type_of(value)
         own = type_of(named)
         if not own or own.composite:
             own = type_of(mine)
-        if _holds(value, members.file):
+        if _contains(value, members.file):
             deeper = find_tower(members, value, own)
             first = first or deeper
         elif not first and own and "tower" in own.flags:
             first = Tower(key, value, own)
         else:
-            _fate(members, key, named or mine)
+            _note_other_part(members, key, named or mine)
     return first

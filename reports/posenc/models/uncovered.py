@@ -59,8 +59,8 @@ def _unread_keys(members: Members) -> Iterator[Tuple[str, Any]]:
         if key not in members.read_keys:
             yield key, value
     if members.file is not members.root:
-        usual = members.defaults.get("rope_parameters")
-        counts = {**(usual if isinstance(usual, dict) else {}), **members.defaults, **members.file}
+        default = members.defaults.get("rope_parameters")
+        counts = {**(default if isinstance(default, dict) else {}), **members.defaults, **members.file}
         for key, value in members.root.items():
             if member_of(counts, key).value != value:
                 yield key, value

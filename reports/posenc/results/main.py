@@ -18,7 +18,7 @@ class Format(NamedTuple):
     suffix: str
     write: Callable[[List[Record]], str]
     about: str
-    begins: bytes
+    marker: bytes
 
 
 FORMATS: Dict[str, Format] = {
@@ -77,7 +77,7 @@ def export(arguments: List[str]) -> int:
     args = parser.parse_args(arguments)
     form = FORMATS[_format(args)]
     text = form.write([record for path in args.files for record in load(path)])
-    write_output(args.output, text, form.begins, args.force)
+    write_output(args.output, text, form.marker, args.force)
     return 0
 
 

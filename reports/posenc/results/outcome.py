@@ -24,7 +24,7 @@ def check_words(check: Record) -> str:
         return reason or str(check["status"])
     largest, limit = (number(check, f"error.{name}") or 0.0 for name in ("max", "limit"))
     where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
-    words = "{}, limit {}".format(*units.judged(largest, limit, metric)) + f", {where}; got {got}, want {want}"
+    words = "{}, limit {}".format(*units.error_and_limit(largest, limit, metric)) + f", {where}; got {got}, want {want}"
     return words + (f"; {reason}" if reason and not reason.startswith("got ") else "")
 
 

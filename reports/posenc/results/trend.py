@@ -17,7 +17,7 @@ from ..command import CommandError, Parser, read_text
 from ..ranking import timings
 from ..records import load
 from ..runs import Machine, Record, grouped, machines, member, number
-from ..terminal import Console, console, plain, table
+from ..terminal import Console, console, escape_hidden, table
 from . import changepoints
 from .changepoints import LEAST, ChangePoint, P
 
@@ -301,7 +301,7 @@ def main(arguments: List[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the histories as JSON")
     args = parser.parse_args(arguments)
     wanted = Wanted(args.kernel, args.backend, args.case, _commits(args.commits) if args.commits else [])
-    found, notes = histories({plain(path): load(path) for path in args.files}, wanted)
+    found, notes = histories({escape_hidden(path): load(path) for path in args.files}, wanted)
     for note in notes:
         print(f"posenc results trend: left out: {note}", file=sys.stderr)
     if args.json:
