@@ -1,4 +1,4 @@
-"""What the commands share: messages, options, and files that appear complete or not at all."""
+"""Shared parts of the commands: errors, options, and files that are written completely or not at all."""
 
 import argparse
 import math
@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, List, NoReturn, Optional, Sequence, Tuple
 
-# Options of the C commands that select what is checked and timed.
+# Options of the C commands verify and bench that select cases: metavariable and help.
 SELECT = {
     "kernel": ("NAME", "only these kernels (posenc list kernels)"),
     "backend": ("NAME", "only these backends or families"),
@@ -23,7 +23,7 @@ SELECT = {
 
 
 class CommandError(Exception):
-    """A problem that ends a command: a sentence for the user, and the exit code."""
+    """An error that ends a command: a sentence for the user, and the exit code."""
 
     def __init__(self, problem: str, status: int = 2) -> None:
         super().__init__(problem)
@@ -31,12 +31,12 @@ class CommandError(Exception):
 
 
 def words_of(name: str, values: Sequence[str]) -> List[str]:
-    """Returns the words of a command line that give an option these values."""
+    """Returns command-line arguments that pass an option once with each value."""
     return [word for value in values for word in (f"--{name}", value)]
 
 
 class Parser(argparse.ArgumentParser):
-    """Parses options. A mistake is a CommandError. An epilog of several lines is printed as it is."""
+    """Parser that raises CommandError for bad input. An epilog of several lines keeps its line breaks."""
 
     def __init__(self, prog: str, description: str, epilog: str = "") -> None:
         super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
@@ -98,7 +98,7 @@ def positive(most: float) -> Callable[[str], float]:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Returns the end of a message about an unknown name: at most three that are like it, else all."""
+    """Returns the end of a message about an unknown name: up to three similar names, or all if none is similar."""
     import difflib
 
     near = difflib.get_close_matches(name, names, n=3)
@@ -106,7 +106,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """Returns the text of a file, or of standard input (-). A message names `what` it was to hold."""
+    """Returns the text of a file, or of standard input if the path is "-". Error messages call the content `what`."""
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return data.decode("utf-8")
@@ -116,7 +116,7 @@ def read_text(path: str, what: str) -> str:
 
 
 def check_output(path: Path, marker: Optional[bytes], force: bool) -> None:
-    """Rejects a path that write_file() would reject, before work is done for it."""
+    """Rejects a path that write_file() would reject. Commands call this before they measure."""
     handle, temporary = _open_beside(path, marker, force)
     os.close(handle)
     os.unlink(temporary)
@@ -144,8 +144,8 @@ def _open_beside(path: Path, marker: Optional[bytes], force: bool) -> Tuple[int,
 def write_file(path: Path, data: bytes, marker: Optional[bytes], force: bool) -> None:
     """Writes a file, complete or not at all.
 
-    A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
-    `force` is set. A symbolic link is followed.
+    An existing file is replaced only if it is empty, if its first 1024 bytes contain `marker`, which every earlier
+    output has, or if `force` is set. A symbolic link is followed.
     """
     handle, temporary = _open_beside(path, marker, force)
     try:
@@ -163,7 +163,7 @@ def write_file(path: Path, data: bytes, marker: Optional[bytes], force: bool) ->
 
 
 def write_output(path: Optional[Path], text: str, marker: Optional[bytes], force: bool) -> None:
-    """Writes a text to a file, as write_file() does, and names it; to standard output if there is no path."""
+    """Writes a text as write_file() does and prints the path; without a path, writes it to standard output."""
     if path is None:
         sys.stdout.buffer.write(text.encode())
     else:

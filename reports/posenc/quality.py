@@ -1,4 +1,4 @@
-"""Measurement quality: how far the times of a machine can be relied on, from A to D, and what disturbed them."""
+"""Grades the measurement quality of a machine from A to D, and lists the disturbances of its timings."""
 
 from statistics import median
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -9,8 +9,8 @@ from .runs import Machine, Record, member, number
 NOT_EXPOSED = "not exposed"
 
 MUCH_STEAL_PCT = 1.0  # more CPU time than this, stolen by a hypervisor, is too much
-FELT_SHARE = 0.1  # other programs are felt if they take this share of a machine
-FAR_PCT = 3.0  # what differs by more in the A/A control was disturbed
+FELT_SHARE = 0.1  # other programs disturb if they take this share of the CPUs
+FAR_PCT = 3.0  # a larger difference of the A/A control means a disturbance
 
 # Differences in percent that timings still detect with quality A, B and C. A gate of posenc compare fails
 # at 3 %: B is for a machine that can hold to that in cache.
@@ -36,9 +36,9 @@ def is_unoptimised(env: Record) -> bool:
 
 
 def other_programs(env: Record, noise: Record) -> Tuple[bool, str]:
-    """Returns whether other programs were felt, and a sentence about them.
+    """Returns whether other programs disturbed, and a sentence about them.
 
-    They are felt from a tenth of a machine on; where only the load average is known, above the number of CPUs.
+    They disturb if they take a tenth of the CPUs; if only the load average is known, if it exceeds the number of CPUs.
     """
     cpus = number(env, "cpus.online") or 1.0
     taken = number(noise, "others")

@@ -1,4 +1,4 @@
-"""Files of records: JSON Lines, as results.schema.json has them."""
+"""Reads and writes records: JSON Lines, which results.schema.json describes."""
 
 import json
 from typing import Any, List, NoReturn
@@ -47,8 +47,8 @@ def _escape(value: Any) -> Any:
 def parse(text: str, path: str) -> List[Record]:
     """Returns the records of a text, of either schema, as posenc.results/2. Messages name its `path`.
 
-    The last line may be incomplete, as a run that was killed leaves it. Characters that a terminal obeys, and
-    those that a reader does not see, are escaped.
+    The last line may be incomplete, as a run that was killed leaves it. Control characters and invisible characters
+    are escaped.
     """
     path, lines = escape_hidden(path), text.split("\n")
     records: List[Record] = []

@@ -1,4 +1,4 @@
-"""Text that a terminal prints and does not obey, and tables.
+"""Consoles and tables, and escaping of text that a terminal or a CI runner would execute.
 
 Rich is imported when something is printed: it takes a third of the time to start.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 else:
     Console = Table = Any
 
-RUNNER = "##["  # begins a command of GitHub's runners, wherever it stands
+RUNNER = "##["  # begins a command of GitHub's runners anywhere in a line
 WIDEST = 10_000  # columns of a file or a pipe, where no line is cut
 # Controls, the soft hyphen, marks of direction, blanks without width, separators of lines, marks of annotations, the
 # byte order mark, tags, noncharacters and halves of surrogate pairs.
@@ -25,23 +25,23 @@ _HIDDEN = re.compile(
 
 
 def is_visible(text: str) -> bool:
-    """Returns whether a text has no control and no invisible characters."""
+    """Returns whether a text has neither control nor invisible characters."""
     return not _HIDDEN.search(text)
 
 
 def escape_hidden(text: str) -> str:
-    """Returns a text on one line with control and invisible characters escaped, as others may have written it."""
+    """Returns a text on one line, with control and invisible characters escaped."""
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def escape_runner_commands(text: str) -> str:
-    """Returns a text that no runner of GitHub takes for a command."""
+    """Returns a text that GitHub's runners do not execute as a command."""
     text = text.replace(RUNNER, "#\\#[")
     return f"\\{text}" if text.lstrip().startswith("::") else text
 
 
 def console(stderr: bool = False, file: Optional[TextIO] = None) -> Console:
-    """Returns a console that respects NO_COLOR and the terminal's width, and gives GitHub's runners no commands."""
+    """Returns a console that respects NO_COLOR and the terminal's width, and escapes commands of GitHub's runners."""
     from rich.console import Console
 
     class Terminal(Console):
@@ -57,7 +57,7 @@ def console(stderr: bool = False, file: Optional[TextIO] = None) -> Console:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Returns a table. Columns that begin with > are flush right."""
+    """Returns a table. A column whose name begins with > is aligned right."""
     from rich.table import Table
 
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

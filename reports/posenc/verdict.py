@@ -1,8 +1,8 @@
 """The verdict on one case of two builds: slower, faster, same or unclear. docs/verdicts.md explains the rule.
 
-In each round of each process three copies take turns: head, base, and a second copy of base, the A/A control.
-Processes are what is sampled, not rounds: the rounds of one process share its memory and the state of the
-machine. A process gives two numbers, in logarithms:
+Each round of each process times three copies: head, base, and a second copy of base, the A/A control. Processes are
+the samples, not rounds, as the rounds of one process share its memory layout and the state of the machine. A process
+gives two numbers, in logarithms:
 
     y = the mean of  median ln(head / base)  and  median ln(head / second copy)
     z = median ln(second copy / base)
@@ -25,9 +25,9 @@ from functools import lru_cache
 from statistics import median
 from typing import List, NamedTuple, Optional, Sequence
 
-LEAST_PROCESSES = 3  # before anything is called slower or faster
-CONFIRMING = 2  # further processes that confirm it
-LOOKS = 3  # at most, while it is unclear
+LEAST_PROCESSES = 3  # needed for SLOWER and FASTER
+CONFIRMING = 2  # further processes that confirm SLOWER or FASTER
+LOOKS = 3  # most looks at an unclear row
 
 LEAST_NOISE, DEFAULT_THRESHOLD, MOST_OF = 0.01, 0.03, 0.8
 FIRST_LEVEL, LATER_LEVEL = 0.99, 0.995

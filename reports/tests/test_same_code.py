@@ -173,13 +173,10 @@ def base(build: Build) -> str:
 
 
 SAME = {
-    "again": [],
-    "functions are aligned": ["-falign-functions=64"],
-    "other addresses": ["-DPUSHED"],
-    "all of these": ["-DPUSHED", "-falign-functions=32"],
-    "another table of procedures": ["-Wl,-z,ibtplt"],
+    "again": [], "functions are aligned": ["-falign-functions=64"], "other addresses": ["-DPUSHED"],
+    "all of these": ["-DPUSHED", "-falign-functions=32"], "another table of procedures": ["-Wl,-z,ibtplt"],
     "names that are bound at once": ["-Wl,-z,now", "-Wl,-z,relro"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("options", SAME.values(), ids=SAME)

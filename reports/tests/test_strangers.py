@@ -33,15 +33,10 @@ RECORDS = r"""
 """  # noqa: E501
 # What the reader of a format would obey, outside of code.
 OBEYED = {
-    "console": r"^ *::|##\[",
-    "html": "<script>x",
-    "md": r"(?<!\\)(<script>x|\[l\]\(|`)",
-    "summary": r"(?<!\\)(<script>x|\[l\]\(|`)",
-    "comment": r"(?<!\\)(<script>x|\[l\]\(|`)",
-    "annotations": r"^(?!::(error|warning|notice) title=).",
-    "junit": "<script>",
-    "csv": '(^|,)"*[=+@]',
-}
+    "console": r"^ *::|##\[", "html": "<script>x", "md": r"(?<!\\)(<script>x|\[l\]\(|`)",
+    "summary": r"(?<!\\)(<script>x|\[l\]\(|`)", "comment": r"(?<!\\)(<script>x|\[l\]\(|`)",
+    "annotations": r"^(?!::(error|warning|notice) title=).", "junit": "<script>", "csv": '(^|,)"*[=+@]',
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["console", "md", "html", "jsonl", *FORMATS])

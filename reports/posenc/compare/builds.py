@@ -1,4 +1,4 @@
-"""A comparison of two builds: results exactly, times by the schedule, and the records of both."""
+"""Compares two builds: their results exactly, their machine code, and their times by schedule.py."""
 
 import math
 import time
@@ -13,7 +13,7 @@ from .schedule import Progress, Row, Schedule, Settings
 
 
 class Comparison:
-    """Two builds that are compared."""
+    """State and result of a comparison of two builds."""
 
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program, self.settings = program, settings
@@ -21,11 +21,11 @@ class Comparison:
         self.facts: List[Record] = []  # machine, kernels, backends, models, results, instructions
         self.rows: List[Row] = []
         self.noise: List[Record] = []
-        self.interrupted = 0  # the signal that ended it
+        self.interrupted = 0  # number of the signal that ended the comparison; 0 if none did
         self.begun = time.monotonic()
 
     def run(self) -> None:
-        """Runs it. A signal ends it early."""
+        """Runs the comparison. A signal ends it early and keeps the results so far."""
         try:
             with interruptible():
                 self._compare_results()
@@ -35,7 +35,7 @@ class Comparison:
             self.interrupted = signalled.args[0]
 
     def _compare_results(self) -> None:
-        """Runs the process that checks both builds, compares their results, and lists the rows."""
+        """Checks both builds in one process, compares their results, and lists the rows to time."""
         progress = Progress(" results compared")
         checks: Dict[str, List[Record]] = {"base": [], "head": []}
 
@@ -59,7 +59,7 @@ class Comparison:
         self.facts += compare_builds(checks["base"], checks["head"])
 
     def _compare_code(self) -> None:
-        """Finds out which rows have the same machine code in both builds."""
+        """Sets the digests of the machine code of each row, or the reason why they are unknown."""
         builds = self.header["compare"]
         one_file = builds["base"]["sha256"] == builds["head"]["sha256"]
         progress = Progress(" machine code compared")
@@ -87,12 +87,12 @@ class Comparison:
         return [{**self.header, "seed": hex(self.settings.seed)}, *self.facts, *(row.record() for row in finished)]
 
     def footer_members(self) -> Record:
-        """Returns what its footer says of the machine."""
+        """Returns the members of the footer that describe the machine: duration and noise."""
         return {"wall_s": time.monotonic() - self.begun, "noise": sum_noise(self.noise)} if self.noise else {}
 
 
 def sum_noise(parts: Sequence[Record]) -> Record:
-    """Returns what processes together say of the machine: counts are summed, shares weighted by time."""
+    """Combines the noise of several processes: sums counts, and averages shares weighted by duration."""
     walls = [number(part, "wall_s") or 0.0 for part in parts]
     total: Record = {}
     for name in dict.fromkeys(name for part in parts for name in part):

@@ -1,7 +1,7 @@
-"""Two files of records side by side.
+"""Compares two files of records, machine by machine.
 
-What was checked is compared exactly: statuses, errors, bits, and what is there at all. Times are a trend and
-never a verdict: between two runs a machine changes by more than code does.
+Checks are compared exactly: status, error, digest, and presence. Times are shown as a trend and never as a verdict,
+because a machine changes more between two runs than code does.
 """
 
 import math
@@ -26,7 +26,7 @@ MACHINE_MEMBERS = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("
 
 
 class _Differences:
-    """What comparing two files finds."""
+    """Result of comparing two files of records."""
 
     def __init__(self) -> None:
         self.records: List[Record] = []  # machines, changes and trends
@@ -34,11 +34,11 @@ class _Differences:
         self.compare: Record = {"incomparable": self.obstacles, "results": 0}  # for the header
 
     def obstacle(self, what: str, base: object, head: object) -> None:
-        """Notes what cannot be compared."""
+        """Adds a difference that makes the files incomparable."""
         self.obstacles.append({"what": what, "base": str(base or "unknown"), "head": str(head or "unknown")})
 
     def agree(self, what: str, base: object, head: object) -> bool:
-        """Returns whether two sides are the same, or one is not known; else that is an obstacle."""
+        """Returns true if both sides are equal or one is unknown; otherwise adds an obstacle."""
         if base == head or not base or not head:
             return True
         self.obstacle(what, base, head)
@@ -47,14 +47,14 @@ class _Differences:
     def change(
         self, row: Record, what: str, worse: Optional[bool], base: Record, head: Record, **more: object
     ) -> None:  # fmt: skip
-        """Adds a result that got worse (true), better (false) or is otherwise changed (null)."""
+        """Adds a changed result. `worse` is None if neither side is better."""
         names = {name: row.get(name, "") for name in NAMES}
         change = {"suite": row["suite"], "what": what, "worse": worse, "base": base, "head": head, **more}
         self.records.append({"t": "change", **names, **change})
 
 
 def _selection_of(header: Record) -> List[str]:
-    """Returns what a run was to check: its mode, and the words of its command line that say so."""
+    """Returns the selection of a run: its mode, and its command line without IRRELEVANT_OPTIONS."""
     words, skip = [str(header.get("mode"))], False
     for word in header.get("argv") or []:
         if skip:
@@ -79,7 +79,7 @@ def _compare_machines(out: _Differences, base: Machine, head: Machine) -> None:
         same_machine.append(out.agree("features of the CPU", old and f"{len(old)} of them",
                                       new and f"{len(new)}, not the same"))  # fmt: skip
     vectors = out.agree("golden vectors", *(member(side.header, "vectors.sha256") for side in (base, head)))
-    # What is missing in head was lost if the same was asked for, and both runs ended.
+    # A check that head lacks counts as lost if both runs had the same selection and ended.
     lost = whole and _selection_of(base.header) == _selection_of(head.header)
     _compare_checks(out, base.of("check"), head.of("check"), vectors, lost)
     _compare_timings(out, base, head, all(same_machine))
@@ -89,14 +89,14 @@ def _compare_machines(out: _Differences, base: Machine, head: Machine) -> None:
 
 
 def compare_builds(base: List[Record], head: List[Record]) -> List[Record]:
-    """Returns the changes between the checks of two builds, which one process has made."""
+    """Returns the changes between the checks of two builds that ran in one process."""
     out = _Differences()
     _compare_checks(out, base, head, vectors=True, lost=False)
     return out.records
 
 
 def _key(check: Record) -> Tuple[str, str, str]:
-    """Returns what two checks of a case share. The end of a process belongs to no suite."""
+    """Returns the key by which checks of base and head are paired. The end of a process belongs to no suite."""
     return check["case"], check["backend"], "" if check["case"].endswith("/ended") else check["suite"]
 
 
@@ -123,7 +123,7 @@ def _compare_checks(out: _Differences, base: List[Record], head: List[Record], v
 
 def _compare_status(out: _Differences, row: Record, base: str, head: str) -> None:
     if base == head or (base == "absent" and head not in FAILS):
-        return  # what is checked besides is no change
+        return  # an additional check is no change
     before, after = SEVERITY.get(base, 1), SEVERITY.get(head, 1)
     worse = True if after > before else False if after < before and head != "absent" else None
     more = {}
@@ -191,7 +191,7 @@ def _trend(base: Timing, head: Timing) -> Record:
 
 
 def _read(path: str) -> List[Machine]:
-    """Returns the machines of a file; one without a name if it says nothing of machines."""
+    """Returns the machines of a file; a file without env records has one machine without a name."""
     records = load(path)
     return machines(records) or machines([records[0], {"t": "env"}, *records[1:]])
 
@@ -202,7 +202,7 @@ def _side(path: str, machine: Machine) -> Record:
 
 
 def compare_files(base_path: str, head_path: str) -> List[Record]:
-    """Compares two files of records, machine by machine. Returns the records of that, without the footer."""
+    """Compares two files of records. Returns the records of the comparison, without the footer."""
     out = _Differences()
     bases, heads = _read(base_path), _read(head_path)
     names = {head.env.get("env_id"): head for head in heads}

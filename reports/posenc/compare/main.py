@@ -1,4 +1,4 @@
-"""posenc compare: whether a change made a kernel slower or faster, or its results others."""
+"""posenc compare: compares the speed and the results of two builds, two git revisions or two files of records."""
 
 import argparse
 import math
@@ -78,7 +78,7 @@ def _parser() -> Parser:
 
 
 def _options(args: argparse.Namespace) -> Record:
-    """Returns the options that were given and decide what is found, for the header."""
+    """Returns the options that change the result, by name, for the header."""
     options: Record = {}
     for name in (*SELECTING_OPTIONS, *OTHER_OPTIONS):
         value = getattr(args, name.replace("-", "_"))
@@ -88,7 +88,7 @@ def _options(args: argparse.Namespace) -> Record:
 
 
 def _check_options(args: argparse.Namespace, files: bool) -> None:
-    """Rejects options that do not go together."""
+    """Rejects combinations of options that have no meaning."""
     count = len(args.builds)
     if args.rev and count not in (1, 2):
         raise CommandError(f"expected one or two git revisions beside --rev (got {count}).")
@@ -121,7 +121,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     return Settings(limit_s, args.processes or LEAST_PROCESSES, args.seed or 0, threshold, timed_too)
 
 
-# ---- what is compared ----
+# ---- the comparison ----
 
 
 def _is_records(path: str) -> bool:
@@ -166,7 +166,7 @@ def main(arguments: List[str]) -> int:
             return 128 + signalled
         records, footer_members = comparison.records(), comparison.footer_members()
     finished = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    records[0].setdefault("started", finished)  # which files take no time between
+    records[0].setdefault("started", finished)  # two files need no time
     records[0].update(command="compare", argv=["posenc", "compare", *arguments], options=_options(args))
     counts = Counter(record["t"] for record in records)
     records.append({"t": "footer", "complete": not signalled, "counts": counts, "finished": finished, **footer_members})
@@ -179,6 +179,6 @@ def main(arguments: List[str]) -> int:
         else:
             printer.summary(outcome)
 
-    records = parse(dump(records), "the comparison")  # without what a terminal obeys
+    records = parse(dump(records), "the comparison")  # escapes control characters
     write_outputs(outputs, records, print_text, args.force)
     return 128 + signalled if signalled else outcome[0]

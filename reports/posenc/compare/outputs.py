@@ -1,4 +1,4 @@
-"""Where the records of a comparison or a report go: -o PATH, --out FORMAT[:PATH] and standard output."""
+"""Outputs of posenc compare and posenc report: -o PATH, --out FORMAT[:PATH], and standard output."""
 
 import io
 import os
@@ -26,7 +26,7 @@ class Output(NamedTuple):
 
 
 def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: bool) -> List[Output]:
-    """Returns the outputs of a command, which can be written."""
+    """Returns the outputs that options ask for. Rejects one that cannot be written."""
     outputs: List[Output] = []
     for text in [*out, *(["jsonl"] if json else [] if out else ["console"])]:
         name, colon, path = text.partition(":")
@@ -54,7 +54,7 @@ def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: boo
 
 
 def render(name: str, records: List[Record]) -> str:
-    """Returns records in a format that is for a file."""
+    """Returns records in a format other than console."""
     if name == "jsonl":
         return dump(records)
     if name in ("html", "md"):
@@ -68,7 +68,7 @@ def render(name: str, records: List[Record]) -> str:
 def write_outputs(
     outputs: Sequence[Output], records: List[Record], print_text: Callable[[List[Record], TextIO], None], force: bool
 ) -> None:
-    """Writes records, without what a terminal obeys, to all outputs. `print_text` prints them for people."""
+    """Writes records, whose control characters are escaped, to all outputs. `print_text` writes the format console."""
     for name, path in outputs:
         if name == "console" and not path:
             print_text(records, sys.stdout)

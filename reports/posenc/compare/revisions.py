@@ -1,12 +1,12 @@
-"""Builds of git revisions, kept for the next time.
+"""Builds git revisions, and caches the builds.
 
 A revision is checked out into a temporary work tree and built there. The cache keeps the shared object:
 
     $XDG_CACHE_HOME or ~/.cache/posenc/builds/COMMIT-HASH/NAME.so, build.log
 
-HASH is that of all else that a build depends on: the command, the compiler that CC names, its version and its
-flags. The repository's own work tree is built as a commit of the files that git tracks there. No branch has that
-commit, and the files are not touched.
+HASH covers the other inputs of a build: the command, the version of the compiler that CC names, and its flags. The
+work tree of the repository is built from a commit of its tracked files, which is on no branch. The work tree itself is
+never changed.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ from .process import Interrupted, interruptible
 LOG_LINES, MOST_REFS = 20, 10
 WORK_TREE = "work tree"
 LIBRARY = f"revision-build/impl/libposenc.{'dylib' if sys.platform == 'darwin' else 'so'}"
-# This repository's own library, and nothing that it does without. Options that a revision lacks are left out.
+# Builds posenc itself, without the parts that its library does not need. Skips options that a revision lacks.
 OWN_BUILD = """set -- --buildtype=release -Ddefault_library=shared
 for part in program tests bench sleef golden; do
     grep -q "^option('$part'" meson_options.txt && set -- "$@" "-D$part=disabled"
@@ -93,10 +93,7 @@ def _commit_of(name: str) -> str:
 
 
 def _commit_of_work_tree(top: Path) -> Tuple[str, bool]:
-    """Returns HEAD, or a commit of the tracked files as they are, and whether it is that.
-
-    Equal files make the same commit.
-    """
+    """Returns HEAD and false, or a commit of the changed tracked files and true. Equal files give the same commit."""
     head = _git("rev-parse", "--verify", "--quiet", "HEAD")
     if not head:
         raise CommandError("the repository has no commit yet. Commit something.")
@@ -140,7 +137,7 @@ def _cache_name(commit: str, command: str, library: str) -> str:
 
 
 def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
-    """Runs a program for a tree of its own. What it starts ends with it if a signal ends this command."""
+    """Runs a program in a session of its own. If a signal ends this command, all of the session ends."""
     env = {name: value for name, value in os.environ.items() if name not in HOOK_VARIABLES}
     child = subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
@@ -154,7 +151,7 @@ def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
 
 
 def _worktree(top: Path, log: IO[bytes], *arguments: str) -> bool:
-    """Changes the list of work trees, one process at a time: git fails on what another is still writing."""
+    """Runs git worktree under a lock, as git fails if two processes change the list of work trees."""
     lock = os.open(top, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -169,7 +166,7 @@ def _build(top: Path, name: str, commit: str, command: str, library: str, path: 
     begun, log = time.monotonic(), path.parent / "build.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="posenc-build-") as folder, log.open("wb") as file:
-        tree = Path(folder) / path.parent.name  # git keeps that name: one of its own
+        tree = Path(folder) / path.parent.name  # git registers the name, so it has to be unique
         try:
             if not _worktree(top, file, "add", "--quiet", "--detach", str(tree), commit):
                 problem = f"git cannot check out {name}"

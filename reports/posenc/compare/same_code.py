@@ -1,10 +1,11 @@
 """Digests of a kernel's machine code that do not depend on its place, from what objdump prints of x86-64.
 
-A digest covers all that a call may run and read in its library: each function that jumps, calls and addresses lead
-to, line by line, and the data that these refer to, byte by byte. An address becomes the ordinal of its function or
-object, in the order in which they are met, and the offset in it; a function of another library its name.
+A digest covers everything that a call may execute or read in its library: the instructions of each function that is
+reached by jumps, calls and addresses, and the bytes of the data that they refer to. An address is replaced by the
+ordinal of its function or object, in order of first use, and the offset in it. A function of another library is
+replaced by its name.
 
-Code that cannot be followed to its end has no digest: unknown is never the same.
+Code that cannot be followed to its end has no digest. It counts as different.
 """
 
 import hashlib
@@ -15,8 +16,8 @@ from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 POINTER = 8
-SHORT_STRING = 256  # bytes that count of a short string, which may be numbers
-RELOCATIONS = ("RELATIVE", "IRELATIVE", "GLOB_DAT", "JUMP_SLOT", "64")  # of relocations
+SHORT_STRING = 256  # bytes hashed of a short string, which may be numbers instead
+RELOCATIONS = ("RELATIVE", "IRELATIVE", "GLOB_DAT", "JUMP_SLOT", "64")  # types of relocations that are understood
 WIDTHS = {"BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "TBYTE": 10, "XMMWORD": 16, "YMMWORD": 32, "ZMMWORD": 64}
 
 _SECTION = re.compile(r"^ *\d+ (\S+) +([0-9a-f]+)  ([0-9a-f]+)  [0-9a-f]+  ([0-9a-f]+)  \S+  (.*)$", re.M)
@@ -28,7 +29,7 @@ _BRANCH = re.compile(r"(.*?) +([0-9a-f]+) <([^+>]*?)(@plt)?(?:\+0x[0-9a-f]+)?>")
 _OPERAND = re.compile(r"(?:(\w+) (?:PTR|BCST) )?\[rip[+-]0x[0-9a-f]+\]")
 _TEXT = re.compile(rb"[ -~\n\t]{1,1024}\0")
 
-Piece = Tuple[str, Optional[int], int]  # text, the address that it ends with, and how many bytes are read there
+Piece = Tuple[str, Optional[int], int]  # text, the address at its end, and the bytes that are read at this address
 
 
 class Unknown(Exception):
@@ -36,7 +37,7 @@ class Unknown(Exception):
 
 
 class Area(NamedTuple):
-    """A function, an object, or a section that is loaded."""
+    """Address range of a function, an object or a loaded section. Addresses are those in the library."""
 
     begin: int
     end: int
@@ -55,7 +56,7 @@ def _find_area(areas: Sequence[Area], address: int) -> Optional[Area]:
 
 
 class Library:
-    """The code of a shared library."""
+    """Sections, symbols, relocations and disassembly of a shared library."""
 
     def __init__(self, path: str) -> None:
         """Raises Unknown if objdump cannot read it, or not all of it."""
@@ -85,13 +86,13 @@ class Library:
         self.contents: Dict[Area, List[Piece]] = {}
 
     def digest(self, entries: Sequence[int]) -> str:
-        """Returns the digest of all that functions lead to. Raises Unknown if something cannot be followed."""
+        """Returns the digest of everything that functions reach. Raises Unknown if something cannot be followed."""
         if not entries:
             raise Unknown("its code is in another file")
         ordinals: Dict[Area, int] = {}
         state = hashlib.sha256()
         pieces: List[Piece] = [("entry", entry, 0) for entry in entries]
-        for text, address, size in pieces:  # which grow
+        for text, address, size in pieces:  # the list grows during the loop
             if address is not None:
                 area = self._area(address, size)
                 if area not in ordinals:
@@ -168,7 +169,7 @@ class Library:
 
 
 def _is_call(jump: str, lines: Sequence[str]) -> bool:
-    """Returns whether a computed jump is a call in the end: to a pointer from memory, but from no table."""
+    """Returns whether a computed jump is a tail call, through a pointer from memory that is no jump table."""
     place = jump.partition("jmp ")[2].strip()
     if "[" in place:
         return "*" not in place

@@ -1,10 +1,10 @@
 """The rows of a comparison, and the schedule by which they are timed, fixed in advance.
 
-    first      three processes time every pair, those in caches before those in memory
-    confirm    what is slower or faster gets two more, with a new seed
-    look       what is unclear gets two more as long as there is time; three looks at most
+    first      three processes time every row: rows in caches, then rows in memory
+    confirm    two more processes, with new seeds, time each row that is slower or faster
+    look       two more processes time each unclear row while there is time, at most twice
 
-The verdict on the samples is posenc/verdict.py's.
+verdict.py computes the verdict from the samples.
 """
 
 import math
@@ -20,7 +20,7 @@ from ..terminal import console
 from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, DEFAULT_THRESHOLD, Pair, Verdict, judge
 from .process import Program
 
-FIRST_PART, IN_CACHES = 0.7, 0.5  # of the time limit: the first processes; of these, those in caches
+FIRST_PART, IN_CACHES = 0.7, 0.5  # shares: of the time limit for first processes; of these for rows in caches
 COUNTS_PART, COUNTS_S = 0.1, 15.0
 LEAST_S = 1e-6  # of a time limit
 SEED_BITS = 53
@@ -28,17 +28,17 @@ NAMES = ("kernel", "dtype", "numerics", "stage", "case", "backend", "family", "f
 
 
 class Settings(NamedTuple):
-    """How builds are compared."""
+    """Options of a comparison of builds."""
 
     limit_s: float
     processes: int = LEAST_PROCESSES
     seed: int = 0
     threshold: float = DEFAULT_THRESHOLD
-    timed_too: bool = False  # what has the same machine code
+    timed_too: bool = False  # time rows whose machine code is the same, too
 
 
 class Progress:
-    """Shows on stderr, if that is a terminal, how far a comparison is."""
+    """Progress line on stderr, if stderr is a terminal."""
 
     def __init__(self, notes: str = "") -> None:
         self.total, self.done, self.notes = 0, 0, notes
@@ -53,7 +53,7 @@ class Progress:
 
 @dataclass
 class Row:
-    """A case on a backend."""
+    """A case on one backend: its plan, its samples and its verdict."""
 
     planned: Record
     threshold: float = DEFAULT_THRESHOLD
@@ -73,21 +73,21 @@ class Row:
 
     @property
     def same_code(self) -> bool:
-        """Whether the machine code is known to be the same in both builds."""
+        """True if the machine code is known to be the same in both builds."""
         return bool(self.code) and self.code["base"] == self.code["head"]
 
     @property
     def timed(self) -> bool:
-        """Whether both builds have it, and neither failed so far."""
+        """True if both builds have the row and neither has failed."""
         return self.planned["builds"] == "both" and not self.failure
 
     @property
     def flagged(self) -> bool:
-        """Whether the verdict is slower or faster."""
+        """True if the verdict is slower or faster."""
         return self.verdict.kind in ("slower", "faster")
 
     def fail(self, who: str, how: str, reason: str) -> None:
-        """Notes that a build failed, so that it is not timed any more."""
+        """Records the failure of a build. The row is not timed any more."""
         self.failure = {"reason": f"{who}: {reason}", "failed": {"who": who, "how": how}}
 
     def _ratios(self, name: str) -> List[List[float]]:
@@ -95,7 +95,7 @@ class Row:
         return [list(map(float, process["ratios"][name])) for process in self.samples]
 
     def judge(self, again: bool = False) -> None:
-        """Sets the verdict on the samples so far; `again`: further processes confirmed it, or had another look."""
+        """Sets the verdict on the samples so far. `again` is true after processes that confirm or look again."""
         if again and self.flagged:
             self.confirming = CONFIRMING
         elif again:
@@ -147,8 +147,8 @@ class Schedule:
         self.progress = Progress()
         self.begun, self.stop_at = clock(), math.inf
         self.seeds = random.Random(settings.seed)  # of processes
-        self.checked = False  # whether the process before checked all of each output
-        self.overhead_s = 0.0  # of the process before: its time without the rounds
+        self.checked = False  # the last process checked all of each output
+        self.overhead_s = 0.0  # duration of the last process without its rounds
         self.noise: List[Record] = []  # what processes say of the machine
 
     def run(self) -> None:
@@ -177,7 +177,7 @@ class Schedule:
                 row.judge()
 
     def _repeat_rows(self) -> None:
-        self.stop_at = math.inf  # what is to be confirmed is, whatever it takes
+        self.stop_at = math.inf  # confirmation is not subject to the time limit
         while True:
             left_s = max(self.begun + self.settings.limit_s - self.clock(), 0.0)
             rows = self._rows_to_repeat(left_s)
@@ -192,7 +192,7 @@ class Schedule:
                     row.judge(again=True)
 
     def _rows_to_repeat(self, left_s: float) -> List[Row]:
-        """Returns the rows that are to be confirmed, and the unclear ones for which there is time."""
+        """Returns the rows to confirm, and the unclear rows for which there is time."""
         chosen = []
         for row in self.rows:
             if row.timed and not row.confirming:
@@ -204,7 +204,7 @@ class Schedule:
         return chosen
 
     def _run_process(self, rows: Sequence[Row], slot_s: float) -> None:
-        """Has a process time rows, in about so many seconds; another one goes on after a crash."""
+        """Times rows in one process, within about `slot_s` seconds. After a crash another process times the rest."""
         left = {row.key: row for row in rows if row.timed}
         timed = list(left.values())
         begin, share_s = self.clock(), max(slot_s - self.overhead_s, 0.0)
@@ -223,7 +223,7 @@ class Schedule:
             row.spent_s += took_s / len(timed)
 
     def _run_pair(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> str:
-        """Runs a process; rows that have a result leave `left`. Returns how it ended, if early."""
+        """Runs a process and removes rows with a result from `left`. Returns how the process failed, or ""."""
         running: Record = {}
 
         def finish(record: Record) -> Row:
@@ -263,7 +263,7 @@ class Schedule:
     # ---- instructions ----
 
     def counts(self) -> List[Record]:
-        """Returns the instructions of calls in both builds: of what has a verdict first, and of one at least."""
+        """Counts instructions of calls in both builds: slower and faster rows first, and at least one row."""
         rows = [row for row in self.rows if row.timed and row.samples and not row.same_code]
         rows.sort(key=lambda row: not row.flagged)
         found: List[Record] = []
@@ -275,11 +275,11 @@ class Schedule:
 
 
 def _median(values: Iterable[float]) -> float:
-    """Returns the median of those that are known."""
+    """Returns the median of values that are not NaN; NaN if there are none."""
     known = [value for value in values if not math.isnan(value)]
     return median(known) if known else math.nan
 
 
 def _to_json(value: float) -> object:
-    """Returns a number as a record holds it: ten digits, and the strings nan, inf and -inf."""
+    """Returns a number as records hold it: ten digits, or one of the strings nan, inf and -inf."""
     return float(f"{value:.10g}") if math.isfinite(value) else str(value)

@@ -1,6 +1,6 @@
-"""What a comparison prints: the verdicts first, then what changed, why, and what to type next.
+"""Prints a comparison: the verdicts, then the changes with their reasons, and the options of a rerun.
 
-With --explain, the evidence of a verdict: in words, and what each process measured.
+With --explain it prints the evidence of a verdict: sentences, and the measurements of each process.
 """
 
 import fnmatch
@@ -47,7 +47,7 @@ class Printer:
         self.console.print(text, style=style)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Prints the first rows of a table, and how many there are besides."""
+        """Prints the first rows of a table, or all with --verbose, and the number of rows that are left out."""
         shown = rows if self.verbose else rows[:SHOWN]
         if shown:
             self.line()
@@ -56,7 +56,7 @@ class Printer:
             self.line(f"{units.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
 
     def heading(self) -> None:
-        """Prints what was compared, where, and what disturbed that or cannot be compared."""
+        """Prints the builds, the machine, its disturbances, and differences that prevent a comparison."""
         compare = self.header["compare"]
         base, head = (build_name(compare.get(name) or {}) for name in ("base", "head"))
         grade, mode = member(self.env, "quality.grade"), self.header["mode"]
@@ -75,7 +75,7 @@ class Printer:
             self.line(f"Not comparable, {one['what']}: {one['base']} in base, {one['head']} in head.", "bold red")
 
     def summary(self, outcome: Tuple[int, str]) -> None:
-        """Prints everything."""
+        """Prints the whole comparison."""
         self.heading()
         self._verdicts()
         self._results()

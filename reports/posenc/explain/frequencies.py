@@ -1,4 +1,4 @@
-"""Frequencies in words: wavelengths, what a scaling slows, and from which position on f32 angles are off."""
+"""Describes frequencies: wavelengths, the effect of a scaling, and the positions from which f32 angles are inexact."""
 
 import math
 from itertools import groupby
@@ -9,7 +9,7 @@ from ..models.calls import GGML_F32, HF_F32, frequencies_of
 from ..models.part import Part
 from ..units import count
 
-Facts = Iterator[Tuple[str, str]]  # each about one thing: its name, and words
+Facts = Iterator[Tuple[str, str]]  # pairs of a topic and a sentence
 NEAR = 1e-9  # ratios of frequencies that count as equal
 LAYOUTS = {
     "chunked": "one section after the other", "interleaved": "by turns",
@@ -19,14 +19,14 @@ LAYOUTS = {
 
 
 class Pair(NamedTuple):
-    """A pair of channels: its radians per position, and how many times slower it turns than without the scaling."""
+    """A pair of channels: radians per position, and the factor by which the scaling slows it."""
 
     radians: float
     slowed: float
 
 
 class PairTable(NamedTuple):
-    """Frequencies for sequences of some length."""
+    """Frequencies of all pairs, for sequences of a given length."""
 
     pairs: List[Pair]
     magnitude: float  # attention factor
@@ -41,7 +41,7 @@ def _read_table(engine: Engine, part: Part, length: int) -> PairTable:
     return PairTable(pairs, float(rows[0]["attention_factor"]))
 
 
-# ---- what turns ----
+# ---- channels and axes ----
 
 
 def _channel_facts(part: Part) -> Facts:
@@ -104,7 +104,7 @@ def _wavelength_facts(table: PairTable, length: int) -> Facts:
 
 
 def _name_change(slowed: float, factor: float) -> str:
-    """Returns what pairs next to each other have in common."""
+    """Returns the effect of the scaling on a pair, by which adjacent pairs are grouped."""
     if math.isinf(slowed):
         return "stopped"
     if abs(slowed - 1) < NEAR:
@@ -162,7 +162,7 @@ def _precision_facts(engine: Engine, part: Part, length: int) -> Facts:
 
 
 def _length_facts(engine: Engine, part: Part) -> Facts:
-    """Yields both sides of where frequencies change that depend on the length of the sequence."""
+    """Yields facts on both sides of the length at which the frequencies change."""
     longrope = part.scaling == "longrope"
     border = int(part.original_max_position_embeddings) if longrope else part.length
     below, beyond = min(border, part.length), part.length if longrope else 2 * part.length

@@ -44,7 +44,7 @@ WORDS = {
 
 
 class Once(Action):
-    """Takes an option that is given once."""
+    """Stores an option, and rejects a second one."""
 
     def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option: Optional[str] = None) -> None:
         if getattr(namespace, self.dest) is not None:
@@ -68,7 +68,7 @@ def _parser() -> Parser:
 
 
 def _model(options: Namespace) -> Tuple[Model, str]:
-    """Returns the model that is meant, and the path or name that messages and commands say."""
+    """Returns the model, and its path or name for messages and commands."""
     if options.model is not None:
         return preset(options.model), options.model
     try:
@@ -147,9 +147,9 @@ def type_lines() -> Iterator[str]:
 
 
 def check(engine: Engine, path: Path) -> Tuple[bool, str]:
-    """Returns whether a file is read as the model is that transformers makes of it, and that as a sentence.
+    """Returns whether posenc reads a file as transformers does, and a sentence about it.
 
-    No code of others is run: what is asked is the class of transformers that its model_type names.
+    transformers' own class for the model_type is used. No code from the model's repository is run.
     """
     if not SURVEY.is_dir():
         raise CommandError("--check needs the source tree of posenc, where the survey of transformers is.")
@@ -197,7 +197,9 @@ def main(arguments: List[str]) -> int:
     if options.record:
         print(json.dumps(model.record()))
         return 0
-    lines = list(page_lines(Engine(), model, option, where))  # the engine may reject a part
+    lines = list(
+        page_lines(Engine(), model, option, where)
+    )  # complete before anything is printed: the program may reject a part
     for line in "\n".join(lines).splitlines():
         print(escape_hidden(line))
     return 0

@@ -1,7 +1,7 @@
 """The concept map: the problem, groups of encodings, pages of docs/encodings, and the presets that use them.
 
-Texts, formulas, links and sources are those of the pages. concepts.txt has what no page has: the order, titles, and
-groups. Pictures and how to read them are those of docs, lessons those of docs/course.
+Texts, formulas, links and sources come from the pages; order, titles and groups from concepts.txt; pictures and their
+captions from docs; lessons from docs/course.
 """
 
 import base64
@@ -28,7 +28,7 @@ PAGE_KINDS = {"kernel": "kernel", "method": "method", "scaling": "scaling", "pro
 KEYS = {"title", "parent", "text", "formula", "source", "picture", "lessons", "views", "command", "numpy", "args", "c"}
 LINE, GAP = 16.0, 0.6  # pixels from a model to the next; lines between groups
 MODELS = 4  # column of models
-# Sizes and parameters of a rotation that its model says, by the name in problems; those at their default are left out.
+# Members of a rotation that the node of a model lists, by their names in problems. Defaults are left out.
 ROTARY = (
     "head_dim", "rotary_dim", "rope_theta", "scaling", "factor", "original_max_position_embeddings", "low_freq_factor",
     "high_freq_factor", "partial_rotary_factor", "mrope_section", "mrope_layout",
@@ -69,14 +69,14 @@ def _blocks(text: str) -> Iterator[Tuple[str, str]]:
 
 
 def _links(text: str) -> str:
-    """Returns a text whose links to other pages are links on the map, and whose other links are their words."""
+    """Returns a text in which links to pages become links on the map, and other links become plain text."""
     text = re.sub(r"\[([^]]+)\]\((\w+)\.md\)", r"[\1](#\2)", text)
     return re.sub(r"\[([^]]+)\]\((?!#)[^)]*\)", r"\1", text)
 
 
 def _definition(name: str, text: str, section: str) -> Blocks:
     blocks = [(kind, _links(words)) for kind, words in _blocks(section)]
-    if all(kind != "code" for kind, _ in blocks):  # a formula that stands in its line like any other text
+    if all(kind != "code" for kind, _ in blocks):  # the formula is not indented
         blocks[0] = ("code", blocks[0][1])
     if blocks[0][0] != "code":
         raise _page_error(name, text, text.index(section), "a formula, indented by four spaces, below '## Definition'")
@@ -84,7 +84,7 @@ def _definition(name: str, text: str, section: str) -> Blocks:
 
 
 def read_page(name: str, text: str) -> Page:
-    """Reads a page: its name, what it is, an introduction, and sections, of which Definition and Source are needed."""
+    """Reads a page: name, kind, introduction, and sections. Definition and Source are required."""
     head = re.match(rf"# {name}\n\n(An? (\w+)(?:, for |: )(.+))\n\n", text)
     if not head or head[2] not in PAGE_KINDS:
         expected = f"'# {name}', and 'A kernel, for ...', or 'A method: ...', '... scaling: ...' or '... profile: ...'"
@@ -152,7 +152,7 @@ def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> Li
 
 
 def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str]]:
-    """Returns pictures of docs: what each shows, how to read it, and its SVG, compressed."""
+    """Returns pictures of docs: description, caption, and compressed SVG."""
     texts = [
         path.read_text(encoding="utf-8") for path in (folder / "encodings.md", *sorted(folder.glob("course/*.md")))
     ]
@@ -206,7 +206,7 @@ def _check_links(node: Node, names: Iterable[str]) -> None:
 
 
 def _part_facts(part: Part) -> Iterator[List[str]]:
-    """Yields the numbers of one way in which a model encodes positions: what each is, and its value."""
+    """Yields the numbers of a part of a model: name and value."""
     if part.encoding in FACTS_BY_ENCODING:
         yield from ([about, words] for about, words in FACTS_BY_ENCODING[part.encoding](part))
     elif part.encoding == "sinusoidal":
@@ -240,7 +240,7 @@ def _model_node(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
 
 
 def _assign_lines(leaves: List[Node], by_id: Dict[str, Node]) -> float:
-    """Gives nodes their lines, one below the other, with gaps between groups. Returns how many lines they take."""
+    """Places nodes on lines, with gaps between groups. Returns the number of lines."""
 
     def group(node: Node) -> str:
         return str(node["id"]) if node["column"] < 2 else group(by_id[node["parent"]])
@@ -254,7 +254,7 @@ def _assign_lines(leaves: List[Node], by_id: Dict[str, Node]) -> float:
 
 
 def _set_positions(nodes: List[Node]) -> None:
-    """Gives each node a column and the middle of its line, in pixels. Models have a column of their own."""
+    """Sets the column of each node, and its height in pixels. Models have a column of their own."""
     by_id = {node["id"]: node for node in nodes}
     below: Dict[str, List[Node]] = {node["id"]: [] for node in nodes}
     for node in nodes:
@@ -271,7 +271,9 @@ def _set_positions(nodes: List[Node]) -> None:
         for node in leaves:
             node["y"] *= LINE * max(lines) / count
     for node in reversed(nodes):
-        if below[node["id"]]:  # in the middle of its first and its last; the problem between two groups
+        if below[
+            node["id"]
+        ]:  # half-way between its first and last child; the problem between the two groups in the middle
             ends = below[node["id"]] if node["parent"] else below[node["id"]][len(below[node["id"]]) // 2 - 1 :][:2]
             node["y"] = (ends[0]["y"] + ends[-1]["y"]) / 2
     for node in nodes:

@@ -20,7 +20,10 @@ from typing import Dict, List, Match, NamedTuple, Optional, Tuple
 from ..command import CommandError
 
 HERE = Path(__file__).parent
-FOLDERS = (HERE, HERE.parents[2] / "docs")  # with course, *.svg and encodings.md: installed, and in the source tree
+FOLDERS = (
+    HERE,
+    HERE.parents[2] / "docs",
+)  # contain course, *.svg and encodings.md: when installed, and in the source tree
 
 CODE, QUESTIONS, ABILITIES = "The same in code", "Questions", "What you can do now"
 LIBRARIES = {"import numpy as np": "numpy", "import torch": "torch"}
@@ -95,13 +98,13 @@ class _Text:
         return self.text.count("\n", 0, self.at) + 1
 
     def error(self, expected: str, at: Optional[int] = None) -> ValueError:
-        """Returns what to say of the text at a place, or of the one that is read next."""
+        """Returns the error for a place in the text, or for the position of the reader."""
         self.at = self.at if at is None else at
         got = self.text[self.at :].partition("\n")[0]
         return ValueError(f"{self.path}:{self.line}: expected {expected} (got '{got[:60]}').")
 
     def find(self, pattern: str) -> Optional[Match[str]]:
-        """Reads what comes after empty lines if it matches. In a pattern a dot is no end of a line."""
+        """Skips empty lines, and reads the following text if it matches. A dot in a pattern matches no newline."""
         while self.text.startswith("\n", self.at):
             self.at += 1
         found = re.compile(pattern, re.M).match(self.text, self.at)
@@ -109,14 +112,14 @@ class _Text:
         return found
 
     def expect(self, pattern: str, expected: str) -> Match[str]:
-        """Reads what has to match."""
+        """Reads text that has to match."""
         found = self.find(pattern)
         if not found:
             raise self.error(expected)
         return found
 
     def until(self, pattern: str, expected: str) -> str:
-        """Reads what comes before the next text that matches."""
+        """Reads up to the next text that matches."""
         start, found = self.at, re.compile(pattern, re.M).search(self.text, self.at)
         if not found:
             raise self.error(expected, len(self.text.rstrip()))

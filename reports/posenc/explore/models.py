@@ -1,4 +1,4 @@
-"""What the presets of posenc have, as plain data for the views of the page."""
+"""Returns properties of the presets as plain data for the views of the page."""
 
 from dataclasses import fields
 from typing import Any, Dict, List

@@ -1,7 +1,7 @@
-"""The calls that a model makes: at prefill, decoding one token at its last position, and of one picture.
+"""Lists the calls of a model: prefill, decoding of one token at the last position, and one picture.
 
-A case is a problem to check and time, in the notation of problems. Beside the cases stand problems that are only
-checked: the same shapes with few tokens, at the first and at the last positions.
+A case is a problem to check and time, in the notation of problems. Further problems are only checked: the same shapes
+with few tokens, at the first and at the last positions.
 """
 
 import math
@@ -16,7 +16,7 @@ HF_F32 = ("none", "linear", "llama3", "yarn", "dynamic", "ntk", "longrope", "pro
 GGML_F32 = HF_F32[:-1]
 WITH_FREQUENCIES = ("sinusoidal", "sinusoidal_add", "rope_table")  # kernels whose problems have frequencies
 DEFAULT_FREQUENCIES = Frequencies()
-# What a problem is where its line does not say it.
+# Defaults of the fields of a problem, which its line leaves out.
 DEFAULTS: Dict[str, Any] = {
     "position_offset": 0, "query_offset": 0, "x_scale": 1.0, "batch": 1, "causal": False, "in_place": False,
     "bidirectional": False, "alibi_bias_max": 8.0, "layout": "interleaved", "profile": "exact", "seq_len": 0,
@@ -32,9 +32,9 @@ class Case:
 
     id: str
     label: str
-    step: str  # what the model does when it makes this call; "" where it makes another in its place
-    times: int  # how often; 0: the configuration does not say
-    layers: str  # whose it is: "full_attention", "vision", "encoder", "" of all
+    step: str  # step of the model that makes this call, such as "prefill"; "" if no step does
+    times: int  # calls per step; 0 if the configuration does not state it
+    layers: str  # layers that make it: "full_attention", "vision", "encoder"; "" for all
     problem: str
     column_first: bool = False  # positions of a patch: its column, then its row
 
@@ -70,7 +70,7 @@ def single(value: float) -> float:
 
 @dataclass
 class Line:
-    """A problem of a part: the name of its case, or "" of one that is only checked, its label and how often."""
+    """A problem of a part, and its case: name ("" if it is only checked), label, and calls per step."""
 
     problem: Problem
     name: str = ""
@@ -106,7 +106,7 @@ class Calls:
 
 
 def _frequency_fields(part: Part) -> Dict[str, Any]:
-    """Returns the frequencies of a part, as far as they are not the usual ones."""
+    """Returns the frequencies of a part as fields of a problem, without defaults."""
     plan = {one.name: getattr(part, one.name) for one in fields(Frequencies)}
     return {
         name: value for name, value in plan.items() if value != getattr(DEFAULT_FREQUENCIES, name) and name != "dim"
@@ -114,7 +114,7 @@ def _frequency_fields(part: Part) -> Dict[str, Any]:
 
 
 def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
-    """Returns the problem of the last position of a sequence of some length: what it asks about its frequencies."""
+    """Returns the problem of the last position of a sequence, from which the program computes its frequencies."""
     kernel, dim = ("sinusoidal", "dim") if part.encoding == "sinusoidal" else ("rope_table", "rotary_dim")
     width = part.width if part.encoding == "sinusoidal" else part.dim
     return Problem({"kernel": kernel, dim: width, **_frequency_fields(part), "profile": profile, "seq_len": length,
@@ -125,7 +125,7 @@ def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
 
 
 def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: str, width: str) -> Iterator[Line]:
-    """Yields the addition of rows: to a prompt, to few tokens at both ends, to many, and to the last one."""
+    """Yields additions of rows: to a prompt, to few tokens at both ends, to many tokens, and to the last one."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
     start = f" from {place} {first}" if first else ""
     yield Line(call(n, first), "prefill", f"prefill, {n} tokens{start}, {width}", 1)

@@ -1,6 +1,6 @@
-"""Reads from a Hugging Face config.json what it says of positions: its type, its sizes, and the parts it has.
+"""Reads a Hugging Face config.json: the model type, its sizes, and the ways in which it encodes positions.
 
-What is not known is rejected by name, never guessed; what is known and not covered is said in notes.
+Unknown members about positions are rejected, never guessed. Known members that are not covered are noted.
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,20 +14,20 @@ from .tower import read_tower
 from .types import ModelType, find_text, find_tower, type_of, unknown_type_message, without_unread
 from .uncovered import check_unread, note_besides, note_neutral
 
-# What position_embedding_type may say. ModernBERT rotates, and says "absolute", a word from its parent class that
-# nobody reads.
+# Accepted values of position_embedding_type by encoding. ModernBERT rotates and has "absolute", which its parent class
+# left there and no code reads.
 EMBEDDING_TYPES = {
     "sinusoidal": "absolute sinusoidal", "learned": "absolute learned", "rope_half": "rope rotary absolute",
     "rope_interleaved": "rope rotary absolute rope_gptj", "alibi": "alibi", "t5": "relative", "deberta": "relative",
     "transformer_xl": "relative", "shaw": "relative relative_key", "decomposed": "", "window": "relative",
 }  # fmt: skip
-# Words that name an encoding, whether or not the classes of a type read them.
+# Values that name an encoding, even if the classes of a type do not read them.
 KNOWN_WORDS = {*" ".join(EMBEDDING_TYPES.values()).split(), "relative_key_query", "sine", "rope_2d", "none"}
 STORAGE = {"float32": "f32", "float": "f32", "float16": "f16", "half": "f16", "bfloat16": "bf16"}
 STACKS = (
     "encoder decoder text image rows columns spatial temporal stage1 stage2 stage3 stage4 seen full sliding".split()
 )
-# Types whose sizes are read by a function of their own, in the order in which they are asked.
+# Functions that read the sizes of model types with these flags, in this order.
 OWN_SIZES = {
     "series": embeddings.read_series, "patched_series": embeddings.read_patched_series,
     "frames": embeddings.read_frames, "pyramid": embeddings.read_pyramid, "spread": embeddings.read_spread,
@@ -38,7 +38,7 @@ PATCHED = ("patches", "counted", "tubelets", "spectrogram")
 
 @dataclass
 class Reading:
-    """What a file says."""
+    """Result of reading a model file."""
 
     parts: List[Part] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Reading:
 
 
 def _set_encoding_of_type(members: Members, kind: ModelType, part: Part) -> None:
-    """Sets the encoding of a type. Some have one of two, as a member says."""
+    """Sets the encoding of a model type. In some types a member selects one of two."""
     part.encoding = kind.encoding
     if "chatglm" in kind.flags and members.find_value("position_encoding_2d") is True:
         members.reject("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of "
@@ -74,7 +74,7 @@ def _set_encoding_of_type(members: Members, kind: ModelType, part: Part) -> None
 
 
 def _read_encoding(members: Members, named: Any, kind: Optional[ModelType], name: Optional[str], part: Part) -> None:
-    """Sets the encoding. "_posenc" of the file may name it, which goes before that of its model_type."""
+    """Sets the encoding: that of _posenc.encoding if the file has it, otherwise that of its model_type."""
     if isinstance(named, str):
         if named not in EMBEDDING_TYPES:
             members.reject(f"_posenc.encoding '{named[:60]}' is unknown; known: {', '.join(EMBEDDING_TYPES)}")
@@ -92,7 +92,7 @@ def _read_encoding(members: Members, named: Any, kind: Optional[ModelType], name
 
 
 def _refine_encoding(members: Members, kind: Optional[ModelType], part: Part) -> None:
-    """Reads members that say which encoding it is, where a type has several."""
+    """Reads members that select an encoding, in model types with several."""
     expected = part.encoding == "alibi"
     part.alibi, part.adjacent = expected, part.encoding == "rope_interleaved"
     members.read_truth(part, "alibi", "attn_config.alibi alibi")
@@ -112,7 +112,7 @@ def _refine_encoding(members: Members, kind: Optional[ModelType], part: Part) ->
 
 
 def _check_embedding_type(members: Members, encoding: str) -> None:
-    """Rejects relative positions of BERT and its like, and what else does not fit the encoding."""
+    """Rejects a position_embedding_type that is not the encoding that was read, such as relative positions of BERT."""
     stated = members.find_value("position_embedding_type")
     rotary = "where_rotary" in members.flags
     fitting = "rotary" if rotary else EMBEDDING_TYPES[encoding]
@@ -151,7 +151,7 @@ def _set_encoding_origin(extension: Dict[str, Any], part: Part) -> None:
 
 
 def _split_stacks(members: Members, template: Part, own: Any) -> List[Part]:
-    """Returns a part for each stack that the flags name, as own_encoder; one for all where they name none."""
+    """Returns a part for each stack that flags such as own_encoder name, or one part for all stacks."""
     parts = []
     for stack in STACKS:
         if f"own_{stack}" not in members.flags:
@@ -172,7 +172,7 @@ def _split_speech(members: Members, part: Part) -> List[Part]:
 
 
 def _read_sizes(members: Members, part: Part) -> None:
-    """Reads the sizes of a model that has them as one number each, and what its encoding needs besides."""
+    """Reads sizes that are one number each, and further members of the encoding."""
     flags = members.flags
     embeddings.read_sizes(members, part)
     embeddings.set_by_flags(members, part)
@@ -197,7 +197,7 @@ def _read_sizes(members: Members, part: Part) -> None:
 
 
 def _read_own_sizes(members: Members, part: Part) -> None:
-    """Reads the sizes of a model that has them in a way of its own."""
+    """Reads sizes that the model type states in a way of its own."""
     flags = members.flags
     embeddings.set_by_flags(members, part)
     embeddings.read_offsets(members, part)
@@ -252,7 +252,7 @@ def _read_parts(members: Members, template: Part) -> List[Part]:
 
 
 def _read_vision(members: Members) -> List[Part]:
-    """Reads the first tower that rotates of a model of several parts."""
+    """Reads the first rotating vision tower of a model of several parts."""
     found = find_tower(members)
     if not found:
         return []
@@ -274,13 +274,13 @@ def _read_vision(members: Members) -> List[Part]:
 
 
 def _one_line(value: Any, default: str) -> str:
-    """Returns a text that is there and not empty, on one line."""
+    """Returns a text on one line; `otherwise` if it is missing or empty."""
     text = value if isinstance(value, str) and value else default
     return "".join(" " if c < " " or c == "\x7f" else c for c in text[:400])
 
 
 def _read_storage(members: Members, reading: Reading) -> None:
-    """Reads the type that tensors are stored as. What stands at the top of a file goes before what its text says."""
+    """Reads the dtype of stored tensors. A member at the top of the file overrides that of text_config."""
     first = counts = ""
     for where, prefix in ((members.root, ""), (members.root.get("text_config"), "text_config.")):
         for name in ("dtype", "torch_dtype"):
@@ -305,7 +305,7 @@ GLOBAL = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_
 
 
 def _apply_per_layer_config(members: Members) -> None:
-    """Takes members by layer (per_layer_config of transformers 5) as members of the layers of full attention."""
+    """Moves members of per_layer_config (transformers 5) to the members for layers of full attention."""
     layers = members.file.get("per_layer_config")
     if layers is None or layers == {}:
         return

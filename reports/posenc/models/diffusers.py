@@ -1,7 +1,8 @@
-"""Reads configurations of transformers of diffusers: patches of pictures and videos turn by frame, row and column.
+"""Reads configurations of diffusers' transformers, which rotate patches by their frame, row and column.
 
-The channels of a head are shared out to the axes, and frequencies begin anew with each. Sources: huggingface/diffusers,
-models/transformers/transformer_flux.py, transformer_qwenimage.py, transformer_z_image.py and transformer_wan.py.
+The channels of a head are split among the axes, and the frequencies restart with each axis. Sources:
+huggingface/diffusers, models/transformers/transformer_flux.py, transformer_qwenimage.py, transformer_z_image.py and
+transformer_wan.py.
 """
 
 from typing import Any, Dict, List, NamedTuple, Tuple
@@ -15,9 +16,9 @@ PICTURE = 64  # side in patches of the picture in cases: 1024 x 1024 pixels, 16 
 
 
 class Kind(NamedTuple):
-    """How a class shares the channels of a head out to its axes."""
+    """Properties of a class: above all, how it splits the channels of a head among the axes."""
 
-    axes: str  # the member that says it; "": two sixths of a head turn by rows, two by columns
+    axes: str  # member with the channels of each axis; "": two sixths each for rows and columns, the rest for frames
     layers: Tuple[str, ...]  # members whose sum is the number of layers
     note: str
     theta: float = 10000.0
@@ -33,7 +34,7 @@ KINDS = {
     "ZImageTransformer2DModel": Kind("axes_dims", ("n_layers",), REFINERS, 256.0),
     "WanTransformer3DModel": WAN, "WanModel": WAN, "VaceWanModel": WAN,
 }  # fmt: skip
-DEFAULT_AXES = [16, 56, 56]  # where the file says no axes: Flux's and Qwen-Image's default
+DEFAULT_AXES = [16, 56, 56]  # channels by frame, row and column: the default of Flux and Qwen-Image
 REJECTED = {
     "SD3Transformer2DModel": "it adds a table of sines of rows and columns to patches",
     "PixArtTransformer2DModel": "it adds a table of sines of rows and columns to patches",
@@ -48,7 +49,7 @@ def is_diffusers(root: Any) -> bool:
 
 
 def _axes(members: Members, kind: Kind, part: Part) -> List[int]:
-    """Returns how many channels turn by frame, by row and by column."""
+    """Returns the numbers of channels that rotate by frame, by row and by column."""
     if not kind.axes:
         sixths = part.head_dim // 6 * 2
         return [part.head_dim - 2 * sixths, sixths, sixths]

@@ -1,4 +1,4 @@
-"""Positions that are added to embeddings: sinusoids and learned tables, of tokens, of patches and of time series."""
+"""Reads sinusoids and learned tables that are added to embeddings of tokens, patches or time series."""
 
 from typing import Sequence
 
@@ -12,7 +12,7 @@ LENGTH = (
 WIDTH = "hidden_size n_embd n_embed d_model dim emb_dim embed_dim"
 HEADS = "num_attention_heads n_head n_heads num_heads"
 LAYERS = "num_hidden_layers n_layer n_layers num_layers decoder_num_hidden_layers / encoder_layers"
-ENDLESS = 2048  # positions of a model that has no longest one
+ENDLESS = 2048  # positions in cases of a model without a longest position
 SIDE = 16384  # pixels, patches or frames at most
 IMAGE = "pretrain_image_size max_img_size max_image_size / image_size.{0} image_size input_size"
 PATCH = "patch_stride.{0} / patch_size.{0} patch_size"
@@ -40,7 +40,7 @@ def read_sizes(members: Members, part: Part) -> None:
 
 
 def set_by_flags(members: Members, part: Part) -> None:
-    """Sets what the code of a type does, whatever its files say."""
+    """Sets members that the code of a model type fixes, regardless of the file."""
     flags = members.flags
     if "encoder" in flags:
         part.set("decodes", False)

@@ -1,4 +1,7 @@
-"""Which layers rotate: some rest, as a list, a pattern or the rule of a class says; some mix tokens in another way."""
+"""Counts the layers that rotate, by the lists and patterns of the file or the rule of the class.
+
+Other layers attend without a rotation, or mix tokens without attention.
+"""
 
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -7,7 +10,7 @@ from .part import Origin, Part
 
 
 def count_attending_by_step(members: Members, part: Part) -> None:
-    """Counts the layers that attend, of those that mix in another way."""
+    """Counts the layers that attend, one in every so many; the others mix tokens in another way."""
     members.read_whole(part, "step", "full_attention_interval layer_group_size", default=MOST)
     if part.layers < part.step < MOST:
         members.reject(f"none of its {part.layers} layers attends: one in {part.step} would")
@@ -18,7 +21,7 @@ def _attends(kind: Any) -> bool:
     return isinstance(kind, str) and ("hybrid" in kind or ("attention" in kind and "linear" not in kind))
 
 
-# Members that say which layers attend, of those that mix in another way: whether each of so many layers does.
+# Members that list which layers attend. Each function returns for every layer whether it does.
 ATTENDING: Dict[str, Callable[[List[Any], int], List[bool]]] = {
     "attn_layer_indices": lambda stated, layers: [layer in stated for layer in range(layers)],
     "layers_block_type": lambda stated, layers: [_attends(one) for one in stated],
@@ -28,7 +31,7 @@ ATTENDING: Dict[str, Callable[[List[Any], int], List[bool]]] = {
 
 
 def count_attending_layers(members: Members, part: Part) -> None:
-    """Counts the layers that attend, of a type whose classes read a list of them."""
+    """Counts the layers that attend, in a model type with a list of them."""
     layers = part.layers
     listed = members.find_in_file("layer_types").value
     if isinstance(listed, list) and members.find_in_file("num_hidden_layers").value and len(listed) != layers:
@@ -51,7 +54,7 @@ def count_attending_layers(members: Members, part: Part) -> None:
 
 
 def count_unrotated_layers(members: Members, part: Part) -> None:
-    """Reads the layers that do not rotate at all: a list of them, or one in so many."""
+    """Subtracts the layers that do not rotate, which the file lists or counts as one in every so many."""
     found = members.find("no_rope_layers layer_rope_theta")
     layers = found.value if isinstance(found.value, list) else []
     unrotated = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
@@ -59,7 +62,7 @@ def count_unrotated_layers(members: Members, part: Part) -> None:
         members.note(f"{unrotated} of {len(layers)} layers do not rotate ({found.name})")
     if layers:
         if members.reads("no_rope_layer_interval", ["no_rope_layer_interval"]):
-            members.mark_read("no_rope_layer_interval")  # of which the list is made
+            members.mark_read("no_rope_layer_interval")  # the list was made from it
         part.layers = len(layers) - unrotated
         part.origins["layers"] = part.origin_in(found.path or found.name, part.layers)
         return
@@ -74,7 +77,7 @@ def count_unrotated_layers(members: Members, part: Part) -> None:
         part.layers -= unrotated
 
 
-# Which layers attend to all positions where a file does not list them, of a type whose classes take no number for it.
+# Rules of classes that fix which layers attend to all positions, for files without a list of layers.
 FULL_ATTENTION: Dict[str, Callable[[int, int], bool]] = {
     "flint": lambda layer, layers: layer < 2 or layer % 4 == 1 or layer == layers - 1,
     "kolibri1": lambda layer, layers: layer % 5 == 4,
@@ -82,7 +85,7 @@ FULL_ATTENTION: Dict[str, Callable[[int, int], bool]] = {
 
 
 def _always_rotates(members: Members, layers: int) -> List[bool]:
-    """Returns whether each layer rotates whatever it attends to: dense layers of cohere2_moe."""
+    """Returns for each layer whether it rotates in any case: the dense layers of cohere2_moe do."""
     if members.kind != "cohere2_moe" or members.file.get("prefix_dense_sliding_window_pattern", 1) != 1:
         return [False] * layers
     listed, first = (members.file.get(key) for key in ("mlp_layer_types", "first_k_dense_replace"))
@@ -92,7 +95,7 @@ def _always_rotates(members: Members, layers: int) -> List[bool]:
 
 
 def _attends_fully(members: Members, part: Part) -> Tuple[List[bool], str]:
-    """Returns whether each layer attends to all positions, and what says so."""
+    """Returns for each layer whether it attends to all positions, and the name of the member that states it."""
     listed, layers = member_of(members.file, "layer_types"), range(part.layers)
     if isinstance(listed.value, list) and listed.value:
         return [one != "sliding_attention" for one in listed.value], listed.name
@@ -119,10 +122,10 @@ def _attends_fully(members: Members, part: Part) -> Tuple[List[bool], str]:
 
 
 def count_sliding_layers(members: Members, part: Part) -> None:
-    """Counts the layers that rotate where those that attend to all positions do not."""
+    """Counts the layers that rotate, in a model type whose layers with full attention do not."""
     if members.file.get("sliding_window", 0) is None:
         if "without_window" in members.flags:
-            return  # they rotate, too
+            return  # all layers rotate
         if "needs_window" in members.flags:
             members.reject("sliding_window is null, and only layers with a window rotate: a number is needed")
     full, source = _attends_fully(members, part)

@@ -1,7 +1,7 @@
-"""What llama.cpp does with the positions of a model, from the metadata of its GGUF file.
+"""Reads the metadata of a GGUF file as llama.cpp does: how the model encodes positions.
 
-architectures.txt says what the file does not. Sources: ggml-org/llama.cpp, src/llama-model.cpp, src/llama-context.cpp
-and src/models; ggml-org/ggml, ggml_rope_ext.
+architectures.txt has the facts about architectures that files lack. Sources: ggml-org/llama.cpp, src/llama-model.cpp,
+src/llama-context.cpp and src/models; ggml-org/ggml, ggml_rope_ext.
 """
 
 import functools
@@ -18,7 +18,7 @@ from .scaling import PICTURE, check_frequencies
 from .types import rows
 from .uncovered import note_besides
 
-# Keys of rope and who reads them: everybody, or those with one of these flags or words of the table.
+# Keys of rope, and the flags, kinds or names of architectures that read them; "" if all do.
 ROPE_KEYS = {
     "freq_base": "", "dimension_count": "", "scale_linear": "", "freq_base_swa": "slides slides_if",
     "dimension_count_swa": "slides slides_if", "dimension_sections": "mrope imrope mrope_or_norm mrope_or_neox",
@@ -63,7 +63,7 @@ def _truth(value: Any) -> bool:
 
 @dataclass
 class Gguf:
-    """A file that is read as llama.cpp reads it."""
+    """A GGUF file that is being read."""
 
     members: Members
     kind: Architecture
@@ -92,7 +92,7 @@ class Gguf:
     # ---- heads ----
 
     def merge_key_heads_by_type(self) -> None:
-        """Makes one number for each kind of layer of a list of key heads."""
+        """Replaces a list of key heads by one number for each kind of layer."""
         attention = self.members.file.setdefault("attention", {})
         attention.pop("head_count_kv_sliding", None)
         heads, pattern = attention.get("head_count_kv"), attention.get("sliding_window_pattern") or []
@@ -111,9 +111,9 @@ class Gguf:
         attention["head_count_kv"], attention["head_count_kv_sliding"] = counts
 
     def merge_heads_by_layer(self) -> int:
-        """Makes one number of a list of heads: that of the first layer that has any.
+        """Replaces lists of heads by the numbers of the first layer that has heads.
 
-        Returns how many layers are alike; 0: all.
+        Returns how many layers have these numbers; 0 if there are no lists.
         """
         attention = self.members.file["attention"]
         blocks = self.members.find_value("block_count")

@@ -1,7 +1,7 @@
-"""Members of a configuration: under any of their names, in range, or rejected by name.
+"""Reads members of a configuration by any of their names, and rejects values that are out of range.
 
-Names are written with blanks between them, in the order in which they count. Names behind a "/" are read where none of
-those before it is there, and may say something else. "a.b" is the b of an object a, "a.0" the first of a list a.
+A parameter `names` is a list of names separated by blanks; the first one that is present counts. Names after a "/" are
+alternatives that may have other values. "a.b" is member b of an object a, and "a.0" the first item of a list a.
 """
 
 from dataclasses import dataclass, field
@@ -13,46 +13,46 @@ MOST = 1 << 24  # of a length, a width, a number of rows
 ALTERNATIVE = "/"
 # The default of a member is a text ("ignored") if the class has the member and does not read it.
 
-# Names that only some classes read: where the table has a type's members, those that it lacks are not read.
+# Names that few classes read. If the defaults of a type were surveyed and lack such a name, the type does not read it.
 RARELY_READ = (
     "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
     "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval "
     "swa_rope_theta swa_head_dim swa_num_key_value_heads num_attention_heads_per_layer"
 ).split()
-LOOSE_QUANTITIES = ("length", "layers", "step")  # are called many things at once, of which the first counts
+LOOSE_QUANTITIES = ("length", "layers", "step")  # files may state them by several names; the first counts
 
 
 class Rejected(Exception):
-    """A configuration is not read, and why: what, which value, and what would be accepted."""
+    """Raised to reject a configuration. The text names the member, its value, and the values that are accepted."""
 
 
 class Member(NamedTuple):
-    """A value and its name. The value is None where nothing says it."""
+    """A value and its name. The value is None if neither the file nor the class states it."""
 
     value: Any
     name: str
-    path: str = ""  # in the file; "" for what is not there
+    path: str = ""  # in the file; "" if the file lacks the member
 
 
 class Default(NamedTuple):
-    """What a quantity is where no member says it, and how that follows from others."""
+    """Default of a quantity that no member states, and the formula of other quantities that gives it."""
 
     value: Union[int, float, bool]
     formula: str = ""
 
 
-REQUIRED = object()
-KEEP = object()
+REQUIRED = object()  # as a default: reject the configuration
+KEEP = object()  # as a default: keep the value that the part has
 
 
 class Range(NamedTuple):
-    """What is accepted of a number."""
+    """Accepted values of a number."""
 
     least: float
     most: float
     whole: bool = True
     even: bool = False
-    divides: str = ""  # the quantity that it has to divide, whose value is `most`
+    divides: str = ""  # name of the quantity that the number has to divide; its value is `most`
 
     def __str__(self) -> str:
         if self.divides:
@@ -72,7 +72,7 @@ class Range(NamedTuple):
 
 
 def is_number(value: Any) -> bool:
-    """Returns whether a value of JSON is a number: true and false are none."""
+    """Returns whether a value of JSON is a number; true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -111,13 +111,13 @@ def path_of(root: Any, where: Any, before: str = "") -> Optional[str]:
 
 @dataclass
 class Members:
-    """What a configuration says, and what the classes of its type take where it says nothing."""
+    """A configuration, and the defaults of the classes of its type."""
 
     root: Any  # the whole file
-    file: Any  # the object that is about the model, or the part of it about text
+    file: Any  # the object that describes the model, or its text model
     defaults: Dict[str, Any] = field(default_factory=dict)
     flags: Tuple[str, ...] = ()
-    surveyed: bool = False  # the defaults name every member that the classes read
+    surveyed: bool = False  # the defaults list every member that the classes read
     notes: List[str] = field(default_factory=list)
     assumed: List[str] = field(default_factory=list)  # "rope_theta 10000"
     rope: Optional[Dict[str, Any]] = None  # the object for scaling
@@ -126,21 +126,21 @@ class Members:
     kind: str = ""  # its model_type
     within: str = ""  # path of the object in the file, with a dot behind it
     before: str = ""  # of every key: "llama." in a GGUF file
-    moved: Dict[str, str] = field(default_factory=dict)  # members that the file has elsewhere: their paths by name
-    fills: Dict[str, Any] = field(default_factory=dict)  # what the class of a model of parts takes for its text
-    changed: Dict[str, Any] = field(default_factory=dict)  # other defaults that an older release of the classes has
-    read_keys: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
+    moved: Dict[str, str] = field(default_factory=dict)  # paths of members that the file has at other places, by name
+    fills: Dict[str, Any] = field(default_factory=dict)  # defaults of the text model in a model of several parts
+    changed: Dict[str, Any] = field(default_factory=dict)  # defaults that differ in an older release of the classes
+    read_keys: Set[str] = field(default_factory=set)  # keys that were read, or that agree with keys that were read
 
     def reject(self, reason: str) -> NoReturn:
         """Rejects the configuration."""
         raise Rejected(reason)
 
     def mark_read(self, *names: str) -> None:
-        """Says that keys were read."""
+        """Marks keys as read, so that uncovered.py does not report them."""
         self.read_keys.update(name.partition(".")[0] for name in names)
 
     def note(self, sentence: str) -> None:
-        """Says what is there and does not count, or is not covered."""
+        """Adds a note on a member that is ignored or not covered."""
         self.notes.append(sentence)
 
     # ---- finding ----
@@ -206,7 +206,7 @@ class Members:
         return self.find(names).value
 
     def check_default(self, name: str, value: float) -> None:
-        """Rejects to take the default of a member for which releases of the library have different ones."""
+        """Rejects the configuration if releases of the library have different defaults of a member."""
         if name in self.changed:
             self.reject(f"{name} is missing{self.whose}, and its default is {value:.10g} or {self.changed[name]:.10g}, "
                         "by the release of the library: state it")  # fmt: skip
@@ -229,7 +229,7 @@ class Members:
         return int(value) if accepted.whole else float(value)
 
     def _check_agreement(self, names: str, quantity: str, value: float) -> None:
-        """Rejects what else is said by another name, unless several names are usual for it."""
+        """Rejects another value under another name; of LOOSE_QUANTITIES it is noted and ignored."""
         found_any = False
         for group in split_alternatives(names):
             if found_any:
@@ -326,7 +326,7 @@ class Members:
 
 
 def read_numbers(members: Members, member: Member, count: int, needed: str, accepted: Range) -> List[float]:
-    """Returns a list of so many numbers. In a rejection, `needed` says more of what they are."""
+    """Returns a list of `count` numbers. `needed` describes them in the text of a rejection."""
     words = f"an array of {count} numbers{needed} is needed"
     if not isinstance(member.value, list):
         what = "missing" if member.value is None else "no array"

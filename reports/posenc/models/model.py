@@ -18,7 +18,7 @@ from .places import NEEDED, name_of
 from .types import similar
 
 JSON_NEEDED = "the JSON text of a Hugging Face config.json or of a params.json, or a GGUF file, is needed"
-# How the code of a model forms its angles, by the profile that does so as well.
+# Sentences about how the code of a model forms its angles, by profile.
 TRAINED = {
     "hf_f32": "The code it was published with forms its angles in f32: profile `hf_f32` gives the numbers it was "
     "trained with, `exact` those of the formula.",
@@ -33,7 +33,7 @@ PRESETS = Path(__file__).parent / "presets.txt"
 
 @dataclass
 class Model:
-    """A model: what its file says, and the calls that it makes."""
+    """A model: the data of its file, and its calls."""
 
     name: str
     reading: Reading
@@ -42,18 +42,18 @@ class Model:
 
     @property
     def notes(self) -> str:
-        """Sentences: what of the file is not covered, or counts for nothing."""
+        """Notes on members of the file that are not covered or are ignored."""
         return ".  ".join(self.reading.notes)
 
     @property
     def trained(self) -> str:
-        """A sentence: with which rounding of the angles it was trained. "" where there are no angles."""
+        """Sentence about the rounding of angles in training; "" if the model has no angles."""
         angles = self.reading.parts[0].rotates or self.reading.parts[0].encoding == "sinusoidal"
         unknown = "With which rounding of the angles it was trained is not known." if angles else ""
         return TRAINED.get(self.reading.facts.get("trained_profile", ""), unknown)
 
     def record(self) -> Dict[str, Any]:
-        """Returns what the engine needs to know of it."""
+        """Returns the record that the C program reads."""
         reading, first = self.reading, self.reading.parts[0]
         return {
             "name": self.name, "title": reading.facts["title"], "source": reading.facts.get("source", ""),

@@ -1,4 +1,4 @@
-"""Reads params.json, as Meta's and Mistral's own releases have it beside their weights. Both turn pairs of neighbours.
+"""Reads params.json of Meta's and Mistral's own releases. Both rotate pairs of adjacent channels.
 
 Sources: meta-llama/llama-models, models/llama3/model.py and models/llama4/model.py; mistralai/mistral-inference,
 rope.py; YaRN's keys as vllm-project/vllm reads them, transformers_utils/configs/mistral.py.
@@ -12,7 +12,7 @@ from .members import MOST, Members, Default
 from .part import Part
 from .uncovered import note_besides
 
-# Keys that tell one from the other, those of both, those that change no position and those that are not covered.
+# Keys of Meta's files, of Mistral's files, of both, keys without an effect on positions, and keys that are not covered.
 META = (
     "multiple_of ffn_dim_multiplier use_scaled_rope rope_scaling_factor rope_high_freq_factor nope_layer_interval"
 ).split()
@@ -42,7 +42,7 @@ def is_params(root: Any) -> bool:
 
 
 def _check_keys(members: Members, own: Sequence[str]) -> None:
-    """Rejects a key that is not known where its name says positions or heads; else it is noted."""
+    """Rejects an unknown key whose name concerns positions or heads; notes other unknown keys."""
     for key, value in members.file.items():
         if value is None:
             continue

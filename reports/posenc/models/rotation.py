@@ -1,4 +1,4 @@
-"""Rotations: heads and the part of them that turns, the base, and the types of layers that have their own."""
+"""Reads rotations: heads, rotated channels and the base, for each type of layers that has its own."""
 
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
@@ -15,7 +15,7 @@ KEY_HEADS = "num_key_value_heads num_kv_heads n_head_kv decoder_num_key_value_he
 
 
 class Layers(NamedTuple):
-    """A type of layers as files call it, the name of its part, and which rules read it."""
+    """A type of layers: its name in files, the name of its part, and the rules that read it."""
 
     type: str
     name: str
@@ -32,7 +32,7 @@ BY_NAME = {known.name: known for known in TYPES}
 BY_TYPE = {known.type: known for known in TYPES}
 
 
-# ---- families with sizes of their own ----
+# ---- model types with sizes of their own ----
 
 
 def _read_zamba2(members: Members, part: Part) -> None:
@@ -107,7 +107,7 @@ def _read_sizes(members: Members, part: Part, rules: str) -> None:
 
 
 def _read_latent_head(members: Members, part: Part, latent: int) -> None:
-    """Takes the channels that turn for a head, where the classes do not read how wide one is."""
+    """Sets head_dim to the rotated channels, in model types whose classes do not read head_dim."""
     part.head_dim = latent
     stated = member_of(members.file, HEAD_DIM)
     if stated.value is not None and stated.value != latent:
@@ -115,7 +115,7 @@ def _read_latent_head(members: Members, part: Part, latent: int) -> None:
 
 
 def _read_heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
-    """Takes the query heads of a type of layers from a list of those of each layer."""
+    """Reads the query heads of a type of layers from a list with a number for each layer."""
     name = "num_attention_heads_per_layer"
     counts, types = (member_of(members.file, key).value for key in (name, "layer_types"))
     if not isinstance(counts, list) or not members.reads(name, []):
@@ -187,7 +187,7 @@ def find_rope(members: Members) -> Members:
 
 
 def _drop_beside(members: Members) -> None:
-    """Drops numbers beside objects for types of layers that say what one of these does: no class reads them."""
+    """Drops numbers that stand beside objects for types of layers and repeat one of theirs; no class reads them."""
     objects = {key: value for key, value in (members.rope or {}).items() if key in BY_TYPE and isinstance(value, dict)}
     if not objects or members.rope is None:
         return
@@ -201,13 +201,13 @@ def _drop_beside(members: Members) -> None:
 
 
 def _is_by_layer_type(rope: Any) -> bool:
-    """Returns whether every member is an object, or null where such layers do not rotate."""
+    """Returns whether the members are objects for types of layers; null stands for layers that do not rotate."""
     values = rope.values() if isinstance(rope, dict) else []
     return any(isinstance(v, dict) for v in values) and all(v is None or isinstance(v, dict) for v in values)
 
 
 def _use_two_bases(members: Members) -> None:
-    """Makes objects for types of layers of the two bases that published files of MiMo-V2-Flash say."""
+    """Converts the two bases in published files of MiMo-V2-Flash to objects for types of layers."""
     sliding = member_of(members.file, "swa_rope_theta").value
     if sliding is None or members.rope_name != OF_CLASS or not members.reads("swa_rope_theta", []):
         return
@@ -223,7 +223,7 @@ def _use_two_bases(members: Members) -> None:
 
 
 def _check_beside(members: Members) -> None:
-    """Rejects a member beside objects for types of layers that does not say what all of them do."""
+    """Rejects a member that contradicts one of the objects for types of layers beside it."""
     objects = members.rope if _is_by_layer_type(members.rope) else {}
     of_class = members.rope_name == OF_CLASS
     for name in ("rope_theta", "partial_rotary_factor"):
@@ -247,7 +247,7 @@ def _has_types(members: Members) -> bool:
 
 
 def _check_form(members: Members, local: bool) -> None:
-    """Rejects forms of the object that the classes of a type do not take for what they say."""
+    """Rejects forms of the object for scaling that the classes of the type misread."""
     old = members.rope_name == "rope_scaling"
     alone = "full_scaled" in members.flags or (members.surveyed and local)
     if members.rope is None or members.rope_name == OF_CLASS:
@@ -320,7 +320,7 @@ def _group_lists_by_type(members: Members) -> Members:
 
 
 def _drop_repeated(members: Members) -> Members:
-    """Returns the members without what every type of layers says for itself, and one of them as it stands beside."""
+    """Returns the members without a base or share that repeats that of an object for a type of layers."""
     objects = [rope for rope in (members.rope or {}).values() if isinstance(rope, dict)]
     repeated = []
     for name in ("rope_theta", "partial_rotary_factor"):
@@ -346,7 +346,7 @@ def _add_each_type(members: Members, template: Part, parts: List[Part]) -> None:
 
 
 def _add_full_and_sliding(members: Members, template: Part, local: Member, parts: List[Part]) -> None:
-    """Adds the rotations of a type whose one object scales layers of full attention alone."""
+    """Adds the rotations of a model type that scales only layers of full attention."""
     rope = members.rope
     if members.surveyed and rope and "type" in rope and "rope_type" not in rope:
         members.reject(f"type stands in {members.rope_name} without rope_type: releases of that library differ in "
@@ -366,7 +366,7 @@ def _add_full_and_sliding(members: Members, template: Part, local: Member, parts
 
 
 def _count_by_pattern(members: Members, template: Part, parts: List[Part]) -> None:
-    """Counts layers: of Gemma's every sixth has full attention, of ModernBERT's the first of every three."""
+    """Counts layers by a pattern: every sixth of Gemma has full attention, the first of every three of ModernBERT."""
     members.read_whole(
         template, "step", "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers", default=0
     )
@@ -385,7 +385,7 @@ def _count_by_pattern(members: Members, template: Part, parts: List[Part]) -> No
 
 
 def _count_layers(members: Members, template: Part, parts: List[Part]) -> None:
-    """Counts the layers that each part stands for, and those that none does."""
+    """Counts the layers of each part, and notes the layers of other types."""
     layers = member_of(members.file, "layer_types").value
     layers = layers if isinstance(layers, list) else []
     if not layers:
@@ -440,7 +440,7 @@ def read_rotations(members: Members, template: Part) -> List[Part]:
 
 
 def _read_clvp(members: Members, part: Part) -> None:
-    """Reads CLVP, which rotates a share of its projection."""
+    """Reads CLVP, which rotates a part of its projection."""
     members.read_number(part, "rope_theta", "rope_theta", 1e4, 1e4)
     members.read_truth(part, "relative", "use_rotary_embedding", True)
     if not part.relative:

@@ -1,7 +1,7 @@
-"""The rule by which frequencies are scaled, as rope_scaling or rope_parameters states it.
+"""Reads the rule that scales frequencies from rope_scaling or rope_parameters.
 
-A rule or a member that is not known is rejected by name. A member that belongs to another rule counts for nothing, and
-a note says so. Source: huggingface/transformers, modeling_rope_utils.py.
+Unknown rules and members are rejected. A member of another rule is ignored and noted. Source: huggingface/transformers,
+modeling_rope_utils.py.
 """
 
 import math
@@ -30,11 +30,11 @@ RULES: Dict[str, List[str]] = {
     "proportional": ["factor", "partial_rotary_factor"],
     "resonance_yarn": [*YARN],
 }  # fmt: skip
-# The rules by what files call them.
+# Rules by their names in files.
 OWN_NAMES = {rule: rule for rule in RULES if rule not in ("none", "ntk")}
 NAMES = {"default": "none", **OWN_NAMES, "su": "longrope", "mrope": "none"}
 KNOWN = ", ".join(NAMES)
-# Members of the object for scaling that count with any rule, with some rules, and with none.
+# Members of the object for scaling that any rule reads, that some rules read, and that none reads.
 COUNTING_IN_ANY_RULE = (
     "rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved",
 )  # fmt: skip
@@ -42,12 +42,12 @@ COUNTING_BY_RULE = {name for members in RULES.values() for name in members} - {
     "alpha", "partial_rotary_factor", "max_position_embeddings"
 }  # fmt: skip
 COUNTING_IN_NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
-# Types whose dynamic scaling with an alpha is a larger base at any length: theta alpha^(d / (d - 2)).
+# Model types whose dynamic scaling with alpha enlarges the base at any length, to theta alpha^(d / (d - 2)).
 ALPHA = ("hunyuan_v1_dense", "hunyuan", "hunyuan_v1_moe")
 
 
 class Rule(NamedTuple):
-    """A rule, and what the configuration calls it."""
+    """A rule: its name in the configuration, and its name here."""
 
     name: str
     scaling: str
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
 
 
 def _find_rule(members: Members) -> Rule:
-    """Finds the rule under either spelling, or both if they agree. An object with neither must scale nothing."""
+    """Finds the rule by rope_type or type; both must agree. Without them the object may have no member of a rule."""
     found = None
     rope = members.rope or {}
     if rope.get("alpha") and members.kind in ALPHA and rope.get("type", rope.get("rope_type")) == "dynamic":
@@ -93,11 +93,11 @@ def _check_members(members: Members, rule: Rule) -> None:
         members.note(f"{name} of {members.rope_name} does not change a rotation of type {rule.name}")
 
 
-# ---- how many channels turn ----
+# ---- channels that rotate ----
 
 
 def _check_latent(members: Members, part: Part) -> None:
-    """Rejects a share that is not that of the channels which turn of all of a head."""
+    """Rejects a partial_rotary_factor that contradicts qk_rope_head_dim."""
     still = members.find_value("qk_nope_head_dim")
     every = (still if is_number(still) else 0) + part.latent
     for where in (members.rope, members.file):
@@ -108,7 +108,7 @@ def _check_latent(members: Members, part: Part) -> None:
 
 
 def _read_share(members: Members, rule: Rule, part: Part) -> None:
-    """Reads how many channels turn: a share of those of a head, unless the rule makes use of the share."""
+    """Reads how many channels rotate: a share of a head, unless the rule itself uses the share."""
     flags = members.flags
     if part.name and "needs_share" in flags and member_of(members.rope, "partial_rotary_factor").value is None:
         members.reject(f"partial_rotary_factor is missing{members.whose}, of which the classes of this model_type take "
@@ -196,7 +196,7 @@ def _complete_longrope(members: Members, part: Part) -> None:
 
 
 def _read_axes(members: Members, rule: Rule, part: Part) -> None:
-    """Reads how three axes, time, height and width, share the pairs of a head: by turns where a member says so."""
+    """Reads how the axes time, height and width share the pairs of a head: in sections, or interleaved."""
     sections, by_turns = members.find("mrope_section"), members.find("mrope_interleaved")
     turns = by_turns.value is not None and bool(members.check_value(by_turns, None))
     known = members.defaults.get("mrope_interleaved")
@@ -217,7 +217,7 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
 
 
 def _read_parameters(members: Members, rule: Rule, part: Part) -> None:
-    """Reads what stands in the object for scaling alone."""
+    """Reads members that only the object for scaling may have."""
     is_stated = KEEP if rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional") else None
     bounds: Dict[str, Any] = {
         "low_freq_factor": (1e-6, 1e6), "high_freq_factor": (1e-6, 1e6), "attention_factor": (1e-6, 1e6, KEEP),
@@ -238,7 +238,7 @@ def _read_parameters(members: Members, rule: Rule, part: Part) -> None:
 
 
 def check_frequencies(members: Members, part: Part) -> None:
-    """Rejects parameters of which no frequencies can be made."""
+    """Rejects parameters for which the library computes no frequencies."""
     dim = part.dim or part.rotary_dim
     for name, value, least, most in (
         ("dim", dim, 1, 65536),
@@ -268,7 +268,7 @@ def _check_original(members: Members, rule: Rule, part: Part) -> None:
 
 
 def read_scaling(members: Members, part: Part) -> None:
-    """Reads how many channels turn and the rule of their frequencies, of which rope_theta is there already."""
+    """Reads how many channels rotate, and the rule of their frequencies. rope_theta was read before."""
     rule = _find_rule(members)
     _check_members(members, rule)
     _read_share(members, rule, part)

@@ -1,4 +1,4 @@
-"""Positions that are added to scores: ALiBi, buckets of T5, terms by relative position, biases in windows."""
+"""Reads terms that are added to scores: ALiBi, buckets of T5, terms by relative position, biases in windows."""
 
 from dataclasses import replace
 from typing import List

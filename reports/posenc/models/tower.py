@@ -1,4 +1,4 @@
-"""Towers that rotate: each pair of a head turns by one position of a patch: its row, its column or its time."""
+"""Reads vision towers that rotate: each pair of a head rotates by the row, the column or the time of a patch."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from .part import Part
 from .rotation import find_rope
 from .scaling import PICTURE, check_frequencies
 
-EXPERTS = ("num_local_experts", "num_experts_per_tok")  # have nothing to do with positions
+EXPERTS = ("num_local_experts", "num_experts_per_tok")  # members that do not concern positions
 
 
 def _check_rule(members: Members) -> None:
@@ -62,7 +62,7 @@ def _read_heads(members: Members, part: Part) -> None:
 
 
 def _share_pairs(members: Members, part: Part) -> None:
-    """Shares the pairs of a head out to the positions of a patch."""
+    """Splits the pairs of a head among the axes."""
     flags = members.flags
     part.axes = 3 if "three_axes" in flags else 2
     step = 2 * part.axes
@@ -94,7 +94,7 @@ def _share_pairs(members: Members, part: Part) -> None:
 
 
 def _read_picture(members: Members, part: Part) -> None:
-    """Counts the patches along a side: as image_size says, or as many tokens as the text model is given of one."""
+    """Counts the patches along a side: by image_size, or else by the tokens that the text model takes of a picture."""
     members.read_whole(part, "merged", "spatial_merge_size merge_size", 1, 16, 1)
     members.read_whole(part, "image", "image_size", 1, SIDE, 0)
     members.read_whole(part, "patch", "patch_size", 1, SIDE, 1)

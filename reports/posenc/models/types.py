@@ -1,4 +1,4 @@
-"""The table of model types: how each encodes positions, and what its classes take where a file says nothing."""
+"""Table of model types: the encoding of each type, and the defaults of its classes."""
 
 import difflib
 import functools
@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 
 from .members import Members
 
-NESTED = 4  # models within models
+NESTED = 4  # levels of models within models
 
 
 class ModelType(NamedTuple):
@@ -19,18 +19,18 @@ class ModelType(NamedTuple):
     flags: Tuple[str, ...]
     defaults: Dict[str, Any]
     note: str
-    fills: Dict[str, Any] = {}  # of a model of parts: what its class takes for its text where the file says nothing
-    changed: Dict[str, Any] = {}  # what an older release of the library takes where the file says nothing
-    unread: Dict[str, Any] = {}  # what its class has and saves, and nobody reads: of this value it changes nothing
+    fills: Dict[str, Any] = {}  # defaults of the text model, if the type consists of parts
+    changed: Dict[str, Any] = {}  # defaults that differ in an older release of the library
+    unread: Dict[str, Any] = {}  # members that its class saves and no code reads, with the value that changes nothing
 
     @property
     def rejected(self) -> bool:
-        """Whether it encodes positions in a way that is not read."""
+        """True if posenc does not support its encoding."""
         return "unsupported" in self.flags
 
     @property
     def composite(self) -> bool:
-        """Whether it is made of parts: its defaults are their names and types, that of text first."""
+        """True if it consists of parts. Its defaults are then their names and types, text first."""
         return self.encoding == "composite"
 
 
@@ -64,7 +64,7 @@ def _model_type_of(value: Any) -> Optional[str]:
 
 
 def without_unread(file: Dict[str, Any], dropped: Dict[str, Any], name: Optional[str] = None) -> Dict[str, Any]:
-    """Returns a model, and its parts, without what its class saves and nobody reads, which goes to `dropped`."""
+    """Returns a model and its parts without members that no code reads, which are added to `dropped`."""
     kind = type_of(_model_type_of(file) or name)
     unread = kind.unread if kind else {}
     parts = kind.defaults if kind and kind.composite else {}
@@ -86,7 +86,7 @@ def similar(name: str, names: Iterable[str], cutoff: float) -> List[str]:
 
 
 def unknown_type_message(name: Optional[str]) -> str:
-    """Returns why a type is rejected that is not in the table."""
+    """Returns the message that rejects a model type that is not in the table."""
     close = similar(name or "", types(), 0.75)
     return (
         f"model_type '{(name or '(none)')[:60]}' is unknown among {len(types())} types"
@@ -97,7 +97,7 @@ def unknown_type_message(name: Optional[str]) -> str:
 
 
 def find_text(members: Members) -> Optional[str]:
-    """Finds the part of a model that is about text: sets members.file, and returns the name of its type."""
+    """Finds the text model of a configuration: sets members.file, and returns the name of its type."""
     members.file = members.root
     name = _model_type_of(members.root)
     for _ in range(NESTED):
@@ -126,7 +126,7 @@ def find_text(members: Members) -> Optional[str]:
 
 
 class Tower(NamedTuple):
-    """A part of a model that sees pictures and rotates."""
+    """A vision tower that rotates: its key, its configuration and its type."""
 
     key: str
     file: Dict[str, Any]
@@ -134,13 +134,13 @@ class Tower(NamedTuple):
 
 
 def _read_part(members: Members) -> str:
-    """Returns the part that was read, in words."""
+    """Returns the name of the part that was read, for a note."""
     path = members.within.rstrip(".")
     return path if "vision" in path or "backbone" in path else "text"
 
 
 def _note_other_part(members: Members, key: str, name: Optional[str]) -> None:
-    """Says what becomes of a part that is not the one about text."""
+    """Adds a note on a part that is not read, such as an audio tower."""
     kind = type_of(name)
     if not kind:
         members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone")
@@ -158,7 +158,7 @@ def _contains(where: Any, inner: Any) -> bool:
 
 
 def find_tower(members: Members, whole: Any = None, kind: Optional[ModelType] = None) -> Optional[Tower]:
-    """Returns the first tower of a model, to be read beside its text. Says what becomes of the other parts."""
+    """Returns the first vision tower of a model that rotates. Notes the parts that are not read."""
     whole, kind = (members.root, type_of(_model_type_of(members.root))) if whole is None else (whole, kind)
     parts = kind.defaults if kind and kind.composite else {}
     first: Optional[Tower] = None

@@ -14,7 +14,7 @@ from .types import type_of
 ABOUT_POSITIONS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
 EMPTY: Tuple[Any, ...] = ("", [], {})
 
-# Values that are what code does without the key. Another one, false or 0 too, may switch a rotation off.
+# Values that equal the behaviour without the key. Any other value, even false or 0, may switch a rotation off.
 NEUTRAL: Dict[str, Tuple[Any, ...]] = {
     "rotary": (True,), "rotary_pct": (1,), "rotary_percent": (1,), "rotary_emb_fraction": (1,), "rope_ratio": (1,),
     "partial_rotary_factor": (1,), "use_rotary_pos_emb": (True,), "use_rope": (True,), "use_position_ids": (True,),
@@ -22,7 +22,7 @@ NEUTRAL: Dict[str, Tuple[Any, ...]] = {
     "rotary_scaling_factor": (1,), "apply_rotary_pos_emb": (True,), "use_rotary_embedding": (True,),
 }  # fmt: skip
 
-# Reviewed: they say nothing of how positions of tokens are encoded.
+# Keys that were reviewed and have no effect on the encoding of positions, with their meaning.
 UNRELATED = {
     "ngram_vocab_size_base": "size of a table of n-grams",
     "dim_model_base": "width of the model whose learning rate was tuned (MiniCPM)",
@@ -46,7 +46,7 @@ UNRELATED = {
     "static_position_embeddings": "sinusoids, whatever it says (Marian)",
 }
 
-# What is not covered, in words.
+# Notes on keys that are not covered.
 UNCOVERED = {
     "num_position_embeddings": "the learned table that its code adds to patches is not covered",
     "max_2d_position_embeddings": "the tables of places on a page that its code adds are not covered",
@@ -54,7 +54,7 @@ UNCOVERED = {
 
 
 def _unread_keys(members: Members) -> Iterator[Tuple[str, Any]]:
-    """Yields the keys that do not count, of the object that was read and of the whole file."""
+    """Yields keys that were not read, of the object that was read and of the whole file."""
     for key, value in members.file.items():
         if key not in members.read_keys:
             yield key, value
@@ -67,7 +67,7 @@ def _unread_keys(members: Members) -> Iterator[Tuple[str, Any]]:
 
 
 def _changes_nothing(key: str, value: Any) -> bool:
-    """Returns whether a value says what would be so without the key."""
+    """Returns whether a value equals the behaviour without the key."""
     neutral = NEUTRAL.get(key, ())
     if isinstance(value, bool):
         return value is any(one is True for one in neutral)

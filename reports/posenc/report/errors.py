@@ -20,7 +20,7 @@ class Worst(NamedTuple):
     largest: float
     limit: float
     check: Record
-    since: int = 0  # the metric judges positions from 2^since on
+    since: int = 0  # the metric applies to positions from 2^since on
 
     @property
     def text(self) -> str:

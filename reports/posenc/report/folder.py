@@ -50,7 +50,7 @@ class ReportFolder:
             raise CommandError(f"the folder cannot be made: {error.strerror} (got '{folder}').") from None
 
     def has(self, path: Path) -> bool:
-        """Whether a file lies in the folder, which will be replaced."""
+        """Returns whether a file lies in the folder, which will be replaced."""
         return self.target in Path(os.path.realpath(path)).parents
 
     def publish(self) -> Optional[Path]:

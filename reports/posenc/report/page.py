@@ -200,13 +200,10 @@ def _plain(value: Any) -> Any:
 def environment(markdown: bool = False) -> jinja2.Environment:
     """Returns the templates of this folder, with the filters that they use."""
     env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=not markdown,
-        finalize=_plain if markdown else None,
-        undefined=jinja2.ChainableUndefined,
-        trim_blocks=True,
+        loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=not markdown,
+        finalize=_plain if markdown else None, undefined=jinja2.ChainableUndefined, trim_blocks=True,
         lstrip_blocks=True,
-    )
+    )  # fmt: skip
     env.filters.update(
         time=units.time, times=units.times, percent=units.percent, size=units.size, change=_change, spread=_spread,
         count=lambda value: units.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,

@@ -17,9 +17,9 @@ LEAST = 14  # values: of fewer no order is as rare as one in a thousand
 SIDE = 3  # values at least on either side of a change
 WINDOW = 50  # values that are looked at together
 P = 0.001
-_CANDIDATE_P = 0.02  # what is worth testing against its neighbours
+_CANDIDATE_P = 0.02  # p of candidates, which are tested again
 _SHUFFLES = 9999
-_MOST_EXTREME = 9  # of them may differ as much: (1 + 9) / (1 + 9999) is P
+_MOST_EXTREME = 9  # shuffles that may reach the energy of a split: (1 + 9) / (1 + 9999) is P
 _LANE = 24  # bits of a sum of distances of 2 * WINDOW ranks
 _TIE = 1e-7  # energies are fractions whose denominators are below WINDOW^2 / 4: others are further apart
 

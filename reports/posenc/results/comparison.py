@@ -1,4 +1,4 @@
-"""Two builds side by side, in words: pairs that were timed and results that changed, what needs a person first."""
+"""Describes the pairs and changes of a comparison in words, and sorts them by importance."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What GitHub shows of records: annotations, the summary of a job, and comments, within the sizes that GitHub takes.
+"""Writes for GitHub: annotations, the summary of a job, and comments, within the sizes that GitHub accepts.
 
 Annotations are workflow commands:
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions

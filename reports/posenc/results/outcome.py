@@ -1,4 +1,4 @@
-"""The outcome of all records: for a heading, a badge, a summary."""
+"""Outcome of all records, for headings, badges and summaries."""
 
 import json
 from collections import Counter
@@ -50,7 +50,7 @@ def vectors_note(*headers: Record) -> str:
 
 
 class Outcome(NamedTuple):
-    """What all machines found, and what a reader has to know."""
+    """Outcome of all machines."""
 
     counts: Counter[str]  # of statuses, verdicts and directions; of machines that are quick or partial
     grade: str  # of the worst machine that doctor measured
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing failed, is wrong, fails a gate, got worse or is missing."""
+        """True if nothing failed, is wrong, fails a gate, got worse or is missing."""
         bad = ("failed", "inconclusive", "wrong", "failing", "broken", "worse", "partial")
         return not any(self.counts[name] for name in bad)
 

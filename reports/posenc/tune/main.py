@@ -65,7 +65,7 @@ class Benchmark(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """Whether the benchmark ended early: its exit code is that of the command."""
+        """True if the benchmark ended early. Its exit code is then that of the command."""
         return self.status not in (0, 1)
 
     def slow(self) -> Dict[str, Choice]:

@@ -1,4 +1,4 @@
-"""The rule of a tuning: which backend a kernel uses in one memory level.
+"""Chooses the backend of a kernel for one dtype and memory level.
 
 Of the backends within 2 % of the fastest the narrowest is chosen, native backends before plain loops: their bits are
 those of the other native backends. Up to 3 % count as equal if the interval of the ratio does not exclude 1.
