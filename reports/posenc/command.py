@@ -115,14 +115,14 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"the {what} cannot be read: {why} (got '{path}').") from None
 
 
-def check_output(path: Path, marker: Optional[bytes], force: bool) -> None:
+def check_output(path: Path, marker: Optional[bytes], *, force: bool) -> None:
     """Rejects a path that write_file() would reject. Commands call this before they measure."""
-    handle, temporary = _open_beside(path, marker, force)
+    handle, temporary = _open_beside(path, marker, force=force)
     os.close(handle)
     os.unlink(temporary)
 
 
-def _open_beside(path: Path, marker: Optional[bytes], force: bool) -> Tuple[int, str]:
+def _open_beside(path: Path, marker: Optional[bytes], *, force: bool) -> Tuple[int, str]:
     """Opens a temporary file beside the target of `path`. Returns its handle and its name."""
     target = Path(os.path.realpath(path))
     try:
@@ -141,13 +141,13 @@ def _open_beside(path: Path, marker: Optional[bytes], force: bool) -> Tuple[int,
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
 
 
-def write_file(path: Path, data: bytes, marker: Optional[bytes], force: bool) -> None:
+def write_file(path: Path, data: bytes, marker: Optional[bytes], *, force: bool) -> None:
     """Writes a file, complete or not at all.
 
     An existing file is replaced only if it is empty, if its first 1024 bytes contain `marker`, which every earlier
     output has, or if `force` is set. A symbolic link is followed.
     """
-    handle, temporary = _open_beside(path, marker, force)
+    handle, temporary = _open_beside(path, marker, force=force)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -162,10 +162,10 @@ def write_file(path: Path, data: bytes, marker: Optional[bytes], force: bool) ->
         raise
 
 
-def write_output(path: Optional[Path], text: str, marker: Optional[bytes], force: bool) -> None:
+def write_output(path: Optional[Path], text: str, marker: Optional[bytes], *, force: bool) -> None:
     """Writes a text as write_file() does and prints the path; without a path, writes it to standard output."""
     if path is None:
         sys.stdout.buffer.write(text.encode())
     else:
-        write_file(path, text.encode(), marker, force)
+        write_file(path, text.encode(), marker, force=force)
         print(f"written: {path}", file=sys.stderr)

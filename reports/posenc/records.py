@@ -9,6 +9,7 @@ from .runs import Record
 from .terminal import is_visible, escape_hidden
 
 SCHEMAS = ("posenc.results/1", "posenc.results/2")
+MARKER = b'"posenc.results/'  # in the first record of every file
 
 
 def _reject_constant(name: str) -> NoReturn:

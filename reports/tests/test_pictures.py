@@ -326,12 +326,12 @@ def test_files_are_replaced_whole(tmp_path: Path) -> None:
     target = tmp_path / "target.bin"
     link = tmp_path / "link.bin"
     link.symlink_to(target)
-    write_file(link, b"begin 1", b"begin", False)
-    write_file(link, b"begin 2", b"begin", False)
+    write_file(link, b"begin 1", b"begin", force=False)
+    write_file(link, b"begin 2", b"begin", force=False)
     assert target.read_bytes() == b"begin 2" and link.is_symlink()
     assert not list(tmp_path.glob(".*"))
     with pytest.raises(CommandError, match="no ordinary file"):
-        write_file(Path("/dev/null"), b"", None, True)
+        write_file(Path("/dev/null"), b"", None, force=True)
 
 
 def test_the_program_hands_the_command_over(tmp_path: Path) -> None:

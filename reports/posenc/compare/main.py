@@ -153,7 +153,7 @@ def main(arguments: List[str]) -> int:
     args = _parser().parse_args(arguments)
     files = not args.rev and len(args.builds) == 2 and all(map(_is_records, args.builds))
     _check_options(args, files)
-    outputs = outputs_of(args.out, args.output, args.json, args.force)
+    outputs = outputs_of(args.out, args.output, json=args.json, force=args.force)
     signalled, footer_members = 0, {}
     if files:
         records = compare_files(*args.builds)

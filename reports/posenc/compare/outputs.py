@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, check_output, suggest, write_output
-from ..records import dump
+from ..records import MARKER, dump
 from ..results.main import FORMATS
 from ..runs import Record
 
 MARKERS: Dict[str, bytes] = {
-    "console": b"posenc compare", "jsonl": b'"posenc.results/', "html": b"<!DOCTYPE html>", "md": b"# posenc",
+    "console": b"posenc compare", "jsonl": MARKER, "html": b"<!DOCTYPE html>", "md": b"# posenc",
     **{name: format.marker for name, format in FORMATS.items()},
 }  # fmt: skip
 SUFFIXES = {".jsonl": "jsonl", ".html": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
@@ -25,7 +25,7 @@ class Output(NamedTuple):
     path: Optional[Path]
 
 
-def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: bool) -> List[Output]:
+def outputs_of(out: Sequence[str], paths: Sequence[Path], *, json: bool = False, force: bool) -> List[Output]:
     """Returns the outputs that options ask for. Rejects one that cannot be written."""
     outputs: List[Output] = []
     for text in [*out, *(["jsonl"] if json else [] if out else ["console"])]:
@@ -49,7 +49,7 @@ def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: boo
         raise CommandError("two outputs go to one file. Use another path.")
     for name, file in outputs:
         if file:
-            check_output(file, MARKERS[name], force)
+            check_output(file, MARKERS[name], force=force)
     return outputs
 
 
@@ -75,6 +75,6 @@ def write_outputs(
         elif name == "console":
             text = io.StringIO()
             print_text(records, text)
-            write_output(path, text.getvalue(), MARKERS[name], force)
+            write_output(path, text.getvalue(), MARKERS[name], force=force)
         else:
-            write_output(path, render(name, records), MARKERS[name], force)
+            write_output(path, render(name, records), MARKERS[name], force=force)

@@ -100,6 +100,6 @@ def main(arguments: List[str]) -> int:
     if args.output.suffix != ".html":
         raise CommandError(f"the page is HTML (got '{args.output}'). Use a name that ends in .html.")
     html = to_html(find_wasm().read_bytes(), args.view or VIEWS)
-    write_file(args.output, html.encode(), MARKER, args.force)
+    write_file(args.output, html.encode(), MARKER, force=args.force)
     print(f"written: {args.output}", file=sys.stderr)
     return 0

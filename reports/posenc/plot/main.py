@@ -68,7 +68,7 @@ def main(arguments: List[str]) -> int:
     picture, args = draw(name, arguments[1:])
     for path in args.output or [Path(f"posenc-{name}.png")]:
         suffix = path.suffix.lower()
-        write_file(path, save(picture.figure, suffix[1:]), MARKERS[suffix], args.force)
+        write_file(path, save(picture.figure, suffix[1:]), MARKERS[suffix], force=args.force)
         print(f"written: {path}", file=sys.stderr)
     print("\n".join(picture.facts))
     return 0

@@ -153,7 +153,7 @@ def _measure(args: argparse.Namespace, argv: List[str], outputs: Sequence[Output
         if not records:
             return measurement.status
         for format, name in FILES.items():
-            write_file(folder.partial / name, render(format, records).encode(), None, True)
+            write_file(folder.partial / name, render(format, records).encode(), None, force=True)
         if measurement.interrupted and folder.target.exists():
             folder.kept = True
             print(f"posenc report: interrupted. The report in {folder.folder} stays as it is; "
@@ -175,5 +175,5 @@ def _measure(args: argparse.Namespace, argv: List[str], outputs: Sequence[Output
 def main(arguments: List[str]) -> int:
     """Runs posenc report. Returns the exit code."""
     args = _parser().parse_args(arguments)
-    outputs = outputs_of(args.out, args.output, False, args.force)
+    outputs = outputs_of(args.out, args.output, force=args.force)
     return _render(args, outputs) if args.files else _measure(args, arguments, outputs)

@@ -6,10 +6,10 @@ Files that do not belong together are rejected by name.
 import json
 import sys
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..command import CommandError, Parser, write_output
-from ..records import dump, load
+from ..records import MARKER, dump, load
 from ..runs import KEYS, Record, grouped, member, number
 from ..terminal import escape_hidden
 
@@ -159,7 +159,7 @@ def _check_complete(shards: List[Run], mixed: bool) -> Iterator[str]:
 # ---- the merged records ----
 
 
-def _join_shards(shards: List[Run], argv: List[str]) -> List[Record]:
+def _join_shards(shards: List[Run], argv: Sequence[str]) -> List[Record]:
     """Returns the shards of a machine as one run: results in its order, and the footer of the noisiest shard."""
     first = shards[0]
     facts: List[Record] = []
@@ -188,7 +188,9 @@ def _join_shards(shards: List[Run], argv: List[str]) -> List[Record]:
     ]
 
 
-def merge(files: List[Tuple[str, List[Record]]], mixed: bool, argv: List[str]) -> Tuple[List[Record], List[str]]:
+def merge(
+    files: List[Tuple[str, List[Record]]], argv: Sequence[str] = (), *, mixed: bool = False
+) -> Tuple[List[Record], List[str]]:
     """Returns the merged records of files, each with its path, and notes on what is passed over."""
     runs = [run for path, found in files for run in find_runs(path, found)]
     records: List[Record] = []
@@ -220,8 +222,8 @@ def main(arguments: List[str]) -> int:
     parser.add_argument("--mixed", action="store_true", help="accept shards of one run from several CPUs")
     args = parser.parse_args(arguments)
     files = [(escape_hidden(path), load(path)) for path in args.files]
-    records, notes = merge(files, args.mixed, ["results", "merge", *arguments])
+    records, notes = merge(files, ["results", "merge", *arguments], mixed=args.mixed)
     for note in notes:
         print(f"posenc results merge: {note}", file=sys.stderr)
-    write_output(args.output, dump(records), b'"posenc.results/', args.force)
+    write_output(args.output, dump(records), MARKER, force=args.force)
     return 0

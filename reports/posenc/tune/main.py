@@ -137,14 +137,14 @@ def _tune(args: argparse.Namespace) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
-    check_output(path, HEAD.encode(), args.force)
+    check_output(path, HEAD.encode(), force=args.force)
     run = _bench(args)
     if run.status > 128:
         _report("interrupted. No file is written.")
     if run.ended:
         return run.status
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), args.force)
+    write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), force=args.force)
     print(f"{len(run.choices)} choices, {sum(choice.tie for choice in run.choices)} ties (=), written to {path}\n")
     _print_choices(run.choices)
     use = "This program uses it from now on (posenc list tuning). The library uses it if POSENC_PROFILE names it."
