@@ -34,7 +34,7 @@ FIRST_LEVEL, LATER_LEVEL = 0.99, 0.995
 # Variances of y and z in units of that of one copy in one process: y is a copy less the mean of two, z the
 # difference of two.
 Y_UNITS, Z_UNITS = 1.5, 2.0
-MOST_TIMES = 1000.0  # nobody waits for more processes than that
+MOST_TIMES = 1000.0  # larger multiples of the processes count as never
 
 NAN = float("nan")
 
@@ -44,9 +44,9 @@ class Pair(NamedTuple):
 
     head: Sequence[Sequence[float]]  # ln(head / base)
     control: Sequence[Sequence[float]]  # ln(second copy of base / base)
-    confirming: int = 0  # the last processes, which were run to confirm what those before said
-    look: int = 1  # from the second on, intervals are wider
-    threshold: float = DEFAULT_THRESHOLD  # a gate fails from here on, and within it is the same
+    confirming: int = 0  # number of last processes that were run to confirm a verdict
+    look: int = 1  # number of the look; from the second on, intervals are wider
+    threshold: float = DEFAULT_THRESHOLD  # smallest ratio - 1 that fails a gate; smaller differences are SAME
     same_code: bool = False
 
 
@@ -61,11 +61,11 @@ class Verdict(NamedTuple):
     hi: float = NAN
     noise_threshold: float = LEAST_NOISE
     control_ratio: float = NAN
-    processes: int = 0  # that could be used
-    agree: int = 0  # in how many head was on its side of both copies
+    processes: int = 0  # processes with samples of both builds
+    agree: int = 0  # processes in which head was slower (or faster) than both copies of base
     confirmed: bool = False
     fails: bool = False  # a gate
-    more: float = 0.0  # times the processes so far that would settle it; NaN: none would
+    more: float = 0.0  # further processes needed, as a multiple of those so far; NaN if no number suffices
 
 
 # ---- statistics ----

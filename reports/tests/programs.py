@@ -1,4 +1,4 @@
-"""Commands as a user starts them, with a program that is made up in place of the C program, and files of records."""
+"""Helpers of tests: commands run with a script in place of the C program, and files of records."""
 
 import gzip
 import json

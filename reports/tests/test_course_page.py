@@ -212,7 +212,7 @@ def test_pictures_are_small_and_refer_to_nothing_outside(pages: List[Dict[str, A
         assert not FORBIDDEN.search(text)
 
 
-# ---- what would be noticed ----
+# ---- changes that the tests above detect ----
 
 
 def with_change(folder: Path, old: str, new: str) -> Path:
@@ -257,7 +257,7 @@ def test_other_links_become_plain_text(tmp_path: Path, target: str) -> None:
     assert "<p>a link. A word’s meaning" in page and target not in page
 
 
-# ---- what is missing ----
+# ---- missing parts ----
 
 
 def test_lost_parts_are_noticed(tmp_path: Path) -> None:

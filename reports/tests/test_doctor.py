@@ -203,7 +203,7 @@ def test_a_signal_ends_it_with_what_there_is(number: int, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Record, List[Record]]:
-    """What posenc doctor --quick prints and writes of this machine."""
+    """Returns the record that posenc doctor --quick prints about this machine, and the records that it writes."""
     path = tmp_path_factory.mktemp("doctor") / "r.jsonl"
     program = os.environ["POSENC_PROGRAM"]
     done = subprocess.run(

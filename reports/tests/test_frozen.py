@@ -1,10 +1,10 @@
-"""The numbers of real runs. Each was equal, cell by cell, to that of the reports in C when these were replaced.
+"""The numbers in reports of real runs, frozen when each cell equalled that of the former reports in C.
 
 tests/frozen has the records of each run (NAME.jsonl.gz) and the reports of them (NAME.json.gz): the CSV as it stands;
 of the pages the numbers alone, as their words may change. changepoints.json.gz has the changes of level in series. It
 takes a while, and is part of ./run test-certify.
 
-PYTHONPATH=reports python3 reports/tests/test_frozen.py    freezes what the reports show now
+PYTHONPATH=reports python3 reports/tests/test_frozen.py    freezes the present reports
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """Formats for other programs: their numbers, frozen when they were equal to those of the program in C, and their rules.
 
-PYTHONPATH=reports python3 reports/tests/test_results.py    freezes what the formats write now
+PYTHONPATH=reports python3 reports/tests/test_results.py    freezes the present exports
 """
 
 import csv

@@ -31,7 +31,7 @@ RECORDS = r"""
 {"t":"doctor","findings":[{"what":"@","level":"costs","evidence":"@","fix":"@","command":"@"}],"quality":{"grade":"C","reasons":[]}}
 {"t":"footer","complete":true,"noise":{"load1":3}}
 """  # noqa: E501
-# What the reader of a format would obey, outside of code.
+# Patterns that a reader of each format would execute, outside of code.
 OBEYED = {
     "console": r"^ *::|##\[", "html": "<script>x", "md": r"(?<!\\)(<script>x|\[l\]\(|`)",
     "summary": r"(?<!\\)(<script>x|\[l\]\(|`)", "comment": r"(?<!\\)(<script>x|\[l\]\(|`)",

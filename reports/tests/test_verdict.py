@@ -1,4 +1,4 @@
-"""The rule for verdicts: by hand, and against what the C program says of machines that are made up."""
+"""The rule for verdicts: cases by hand, and simulated machines whose verdicts the former rule in C gave."""
 
 import csv
 import gzip
@@ -98,7 +98,7 @@ def test_the_machine_moved() -> None:
     assert machine_moved(rows[:2], [0.10, 0.09]) == 0
 
 
-# ---- machines that are made up ----
+# ---- simulated machines ----
 
 
 def compared() -> Iterator[Verdict]:

@@ -75,9 +75,9 @@ def _model(options: Namespace) -> Tuple[Model, str]:
         place = find(options.config)
     except Rejected as why:
         raise Rejected(f"{options.config}: {why}") from None
-    if place.said:
+    if place.message:
         print(
-            f"posenc {options.command}: --config {escape_hidden(options.config)}: {escape_hidden(place.said)}",
+            f"posenc {options.command}: --config {escape_hidden(options.config)}: {escape_hidden(place.message)}",
             file=sys.stderr,
         )
     return read_model(place.path), str(place.path)
@@ -191,9 +191,9 @@ def main(arguments: List[str]) -> int:
         print(f"posenc {options.command}: {option}: {escape_hidden(str(why))}", file=sys.stderr)
         return 2
     if options.check and option == "--config":
-        rightly, said = check(Engine(), Path(where))
-        print(escape_hidden(f"{where}: {said}"))
-        return 0 if rightly else 1
+        agrees, statement = check(Engine(), Path(where))
+        print(escape_hidden(f"{where}: {statement}"))
+        return 0 if agrees else 1
     if options.record:
         print(json.dumps(model.record()))
         return 0

@@ -17,7 +17,7 @@ class Place(NamedTuple):
     """A file, and a sentence about how it was found; "" where the text was its path."""
 
     path: Path
-    said: str = ""
+    message: str = ""
 
 
 def _in_folder(folder: Path) -> Path:

@@ -22,7 +22,7 @@ from .outcome import check_words, vectors_note
 
 
 class Test(NamedTuple):
-    """A test: its result is passed, failure, error or skipped."""
+    """A test of JUnit XML. Its result is passed, failure, error or skipped."""
 
     record: Record
     kind: str
