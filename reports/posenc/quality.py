@@ -67,7 +67,7 @@ def quality_of(
 
 
 def disturbances(env: Record, noise: Record) -> List[str]:
-    """Returns what disturbed a run, other programs first, to follow "while it was measured"."""
+    """Returns clauses about the disturbances of a run, other programs first, to follow "while it was measured"."""
     return [reason for grade, reason in [*_grade_noise(env, noise)][::-1] if grade == "D"]
 
 
@@ -148,7 +148,7 @@ def of_machine(machine: Machine) -> Quality:
 
 
 def warning(machine: Machine) -> str:
-    """Returns what a reader has to know of a machine's timings, in Markdown; empty if they are quiet."""
+    """Returns a warning about the timings of a machine, in Markdown; "" if there is no reason for one."""
     timed = timings(machine)
     noisy = sum(timing.noisy for timing in timed)
     apart, causes = _control_pct(timed) or 0.0, disturbances(machine.env, _noise_of(machine))

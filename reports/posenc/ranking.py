@@ -74,7 +74,7 @@ class Timing:
 
 
 def timings(machine: Machine) -> List[Timing]:
-    """Returns what was timed on a machine."""
+    """Returns the timings of a machine, without rejected ones."""
     return [row for row in map(Timing, machine.of("bench")) if not row.rejected]
 
 

@@ -38,7 +38,7 @@ class Machine:
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> Dict[Any, List[Item]]:
-    """Returns items by what `key` returns of each, in their order."""
+    """Groups items by the value of `key`. Groups and items keep their order."""
     groups: Dict[Any, List[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -244,11 +244,11 @@ def judge(pair: Pair) -> Verdict:
 
 
 def machine_moved(moved: Sequence[float], yardstick: Sequence[float]) -> int:
-    """Returns how many rows moved together with what the code cannot move, if that was the machine; else 0.
+    """Returns how many rows moved together with their yardsticks, if the machine caused it; otherwise 0.
 
-    Both are ln(head / base): of each row, and of its roofline or its A/A control. It was the machine if at
-    least 30 % of the rows, and three of them, moved by 3 % or more, and their yardsticks at least half as far
-    the same way.
+    `moved` and `yardstick` are ln(head / base) of each row, and of its roofline or A/A control, which code cannot
+    change. The machine caused it if at least three rows, and 30 % of all, moved by 3 % or more, and their yardsticks at
+    least half as far in the same direction.
     """
     least = math.log1p(DEFAULT_THRESHOLD)
     together = sum(abs(m) >= least and m * y > 0 and abs(y) >= 0.5 * abs(m) for m, y in zip(moved, yardstick))

@@ -105,7 +105,7 @@ def _check_options(args: argparse.Namespace, files: bool) -> None:
 
 
 def _selection(args: argparse.Namespace) -> List[str]:
-    """Returns the options that select what is compared, for posenc pair."""
+    """Returns the arguments of posenc pair that select cases."""
     words = [word for name in SELECTING_OPTIONS for word in words_of(name, getattr(args, name))]
     words += ["--problem", args.problem] if args.problem else []
     if args.explain and not args.case and not args.problem:

@@ -60,7 +60,7 @@ def _report(text: str) -> None:
 
 
 def _git(*arguments: str, env: Optional[Dict[str, str]] = None) -> Optional[str]:
-    """Returns what git prints; None if it fails."""
+    """Returns the output of git; None if it fails."""
     done = subprocess.run(
         ["git", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, **(env or {})}, errors="surrogateescape", encoding="utf-8", check=False,

@@ -1,4 +1,4 @@
-"""Digests of a kernel's machine code that do not depend on its place, from what objdump prints of x86-64.
+"""Computes digests of a kernel's x86-64 code that do not depend on addresses, from the output of objdump.
 
 A digest covers everything that a call may execute or read in its library: the instructions of each function that is
 reached by jumps, calls and addresses, and the bytes of the data that they refer to. An address is replaced by the

@@ -263,7 +263,7 @@ def _rounds(samples: Sequence[float]) -> List[str]:
 
 
 def processes(pair: Record) -> Table:
-    """Returns what the processes measured: head against base, and the A/A control."""
+    """Returns a table of the processes: changes of head and of the A/A control."""
     measured = _samples(pair)
     samples = enumerate(zip(measured.head, measured.control), start=1)
     rows = [[str(at), *_rounds(head), *_rounds(control)] for at, (head, control) in samples]

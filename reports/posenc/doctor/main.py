@@ -1,4 +1,4 @@
-"""posenc doctor: measures what disturbs timings on this machine, or diagnoses the records of others."""
+"""posenc doctor: measures disturbances of timings on this machine, or diagnoses records of other machines."""
 
 import textwrap
 from pathlib import Path

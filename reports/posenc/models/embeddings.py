@@ -158,7 +158,7 @@ def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
 
 
 def read_series(members: Members, part: Part) -> None:
-    """Reads sinusoids of a time series: its context and what is predicted."""
+    """Reads sinusoids of a time series, for its context and its prediction."""
     members.read_whole(part, "width", "d_model")
     members.read_whole(part, "heads", "encoder_attention_heads", 1, 65536, 1)
     members.read_whole(part, "image", "prediction_length", 1, 1 << 20)

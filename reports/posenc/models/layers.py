@@ -10,7 +10,7 @@ from .part import Origin, Part
 
 
 def count_attending_by_step(members: Members, part: Part) -> None:
-    """Counts the layers that attend, one in every so many; the others mix tokens in another way."""
+    """Counts the layers that attend, of which one in every `step` does; the others mix tokens in another way."""
     members.read_whole(part, "step", "full_attention_interval layer_group_size", default=MOST)
     if part.layers < part.step < MOST:
         members.reject(f"none of its {part.layers} layers attends: one in {part.step} would")
@@ -54,7 +54,7 @@ def count_attending_layers(members: Members, part: Part) -> None:
 
 
 def count_unrotated_layers(members: Members, part: Part) -> None:
-    """Subtracts the layers that do not rotate, which the file lists or counts as one in every so many."""
+    """Subtracts the layers that do not rotate: those that the file lists, or one in every `step`."""
     found = members.find("no_rope_layers layer_rope_theta")
     layers = found.value if isinstance(found.value, list) else []
     unrotated = sum(not layer or not is_number(layer) and layer is not True for layer in layers)

@@ -460,7 +460,7 @@ SAME = ("key_heads", "head_dim", "rotary_dim", *Frequencies.__dataclass_fields__
 
 
 def read_llama_cpp(root: Dict[str, Any]) -> Reading:
-    """Reads what read_gguf() returns, which is changed."""
+    """Reads the result of read_gguf(), and modifies it."""
     name = root["architecture"]
     members = Members(root=root, file=root, before=f"{name}.")
     members.note("As llama.cpp reads it")

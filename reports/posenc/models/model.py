@@ -104,7 +104,7 @@ def read_file(file: BinaryIO, name: str) -> Model:
 
 
 def model_of(reading: Reading, name: str) -> Model:
-    """Returns the model of what was read. The name is that in ids and, where nothing else is said, its title."""
+    """Returns the model of a reading. The name appears in ids, and is the title if the file has none."""
     title = re.sub(r"[^ -~]", "-", name[:LONGEST])
     short = re.sub(r"[^a-z0-9._-]", "-", name[:LONGEST].lower())
     if not short or short.startswith("."):

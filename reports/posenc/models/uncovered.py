@@ -1,4 +1,4 @@
-"""Reports what no problem covers: windows, chunks and sinks of attention, and keys about positions that nothing read.
+"""Reports members without a problem: windows, chunks and sinks of attention, and unread keys about positions.
 
 An unread key is noted if its value changes nothing; any other value rejects the file. A key that repeats the value of
 the key that counts is accepted.

@@ -76,7 +76,7 @@ def _finite(value: Any) -> Any:
 
 
 def page_data(view: View) -> str:
-    """Returns what the charts and filters of the page read: JSON that may stand in a script element."""
+    """Returns the data of charts and filters, as JSON that is safe in a script element."""
     curves = [{**curve, "machine": host.name} for host in view.hosts for curve in host.machine.of("curve")]
     timings = [timing for host in view.hosts for timing in _timings(host)]
     data = _finite({"colors": view.colors, "timings": timings, "curves": curves, "pairs": [*map(_pair, view.pairs)]})
@@ -88,7 +88,7 @@ def _json(data: Any) -> str:
 
 
 def _check(check: Record) -> Record:
-    """Returns what the page shows of a check."""
+    """Returns the members of a check that the page shows."""
     error, worst = check.get("error", {}), worst_in(check)
     shown, limit = worst.judged if worst else ("", "")
     measured = ("worst_at", "got", "want", "coverage", "checked", "misrounded")
@@ -140,7 +140,7 @@ SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
 
 
 def facts(host: Host) -> Dict[str, str]:
-    """Returns what a machine is, with which quality it was measured, and why; empty what is not known."""
+    """Returns facts about a machine and its measurement quality, by title. Unknown facts are empty."""
     env, header = host.env, host.machine.header
     cpus, build, tool = env.get("cpus", {}), env.get("build", {}), header.get("tool", {})
     caches = (f"L{one['level']} {one['type'].lower()} {units.size(one['bytes'])}" for one in env.get("caches", []))

@@ -37,7 +37,7 @@ def _escape(text: str, more: str = "") -> str:
 
 
 def findings(machine: Machine, level: str) -> List[Record]:
-    """Returns what doctor found on a machine, of one level."""
+    """Returns the findings of doctor of one level."""
     return [finding for doctor in machine.of("doctor")[-1:] for finding in doctor.get("findings", [])
             if finding.get("level") == level]  # fmt: skip
 
@@ -116,7 +116,7 @@ def _template() -> Any:
 
 
 def _sections(found: List[Machine], words: str, most: int) -> List[str]:
-    """Returns the sections of the page, with at most so many rows in each table. The first has the heading."""
+    """Returns the sections of the page, with at most `most` rows in each table. The first has the heading."""
     import jinja2
 
     try:

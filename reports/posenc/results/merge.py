@@ -28,7 +28,7 @@ _SHARED_MEMBERS = (
 
 
 class Run(NamedTuple):
-    """A run of a file: what lies between its header and its footer."""
+    """A run in a file: its header, its records and its footer."""
 
     path: str
     header: Record
@@ -52,7 +52,7 @@ class Run(NamedTuple):
         return int(member(self.header, "shard.n") or 1)
 
     def whole(self, mixed: bool) -> Any:
-        """Returns what tells the run that this is a shard of from others."""
+        """Returns a key that all shards of a run share."""
         return (self.command, "" if mixed else self.machine) if "shard" in self.header else id(self.header)
 
 
@@ -78,7 +78,7 @@ def find_runs(path: str, records: List[Record]) -> Iterator[Run]:
 
 
 def _settings_of(run: Run, mixed: bool) -> Dict[str, Any]:
-    """Returns by name what all shards of a run have alike."""
+    """Returns the settings that all shards of a run must share, by name."""
     found = {name: member(run.header, name) for name in _SHARED_MEMBERS}
     found.update({f"--{name}": value for name, value in (run.header.get("options") or {}).items()})
     builds = [record.get("build") for record in run.records if record["t"] == "env"]
@@ -191,7 +191,7 @@ def _join_shards(shards: List[Run], argv: Sequence[str]) -> List[Record]:
 def merge(
     files: List[Tuple[str, List[Record]]], argv: Sequence[str] = (), *, mixed: bool = False
 ) -> Tuple[List[Record], List[str]]:
-    """Returns the merged records of files, each with its path, and notes on what is passed over."""
+    """Returns the merged records of files, and notes on runs that are passed over. `files` are paths with records."""
     runs = [run for path, found in files for run in find_runs(path, found)]
     records: List[Record] = []
     notes: List[str] = []

@@ -15,7 +15,7 @@ FAILED = ("fail", "crash")
 
 
 def check_words(check: Record) -> str:
-    """Returns what went wrong in a check, or why it was not made.
+    """Describes the failure of a check, or the reason why it did not run.
 
     31.70 pair ulp, limit 1.5, token 3; got -0x1.9p-3, want -0x1.88p-3
     """
@@ -83,7 +83,7 @@ def outcome_of(records: List[Record]) -> Outcome:
 
 
 def outcome_words(found: Outcome) -> str:
-    """Returns the outcome in a line, what is bad first: 2 of 16 666 checks failed, 1 slower."""
+    """Returns the outcome on one line, failures first: 2 of 16 666 checks failed, 1 slower."""
     n = found.counts
 
     def some(name: str, words: str = "", noun: str = "") -> str:
@@ -127,7 +127,7 @@ def _color(found: Outcome) -> str:
 
 
 def to_badge(records: List[Record]) -> str:
-    """Returns what shields.io asks an endpoint for. Bright green is for a full run."""
+    """Returns JSON for an endpoint badge of shields.io. Bright green stands for a full run."""
     found = outcome_of(records)
     label = "posenc (quick)" if found.counts["quick"] and found.counts["checks"] else "posenc"
     badge = {"schemaVersion": 1, "label": label, "message": outcome_words(found), "color": _color(found),

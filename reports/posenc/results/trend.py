@@ -119,7 +119,7 @@ def _place(commit: str, commits: Sequence[str]) -> Optional[int]:
 
 
 def _runs(files: Dict[str, List[Record]], wanted: Wanted, notes: List[str]) -> Iterator[Tuple[Run, Machine]]:
-    """Yields each run of a machine; what is left out is noted."""
+    """Yields each run of each machine. Adds a note for each run that is left out."""
     for path, records in files.items():
         for machine in machines(records):
             header, commit = machine.header, str(member(machine.header, "tool.commit") or "")
@@ -183,7 +183,7 @@ def _name(machine: Machine) -> str:
 
 
 def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> Tuple[List[History], List[str]]:
-    """Returns the history of each machine in files of records by their paths, and notes on what is left out."""
+    """Returns the history of each machine, and notes on runs that are left out. `files` has records by path."""
     notes: List[str] = []
     runs = sorted(_runs(files, wanted, notes), key=lambda one: (_name(one[1]), one[0].place, one[0].started))
     found = [_history(name, of, wanted) for name, of in grouped(runs, lambda one: _name(one[1])).items()]

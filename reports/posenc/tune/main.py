@@ -74,7 +74,7 @@ class Benchmark(NamedTuple):
 
 
 def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Benchmark:
-    """Times kernels and dtypes; all of them if none is named. Reports wrong outputs, and what could not be timed."""
+    """Times kernels and dtypes, or all if none is named. Reports wrong outputs, and kernels without a timing."""
     options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(args.seed)]
     options += [*words_of("kernel", args.kernel), *words_of("dtype", args.dtype)]
     options += ["--tuning", str(tuning)] if tuning else []
