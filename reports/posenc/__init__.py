@@ -1,4 +1,4 @@
-"""The part of posenc that people read: pictures, later reports and comparisons.
+"""The commands of posenc that are written in Python: reports, comparisons, pictures, and the reading of model files.
 
-The C program computes, checks and measures; this package turns its numbers into something to look at.
+The C program computes, checks and times; this package runs it and presents its records and tables.
 """

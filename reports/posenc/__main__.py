@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import List, NoReturn
 
 from .command import CommandError
-from .show import plain
+from .terminal import escape_hidden
 
 COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 
@@ -22,14 +22,14 @@ def main(name: str, arguments: List[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets a question mark
     try:
-        for package in () if name == "explain" else ("jinja2", "rich"):  # told before anything is measured
+        for package in () if name == "explain" else ("jinja2", "rich"):  # checked before a measurement starts
             if not importlib.util.find_spec(package):
                 raise ModuleNotFoundError(name=package)
         module = importlib.import_module(f"posenc.{name}.main")
         status: int = module.main(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        print(f"posenc {name}: error: {plain(str(error))}", file=sys.stderr)
+        print(f"posenc {name}: error: {escape_hidden(str(error))}", file=sys.stderr)
         return error.status
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
@@ -39,7 +39,7 @@ def main(name: str, arguments: List[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    except OSError as error:  # of standard output: the commands name the files that they cannot read or write
+    except OSError as error:  # on standard output: commands turn an error of a file into a CommandError
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes it once more at its end
         if isinstance(error, BrokenPipeError):
             return 141

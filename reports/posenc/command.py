@@ -1,4 +1,4 @@
-"""What the commands share: messages, options, and files that appear complete or not at all."""
+"""Shared parts of the commands: errors, options, and files that are written completely or not at all."""
 
 import argparse
 import math
@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, List, NoReturn, Optional, Sequence, Tuple
 
-# Options of the C commands that select what is checked and timed.
+# Options of the C commands verify and bench that select cases: metavariable and help.
 SELECT = {
     "kernel": ("NAME", "only these kernels (posenc list kernels)"),
     "backend": ("NAME", "only these backends or families"),
@@ -23,7 +23,7 @@ SELECT = {
 
 
 class CommandError(Exception):
-    """A problem that ends a command: a sentence for the user, and the exit code."""
+    """An error that ends a command: a sentence for the user, and the exit code."""
 
     def __init__(self, problem: str, status: int = 2) -> None:
         super().__init__(problem)
@@ -31,12 +31,12 @@ class CommandError(Exception):
 
 
 def words_of(name: str, values: Sequence[str]) -> List[str]:
-    """Returns the words of a command line that give an option these values."""
+    """Returns command-line arguments that pass an option once with each value."""
     return [word for value in values for word in (f"--{name}", value)]
 
 
 class Parser(argparse.ArgumentParser):
-    """Parses options. A mistake is a CommandError. An epilog of several lines is printed as it is."""
+    """Parser that raises CommandError for bad input. An epilog of several lines keeps its line breaks."""
 
     def __init__(self, prog: str, description: str, epilog: str = "") -> None:
         super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
@@ -98,7 +98,7 @@ def positive(most: float) -> Callable[[str], float]:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Returns the end of a message about an unknown name: at most three that are like it, else all."""
+    """Returns the end of a message about an unknown name: up to three similar names, or all if none is similar."""
     import difflib
 
     near = difflib.get_close_matches(name, names, n=3)
@@ -106,7 +106,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """Returns the text of a file, or of standard input (-). A message names `what` it was to hold."""
+    """Returns the text of a file, or of standard input if the path is "-". Error messages call the content `what`."""
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return data.decode("utf-8")
@@ -115,23 +115,23 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"the {what} cannot be read: {why} (got '{path}').") from None
 
 
-def check_output(path: Path, begins: Optional[bytes], force: bool) -> None:
-    """Rejects a path that write_file() would reject, before work is done for it."""
-    handle, temporary = _open_beside(path, begins, force)
+def check_output(path: Path, marker: Optional[bytes], *, force: bool) -> None:
+    """Rejects a path that write_file() would reject. Commands call this before they measure."""
+    handle, temporary = _open_beside(path, marker, force=force)
     os.close(handle)
     os.unlink(temporary)
 
 
-def _open_beside(path: Path, begins: Optional[bytes], force: bool) -> Tuple[int, str]:
+def _open_beside(path: Path, marker: Optional[bytes], *, force: bool) -> Tuple[int, str]:
     """Opens a temporary file beside the target of `path`. Returns its handle and its name."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
             raise CommandError(f"the output is no ordinary file (got '{path}').")
-        if target.exists() and begins is not None and not force:
+        if target.exists() and marker is not None and not force:
             with target.open("rb") as file:
                 head = file.read(1024)
-            if head and begins not in head:
+            if head and marker not in head:
                 raise CommandError(
                     f"the file exists and is no earlier output (got '{path}'). "
                     "Use another name, or --force to overwrite it."
@@ -141,13 +141,13 @@ def _open_beside(path: Path, begins: Optional[bytes], force: bool) -> Tuple[int,
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
 
 
-def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
+def write_file(path: Path, data: bytes, marker: Optional[bytes], *, force: bool) -> None:
     """Writes a file, complete or not at all.
 
-    A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
-    `force` is set. A symbolic link is followed.
+    An existing file is replaced only if it is empty, if its first 1024 bytes contain `marker`, which every earlier
+    output has, or if `force` is set. A symbolic link is followed.
     """
-    handle, temporary = _open_beside(path, begins, force)
+    handle, temporary = _open_beside(path, marker, force=force)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -162,10 +162,10 @@ def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) ->
         raise
 
 
-def write_output(path: Optional[Path], text: str, begins: Optional[bytes], force: bool) -> None:
-    """Writes a text to a file, as write_file() does, and names it; to standard output if there is no path."""
+def write_output(path: Optional[Path], text: str, marker: Optional[bytes], *, force: bool) -> None:
+    """Writes a text as write_file() does and prints the path; without a path, writes it to standard output."""
     if path is None:
         sys.stdout.buffer.write(text.encode())
     else:
-        write_file(path, text.encode(), begins, force)
+        write_file(path, text.encode(), marker, force=force)
         print(f"written: {path}", file=sys.stderr)

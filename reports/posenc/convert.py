@@ -1,7 +1,7 @@
 """Reads records of the older schema: posenc.results/1 becomes posenc.results/2.
 
-One table of names for each kind of record: a name by its path, the new name behind it. What is not in a
-table is as it was.
+NAMES has a table for each kind of record: the path of a member, and the new name of this member. Members that are not
+in the table keep their names.
 """
 
 from typing import Any, List, Mapping

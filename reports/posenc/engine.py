@@ -1,4 +1,4 @@
-"""The C program: finding it and asking it for numbers."""
+"""Runs the C program, and reads its tables and records."""
 
 import csv
 import os
@@ -20,7 +20,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def handled(handler: Callable[[int, Optional[FrameType]], None]) -> Iterator[None]:
-    """Has a function handle signals; not those that are ignored, so that nohup keeps its promise."""
+    """Installs a handler of signals. Ignored signals stay ignored, as under nohup."""
     before = {number: was for number in SIGNALS if (was := signal.getsignal(number)) != signal.SIG_IGN}
     for number in before:
         signal.signal(number, handler)
@@ -33,9 +33,10 @@ def handled(handler: Callable[[int, Optional[FrameType]], None]) -> Iterator[Non
 
 @contextmanager
 def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["subprocess.Popen[bytes]"]:
-    """Starts a program and hands signals on to it: it ends in order, and its parent after it.
+    """Starts a program and forwards signals to it, so that it can end in order.
 
-    It is in a session of its own, so that a Ctrl-C reaches it once. A signal that comes while it starts is kept.
+    The program has a session of its own, so that Ctrl-C reaches it once. A signal that arrives while it starts is
+    forwarded later.
     """
     child: Optional["subprocess.Popen[bytes]"] = None
     early: List[int] = []
@@ -57,9 +58,9 @@ def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["sub
 
 
 def output_of(child: "subprocess.Popen[bytes]") -> bytes:
-    """Waits for the end of a program that was started, and returns its output.
+    """Waits for the end of a started program, and returns its output.
 
-    Python notes a signal that comes just before a wait when the wait ends. So none is longer than a second.
+    Python handles a signal that arrives just before a wait only when the wait ends, so each wait lasts a second.
     """
     while True:
         try:
@@ -79,7 +80,7 @@ class Engine:
         self.program = Path(found)
 
     def run(self, *arguments: str) -> str:
-        """Runs the program and returns its standard output. What it rejects is a CommandError."""
+        """Runs the program and returns its standard output. Raises CommandError if it fails."""
         try:
             done = subprocess.run(
                 [str(self.program), *arguments], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
@@ -97,8 +98,8 @@ class Engine:
     def records(self, *arguments: str) -> Tuple[List[Record], int]:
         """Runs a command that prints records. Returns them, and its exit code.
 
-        Its messages and its progress go to standard error. If a signal ends it, it still prints the records
-        that it has and a footer; the exit code is then 128 and the signal's number.
+        Its messages and its progress go to standard error. If a signal ends it, it still prints its records so far
+        and a footer; the exit code is then 128 plus the signal's number.
         """
         emulator = os.environ.get("POSENC_EMULATOR")  # set by the program that started this package
         if emulator:
@@ -120,8 +121,8 @@ class Engine:
     def error_curves(self, *options: str) -> List[Record]:
         """Returns the largest errors of rope_table by position: a record for each curve.
 
-        Backends of a numerics mode whose curves nobody could tell apart share one, the larger: they differ by less than
-        a line's width and, in f32 modes, by less than the rounding of a cosine.
+        Backends of a numerics mode share one curve, the larger, if their errors differ by less than the width of a line
+        or, in f32 modes, by less than the rounding of a cosine.
         """
         curves: List[Record] = []
         lines = self.columns("errors", *options)

@@ -1,4 +1,4 @@
-"""Measurement quality: how far the times of a machine can be relied on, from A to D, and what disturbed them."""
+"""Grades the measurement quality of a machine from A to D, and lists the disturbances of its timings."""
 
 from statistics import median
 from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -9,8 +9,8 @@ from .runs import Machine, Record, member, number
 NOT_EXPOSED = "not exposed"
 
 MUCH_STEAL_PCT = 1.0  # more CPU time than this, stolen by a hypervisor, is too much
-FELT = 0.1  # other programs are felt if they take this share of a machine
-FAR_PCT = 3.0  # what differs by more in the A/A control was disturbed
+FELT_SHARE = 0.1  # other programs disturb if they take this share of the CPUs
+FAR_PCT = 3.0  # a larger difference of the A/A control means a disturbance
 
 # Differences in percent that timings still detect with quality A, B and C. A gate of posenc compare fails
 # at 3 %: B is for a machine that can hold to that in cache.
@@ -36,14 +36,14 @@ def is_unoptimised(env: Record) -> bool:
 
 
 def other_programs(env: Record, noise: Record) -> Tuple[bool, str]:
-    """Returns whether other programs were felt, and a sentence about them.
+    """Returns whether other programs disturbed, and a sentence about them.
 
-    They are felt from a tenth of a machine on; where only the load average is known, above the number of CPUs.
+    They disturb if they take a tenth of the CPUs; if only the load average is known, if it exceeds the number of CPUs.
     """
     cpus = number(env, "cpus.online") or 1.0
     taken = number(noise, "others")
     if taken is not None and taken >= 0:
-        return taken > FELT * cpus, f"other programs took {taken:.1f} of its {cpus:.0f} CPUs"
+        return taken > FELT_SHARE * cpus, f"other programs took {taken:.1f} of its {cpus:.0f} CPUs"
     loads = (number(noise, "load1"), number(env, "noise.load1"), -1.0)
     load = next(load for load in loads if load is not None)
     return load > cpus, f"the load average was {load:.1f} on {cpus:.0f} CPUs"
@@ -57,13 +57,18 @@ def quality_of(
     `noise` is what a run saw (its footer). `control_pct` is how far the A/A control was off, in the median.
     `detectable` is what posenc doctor measured.
     """
-    found = [*_setting(env), *_control(control_pct), *_noise(env, noise), *_detectable(detectable or {})]
+    found = [
+        *_grade_setting(env),
+        *_grade_control(control_pct),
+        *_grade_noise(env, noise),
+        *_grade_detectable(detectable or {}),
+    ]
     return Quality(max([grade for grade, _ in found], default="A"), [reason for _, reason in found])
 
 
 def disturbances(env: Record, noise: Record) -> List[str]:
-    """Returns what disturbed a run, other programs first, to follow "while it was measured"."""
-    return [reason for grade, reason in [*_noise(env, noise)][::-1] if grade == "D"]
+    """Returns clauses about the disturbances of a run, other programs first, to follow "while it was measured"."""
+    return [reason for grade, reason in [*_grade_noise(env, noise)][::-1] if grade == "D"]
 
 
 # ---- what a grade is made of ----
@@ -71,7 +76,7 @@ def disturbances(env: Record, noise: Record) -> List[str]:
 Reasons = Iterator[Tuple[str, str]]
 
 
-def _setting(env: Record) -> Reasons:
+def _grade_setting(env: Record) -> Reasons:
     virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
     source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if is_unoptimised(env):
@@ -94,12 +99,12 @@ def _setting(env: Record) -> Reasons:
         yield "B", f"the clock source is {source}"
 
 
-def _control(pct: Optional[float]) -> Reasons:
+def _grade_control(pct: Optional[float]) -> Reasons:
     if pct is not None and pct > 0.5:
         yield "D" if pct > FAR_PCT else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)"
 
 
-def _noise(env: Record, noise: Record) -> Reasons:
+def _grade_noise(env: Record, noise: Record) -> Reasons:
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
     felt, words = other_programs(env, noise)
     if steal > 0.1:
@@ -110,7 +115,7 @@ def _noise(env: Record, noise: Record) -> Reasons:
         yield "D", words
 
 
-def _detectable(detectable: Mapping[str, Any]) -> Reasons:
+def _grade_detectable(detectable: Mapping[str, Any]) -> Reasons:
     for name, place, most in DETECTABLE:
         pct = number(detectable, name)
         steps = sum(pct > step for step in most) if pct is not None else 0
@@ -143,7 +148,7 @@ def of_machine(machine: Machine) -> Quality:
 
 
 def warning(machine: Machine) -> str:
-    """Returns what a reader has to know of a machine's timings, in Markdown; empty if they are quiet."""
+    """Returns a warning about the timings of a machine, in Markdown; "" if there is no reason for one."""
     timed = timings(machine)
     noisy = sum(timing.noisy for timing in timed)
     apart, causes = _control_pct(timed) or 0.0, disturbances(machine.env, _noise_of(machine))

@@ -1,11 +1,11 @@
-"""Says what timings show: who is fastest, and who cannot be told from it.
+"""Ranks the timings of a case: the fastest backend, and the backends that are tied with it.
 
-A timing is noisy if its interval is wider than 10 % to either side, if the A/A control differs by more than
-that, or if it is a fifth above the roofline and not known to 3 %. It is shown, and decides nothing.
+A timing is noisy if its interval extends more than 10 % to either side, if the A/A control differs by more than 10 %,
+or if it is a fifth above the roofline and its interval is wider than 3 %. Noisy timings are shown and not ranked.
 
-The fastest has the least median of those that conform and are not noisy, unless the whole interval of a noisy
-one lies before its own: then nobody is called fastest. Timings whose intervals meet that of the fastest, within
-the difference of the A/A control, are tied with it, and so is whatever lies between.
+The fastest backend has the least median of those that conform and are not noisy. If the whole interval of a noisy
+timing lies before that of the fastest, no backend is called fastest. A timing is tied if its interval overlaps that of
+the fastest, widened by the difference of the A/A control; so are all timings between the two.
 """
 
 import enum
@@ -21,7 +21,7 @@ WIDEST, BEYOND_ROOFLINE, WIDEST_BEYOND = 0.10, 1.2, 0.03
 
 
 class Standing(enum.IntEnum):
-    """Place of a timing among those of its case."""
+    """Rank of a timing among the timings of its case."""
 
     NOT_TIMED = 0
     WRONG = 1
@@ -32,14 +32,14 @@ class Standing(enum.IntEnum):
 
 
 class Timing:
-    """A timing of a case on a backend. Shares and speedups are quotients of the numbers as they are printed."""
+    """A timing of a case on a backend. Shares and speedups are computed from the rounded numbers that are printed."""
 
     def __init__(self, record: Record) -> None:
         rate, of = (float(units.rate(number(record, name) or 0.0)) for name in ("gbps", "roofline.gbps"))
         self.record, self.case, self.backend = record, str(record["case"]), str(record["backend"])
         self.kernel = str(record.get("kernel", ""))
         self.median, self.lo, self.hi = (number(record, name) or 0.0 for name in ("median_ns", "ci.lo", "ci.hi"))
-        self.control = abs(number(record, "control_pct") or 0.0) / 100  # difference of the A/A control, a share
+        self.control = abs(number(record, "control_pct") or 0.0) / 100  # difference of the A/A control, as a share
         self.rejected = str(record.get("rejected") or ("" if 0 < self.median < math.inf else "no time recorded"))
         self.share = rate / of if of > 0 else number(record, "roofline.share")
         self.speedup_libm, self.speedup_autovec = number(record, "speedup_libm"), number(record, "speedup_autovec")
@@ -54,36 +54,36 @@ class Timing:
 
     @property
     def noisy(self) -> bool:
-        """Whether it decides nothing."""
+        """True if the timing is too noisy to be ranked."""
         beyond = (self.share or 0.0) > BEYOND_ROOFLINE and self.width > WIDEST_BEYOND
         return not self.width <= WIDEST or self.control > WIDEST or beyond
 
     @property
     def wrong(self) -> bool:
-        """Whether its output was wrong, for which it was not timed."""
+        """True if the output was wrong, so that the backend was not timed."""
         return self.rejected.startswith("wrong: ")
 
     def reaches(self, other: "Timing") -> bool:
-        """Whether its interval begins before that of `other` ends."""
+        """Returns whether the interval begins before that of `other` ends, widened by the A/A control."""
         noise = max(self.control, other.control)
         return (self.lo or self.median) <= (other.hi or other.median) * (1 + noise)
 
     def meets(self, other: "Timing") -> bool:
-        """Whether the intervals meet, within the difference of the A/A control."""
+        """Returns whether the intervals overlap, widened by the A/A control."""
         return self.reaches(other) and other.reaches(self)
 
 
 def timings(machine: Machine) -> List[Timing]:
-    """Returns what was timed on a machine."""
+    """Returns the timings of a machine, without rejected ones."""
     return [row for row in map(Timing, machine.of("bench")) if not row.rejected]
 
 
 def _set_speedups(rows: List[Timing]) -> None:
-    """Sets the speedups of the timings of a case, where what they are against was timed beside them."""
+    """Sets speedups over libm and autovec where these were timed in the same case."""
     timed = sorted((row for row in rows if not row.rejected), key=lambda row: -row.median)
     fastest = {
         (row.record.get("family", ""), row.record.get("threads", 1)): row.median for row in timed
-    }  # the least comes last, and stays
+    }  # the fastest of a family comes last, and is kept
     for row in timed:
         time, threads = units.printed_time(row.median), row.record.get("threads", 1)
         plain, vectorised = fastest.get(("libm", threads)), fastest.get(("autovec", threads))

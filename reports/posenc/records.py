@@ -1,4 +1,4 @@
-"""Files of records: JSON Lines, as results.schema.json has them."""
+"""Reads and writes records: JSON Lines, which results.schema.json describes."""
 
 import json
 from typing import Any, List, NoReturn
@@ -6,9 +6,10 @@ from typing import Any, List, NoReturn
 from .command import CommandError, read_text
 from .convert import convert_all
 from .runs import Record
-from .show import is_plain, plain
+from .terminal import is_visible, escape_hidden
 
 SCHEMAS = ("posenc.results/1", "posenc.results/2")
+MARKER = b'"posenc.results/'  # in the first record of every file
 
 
 def _reject_constant(name: str) -> NoReturn:
@@ -34,23 +35,23 @@ def _parse(line: str, number: int, path: str) -> Record:
     return record
 
 
-def _plain(value: Any) -> Any:
+def _escape(value: Any) -> Any:
     if isinstance(value, str):
-        return plain(value)
+        return escape_hidden(value)
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_escape(item) for item in value]
     if isinstance(value, dict):
-        return {plain(name): _plain(member) for name, member in value.items()}
+        return {escape_hidden(name): _escape(member) for name, member in value.items()}
     return value
 
 
 def parse(text: str, path: str) -> List[Record]:
     """Returns the records of a text, of either schema, as posenc.results/2. Messages name its `path`.
 
-    The last line may be incomplete, as a run that was killed leaves it. Characters that a terminal obeys, and
-    those that a reader does not see, are escaped.
+    The last line may be incomplete, as a run that was killed leaves it. Control characters and invisible characters
+    are escaped.
     """
-    path, lines = plain(path), text.split("\n")
+    path, lines = escape_hidden(path), text.split("\n")
     records: List[Record] = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -60,7 +61,7 @@ def parse(text: str, path: str) -> List[Record]:
                 if number < len(lines):
                     raise
             else:
-                records.append(record if "\\" not in line and is_plain(line) else _plain(record))
+                records.append(record if "\\" not in line and is_visible(line) else _escape(record))
     if not records:
         raise CommandError(f"the file holds no records (got '{path}').")
     if records[0]["t"] != "header":

@@ -1,23 +1,23 @@
-"""What files of records hold, machine by machine."""
+"""Groups records by machine, and reads members of records."""
 
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, TypeVar
 
 Item = TypeVar("Item")
 Record = Dict[str, Any]
-# What tells results of a kind apart.
+# Members that identify a result, by kind of record.
 KEYS: Dict[str, Sequence[str]] = {
     "check": ("case", "backend", "suite"), "bench": ("case", "backend", "threads"), "pair": ("case", "backend"),
     "count": ("case", "backend", "build", "vector_width"), "overhead": ("case",), "model": ("name",),
     "kernel": ("id",), "backend": ("id",), "change": ("case", "backend", "what", "suite"),
 }  # fmt: skip
-# Members that results of others may lack.
+# Defaults of members that results of other programs may lack.
 DEFAULTS: Record = {"dtype": "f32", "numerics": "given", "family": ""}
 
 
 @dataclass
 class Machine:
-    """The results of one machine. A result that is there twice counts as its last record says."""
+    """The results of one machine. If a result occurs twice, its last record counts."""
 
     env: Record
     header: Record = field(default_factory=dict)
@@ -25,11 +25,11 @@ class Machine:
     kinds: Dict[str, List[Record]] = field(default_factory=dict)
     runs: int = 0
     finished: int = 0
-    label: str = ""  # its name where there are several machines
+    label: str = ""  # name of the machine; "" if there is only one
 
     @property
     def partial(self) -> bool:
-        """Whether a run of it ended early."""
+        """True if a run of this machine ended early."""
         return self.finished < self.runs
 
     def of(self, kind: str) -> List[Record]:
@@ -38,7 +38,7 @@ class Machine:
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> Dict[Any, List[Item]]:
-    """Returns items by what `key` returns of each, in their order."""
+    """Groups items by the value of `key`. Groups and items keep their order."""
     groups: Dict[Any, List[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

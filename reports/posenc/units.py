@@ -1,4 +1,4 @@
-"""Numbers as people read them: times, rates, sizes, ratios and errors, with the digits that mean something."""
+"""Formats numbers: counts, times, rates, sizes, ratios and errors, with the digits that are significant."""
 
 import math
 from typing import Optional
@@ -7,6 +7,16 @@ from typing import Optional
 def _three(value: float) -> str:
     """Returns three significant digits, without an exponent."""
     return f"{value:.{0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2}f}"
+
+
+def count(number: float) -> str:
+    """Returns a count with its thousands apart: 16 666."""
+    return f"{number:,.0f}".replace(",", " ") if abs(number) < 1e15 else f"{number:.3g}"
+
+
+def many(number: int, noun: str) -> str:
+    """Returns a count with its noun: 1 check, 16 666 checks."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def time(ns: float) -> str:
@@ -71,7 +81,7 @@ def printed_time(ns: float) -> float:
     return float(number) * {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
-def judged(largest: float, limit: float, metric: str) -> "tuple[str, str]":
+def error_and_limit(largest: float, limit: float, metric: str) -> "tuple[str, str]":
     """Returns an error and its limit, with as many digits as show on which side of the limit it lies."""
     shown, most = error(largest, metric), f"{limit:.3g}"
     if metric in ("", "exact") or not math.isfinite(largest):

@@ -1,8 +1,8 @@
 """The verdict on one case of two builds: slower, faster, same or unclear. docs/verdicts.md explains the rule.
 
-In each round of each process three copies take turns: head, base, and a second copy of base, the A/A control.
-Processes are what is sampled, not rounds: the rounds of one process share its memory and the state of the
-machine. A process gives two numbers, in logarithms:
+Each round of each process times three copies: head, base, and a second copy of base, the A/A control. Processes are
+the samples, not rounds, as the rounds of one process share its memory layout and the state of the machine. A process
+gives two numbers, in logarithms:
 
     y = the mean of  median ln(head / base)  and  median ln(head / second copy)
     z = median ln(second copy / base)
@@ -25,16 +25,16 @@ from functools import lru_cache
 from statistics import median
 from typing import List, NamedTuple, Optional, Sequence
 
-LEAST_PROCESSES = 3  # before anything is called slower or faster
-CONFIRMING = 2  # further processes that confirm it
-LOOKS = 3  # at most, while it is unclear
+LEAST_PROCESSES = 3  # needed for SLOWER and FASTER
+CONFIRMING = 2  # further processes that confirm SLOWER or FASTER
+LOOKS = 3  # most looks at an unclear row
 
-LEAST_NOISE, USUAL_THRESHOLD, MOST_OF = 0.01, 0.03, 0.8
+LEAST_NOISE, DEFAULT_THRESHOLD, MOST_OF = 0.01, 0.03, 0.8
 FIRST_LEVEL, LATER_LEVEL = 0.99, 0.995
 # Variances of y and z in units of that of one copy in one process: y is a copy less the mean of two, z the
 # difference of two.
 Y_UNITS, Z_UNITS = 1.5, 2.0
-MOST_TIMES = 1000.0  # nobody waits for more processes than that
+MOST_TIMES = 1000.0  # larger multiples of the processes count as never
 
 NAN = float("nan")
 
@@ -44,9 +44,9 @@ class Pair(NamedTuple):
 
     head: Sequence[Sequence[float]]  # ln(head / base)
     control: Sequence[Sequence[float]]  # ln(second copy of base / base)
-    confirming: int = 0  # the last processes, which were run to confirm what those before said
-    look: int = 1  # from the second on, intervals are wider
-    threshold: float = USUAL_THRESHOLD  # a gate fails from here on, and within it is the same
+    confirming: int = 0  # number of last processes that were run to confirm a verdict
+    look: int = 1  # number of the look; from the second on, intervals are wider
+    threshold: float = DEFAULT_THRESHOLD  # smallest ratio - 1 that fails a gate; smaller differences are SAME
     same_code: bool = False
 
 
@@ -61,17 +61,17 @@ class Verdict(NamedTuple):
     hi: float = NAN
     noise_threshold: float = LEAST_NOISE
     control_ratio: float = NAN
-    processes: int = 0  # that could be used
-    agree: int = 0  # in how many head was on its side of both copies
+    processes: int = 0  # processes with samples of both builds
+    agree: int = 0  # processes in which head was slower (or faster) than both copies of base
     confirmed: bool = False
     fails: bool = False  # a gate
-    more: float = 0.0  # times the processes so far that would settle it; NaN: none would
+    more: float = 0.0  # further processes needed, as a multiple of those so far; NaN if no number suffices
 
 
 # ---- statistics ----
 
 
-def _taken(samples: Sequence[float]) -> List[float]:
+def _without_nan(samples: Sequence[float]) -> List[float]:
     return sorted(sample for sample in samples if not math.isnan(sample))
 
 
@@ -87,12 +87,12 @@ def coverage(n: int, k: int) -> float:
 
 def median_interval(samples: Sequence[float], level: float) -> "tuple[float, float]":
     """Returns an interval of the median by order statistics: all there is if that is too little for the level."""
-    taken = _taken(samples)
+    ordered = _without_nan(samples)
     k = 0
-    while k + 1 <= (len(taken) + 1) // 2 and coverage(len(taken), k + 1) >= level:
+    while k + 1 <= (len(ordered) + 1) // 2 and coverage(len(ordered), k + 1) >= level:
         k += 1
     k = max(k, 1)
-    return taken[k - 1], taken[-k]
+    return ordered[k - 1], ordered[-k]
 
 
 def _student_within(angle: float, degrees: int) -> float:
@@ -142,12 +142,12 @@ class _Evidence(NamedTuple):
     variance: float
 
 
-def _read(pair: Pair, at: int) -> Optional[_Process]:
+def _summarize_process(pair: Pair, at: int) -> Optional[_Process]:
     head, control = pair.head[at], pair.control[at]
-    both = _taken([h - c for h, c in zip(head, control)])
-    if not _taken(head) or not both or not _taken(control):
+    both = _without_nan([h - c for h, c in zip(head, control)])
+    if not _without_nan(head) or not both or not _without_nan(control):
         return None
-    first, second, z = median(_taken(head)), median(both), median(_taken(control))
+    first, second, z = median(_without_nan(head)), median(both), median(_without_nan(control))
     side = 1 if min(first, second) > 0 else -1 if max(first, second) < 0 else 0
     return _Process(0.5 * (first + second), z, side, at + pair.confirming >= len(pair.head))
 
@@ -157,7 +157,7 @@ def _most_of(n: int) -> int:
     return math.ceil(MOST_OF * n - 1e-9)
 
 
-def _gather(pair: Pair, processes: Sequence[_Process], level: float) -> _Evidence:
+def _gather_evidence(pair: Pair, processes: Sequence[_Process], level: float) -> _Evidence:
     n = len(processes)
     mean = sum(process.y for process in processes) / n
     spread = sum((p.y - mean) ** 2 / Y_UNITS + p.z**2 / Z_UNITS for p in processes)
@@ -171,7 +171,7 @@ def _gather(pair: Pair, processes: Sequence[_Process], level: float) -> _Evidenc
     return _Evidence(n, agree, level, mean, min(mean - half, low), max(mean + half, high), noise, variance)
 
 
-def _more(e: _Evidence, threshold: float) -> float:
+def _processes_needed(e: _Evidence, threshold: float) -> float:
     """Returns how many times the processes so far have to be added until the interval settles it; NaN: none."""
     room = max(abs(e.mean) - math.log1p(e.noise), math.log1p(threshold) - abs(e.mean))
     rounds, times = max(e.hi - e.mean, e.mean - e.lo), 1.25
@@ -205,12 +205,12 @@ def _unclear_reason(e: _Evidence, threshold: float, more: float) -> str:
 def judge(pair: Pair) -> Verdict:
     """Returns the verdict on a pair."""
     level = LATER_LEVEL if pair.look > 1 else FIRST_LEVEL
-    processes = [process for process in (_read(pair, at) for at in range(len(pair.head))) if process]
+    processes = [process for process in (_summarize_process(pair, at) for at in range(len(pair.head))) if process]
     if not processes:
         if pair.same_code:
             return Verdict("identical", "the same machine code", level)
         return Verdict("unclear", "no process has timed both", level, more=NAN)
-    e = _gather(pair, processes, level)
+    e = _gather_evidence(pair, processes, level)
     threshold, limit = pair.threshold, math.log1p(e.noise)
     side = 1 if e.lo > limit else -1 if e.hi < -limit else 0
     if e.processes < LEAST_PROCESSES or e.agree < _most_of(e.processes):
@@ -236,7 +236,7 @@ def judge(pair: Pair) -> Verdict:
     else:
         kind = "unclear"
         enough = e.processes >= LEAST_PROCESSES
-        more = _more(e, threshold) if enough else LEAST_PROCESSES / e.processes - 1
+        more = _processes_needed(e, threshold) if enough else LEAST_PROCESSES / e.processes - 1
         reason = _unclear_reason(e, threshold, more)
     control = math.exp(median(process.z for process in processes))
     return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, e.processes, e.agree,
@@ -244,12 +244,12 @@ def judge(pair: Pair) -> Verdict:
 
 
 def machine_moved(moved: Sequence[float], yardstick: Sequence[float]) -> int:
-    """Returns how many rows moved together with what the code cannot move, if that was the machine; else 0.
+    """Returns how many rows moved together with their yardsticks, if the machine caused it; otherwise 0.
 
-    Both are ln(head / base): of each row, and of its roofline or its A/A control. It was the machine if at
-    least 30 % of the rows, and three of them, moved by 3 % or more, and their yardsticks at least half as far
-    the same way.
+    `moved` and `yardstick` are ln(head / base) of each row, and of its roofline or A/A control, which code cannot
+    change. The machine caused it if at least three rows, and 30 % of all, moved by 3 % or more, and their yardsticks at
+    least half as far in the same direction.
     """
-    least = math.log1p(USUAL_THRESHOLD)
+    least = math.log1p(DEFAULT_THRESHOLD)
     together = sum(abs(m) >= least and m * y > 0 and abs(y) >= 0.5 * abs(m) for m, y in zip(moved, yardstick))
     return together if together >= 3 and together >= 0.3 * len(moved) else 0

@@ -88,8 +88,8 @@ def time_row(row: Json, process: int, put: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: TextIO) -> None:
-    told: Json = json.loads(Path(os.environ["FAKE_PAIR"]).read_text(encoding="utf-8"))
-    log = Path(told["log"])
+    scenario: Json = json.loads(Path(os.environ["FAKE_PAIR"]).read_text(encoding="utf-8"))
+    log = Path(scenario["log"])
     before = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
     process = sum(one["part"] == "times" for one in before)
     wanted = [line.split() for line in sys.stdin] if args.pairs == "-" else []
@@ -101,19 +101,19 @@ def run(args: argparse.Namespace, out: TextIO) -> None:
         out.write(json.dumps(record) + "\n")
         out.flush()
 
-    if "message" in told:
-        sys.exit(f"posenc pair: {told['message']}")
-    put(header(args, told["sha256"] if process and "sha256" in told else "0" * 63))
+    if "message" in scenario:
+        sys.exit(f"posenc pair: {scenario['message']}")
+    put(header(args, scenario["sha256"] if process and "sha256" in scenario else "0" * 63))
     if not wanted:
         put({"t": "env", "env_id": "made-up", "cpu": {"key": "made-up"}, "quality": {"grade": "A", "reasons": []}})
         put({"t": "agreement", "kernel": "alibi", "backend": "avx2", "family": "native", "problems": 3, "values": 400,
              "moved": 0, "cases": 12, "failed": 0})  # fmt: skip
-        for record in told.get("changes", []) + [planned(row) for row in told["rows"]]:
+        for record in scenario.get("changes", []) + [planned(row) for row in scenario["rows"]]:
             put(record)
-    for row in told["rows"] if args.part == "times" else []:
+    for row in scenario["rows"] if args.part == "times" else []:
         if [row["case"], row["backend"]] in wanted:
             time_row(row, process, put)
-    for record in told.get("counts", []) if args.part == "counts" else []:
+    for record in scenario.get("counts", []) if args.part == "counts" else []:
         put(record)
     put({"t": "footer", "complete": True, "noise": {"wall_s": 1.0, "steal_pct": 2.0, "load1": 1.5, "swapped": 3}})
 

@@ -1,11 +1,12 @@
-"""Commands as a user starts them, with a program that is made up in place of the C program, and files of records."""
+"""Helpers of tests: commands run with a script in place of the C program, and files of records."""
 
+import gzip
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterable
+from typing import Any, Dict, Iterable, List
 
 TESTS = Path(__file__).parent
 Completed = subprocess.CompletedProcess
@@ -38,6 +39,12 @@ def run(program: Path, *words: str, env: Dict[str, str] = {}, **options: Any) ->
     child = start(program, *words, env=env, **options)
     out, err = child.communicate()
     return Completed(words, child.returncode, out, err)
+
+
+def read_json_lines(path: Path) -> List[Any]:
+    """Returns the values of a file of JSON Lines, which may be compressed."""
+    data = path.read_bytes()
+    return [json.loads(line) for line in (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()]
 
 
 def write_records(path: Path, records: Iterable[Dict[str, Any]]) -> str:

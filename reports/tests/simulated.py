@@ -1,4 +1,4 @@
-"""Verdicts on machines that are made up, and the frozen table of them that docs/verdicts.md shows.
+"""Verdicts on simulated machines, and their frozen table, which docs/verdicts.md shows.
 
     python3 reports/tests/simulated.py          a share of it, in seconds
     python3 reports/tests/simulated.py --all    483 063 comparisons, on all CPUs: an hour or more on two
@@ -120,7 +120,7 @@ Rule = Callable[[Pair], int]
 RULES: Tuple[Rule, ...] = (by_rounds, by_processes)
 
 
-def said(rule: Rule, pair: Pair, processes: int) -> Tuple[int, int]:
+def verdicts_of(rule: Rule, pair: Pair, processes: int) -> Tuple[int, int]:
     """Returns what a rule says of the first processes, and after two more have confirmed it."""
     first = rule(Pair(pair.head[:processes], pair.control[:processes]))
     return first, rule(Pair(pair.head, pair.control, CONFIRMING)) if first else 0
@@ -147,7 +147,7 @@ class Row:
         for _ in range(comparisons):
             pair = simulate(draw, MACHINES[self.machine], self.slower_pct, self.processes + CONFIRMING)
             for of, rule in zip(counts, RULES):
-                first, confirmed = said(rule, pair, self.processes)
+                first, confirmed = verdicts_of(rule, pair, self.processes)
                 of[0] += first != 0
                 of[1] += confirmed > 0
                 of[2] += confirmed < 0
@@ -156,7 +156,7 @@ class Row:
     def rerun(self, alarm: Sequence[int]) -> List[int]:
         """Returns what the rules say of a comparison that one of them called slower or faster."""
         pair = simulate(Draw(alarm[0]), MACHINES[self.machine], self.slower_pct, self.processes + CONFIRMING)
-        return [word for rule in RULES for word in said(rule, pair, self.processes)]
+        return [word for rule in RULES for word in verdicts_of(rule, pair, self.processes)]
 
 
 def frozen() -> List[Row]:
@@ -169,7 +169,8 @@ def _all(row: Row) -> bool:
     return row.run(row.comparisons) == row.counts
 
 
-def _share(row: Row) -> bool:
+def share_is_frozen(row: Row) -> bool:
+    """Returns whether a share of the comparisons of a row gives the frozen counts."""
     return row.run(SHARE) == row.first and all(row.rerun(alarm) == alarm[1:] for alarm in row.alarms[::SHARE])
 
 
@@ -195,7 +196,7 @@ def main(arguments: Sequence[str]) -> int:
     rows = frozen()
     print("\n".join(_lines(rows)))
     with Pool() as pool:
-        equal = pool.map(_all if "--all" in arguments else _share, rows, chunksize=1)
+        equal = pool.map(_all if "--all" in arguments else share_is_frozen, rows, chunksize=1)
     identical = sum(row.comparisons for row in rows if row.slower_pct == 0)
     print(f"{sum(equal)} of {len(rows)} rows are as frozen; {identical} comparisons are of identical code")
     return 0 if all(equal) else 1

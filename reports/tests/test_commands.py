@@ -63,26 +63,20 @@ def started(folder: Path, script: str) -> "subprocess.CompletedProcess[str]":
     command = folder / "posenc-made"
     command.write_text(script)
     command.chmod(0o755)
-    return subprocess.run(
-        [str(Engine().program), "made", "up"], env={**os.environ, "PATH": str(folder)}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False,
-    )  # fmt: skip
+    environment = {**os.environ, "PATH": str(folder)}
+    return subprocess.run([str(Engine().program), "made", "up"], env=environment, capture_output=True, encoding="utf-8")
 
 
-def test_without_python_one_line_says_so(tmp_path: Path) -> None:
-    done = started(tmp_path, "#!/usr/bin/env python3\n")
+def test_python_is_found_on_path(tmp_path: Path) -> None:
+    script = "#!/usr/bin/env python3\nimport os, sys\nprint(sys.argv[1:], 'POSENC_PROGRAM' in os.environ)"
+    done = started(tmp_path, script)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "posenc made: python3: not found on PATH.  Install Python 3.9 or later "
         "(list, verify, bench and table work without it)\n"
     )
-
-
-def test_python_is_found_on_path(tmp_path: Path) -> None:
     (tmp_path / "python3").symlink_to(sys.executable)
-    done = started(
-        tmp_path, "#!/usr/bin/env python3\nimport os, sys\nprint(sys.argv[1:], 'POSENC_PROGRAM' in os.environ)"
-    )
+    done = started(tmp_path, script)
     assert (done.returncode, done.stdout) == (0, "['up'] True\n"), done.stderr
 
 

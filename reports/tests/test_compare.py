@@ -28,7 +28,7 @@ TYPICAL = "sinusoidal_add/f32/exact/l2"
 
 
 class Bench:
-    """A folder in which `posenc compare` meets the made-up program."""
+    """A folder in which `posenc compare` runs fake_pair.py in place of the program."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Bench:
         for name in ("base.so", "head.so"):
             (folder / name).write_bytes(b"\x7fELF")
 
-    def told(self, *rows: Json, **more: Any) -> None:
+    def prepare(self, *rows: Json, **more: Any) -> None:
         scenario = {"rows": list(rows), "log": str(self.log), **more}
         self.scenario.write_text(json.dumps(scenario), encoding="utf-8")
         self.log.unlink(missing_ok=True)
@@ -60,12 +60,19 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(builds, "code_of", lambda path, entries: f"{entries[0]:x}" * 64)
+    monkeypatch.setattr(builds, "code_digest", lambda path, entries: f"{entries[0]:x}" * 64)
     return Bench(tmp_path, monkeypatch)
 
 
 def row(case: str = L2, backend: str = "avx2", **more: Any) -> Json:
     return {"case": case, "backend": backend, **more}
+
+
+def counts_of(base: int, head: int) -> List[Json]:
+    """Returns records of instructions for ten elements in both builds."""
+    return [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
+             "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
+            for build, n in (("base", base), ("head", head))]  # fmt: skip
 
 
 UP, NOISY = [5.0, 5.1, 4.9, 5.1, 5.0], [9.0, 1.2, 5.0, -4.0, 8.0, 0.5, 9.0, 1.0, 7.0]
@@ -75,7 +82,7 @@ UP, NOISY = [5.0, 5.1, 4.9, 5.1, 5.0], [9.0, 1.2, 5.0, -4.0, 8.0, 0.5, 9.0, 1.0,
 
 
 def test_slower_is_confirmed_and_fails_a_gate(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.told(row(head=UP), row(backend="scalar"))
+    bench.prepare(row(head=UP), row(backend="scalar"))
     assert bench.compare("--gate") == 3
     slower, same = bench.records("pair")
     assert (slower["verdict"], slower["confirmed"], slower["processes"], slower["confirming"]) == ("slower", True, 5, 2)
@@ -89,22 +96,22 @@ def test_slower_is_confirmed_and_fails_a_gate(bench: Bench, capsys: pytest.Captu
     assert f"to rerun only the first case:  --case {L2} --backend avx2" in out and f"  --explain {L2}" in out
     assert "1 the same or of identical code: --verbose prints them." in out
     assert "A/A control: base differs from its own copy by 0.0 % (median; at most 0.0 %)." in out
-    bench.told(row(head=UP))
+    bench.prepare(row(head=UP))
     assert bench.compare() == 0
     assert "Exit code 0: 1 confirmed slowdown; --gate would exit with 3." in capsys.readouterr().out
-    bench.told(row(head=UP))
+    bench.prepare(row(head=UP))
     assert bench.compare("--gate", "--threshold", "8") == 0
     assert bench.records("pair")[0]["reason"].startswith("under the threshold of 8 %")
 
 
 def test_faster(bench: Bench) -> None:
-    bench.told(row(head=[-value for value in UP]))
+    bench.prepare(row(head=[-value for value in UP]))
     assert bench.compare("--gate") == 0
     assert bench.records("pair")[0]["verdict"] == "faster"
 
 
 def test_what_is_not_confirmed_is_unclear(bench: Bench) -> None:
-    bench.told(row(head=[5.0, 5.1, 4.9, 5.0, 0.2]))
+    bench.prepare(row(head=[5.0, 5.1, 4.9, 5.0, 0.2]))
     assert bench.compare("--gate") == 0
     pair = bench.records("pair")[0]
     assert pair["verdict"] == "unclear" and pair["reason"].startswith("not confirmed: 1 of 2")
@@ -112,17 +119,17 @@ def test_what_is_not_confirmed_is_unclear(bench: Bench) -> None:
 
 
 def test_unclear_is_looked_at_three_times(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.told(row(head=NOISY))
+    bench.prepare(row(head=NOISY))
     assert bench.compare("--strict", "--gate") == 4
     pair = bench.records("pair")[0]
     assert (pair["verdict"], pair["look"], pair["processes"], pair["ci"]["level"]) == ("unclear", 3, 7, 0.995)
     assert "Exit code 4: 1 unclear verdict." in capsys.readouterr().out
-    bench.told(row(head=NOISY))
+    bench.prepare(row(head=NOISY))
     assert bench.compare() == 0
 
 
 def test_no_time_is_no_verdict(bench: Bench) -> None:
-    bench.told(row(head=UP))
+    bench.prepare(row(head=UP))
     assert main(["base.so", "head.so", "--time-limit", "1e-9", "-o", "out.jsonl"]) == 0
     pair = bench.records("pair")[0]
     assert (pair["verdict"], pair["reason"], pair["processes"]) == ("unclear", "no process has timed both", 0)
@@ -131,11 +138,11 @@ def test_no_time_is_no_verdict(bench: Bench) -> None:
 
 def test_identical_code_is_not_timed(bench: Bench) -> None:
     same = row(code=[1, 1], head=UP)
-    bench.told(same, row(TYPICAL, code=[1, 2]))
+    bench.prepare(same, row(TYPICAL, code=[1, 2]))
     assert bench.compare("--gate") == 0
     assert [pair["verdict"] for pair in bench.records("pair")] == ["identical", "same"]
     assert all(pairs == [[TYPICAL, "avx2"]] for pairs in (run["pairs"] for run in bench.timed()))
-    bench.told(same)
+    bench.prepare(same)
     assert bench.compare("--identical", "--gate") == 0
     pair = bench.records("pair")[0]
     assert pair["verdict"] == "identical" and pair["reason"].startswith("the same machine code: +5.0 %")
@@ -147,8 +154,8 @@ def test_unknown_code_is_timed(
     def unknown(path: str, entries: Sequence[int]) -> str:
         raise Unknown("a computed jump at 0x1234")
 
-    monkeypatch.setattr(builds, "code_of", unknown)
-    bench.told(row(code=[1, 1]))
+    monkeypatch.setattr(builds, "code_digest", unknown)
+    bench.prepare(row(code=[1, 1]))
     assert bench.compare() == 0
     (pair,) = bench.records("pair")
     assert pair["verdict"] == "same" and "code" not in pair["base"]
@@ -161,10 +168,10 @@ def test_unknown_code_is_timed(
 
 
 def test_new_and_removed(bench: Bench) -> None:
-    bench.told(row(builds="head"), row(TYPICAL, builds="base"))
+    bench.prepare(row(builds="head"), row(TYPICAL, builds="base"))
     assert bench.compare() == 5
     assert [pair["verdict"] for pair in bench.records("pair")] == ["new", "removed"]
-    bench.told(row(builds="head"), row(TYPICAL))
+    bench.prepare(row(builds="head"), row(TYPICAL))
     assert bench.compare() == 0
 
 
@@ -187,13 +194,13 @@ def change(what: str, worse: Optional[bool], status: str = "fail") -> Json:
     ],
 )  # fmt: skip
 def test_changes_of_results(bench: Bench, found: Json, gate: bool, code: int) -> None:
-    bench.told(row(), changes=[found])
+    bench.prepare(row(), changes=[found])
     assert bench.compare(*(["--gate"] if gate else [])) == code
     assert bench.records("change") == [found]
 
 
 def test_changes_are_printed_worst_first(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.told(row(), changes=[change("bits", False), change("error", True)])
+    bench.prepare(row(), changes=[change("bits", False), change("error", True)])
     bench.compare()
     out = capsys.readouterr().out
     assert "Results of 12 cases, and 400 values of 3 problems: 1 worse, 1 better, 0 otherwise changed." in out
@@ -217,7 +224,7 @@ def test_changes_are_printed_worst_first(bench: Bench, capsys: pytest.CaptureFix
     ],
 )  # fmt: skip
 def test_a_failure_is_named_and_not_the_end(bench: Bench, failure: Json, who: str, code: int, words: str) -> None:
-    bench.told(row(TYPICAL, "scalar"), row(head=[failure], who=who), row(head=UP, backend="scalar"))
+    bench.prepare(row(TYPICAL, "scalar"), row(head=[failure], who=who), row(head=UP, backend="scalar"))
     assert bench.compare() == code
     first, failed, slower = bench.records("pair")
     assert (first["verdict"], failed["verdict"], slower["verdict"]) == ("same", "incomparable", "slower")
@@ -241,34 +248,30 @@ def test_a_process_that_hangs_is_ended(bench: Bench, failure: str, monkeypatch: 
             return self.now_s
 
     monkeypatch.setattr(process, "time", Clock())
-    bench.told(row(head=[{failure: str(hanging.resolve())}]), row(TYPICAL))
+    bench.prepare(row(head=[{failure: str(hanging.resolve())}]), row(TYPICAL))
     program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"])
-    rows = [Row(planned_of(told)) for told in (row(), row(TYPICAL))]
+    rows = [Row(fake_pair.planned(prepare)) for prepare in (row(), row(TYPICAL))]
     builds = {"base": "0" * 64, "head": "1" + "0" * 63}
     Schedule(program, rows, builds, Settings(3600, processes=1)).run()
     assert rows[0].failure["failed"] == {"who": "head", "how": "crashed"} and rows[1].samples
     assert rows[0].failure["reason"] == "head: printed nothing for 300 s"
 
 
-def planned_of(told: Json) -> Json:
-    return fake_pair.planned(told)
-
-
 def test_a_build_that_changes_is_rejected(bench: Bench) -> None:
-    bench.told(row(), sha256="1" * 64)
+    bench.prepare(row(), sha256="1" * 64)
     with pytest.raises(CommandError, match="base changed while it was compared"):
         bench.compare()
     assert not Path("out.jsonl").exists()
 
 
-def test_what_the_program_rejects_is_told(bench: Bench) -> None:
-    bench.told(message="build: base.so: is incomparable")
+def test_errors_of_the_program_are_reported(bench: Bench) -> None:
+    bench.prepare(message="build: base.so: is incomparable")
     with pytest.raises(CommandError, match="^build: base.so: is incomparable$"):
         bench.compare()
 
 
 def test_a_signal_ends_it_with_what_there_is(bench: Bench) -> None:
-    bench.told(row(), row(TYPICAL, head=[{"stop": True}]), row(DRAM, footprint="DRAM"))
+    bench.prepare(row(), row(TYPICAL, head=[{"stop": True}]), row(DRAM, footprint="DRAM"))
     words = ["compare", "base.so", "head.so", "--time-limit", "36000", "-o", "out.jsonl"]
     child = start(Path(os.environ["POSENC_PROGRAM"]), *words, stdout=subprocess.DEVNULL)
     while not (bench.log.exists() and bench.timed()):
@@ -285,7 +288,7 @@ def test_a_signal_ends_it_with_what_there_is(bench: Bench) -> None:
 
 
 def test_the_schedule(bench: Bench) -> None:
-    bench.told(row(DRAM, footprint="DRAM"), row(head=UP), row(TYPICAL))
+    bench.prepare(row(DRAM, footprint="DRAM"), row(head=UP), row(TYPICAL))
     assert bench.compare("--seed", "7") == 0
     caches, memory, more = bench.timed()[:3], bench.timed()[3:6], bench.timed()[6:]
     assert [run["pairs"] for run in caches] == [[[L2, "avx2"], [TYPICAL, "avx2"]]] * 3
@@ -295,10 +298,10 @@ def test_the_schedule(bench: Bench) -> None:
     assert [run["rows_only"] for run in bench.timed()] == [False, True, True, False, True, True, True, True]
     seeds = [run["seed"] for run in bench.timed()]
     assert len(set(seeds)) == len(seeds)
-    bench.told(row(DRAM, footprint="DRAM"), row(head=UP), row(TYPICAL))
+    bench.prepare(row(DRAM, footprint="DRAM"), row(head=UP), row(TYPICAL))
     bench.compare("--seed", "7")
     assert [run["seed"] for run in bench.timed()] == seeds
-    bench.told(row(head=UP))
+    bench.prepare(row(head=UP))
     bench.compare("--seed", "8")
     assert not {run["seed"] for run in bench.timed()} & set(seeds)
 
@@ -336,7 +339,7 @@ def schedule(
 ) -> "tuple[List[Row], Made]":
     clock = Clock()
     made = Made(clock, took_s, medians)
-    timed = [Row(planned_of(told)) for told in rows]
+    timed = [Row(fake_pair.planned(prepare)) for prepare in rows]
     Schedule(made, timed, {}, Settings(limit_s), clock).run()  # type: ignore[arg-type]
     return timed, made
 
@@ -373,11 +376,8 @@ def test_shares_of_the_time() -> None:
 
 
 def test_records_are_as_the_schema_has_them(bench: Bench) -> None:
-    counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
-               "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
-              for build, n in (("base", 130), ("head", 140))]  # fmt: skip
-    bench.told(row(head=UP, code=[10, 11]), row(TYPICAL, head=[{"exit": 1}]), row(DRAM, builds="head"),
-               counts=counts, changes=[change("error", True)])  # fmt: skip
+    bench.prepare(row(head=UP, code=[10, 11]), row(TYPICAL, head=[{"exit": 1}]), row(DRAM, builds="head"),
+                  counts=counts_of(130, 140), changes=[change("error", True)])  # fmt: skip
     assert bench.compare("-o", "out.csv") == 1
     records = load("out.jsonl")
     assert not errors_of(records)
@@ -392,10 +392,7 @@ def test_records_are_as_the_schema_has_them(bench: Bench) -> None:
 
 
 def test_instructions_are_counted_of_what_is_flagged_first(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
-               "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
-              for build, n in (("base", 130), ("head", 143))]  # fmt: skip
-    bench.told(row(TYPICAL), row(head=UP), row(DRAM, code=[1, 1]), counts=counts)
+    bench.prepare(row(TYPICAL), row(head=UP), row(DRAM, code=[1, 1]), counts=counts_of(130, 143))
     bench.compare()
     assert bench.runs()[-1]["part"] == "counts" and bench.runs()[-1]["pairs"] == [[L2, "avx2"], [TYPICAL, "avx2"]]
     assert "14.3 (+10.0 %)" in capsys.readouterr().out
@@ -409,13 +406,13 @@ def test_noise_of_processes_is_one() -> None:
 
 
 def test_the_machine_is_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.told(*[row(f"alibi/f32/given/x{i}", head=[10.0], control=[9.0]) for i in range(4)])
+    bench.prepare(*[row(f"alibi/f32/given/x{i}", head=[10.0], control=[9.0]) for i in range(4)])
     bench.compare()
     assert "The machine: 4 of 4 rows moved together with their A/A control." in capsys.readouterr().out
 
 
 def test_explain_shows_the_evidence(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.told(row(head=UP, code=[10, 11]), row(TYPICAL))
+    bench.prepare(row(head=UP, code=[10, 11]), row(TYPICAL))
     bench.compare("--explain", "alibi/*")
     assert bench.runs()[0]["argv"][-5:-3] == ["--case", "alibi/*"]
     out = capsys.readouterr().out
@@ -425,7 +422,7 @@ def test_explain_shows_the_evidence(bench: Bench, capsys: pytest.CaptureFixture[
     assert "once in 243 comparisons." in out and "A/A control: base was" in out and TYPICAL not in out
     assert "The machine code is different (aaaaaaaaaaaa, bbbbbbbbbbbb)." in out
     assert "SLOWER: all of the interval lies above the noise threshold" in out
-    bench.told(row())
+    bench.prepare(row())
     bench.compare("--explain", "nothing*")
     assert f"No pair is called nothing*. There are 1; the first is {L2}." in capsys.readouterr().out
 
@@ -465,14 +462,14 @@ BAD = [
 @pytest.mark.parametrize("arguments, words", BAD)
 def test_bad_input_is_rejected_before_anything_runs(bench: Bench, arguments: List[str], words: str) -> None:
     (bench.folder / "base.so.jsonl").write_text("mine", encoding="utf-8")
-    bench.told(row())
+    bench.prepare(row())
     with pytest.raises(CommandError) as caught:
         main(arguments)
     assert words in str(caught.value) and caught.value.status == 2 and not bench.log.exists()
 
 
 def test_outputs(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.told(row(), row(TYPICAL, head=UP))
+    bench.prepare(row(), row(TYPICAL, head=UP))
     assert main(["base.so", "head.so", "--json"]) == 0
     assert [json.loads(line)["t"] for line in capsys.readouterr().out.splitlines()][-3:] == ["pair", "pair", "footer"]
     assert main(["base.so", "head.so", "--out", "jsonl:x.jsonl", "--out", "console:x.txt"]) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
-from programs import write_records
+from programs import read_json_lines, write_records
 from test_records import errors_of
 
 from posenc.command import CommandError
@@ -19,7 +19,7 @@ from posenc.results.comparison import outcome_of
 HERE = Path(__file__).parent
 Json = Dict[str, Any]
 Edit = Callable[[List[Json]], None]
-RUN = [json.loads(line) for line in (HERE / "run.jsonl").read_text(encoding="utf-8").splitlines()]
+RUN: List[Json] = read_json_lines(HERE / "run.jsonl")
 FROZEN = HERE / "compared_files.json.gz"
 
 

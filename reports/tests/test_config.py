@@ -41,7 +41,7 @@ def small(model_type: str, **members: Any) -> File:
 
 @pytest.mark.parametrize("kind", ["llama", "bert", "gpt_oss", "bloom", "opt"])
 @pytest.mark.parametrize("key", STRANGE)
-def test_a_key_that_speaks_of_positions_refuses_the_file(key: str, kind: str) -> None:
+def test_an_unknown_key_about_positions_rejects_the_file(key: str, kind: str) -> None:
     sizes = {**SIZES, "head_dim": 16, "num_key_value_heads": 2} if kind == "gpt_oss" else SIZES
     assert not any(key in note for note in read(model_type=kind, **sizes).reading.notes)
     with pytest.raises(Rejected, match=f"^{key} is "):
@@ -80,7 +80,7 @@ DENSE: List[Tuple[File, int]] = [  # of layers with a pattern of their own: keys
 OTHER_CHATGLM: List[File] = [{"rope_ratio": 50}, {"position_encoding_2d": True}, {"rotary_percent": 0.25}]
 DIFFERENT = ("cohere", "falcon_h1", "persimmon", "kyutai_speech_to_text", "olmo3")  # defaults, by the release
 
-# What is shown, a file, and quantities of its first part; a text under "note" is in its notes.
+# A title, a file, and expected members of its first part; "note" is a text in the notes of the model.
 READ: List[Tuple[str, File, Dict[str, Any]]] = [
     *(("a value that changes nothing", small("llama", rope_ratio=value), {"note": "rope_ratio"}) for value in EMPTY),
     ("a neutral value", small("llama", rope_ratio=1), {"note": "rope_ratio is 1, which changes nothing"}),
@@ -171,8 +171,8 @@ STEP: File = {
 }  # fmt: skip
 ALPHA = {"type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32, "mscale": 1.0}
 
-# What is shown, a file, and the reason, a pattern.
-REFUSED: List[Tuple[str, File, str]] = [
+# A title, a file, and a pattern of the reason.
+REJECTED: List[Tuple[str, File, str]] = [
     ("a value that is not neutral", small("llama", rope_ratio=2), "rope_ratio is 2: a key about positions"),
     *(("what may switch a rotation off is not neutral", small("llama", **{key: value}), f"^{key} is ")
       for key, value in (("rotary_emb_fraction", 0), ("use_rope", False), ("rotary", 1), ("rope_ratio", 0))),
@@ -243,8 +243,8 @@ REFUSED: List[Tuple[str, File, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("members, reason", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_it_is_refused(members: File, reason: str) -> None:
+@pytest.mark.parametrize("members, reason", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED])
+def test_it_is_rejected(members: File, reason: str) -> None:
     with pytest.raises(Rejected, match=reason):
         read(**members)
 

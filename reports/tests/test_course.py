@@ -82,12 +82,7 @@ def printed(output: str) -> List[float]:
 
 @lru_cache(maxsize=None)
 def table(command: Tuple[str, ...]) -> List[float]:
-    done = subprocess.run(
-        [str(Engine().program), *command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
-    return printed(done.stdout)
+    return printed(Engine().run(*command[1:]))
 
 
 def run(code: Code, path: Path) -> List[float]:
@@ -140,18 +135,12 @@ def test_claims_are_measured(lesson: Lesson) -> None:
     """The cases that footnotes name exist and pass."""
     for label, note in lesson.footnotes.items():
         for case in re.findall(r"`posenc verify --case '([^']+)'`", note):
-            done = subprocess.run(
-                [str(Engine().program), "verify", "--backend", "scalar", "--case", case], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
-            )  # fmt: skip
-            assert done.returncode == 0, f"{lesson.path.name}: footnote {label}: {case}\n{done.stdout}"
+            assert Engine().run("verify", "--backend", "scalar", "--case", case), f"{lesson.path.name}: {label}"
         for claim in re.findall(r"`docs/claims.py ([a-z0-9-]+)`", note):
-            done = subprocess.run(
-                [sys.executable, str(COURSE.parent / "claims.py"), claim], stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
-                env={**os.environ, "POSENC": str(Engine().program)},
-            )  # fmt: skip
-            assert done.returncode == 0, f"{lesson.path.name}: footnote {label}: {claim}\n{done.stdout}"
+            command = [sys.executable, str(COURSE.parent / "claims.py"), claim]
+            environment = {**os.environ, "POSENC": str(Engine().program)}
+            done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8")
+            assert done.returncode == 0, f"{lesson.path.name}: footnote {label}: {claim}\n{done.stdout}{done.stderr}"
 
 
 def test_lessons_are_listed_and_lead_to_the_next() -> None:
@@ -217,10 +206,8 @@ def test_wrong_form_is_reported(tmp_path: Path, old: str, new: str, expected: st
 
 def test_reported_line_is_the_wrong_one(tmp_path: Path) -> None:
     copy = tampered(tmp_path, "**B.** One for each", "**D.** One for each")
-    line = copy.read_text(encoding="utf-8").splitlines().index(next(
-        line for line in copy.read_text(encoding="utf-8").splitlines() if line.startswith("**D.** One")
-    ))  # fmt: skip
-    with pytest.raises(ValueError, match=f":{line + 1}: "):
+    above = copy.read_text(encoding="utf-8").partition("**D.** One")[0]
+    with pytest.raises(ValueError, match=f":{above.count(chr(10)) + 1}: "):
         read_lesson(copy)
 
 

@@ -212,7 +212,7 @@ def test_pictures_are_small_and_refer_to_nothing_outside(pages: List[Dict[str, A
         assert not FORBIDDEN.search(text)
 
 
-# ---- what would be noticed ----
+# ---- changes that the tests above detect ----
 
 
 def with_change(folder: Path, old: str, new: str) -> Path:
@@ -228,36 +228,19 @@ def with_change(folder: Path, old: str, new: str) -> Path:
 
 
 PLACES = (
-    "A word's meaning",
-    "Its two channels are exchanged.",
-    "Compute a score",
-    "How well a model works",
-    "You compute",
-)
+    "A word's meaning", "Its two channels are exchanged.", "Compute a score", "How well a model works", "You compute",
+)  # fmt: skip
 BAD = (
-    "<script>alert(1)</script>",
-    "<SCRIPT SRC=//x.org/a.js></SCRIPT>",
-    "<b onclick='x()'>a</b>",
-    '<em onmouseover="x()">a</em>',
-    '<img src="https://x.org/a.svg" alt="a">',
-    '<img src="../attention.svg" alt="a" onload="x()">',
-    '<img src="data:image/svg+xml;base64,PHN2Zy8+" alt="a">',
-    "a ![a](https://x.org/a.svg)",
-    "a ![a](//x.org/a.svg)",
-    "a ![a](../../secret.svg)",
-    '<iframe src="https://x.org"></iframe>',
-    "<style>p { background: url(https://x.org) }</style>",
-    '<p style="background: url(https://x.org)">a</p>',
-    '<td style="text-align: right; background: url(//x.org)">a</td>',
-    "<svg><script>x()</script></svg>",
-    "<link rel=stylesheet href=https://x.org>",
-    "<meta http-equiv=refresh content='0;url=https://x.org'>",
-    "a <!-- a comment --> b",
-    "<math><mi>a</mi></math>",
-    "<h4>a",
-    "a</strong>",
-    "<?php a ?>",
-)
+    "<script>alert(1)</script>", "<SCRIPT SRC=//x.org/a.js></SCRIPT>", "<b onclick='x()'>a</b>",
+    '<em onmouseover="x()">a</em>', '<img src="https://x.org/a.svg" alt="a">',
+    '<img src="../attention.svg" alt="a" onload="x()">', '<img src="data:image/svg+xml;base64,PHN2Zy8+" alt="a">',
+    "a ![a](https://x.org/a.svg)", "a ![a](//x.org/a.svg)", "a ![a](../../secret.svg)",
+    '<iframe src="https://x.org"></iframe>', "<style>p { background: url(https://x.org) }</style>",
+    '<p style="background: url(https://x.org)">a</p>', '<td style="text-align: right; background: url(//x.org)">a</td>',
+    "<svg><script>x()</script></svg>", "<link rel=stylesheet href=https://x.org>",
+    "<meta http-equiv=refresh content='0;url=https://x.org'>", "a <!-- a comment --> b", "<math><mi>a</mi></math>",
+    "<h4>a", "a</strong>", "<?php a ?>",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("bad, place", [*((bad, PLACES[0]) for bad in BAD), *((BAD[0], place) for place in PLACES[1:])])
@@ -274,7 +257,7 @@ def test_other_links_become_plain_text(tmp_path: Path, target: str) -> None:
     assert "<p>a link. A word’s meaning" in page and target not in page
 
 
-# ---- what is missing ----
+# ---- missing parts ----
 
 
 def test_lost_parts_are_noticed(tmp_path: Path) -> None:

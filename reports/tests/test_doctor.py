@@ -93,13 +93,10 @@ def test_the_answer_comes_first_and_commands_stay_in_one_piece() -> None:
     answer = "Measurement quality B: timings detect differences of more than 2.0 % in cache and 8.0 % in DRAM."
     assert answer in " ".join(text.split())
     order = [
-        text.index("Measurement quality B"),
-        text.index("Conditions that disturb timings"),
-        text.index(" 40 %  governor: "),
-        text.index("huge pages: "),
-        text.index("Conditions that may"),
+        text.index("Measurement quality B"), text.index("Conditions that disturb timings"),
+        text.index(" 40 %  governor: "), text.index("huge pages: "), text.index("Conditions that may"),
         text.index("Fine: "),
-    ]
+    ]  # fmt: skip
     assert order == sorted(order)
     assert "$ sudo cpupower frequency-set -g performance\n" in text
     assert all(len(line) <= 80 for line in text.splitlines() if "$ " not in line)
@@ -206,7 +203,7 @@ def test_a_signal_ends_it_with_what_there_is(number: int, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Record, List[Record]]:
-    """What posenc doctor --quick prints and writes of this machine."""
+    """Returns the record that posenc doctor --quick prints about this machine, and the records that it writes."""
     path = tmp_path_factory.mktemp("doctor") / "r.jsonl"
     program = os.environ["POSENC_PROGRAM"]
     done = subprocess.run(

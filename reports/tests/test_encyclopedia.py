@@ -9,7 +9,7 @@ import pytest
 
 from posenc.engine import Engine
 from posenc.explain.pages import pages, parameters
-from posenc.models.presets import preset, presets
+from posenc.models.model import preset, presets
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "encodings"
 WIDTH = 120
@@ -68,7 +68,7 @@ def section(name: str, heading: str) -> str:
 def kind_of(name: str) -> str:
     """Returns whether a page is of a kernel, a scaling, a profile or a method."""
     found = re.match(r"# (\w+)\n\nA (kernel|method|profile|scaling)(?:, for|:) .+\n\n", pages()[name])
-    assert found and found[1] == name, "its first lines are the name, and what it is in the grammar of cli/topics.py"
+    assert found and found[1] == name, "its first lines are its name and its kind, in the grammar of cli/topics.py"
     return found[2]
 
 

@@ -54,13 +54,6 @@ def test_faults_are_detected_by_the_suite_that_a_page_names() -> None:
     assert len(named) >= 30 and [pair for pair in named if suites.get(pair[1]) != pair[0]] == []
 
 
-def test_every_example_is_a_command_that_works() -> None:
-    examples = [line for text in pages().values() for line in re.findall(r"^    posenc (table .*)", text, re.M)]
-    assert examples
-    for example in examples:
-        assert Engine().run(*shlex.split(example)).startswith("position"), example
-
-
 def test_lists_name_encodings_and_have_a_text_for_each_line() -> None:
     kernels = " ".join(Engine().run("list", "kernels").split())
     for encoding in (

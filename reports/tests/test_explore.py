@@ -33,23 +33,19 @@ def test_page_is_small_and_loads_nothing(browser: Browser, explore_page: Path) -
 def test_quiz_says_whether_an_answer_is_right(browser: Browser, lesson: int) -> None:
     opened(browser, f"course&lesson={lesson}")
     questions = course()[lesson - 1]["questions"]
-    forms = browser.driver.find_elements("css selector", "form.question")
+    forms = browser.all("form.question")
     assert len(forms) == len(questions) == 5
-    right_ones = 0
-    for form, question in zip(forms, questions):
+    for number, (form, question) in enumerate(zip(forms, questions)):
         options = {one.get_attribute("value"): one for one in form.find_elements("css selector", "input")}
         wrong = next(letter for letter in options if letter != question["answer"])
-        given = [question["answer"]] if right_ones % 2 == 0 else [wrong, question["answer"]]
+        given = [question["answer"]] if number % 2 == 0 else [wrong, question["answer"]]
         for letter in given:
             browser.click(options[letter])
             browser.click(form.find_element("css selector", "button"))
             said = form.find_element("css selector", ".said").text
             expected = "Right." if letter == question["answer"] else f"Not right. The answer is {question['answer']}."
             assert expected in said and ("Not right" in said) == (letter == wrong)
-        right_ones += 1
-    assert "You answered 5 of 5 questions; 3 right at the first try." in browser.driver.find_element(
-        "css selector", ".total"
-    ).text  # fmt: skip
+    assert "You answered 5 of 5 questions; 3 right at the first try." in browser.one(".total").text
 
 
 # Brings the view into a state in which it shows a control: some other control has the value that this takes.
@@ -270,9 +266,8 @@ def test_skip_link_stays_in_the_view(browser: Browser) -> None:
     opened(browser, "similarity")
     browser.js("document.querySelector('.skip').click()")
     drawn(browser)
-    assert browser.js("return [explore.current.view.id, document.activeElement.id]") == ["similarity"] + [
-        "similarity-title"
-    ]
+    focus = browser.js("return [explore.current.view.id, document.activeElement.id]")
+    assert focus == ["similarity", "similarity-title"]
 
 
 @pytest.mark.parametrize("address", ("table&kind=%", "table&dim=much", "table&kind=none", "table&dim"))

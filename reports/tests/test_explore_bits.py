@@ -37,7 +37,7 @@ def printed(words: Sequence[str], folder: Path) -> List[List[int]]:
 
 def computed(browser: Browser, scripts: Sequence[str]) -> List[List[List[int]]]:
     """Returns the bits of what the page computes, for each script. Empty if the library rejects it."""
-    run = """const lib = explore.lib, mix = (1n << 64n) - 1n;
+    run = """const lib = explore.lib;
         const bits = (values) => [...new Uint32Array(Float32Array.from(values).buffer)];
         return arguments[0].map((script) => {
             try {

@@ -46,10 +46,11 @@ def test_scaling_counts_the_pairs_of_a_model(browser: Browser, model: str) -> No
 
 @pytest.mark.parametrize("m, n", [(70, 60), (60, 70), (3, 90)])
 def test_similarity_is_the_sum_of_cosines_by_offset(browser: Browser, m: int, n: int) -> None:
-    before = stated(browser, "similarity", r"m - n = (-?\d+): the product is (-?[\d.]+)\.", m=m, n=n)
-    after = stated(browser, "similarity", r"m - n = (-?\d+): the product is (-?[\d.]+)\.", m=m + 20, n=n + 20)
+    pattern = r"m - n = (-?\d+): the product is (-?[\d.]+)\."
+    before = stated(browser, "similarity", pattern, m=m, n=n)
+    after = stated(browser, "similarity", pattern, m=m + 20, n=n + 20)
     assert before[0] == m - n and before == after
-    other = stated(browser, "similarity", r"m - n = (-?\d+): the product is (-?[\d.]+)\.", m=m + 1, n=n)
+    other = stated(browser, "similarity", pattern, m=m + 1, n=n)
     assert other[1] != before[1]
 
 

@@ -1,10 +1,10 @@
-"""The numbers of real runs. Each was equal, cell by cell, to that of the reports in C when these were replaced.
+"""The numbers in reports of real runs, frozen when each cell equalled that of the former reports in C.
 
 tests/frozen has the records of each run (NAME.jsonl.gz) and the reports of them (NAME.json.gz): the CSV as it stands;
 of the pages the numbers alone, as their words may change. changepoints.json.gz has the changes of level in series. It
 takes a while, and is part of ./run test-certify.
 
-PYTHONPATH=reports python3 reports/tests/test_frozen.py    freezes what the reports show now
+PYTHONPATH=reports python3 reports/tests/test_frozen.py    freezes the present reports
 """
 
 import gzip
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
+from programs import read_json_lines
 
 from posenc.report.answers import cost_of, steps
 from posenc.report.page import page_data, to_html, to_markdown
@@ -25,12 +26,6 @@ FROZEN = Path(__file__).parent / "frozen"
 # Series, and the changes found in them: at, start, stop, medians, p.
 SERIES = json.loads(gzip.decompress((Path(__file__).parent / "changepoints.json.gz").read_bytes()))
 RUNS = sorted(path.name.partition(".")[0] for path in FROZEN.glob("*.jsonl.gz"))
-
-
-def records(name: str) -> List[Record]:
-    """Returns the records of a run."""
-    text = gzip.decompress((FROZEN / f"{name}.jsonl.gz").read_bytes()).decode()
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def numbers(page: str) -> List[str]:
@@ -63,7 +58,7 @@ def shown(run: List[Record]) -> Dict[str, List[Any]]:
 @pytest.mark.parametrize("name", RUNS)
 def test_numbers_of_the_reports(name: str) -> None:
     frozen = json.loads(gzip.decompress((FROZEN / f"{name}.json.gz").read_bytes()))
-    found = shown(records(name))
+    found = shown(read_json_lines(FROZEN / f"{name}.jsonl.gz"))
     assert found.keys() == frozen.keys()
     for part, expected in frozen.items():
         assert len(found[part]) == len(expected), part
@@ -79,5 +74,5 @@ def test_changes_of_level(at: int) -> None:
 
 if __name__ == "__main__":
     for name in RUNS:
-        text = json.dumps(shown(records(name)), separators=(",", ":"))
+        text = json.dumps(shown(read_json_lines(FROZEN / f"{name}.jsonl.gz")), separators=(",", ":"))
         (FROZEN / f"{name}.json.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))

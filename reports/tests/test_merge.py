@@ -70,7 +70,7 @@ def again(records: List[Record], name: str = "merged") -> File:
 
 
 def test_shards_become_the_results_of_one_run_in_its_order() -> None:
-    merged, notes = merge(shards(2, 0, 1), False, ["results", "merge"])
+    merged, notes = merge(shards(2, 0, 1), ["results", "merge"])
     assert results(merged) == results(run("whole")[1]) and not notes
     assert kinds(merged) == {"header": 1, "env": 1, "kernel": 1, "backend": 2, "check": 20, "footer": 1}
     header = dict(run("r2")[1][0], argv=["posenc", "results", "merge"])
@@ -82,36 +82,36 @@ def test_a_run_of_shards_is_as_noisy_as_the_noisiest() -> None:
     files = shards(0, 1, 2)
     for load, (_, records) in zip((0.1, 3.0, 0.2), files):
         records[-1]["noise"] = {"load1": load}
-    assert merge(files, False, [])[0][-1]["noise"] == {"load1": 3.0}
+    assert merge(files)[0][-1]["noise"] == {"load1": 3.0}
 
 
 def test_what_was_merged_is_merged_again_with_another_machine() -> None:
-    merged, _ = merge(shards(0, 1, 2), False, [])
+    merged, _ = merge(shards(0, 1, 2))
     arm = run("arm", machine=ARM, cases=4)
-    both, _ = merge([again(merged), arm], False, [])
+    both, _ = merge([again(merged), arm])
     assert both == merged + arm[1]
-    assert merge([again(both)], False, [])[0] == both
+    assert merge([again(both)])[0] == both
     with pytest.raises(CommandError, match="merged and r0 hold the same run"):
-        merge([again(merged), run("r0", (0, 3))], False, [])
+        merge([again(merged), run("r0", (0, 3))])
 
 
 def test_attempts_are_passed_over() -> None:
     attempt = run("attempt", (1, 3), ends=None, mode="full")
-    merged, notes = merge([*shards(0, 2), attempt, *shards(1)], False, [])
+    merged, notes = merge([*shards(0, 2), attempt, *shards(1)])
     assert results(merged) == results(run("whole")[1])
     assert notes == ["attempt is passed over: shard 1/3 did not finish there; r1 has it"]
 
 
 def test_shards_of_two_cpus_only_if_mixed() -> None:
     files = [*shards(0, 2), run("r1", (1, 3), machine=AVX2)]
-    merged, _ = merge(files, True, [])
+    merged, _ = merge(files, mixed=True)
     assert kinds(merged)["env"] == kinds(merged)["header"] == 2
-    assert merge([again(merged)], False, [])[0] == merged
+    assert merge([again(merged)])[0] == merged
     with pytest.raises(CommandError, match=f"missing: shard 1 of 3 of verify on {AVX512}.*--mixed") as error:
-        merge(files, False, [])
+        merge(files)
     assert error.value.status == 6
     with pytest.raises(CommandError, match="missing: shard 2 of 3"):
-        merge([run("r0", (0, 3)), run("r1", (1, 3), machine=AVX2)], True, [])
+        merge([run("r0", (0, 3)), run("r1", (1, 3), machine=AVX2)], mixed=True)
 
 
 def test_a_process_may_end_in_several_shards() -> None:
@@ -119,7 +119,7 @@ def test_a_process_may_end_in_several_shards() -> None:
     ended = {"t": "check", "case": "alibi/ended", "backend": "avx2", "suite": "memory", "status": "crash"}
     for at, (_, records) in enumerate(files):
         records.insert(-1, {**ended, "reason": f"after case {at}"})
-    assert kinds(merge(files, False, [])[0])["check"] == 23
+    assert kinds(merge(files)[0])["check"] == 23
 
 
 def otherwise(file: File, at: int, **members: Any) -> File:
@@ -167,7 +167,7 @@ REJECTED = [
 @pytest.mark.parametrize("files, status, text", REJECTED, ids=[text[:40] for _, _, text in REJECTED])
 def test_what_does_not_belong_together_is_rejected(files: List[File], status: int, text: str) -> None:
     with pytest.raises(CommandError) as error:
-        merge(files, False, [])
+        merge(files)
     assert text in str(error.value) and error.value.status == status
 
 

@@ -1,6 +1,6 @@
-"""The reader of model files: what becomes of 2 164 files. Each was read so by the readers in C before they went.
+"""The reader of model files: the outcomes of 2 164 files, frozen when they equalled those of the former readers in C.
 
-PYTHONPATH=reports python3 reports/tests/test_models.py    freezes what becomes of them now
+PYTHONPATH=reports python3 reports/tests/test_models.py    freezes the present outcomes
 """
 
 import copy
@@ -15,26 +15,25 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import pytest
+from programs import read_json_lines
 from test_config import read
 
 from posenc.models.members import Rejected
-from posenc.models.model import Model, read_file
+from posenc.models.model import Model, preset, read_file
 from posenc.models.places import name_of
-from posenc.models.presets import preset
 
 HERE = Path(__file__).parent
 PRESETS = HERE.parents[1] / "conformance" / "models"  # where the files were read
-FROZEN = HERE / "models.jsonl.gz"
+FROZEN, PUBLISHED = HERE / "models.jsonl.gz", HERE / "published.jsonl.gz"
 
 
 def frozen(kind: str) -> List[Any]:
-    """Returns what was kept of files with text, of GGUF files or of presets."""
-    with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
-        return [record for record in map(json.loads, file) if kind in record]
+    """Returns the frozen records of text files, GGUF files or presets (`kind` is text, gguf or model)."""
+    return [record for record in read_json_lines(FROZEN) if kind in record]
 
 
 def outcome(record: Dict[str, Any]) -> Any:
-    """Returns what becomes of a file: what the engine is told, or why it is refused, without lists of what is known."""
+    """Returns the record of a file for the C program, or the reason of its rejection without lists of known names."""
     try:
         if "model" in record:
             model = preset(record["model"])
@@ -56,22 +55,16 @@ def test_files_make_the_calls_that_they_made(kind: str, monkeypatch: pytest.Monk
 # ---- published files ----
 
 
-def published_files() -> List[Any]:
-    """Returns what published files say."""
-    with gzip.open(HERE / "published.jsonl.gz", "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
-def test_published_files_are_read_or_refused_for_a_reason() -> None:
-    published = published_files()
-    refused = 0
+def test_published_files_are_read_or_rejected_with_a_reason() -> None:
+    published = read_json_lines(PUBLISHED)
+    rejected = 0
     for one in published:
         try:
             assert read(**one["config"]).cases
         except Rejected as why:
-            refused += 1
+            rejected += 1
             assert len(str(why)) > 20, one["model"]
-    assert len(published) >= 300 and refused <= 79  # a ratchet: fewer with each type that is read
+    assert len(published) >= 300 and rejected <= 79  # a ratchet: fewer with each type that is read
 
 
 # ---- GGUF ----
@@ -169,7 +162,7 @@ def test_key_heads_by_layer_are_those_of_its_kind() -> None:
     assert "other numbers of heads" not in model.notes
 
 
-# ---- files that nobody wrote ----
+# ---- random damage ----
 
 ODD: Sequence[Any] = (
     None, True, False, 0, -1, 2, 1e-9, 1e30, float("inf"), float("nan"), "", "yarn", [], {}, [None], [1.5, 2], {"a": 1},
@@ -205,10 +198,10 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_a_file_holds_it_is_read_or_refused(seed: int) -> None:
+def test_spoilt_files_are_read_or_rejected(seed: int) -> None:
     rng = random.Random(seed)
     texts = [one["text"] for one in frozen("text") if one["text"].startswith("{") and isinstance(one["outcome"], dict)]
-    published = [json.dumps(one["config"]) for one in published_files()]
+    published = [json.dumps(one["config"]) for one in read_json_lines(PUBLISHED)]
     files = [gguf_bytes(one["gguf"]) for one in frozen("gguf")]
     outcomes = set()
     for _ in range(1000):
@@ -221,7 +214,7 @@ def test_whatever_a_file_holds_it_is_read_or_refused(seed: int) -> None:
 
 
 if __name__ == "__main__":
-    records = [json.loads(line) for line in gzip.decompress(FROZEN.read_bytes()).splitlines()]
+    records = read_json_lines(FROZEN)
     os.chdir(PRESETS)
     lines = "".join(json.dumps({**record, "outcome": outcome(record)}) + "\n" for record in records)
     FROZEN.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))

@@ -21,14 +21,8 @@ QUESTIONS = range(1, 1 + len(RIGHT))
 
 # Words of each call of the program, and which of the cells with table() makes it; the first defines table().
 CALLS = {
-    "128 dim=64": 1,
-    "dim=128": 2,
-    "cos_sin": 3,
-    "rope_half": 3,
-    "rope_interleaved": 3,
-    "heads=8": 4,
-    "heads=12": 4,
-}
+    "128 dim=64": 1, "dim=128": 2, "cos_sin": 3, "rope_half": 3, "rope_interleaved": 3, "heads=8": 4, "heads=12": 4,
+}  # fmt: skip
 
 # Stands in for the program. It changes the largest number of the call with these words by a hundred thousandth.
 TAMPERING = """#!{python}

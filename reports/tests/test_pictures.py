@@ -99,7 +99,7 @@ def test_files_begin_as_their_format_and_repeat() -> None:
     alibi, swin = ["alibi", "--heads", "2", "--tokens", "4"], ["swin", "--window-height", "1", "--window-width", "2"]
     for name, *options in (alibi, swin):
         svg, again = (save(plot.draw(name, options)[0].figure, "svg") for _ in range(2))
-        assert b"</svg>" in svg[-20:] and plot.BEGINS[".svg"] in svg[:1024]
+        assert b"</svg>" in svg[-20:] and plot.MARKERS[".svg"] in svg[:1024]
         assert svg == again
         names = re.findall(rb' id="([^"]+)"', svg)
         assert len(names) == len(set(names)) > 0
@@ -108,7 +108,7 @@ def test_files_begin_as_their_format_and_repeat() -> None:
     other = Picture((2, 2), "62.8319 positions", "", [["empty"]])
     assert b">62.8319 positions<" in save(other.figure, "svg")
     for suffix in ("png", "pdf"):
-        assert save(draw(*swin).figure, suffix).startswith(plot.BEGINS["." + suffix])
+        assert save(draw(*swin).figure, suffix).startswith(plot.MARKERS["." + suffix])
 
 
 CAPTIONED = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -326,12 +326,12 @@ def test_files_are_replaced_whole(tmp_path: Path) -> None:
     target = tmp_path / "target.bin"
     link = tmp_path / "link.bin"
     link.symlink_to(target)
-    write_file(link, b"begin 1", b"begin", False)
-    write_file(link, b"begin 2", b"begin", False)
+    write_file(link, b"begin 1", b"begin", force=False)
+    write_file(link, b"begin 2", b"begin", force=False)
     assert target.read_bytes() == b"begin 2" and link.is_symlink()
     assert not list(tmp_path.glob(".*"))
     with pytest.raises(CommandError, match="no ordinary file"):
-        write_file(Path("/dev/null"), b"", None, True)
+        write_file(Path("/dev/null"), b"", None, force=True)
 
 
 def test_the_program_hands_the_command_over(tmp_path: Path) -> None:

@@ -53,10 +53,7 @@ def test_answer_and_files(work: Path, program: Path) -> None:
     line = next(line for line in done.stdout.splitlines() if line.startswith("BLOOM"))
     assert line.split() == "BLOOM 176B decode avx2 (default) clear 7.00 µs 4.0× 2.0× 50 %".split()
     assert done.stdout.endswith("Page: rep/report.html\n") and len(done.stdout.splitlines()) <= 30
-
-
-def test_records_are_one_run(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
+    # The records of all commands become one run.
     records = load(str(work / "rep" / "results.jsonl"))
     kinds = [record["t"] for record in records]
     assert kinds == ["header", "env", *["backend"] * 3, "model", *["check"] * 3, *["bench"] * 3, "footer"]
@@ -80,20 +77,14 @@ def test_verbose_prints_tables(work: Path, program: Path) -> None:
     assert "alibi/f32/given/bloom-decode  autovec_v3  200 ns" in done.stdout and "Kernel  avx2" in done.stdout
 
 
-def test_pages_of_files(work: Path, program: Path) -> None:
-    report(work, program, "--dir", "rep")
-    done = report(work, program, "rep/results.jsonl", "-o", "x.html", "-o", "x.md", "-o", "x.jsonl", "-o", "x.csv")
-    assert done.returncode == 0, done.stderr
-    assert names(work) == ["rep", "x.csv", "x.html", "x.jsonl", "x.md"]
-    assert load(str(work / "x.jsonl")) == load(str(work / "rep" / "results.jsonl"))
-
-
 def test_formats(work: Path, program: Path) -> None:
-    """As examples/fleet and docs/exports.md ask for them; also of a run of this machine."""
+    """Writes the formats that examples/fleet and docs/exports.md ask for, of a run of this machine and of files."""
     assert report(work, program, "--dir", "rep", "-o", "x.csv").returncode == 0
-    done = report(work, program, "rep/results.jsonl", "--out", "console", "--out", "html:x.html", "--out", "bmf:x.json")
-    assert done.returncode == 0 and "3 of 3 checks passed" in done.stdout
-    assert names(work) == ["rep", "x.csv", "x.html", "x.json"]
+    done = report(work, program, "rep/results.jsonl", "--out", "console", "--out", "html:x.html", "--out", "bmf:x.json",
+                  "-o", "y.html", "-o", "y.md", "-o", "y.jsonl", "-o", "y.csv")  # fmt: skip
+    assert done.returncode == 0 and "3 of 3 checks passed" in done.stdout, done.stderr
+    assert names(work) == ["rep", "x.csv", "x.html", "x.json", "y.csv", "y.html", "y.jsonl", "y.md"]
+    assert load(str(work / "y.jsonl")) == load(str(work / "rep" / "results.jsonl"))
     assert report(work, program, "rep/results.jsonl", "--out", "md").stdout == (work / "rep" / "report.md").read_text()
 
 

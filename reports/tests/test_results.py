@@ -1,6 +1,6 @@
 """Formats for other programs: their numbers, frozen when they were equal to those of the program in C, and their rules.
 
-PYTHONPATH=reports python3 reports/tests/test_results.py    freezes what the formats write now
+PYTHONPATH=reports python3 reports/tests/test_results.py    freezes the present exports
 """
 
 import csv
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import pytest
+from programs import read_json_lines
 
 from posenc import units
 from posenc.command import CommandError
 from posenc.records import load
 from posenc.results import comparison, exports, main
-from posenc.results.annotations import to_annotations
+from posenc.results.github import COMMENT, SUMMARY, to_annotations, to_comment, to_page, to_summary
 from posenc.results.junit import to_junit
 from posenc.results.outcome import to_badge
-from posenc.results.summary import COMMENT, SUMMARY, to_comment, to_page, to_summary
 from posenc.runs import Record, machines
 
 HERE = Path(__file__).resolve().parent
@@ -30,13 +30,10 @@ FROZEN = HERE / "exports.json.gz"
 FROZEN_FORMATS = [name for name in main.FORMATS if name not in ("summary", "comment")]
 
 
-def read(path: Path) -> List[Record]:
-    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def written() -> Dict[str, Dict[str, str]]:
-    return {path.name: {name: main.FORMATS[name].write(read(path)) for name in FROZEN_FORMATS} for path in FILES}
+    return {
+        path.name: {name: main.FORMATS[name].write(read_json_lines(path)) for name in FROZEN_FORMATS} for path in FILES
+    }
 
 
 def frozen() -> Dict[str, Dict[str, str]]:
@@ -50,7 +47,7 @@ def test_numbers_are_as_frozen(path: Path, name: str) -> None:
     text = frozen()[path.name][name]
     if name in ("gha", "junit"):
         text = text.replace(" us", " µs")  # C wrote them in ASCII
-    assert main.FORMATS[name].write(read(path)).splitlines() == text.splitlines()
+    assert main.FORMATS[name].write(read_json_lines(path)).splitlines() == text.splitlines()
 
 
 # ---- records that are made up ----
@@ -207,7 +204,7 @@ def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
     (12345.0, 1.0, "ulp", ("1.2e+04 ulp", "1")),
 ])  # fmt: skip
 def test_an_error_and_its_limit_tell_which_is_larger(largest: float, limit: float, metric: str, text: Any) -> None:
-    assert units.judged(largest, limit, metric) == text
+    assert units.error_and_limit(largest, limit, metric) == text
 
 
 # ---- JUnit ----
@@ -371,13 +368,15 @@ def test_standard_output_that_cannot_be_written(to: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("record", ['{"t":"bench","median_ns":3}', '{"t":"check","status":[]}'])
-def test_records_of_other_types_are_named(tmp_path: Path, record: str) -> None:
+BENCH, CHECK = '{"t":"bench","median_ns":3}', '{"t":"check","status":[]}'
+
+
+@pytest.mark.parametrize("record, form", [(BENCH, "bmf"), (BENCH, "junit"), (CHECK, "junit")])
+def test_records_of_other_types_are_named(tmp_path: Path, record: str, form: str) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(f'{{"t":"header","schema":"posenc.results/2"}}\n{{"t":"env","env_id":"m"}}\n{record}\n')
     with pytest.raises(CommandError, match="a record lacks a member"):
-        main.main(["export", str(path), "--format", "bmf"])
-        main.main(["export", str(path), "--format", "junit"])
+        main.main(["export", str(path), "--format", form])
 
 
 REJECTED = [

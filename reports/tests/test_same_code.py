@@ -9,7 +9,7 @@ from typing import Callable, List, Sequence
 
 import pytest
 
-from posenc.compare.same_code import Library, Unknown, code_of
+from posenc.compare.same_code import Library, Unknown, code_digest
 from posenc.records import load
 
 if platform.machine() != "x86_64" or not shutil.which("objdump") or not shutil.which("cc"):
@@ -164,7 +164,7 @@ def entry(path: Path, name: str = "entry") -> int:
 
 
 def digest(path: Path) -> str:
-    return code_of(str(path), (entry(path),))
+    return code_digest(str(path), (entry(path),))
 
 
 @pytest.fixture(scope="module")
@@ -173,13 +173,10 @@ def base(build: Build) -> str:
 
 
 SAME = {
-    "again": [],
-    "functions are aligned": ["-falign-functions=64"],
-    "other addresses": ["-DPUSHED"],
-    "all of these": ["-DPUSHED", "-falign-functions=32"],
-    "another table of procedures": ["-Wl,-z,ibtplt"],
+    "again": [], "functions are aligned": ["-falign-functions=64"], "other addresses": ["-DPUSHED"],
+    "all of these": ["-DPUSHED", "-falign-functions=32"], "another table of procedures": ["-Wl,-z,ibtplt"],
     "names that are bound at once": ["-Wl,-z,now", "-Wl,-z,relro"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("options", SAME.values(), ids=SAME)
@@ -213,8 +210,8 @@ def test_one_thing_changes(build: Build, base: str, change: str) -> None:
 
 def test_each_entry_counts(build: Build) -> None:
     path = build()
-    both = code_of(str(path), (entry(path), entry(path, "other")))
-    assert both != digest(path) and both != code_of(str(path), (entry(path, "other"), entry(path)))
+    both = code_digest(str(path), (entry(path), entry(path, "other")))
+    assert both != digest(path) and both != code_digest(str(path), (entry(path, "other"), entry(path)))
 
 
 def test_unknown_says_why(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -223,7 +220,7 @@ def test_unknown_says_why(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_pat
     path, stripped = build(), build()
     subprocess.run(["strip", stripped], check=True)
     with pytest.raises(Unknown, match="of unknown extent|no symbols"):
-        code_of(str(stripped), (entry(path),))
+        code_digest(str(stripped), (entry(path),))
     text = tmp_path / "text"
     text.write_text("no library")
     with pytest.raises(Unknown, match="file format not recognized"):
@@ -250,4 +247,4 @@ def test_kernels_of_the_library_are_known(tmp_path: Path) -> None:
     rows = [record["entries"] for record in load(str(path)) if record["t"] == "planned"]
     assert len(rows) > 10 and all(row["base"] == row["head"] and len(row["base"]) == 2 for row in rows)
     for row in rows:
-        assert len(code_of(library, tuple(row["base"]))) == 64
+        assert len(code_digest(library, tuple(row["base"]))) == 64

@@ -31,17 +31,12 @@ RECORDS = r"""
 {"t":"doctor","findings":[{"what":"@","level":"costs","evidence":"@","fix":"@","command":"@"}],"quality":{"grade":"C","reasons":[]}}
 {"t":"footer","complete":true,"noise":{"load1":3}}
 """  # noqa: E501
-# What the reader of a format would obey, outside of code.
+# Patterns that a reader of each format would execute, outside of code.
 OBEYED = {
-    "console": r"^ *::|##\[",
-    "html": "<script>x",
-    "md": r"(?<!\\)(<script>x|\[l\]\(|`)",
-    "summary": r"(?<!\\)(<script>x|\[l\]\(|`)",
-    "comment": r"(?<!\\)(<script>x|\[l\]\(|`)",
-    "annotations": r"^(?!::(error|warning|notice) title=).",
-    "junit": "<script>",
-    "csv": '(^|,)"*[=+@]',
-}
+    "console": r"^ *::|##\[", "html": "<script>x", "md": r"(?<!\\)(<script>x|\[l\]\(|`)",
+    "summary": r"(?<!\\)(<script>x|\[l\]\(|`)", "comment": r"(?<!\\)(<script>x|\[l\]\(|`)",
+    "annotations": r"^(?!::(error|warning|notice) title=).", "junit": "<script>", "csv": '(^|,)"*[=+@]',
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["console", "md", "html", "jsonl", *FORMATS])

@@ -1,22 +1,19 @@
 """posenc tune: choices equal to those of the program in C that it replaced, the tuning file, and the check of one."""
 
-import gzip
-import json
 import signal
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
-from programs import Completed, make_program, run, start, write_records
+from programs import Completed, make_program, read_json_lines, run, start, write_records
 
 from posenc.tune.main import line_of, tuning_file
-from posenc.tune.rule import PLAIN, Candidate, Place, places_of
+from posenc.tune.rule import PLAIN, Candidate, Choice, choices_of
 
 Record = Dict[str, Any]
 
-with gzip.open(Path(__file__).with_name("choices.jsonl.gz"), "rt") as file:
-    # Made-up samples of backends, with what the program in C chose and computed of them.
-    FROZEN = [json.loads(line) for line in file]
+# Made-up samples of backends, with the choices and numbers that the program in C computed from them.
+FROZEN = read_json_lines(Path(__file__).with_name("choices.jsonl.gz"))
 
 
 def test_choices_are_those_of_the_program_in_c() -> None:
@@ -26,12 +23,12 @@ def test_choices_are_those_of_the_program_in_c() -> None:
             Candidate(row["id"], row["family"] in PLAIN, row["vector_width"] or 1, row["samples"])
             for row in one["rows"]
         ]
-        place = Place("rope_half", "f32", "L1", None, "", candidates)
-        assert (place.chosen.name, place.tie) == (one["chosen"], one["tie"])
+        choice = Choice("rope_half", "f32", "L1", None, "", candidates)
+        assert (choice.chosen.name, choice.tie) == (one["chosen"], one["tie"])
         for standing in one["standings"]:
             (row,) = (row for row in candidates if row.name == standing["id"])
-            place.in_force = row.name
-            got = [row.ns, row.ratio(place.chosen), *row.interval(place.chosen), *place.slowness()]
+            choice.in_force = row.name
+            got = [row.ns, row.ratio(choice.chosen), *row.interval(choice.chosen), *choice.slowness()]
             assert got == pytest.approx([standing[key] for key in ("ns", "ratio", "lo", "hi", "slowness", "known")])
 
 
@@ -61,12 +58,12 @@ def run_of(*rows: Record) -> List[Record]:
 
 
 def test_a_tuning_file() -> None:
-    places = places_of(run_of(
+    choices = choices_of(run_of(
         bench("avx512", 12345.0), bench("avx2", 20000.0), bench("libm", None),
         bench("avx512", 5000000.0, "dram"), bench("avx2", 5050000.0, "dram"), bench("libm", 5000000.0, "dram"),
         bench("avx2", None, "l2"), bench("avx512", 700.0, "l2"),
     ))  # fmt: skip
-    assert tuning_file(ENV, places, "2026-01-02T03:04:05Z") == (
+    assert tuning_file(ENV, choices, "2026-01-02T03:04:05Z") == (
         "posenc.tune/1\n"
         "# Written by posenc tune at 2026-01-02T03:04:05Z: kernel, backend, type, and the most bytes of its tensors\n"
         "cpu paper-1 sse avx2\n"
@@ -80,7 +77,7 @@ def test_a_tuning_file() -> None:
 
 def test_native_backends_come_before_plain_loops_and_narrow_ones_before_wide_ones() -> None:
     def chosen(*rows: Tuple[str, float]) -> str:
-        return places_of(run_of(*(bench(name, ns) for name, ns in rows)))[0].chosen.name
+        return choices_of(run_of(*(bench(name, ns) for name, ns in rows)))[0].chosen.name
 
     assert chosen(("avx512", 100000), ("avx2", 101900)) == "avx2"
     assert chosen(("avx512", 100000), ("avx2", 103100)) == "avx512"
@@ -93,15 +90,15 @@ def test_up_to_3_percent_are_a_tie_if_the_interval_does_not_exclude_it() -> None
     def chosen(middle: float, least: float) -> str:
         samples = [least, *[middle] * 3, middle, *[middle + 0.01] * 4]
         candidates = [Candidate("wide", False, 16, [1.0] * 9), Candidate("narrow", False, 8, samples)]
-        return Place("alibi", "f32", "L1", None, "", candidates).chosen.name
+        return Choice("alibi", "f32", "L1", None, "", candidates).chosen.name
 
     assert chosen(1.025, 0.99) == "narrow" and chosen(1.025, 1.001) == "wide"
     assert chosen(1.031, 0.99) == "wide" and chosen(1.019, 1.001) == "narrow"
 
 
 def test_the_rival_is_the_fastest_of_the_others() -> None:
-    (place,) = places_of(run_of(bench("libm", 900.0), bench("avx512", 100.0), bench("avx2", 200.0)))
-    assert "; avx2 takes " in line_of(place)
+    (choice,) = choices_of(run_of(bench("libm", 900.0), bench("avx512", 100.0), bench("avx2", 200.0)))
+    assert "; avx2 takes " in line_of(choice)
 
 
 # ---- the command, with a program that is made up ----
@@ -116,8 +113,8 @@ def program(tmp_path: Path, *runs: List[Record], ends: str = "exit 0") -> Path:
 
 
 def tune(path: Path, *arguments: str) -> "Completed[str]":
-    places = {"XDG_CONFIG_HOME": str(path.parent / "config"), "COLUMNS": "80"}
-    return run(path, "tune", *arguments, env=places, cwd=path.parent)
+    choices = {"XDG_CONFIG_HOME": str(path.parent / "config"), "COLUMNS": "80"}
+    return run(path, "tune", *arguments, env=choices, cwd=path.parent)
 
 
 GOOD = run_of(bench("avx512", 100000.0, chosen=True), bench("avx2", 150000.0))

@@ -1,1 +1,1 @@
-"""posenc compare: whether a change made a kernel slower or faster, or its results others."""
+"""posenc compare: compares the speed and the results of two builds."""

@@ -1,4 +1,4 @@
-"""A comparison of two builds: results exactly, times by the schedule, and the records of both."""
+"""Compares two builds: their results exactly, their machine code, and their times by schedule.py."""
 
 import math
 import time
@@ -8,12 +8,12 @@ from ..command import CommandError
 from ..runs import Record, number
 from .files import compare_builds
 from .process import Interrupted, Program, interruptible
-from .same_code import Unknown, code_of
+from .same_code import Unknown, code_digest
 from .schedule import Progress, Row, Schedule, Settings
 
 
 class Comparison:
-    """Two builds that are compared."""
+    """State and result of a comparison of two builds."""
 
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program, self.settings = program, settings
@@ -21,21 +21,21 @@ class Comparison:
         self.facts: List[Record] = []  # machine, kernels, backends, models, results, instructions
         self.rows: List[Row] = []
         self.noise: List[Record] = []
-        self.interrupted = 0  # the signal that ended it
+        self.interrupted = 0  # number of the signal that ended the comparison; 0 if none did
         self.begun = time.monotonic()
 
     def run(self) -> None:
-        """Runs it. A signal ends it early."""
+        """Runs the comparison. A signal ends it early and keeps the results so far."""
         try:
             with interruptible():
-                self._results()
-                self._code()
-                self._times()
+                self._compare_results()
+                self._compare_code()
+                self._compare_times()
         except Interrupted as signalled:
             self.interrupted = signalled.args[0]
 
-    def _results(self) -> None:
-        """Runs the process that checks both builds, compares their results, and lists the rows."""
+    def _compare_results(self) -> None:
+        """Checks both builds in one process, compares their results, and lists the rows to time."""
         progress = Progress(" results compared")
         checks: Dict[str, List[Record]] = {"base": [], "head": []}
 
@@ -58,8 +58,8 @@ class Comparison:
             raise CommandError(words, ended.status if ended.message and ended.status > 0 else 2)
         self.facts += compare_builds(checks["base"], checks["head"])
 
-    def _code(self) -> None:
-        """Finds out which rows have the same machine code in both builds."""
+    def _compare_code(self) -> None:
+        """Sets the digests of the machine code of each row, or the reason why they are unknown."""
         builds = self.header["compare"]
         one_file = builds["base"]["sha256"] == builds["head"]["sha256"]
         progress = Progress(" machine code compared")
@@ -68,13 +68,13 @@ class Comparison:
                 progress.step(*row.key)
                 try:
                     row.code = {
-                        name: builds[name]["sha256"] if one_file else code_of(builds[name]["path"], entries)
+                        name: builds[name]["sha256"] if one_file else code_digest(builds[name]["path"], entries)
                         for name, entries in row.planned.get("entries", {}).items()
                     }
                 except Unknown as unknown:
                     row.code_unknown = str(unknown)
 
-    def _times(self) -> None:
+    def _compare_times(self) -> None:
         builds = {name: str(self.header["compare"][name]["sha256"]) for name in ("base", "head")}
         schedule = Schedule(self.program, self.rows, builds, self.settings)
         self.noise = schedule.noise
@@ -86,13 +86,13 @@ class Comparison:
         finished = [row for row in self.rows if row.samples or not row.timed or not self.interrupted]
         return [{**self.header, "seed": hex(self.settings.seed)}, *self.facts, *(row.record() for row in finished)]
 
-    def measured(self) -> Record:
-        """Returns what its footer says of the machine."""
+    def footer_members(self) -> Record:
+        """Returns the members of the footer that describe the machine: duration and noise."""
         return {"wall_s": time.monotonic() - self.begun, "noise": sum_noise(self.noise)} if self.noise else {}
 
 
 def sum_noise(parts: Sequence[Record]) -> Record:
-    """Returns what processes together say of the machine: counts are summed, shares weighted by time."""
+    """Combines the noise of several processes: sums counts, and averages shares weighted by duration."""
     walls = [number(part, "wall_s") or 0.0 for part in parts]
     total: Record = {}
     for name in dict.fromkeys(name for part in parts for name in part):

@@ -1,7 +1,7 @@
-"""Two files of records side by side.
+"""Compares two files of records, machine by machine.
 
-What was checked is compared exactly: statuses, errors, bits, and what is there at all. Times are a trend and
-never a verdict: between two runs a machine changes by more than code does.
+Checks are compared exactly: status, error, digest, and presence. Times are shown as a trend and never as a verdict,
+because a machine changes more between two runs than code does.
 """
 
 import math
@@ -15,17 +15,18 @@ from ..results.comparison import FAILS
 from ..runs import Machine, Record, machines, member, number
 from ..verdict import machine_moved
 
-WORST = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}  # other statuses say nothing: 1
-# Options that say where results go and how fast, not what is checked.
-ASIDE = ("--out", "-o", "--output", "--jobs", "--dir", "--budget", "--time-limit", "--seed")
+# How bad a status is. A status that is not listed, such as skipped, has a severity of 1.
+SEVERITY = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}
+# Options of a run that do not change what it checks.
+IRRELEVANT_OPTIONS = ("--out", "-o", "--output", "--jobs", "--dir", "--budget", "--time-limit", "--seed")
 NAMES = ("kernel", "dtype", "numerics", "case", "backend", "family")
-# Machines on which times are not compared: what differs, and the member that says so.
-MACHINE = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("type of the build", "build.type"),
-           ("emulator", "emulator"))  # fmt: skip
+# Members of env that must be equal before times are compared, and their names in messages.
+MACHINE_MEMBERS = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("type of the build", "build.type"),
+                   ("emulator", "emulator"))  # fmt: skip
 
 
 class _Differences:
-    """What comparing two files finds."""
+    """Result of comparing two files of records."""
 
     def __init__(self) -> None:
         self.records: List[Record] = []  # machines, changes and trends
@@ -33,11 +34,11 @@ class _Differences:
         self.compare: Record = {"incomparable": self.obstacles, "results": 0}  # for the header
 
     def obstacle(self, what: str, base: object, head: object) -> None:
-        """Notes what cannot be compared."""
+        """Adds a difference that makes the files incomparable."""
         self.obstacles.append({"what": what, "base": str(base or "unknown"), "head": str(head or "unknown")})
 
     def agree(self, what: str, base: object, head: object) -> bool:
-        """Returns whether two sides are the same, or one is not known; else that is an obstacle."""
+        """Returns true if both sides are equal or one is unknown; otherwise adds an obstacle."""
         if base == head or not base or not head:
             return True
         self.obstacle(what, base, head)
@@ -46,19 +47,19 @@ class _Differences:
     def change(
         self, row: Record, what: str, worse: Optional[bool], base: Record, head: Record, **more: object
     ) -> None:  # fmt: skip
-        """Adds a result that got worse (true), better (false) or is otherwise changed (null)."""
+        """Adds a changed result. `worse` is None if neither side is better."""
         names = {name: row.get(name, "") for name in NAMES}
         change = {"suite": row["suite"], "what": what, "worse": worse, "base": base, "head": head, **more}
         self.records.append({"t": "change", **names, **change})
 
 
-def _asked(header: Record) -> List[str]:
-    """Returns what a run was to check: its mode, and the words of its command line that say so."""
+def _selection_of(header: Record) -> List[str]:
+    """Returns the selection of a run: its mode, and its command line without IRRELEVANT_OPTIONS."""
     words, skip = [str(header.get("mode"))], False
     for word in header.get("argv") or []:
         if skip:
             skip = False
-        elif word.partition("=")[0] in ASIDE:
+        elif word.partition("=")[0] in IRRELEVANT_OPTIONS:
             skip = "=" not in word
         else:
             words.append(word)
@@ -72,14 +73,14 @@ def _compare_machines(out: _Differences, base: Machine, head: Machine) -> None:
     whole = "ended early" not in ended
     if not whole:
         out.obstacle("run", *ended)
-    same_machine = [out.agree(what, member(base.env, path), member(head.env, path)) for what, path in MACHINE]
+    same_machine = [out.agree(what, member(base.env, path), member(head.env, path)) for what, path in MACHINE_MEMBERS]
     old, new = (member(side.env, "cpu.features") or [] for side in (base, head))
     if old != new:
         same_machine.append(out.agree("features of the CPU", old and f"{len(old)} of them",
                                       new and f"{len(new)}, not the same"))  # fmt: skip
     vectors = out.agree("golden vectors", *(member(side.header, "vectors.sha256") for side in (base, head)))
-    # What is missing in head was lost if the same was asked for, and both runs ended.
-    lost = whole and _asked(base.header) == _asked(head.header)
+    # A check that head lacks counts as lost if both runs had the same selection and ended.
+    lost = whole and _selection_of(base.header) == _selection_of(head.header)
     _compare_checks(out, base.of("check"), head.of("check"), vectors, lost)
     _compare_timings(out, base, head, all(same_machine))
 
@@ -88,14 +89,14 @@ def _compare_machines(out: _Differences, base: Machine, head: Machine) -> None:
 
 
 def compare_builds(base: List[Record], head: List[Record]) -> List[Record]:
-    """Returns the changes between the checks of two builds, which one process has made."""
+    """Returns the changes between the checks of two builds that ran in one process."""
     out = _Differences()
     _compare_checks(out, base, head, vectors=True, lost=False)
     return out.records
 
 
 def _key(check: Record) -> Tuple[str, str, str]:
-    """Returns what two checks of a case share. The end of a process belongs to no suite."""
+    """Returns the key by which checks of base and head are paired. The end of a process belongs to no suite."""
     return check["case"], check["backend"], "" if check["case"].endswith("/ended") else check["suite"]
 
 
@@ -122,8 +123,8 @@ def _compare_checks(out: _Differences, base: List[Record], head: List[Record], v
 
 def _compare_status(out: _Differences, row: Record, base: str, head: str) -> None:
     if base == head or (base == "absent" and head not in FAILS):
-        return  # what is checked besides is no change
-    before, after = WORST.get(base, 1), WORST.get(head, 1)
+        return  # an additional check is no change
+    before, after = SEVERITY.get(base, 1), SEVERITY.get(head, 1)
     worse = True if after > before else False if after < before and head != "absent" else None
     more = {}
     if head in FAILS:
@@ -190,7 +191,7 @@ def _trend(base: Timing, head: Timing) -> Record:
 
 
 def _read(path: str) -> List[Machine]:
-    """Returns the machines of a file; one without a name if it says nothing of machines."""
+    """Returns the machines of a file; a file without env records has one machine without a name."""
     records = load(path)
     return machines(records) or machines([records[0], {"t": "env"}, *records[1:]])
 
@@ -201,7 +202,7 @@ def _side(path: str, machine: Machine) -> Record:
 
 
 def compare_files(base_path: str, head_path: str) -> List[Record]:
-    """Compares two files of records, machine by machine. Returns the records of that, without the footer."""
+    """Compares two files of records. Returns the records of the comparison, without the footer."""
     out = _Differences()
     bases, heads = _read(base_path), _read(head_path)
     names = {head.env.get("env_id"): head for head in heads}

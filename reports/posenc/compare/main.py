@@ -1,4 +1,4 @@
-"""posenc compare: whether a change made a kernel slower or faster, or its results others."""
+"""posenc compare: compares the speed and the results of two builds, two git revisions or two files of records."""
 
 import argparse
 import math
@@ -11,21 +11,22 @@ from ..engine import Engine
 from ..records import dump, parse
 from ..results.comparison import outcome_of
 from ..runs import Record
-from ..verdict import LEAST_PROCESSES, USUAL_THRESHOLD
+from ..verdict import LEAST_PROCESSES, DEFAULT_THRESHOLD
 from .builds import Comparison
 from .files import compare_files
 from .outputs import outputs_of, write_outputs
 from .process import Program
 from .revisions import take_revision
 from .schedule import Settings
-from .text import Printer, explain
+from .text import Printer, print_evidence
 
-USUAL_S, KERNEL_S = 200.0, 12.0  # the time limit: of all; of a kernel that is named
+TIME_LIMIT_S, KERNEL_TIME_LIMIT_S = 200.0, 12.0  # of a comparison; of each kernel if --kernel names some
 
-SELECTING = ("kernel", "backend", "dtype", "model", "config", "case")  # what is compared
-# Further options that decide what is found. Of files all but --gate have no effect.
-DECIDING = ("problem", "quick", "full", "seed", "processes", "threshold", "strict", "time-limit", "rev", "build",
-            "library", "identical", "gate")  # fmt: skip
+# Options that change the result of a comparison, which the header records. The first ones select what is compared.
+# Of all these only --gate has an effect on files of records.
+SELECTING_OPTIONS = ("kernel", "backend", "dtype", "model", "config", "case")
+OTHER_OPTIONS = ("problem", "quick", "full", "seed", "processes", "threshold", "strict", "time-limit", "rev", "build",
+                 "library", "identical", "gate")  # fmt: skip
 
 EPILOG = """examples:
   posenc compare base/libposenc.so head/libposenc.so --gate
@@ -53,7 +54,7 @@ def _parser() -> Parser:
     parser = Parser("posenc compare", "Whether a change made a kernel slower or faster, or its results others.", EPILOG)
     add = parser.add_argument
     add("builds", metavar="BASE HEAD", nargs="*", help="what is compared; with --rev HEAD may be left out")
-    parser.add_selection("every case, more rounds, also what has the same code", *SELECTING)
+    parser.add_selection("every case, more rounds, also what has the same code", *SELECTING_OPTIONS)
     add("--problem", metavar="LINE", help="only this problem, such as 'alibi heads=2 queries=16 keys=16'")
     add("--rev", action="store_true", help="BASE and HEAD are git revisions; no HEAD: the work tree")
     add("--build", metavar="COMMAND", help="shell command that builds a revision (default: posenc's)")
@@ -77,17 +78,17 @@ def _parser() -> Parser:
 
 
 def _options(args: argparse.Namespace) -> Record:
-    """Returns the options that were given and decide what is found, for the header."""
+    """Returns the options that change the result, by name, for the header."""
     options: Record = {}
-    for name in (*SELECTING, *DECIDING):
+    for name in (*SELECTING_OPTIONS, *OTHER_OPTIONS):
         value = getattr(args, name.replace("-", "_"))
         if value is not None and value is not False and value != []:
-            options[name] = ",".join(value).split(",") if name in SELECTING else value
+            options[name] = ",".join(value).split(",") if name in SELECTING_OPTIONS else value
     return options
 
 
-def _check(args: argparse.Namespace, files: bool) -> None:
-    """Rejects options that do not go together."""
+def _check_options(args: argparse.Namespace, files: bool) -> None:
+    """Rejects combinations of options that have no meaning."""
     count = len(args.builds)
     if args.rev and count not in (1, 2):
         raise CommandError(f"expected one or two git revisions beside --rev (got {count}).")
@@ -96,16 +97,16 @@ def _check(args: argparse.Namespace, files: bool) -> None:
     if not args.rev and (args.build or args.library):
         raise CommandError(f"{'--build' if args.build else '--library'} has no effect without --rev. Add --rev.")
     if bool(args.build) != bool(args.library):
-        lacking, given = ("--library", "--build") if args.build else ("--build", "--library")
-        raise CommandError(f"{lacking} is missing beside {given}. Give both: a command, and the path of what it makes.")
+        missing, given = ("--library", "--build") if args.build else ("--build", "--library")
+        raise CommandError(f"{missing} is missing beside {given}. Give both: a command, and the path of what it makes.")
     for name in _options(args) if files else ():
         if name != "gate":
             raise CommandError(f"--{name} has no effect here: files of records are compared as they are. Leave it out.")
 
 
 def _selection(args: argparse.Namespace) -> List[str]:
-    """Returns the options that select what is compared, for posenc pair."""
-    words = [word for name in SELECTING for word in words_of(name, getattr(args, name))]
+    """Returns the arguments of posenc pair that select cases."""
+    words = [word for name in SELECTING_OPTIONS for word in words_of(name, getattr(args, name))]
     words += ["--problem", args.problem] if args.problem else []
     if args.explain and not args.case and not args.problem:
         words += ["--case", args.explain]
@@ -114,13 +115,13 @@ def _selection(args: argparse.Namespace) -> List[str]:
 
 def _settings(args: argparse.Namespace) -> Settings:
     kernels = ",".join(args.kernel).count(",") + 1 if args.kernel else math.inf
-    limit_s = args.time_limit or min(KERNEL_S * kernels, USUAL_S)
-    threshold = args.threshold / 100 if args.threshold else USUAL_THRESHOLD
+    limit_s = args.time_limit or min(KERNEL_TIME_LIMIT_S * kernels, TIME_LIMIT_S)
+    threshold = args.threshold / 100 if args.threshold else DEFAULT_THRESHOLD
     timed_too = args.identical or args.full
     return Settings(limit_s, args.processes or LEAST_PROCESSES, args.seed or 0, threshold, timed_too)
 
 
-# ---- what is compared ----
+# ---- the comparison ----
 
 
 def _is_records(path: str) -> bool:
@@ -132,7 +133,7 @@ def _is_records(path: str) -> bool:
         return False
 
 
-def _builds(args: argparse.Namespace) -> Comparison:
+def _compare_builds(args: argparse.Namespace) -> Comparison:
     """Compares two builds."""
     program, paths = Engine().program, args.builds
     sides: List[Record] = [{}, {}]
@@ -151,33 +152,33 @@ def main(arguments: List[str]) -> int:
     """Runs posenc compare. Returns the exit code."""
     args = _parser().parse_args(arguments)
     files = not args.rev and len(args.builds) == 2 and all(map(_is_records, args.builds))
-    _check(args, files)
-    outputs = outputs_of(args.out, args.output, args.json, args.force)
-    signalled, measured = 0, {}
+    _check_options(args, files)
+    outputs = outputs_of(args.out, args.output, json=args.json, force=args.force)
+    signalled, footer_members = 0, {}
     if files:
         records = compare_files(*args.builds)
     else:
-        comparison = _builds(args)
+        comparison = _compare_builds(args)
         signalled = comparison.interrupted
         if signalled:
             print("posenc compare: interrupted: writing what there is", file=sys.stderr)
         if not comparison.header:
             return 128 + signalled
-        records, measured = comparison.records(), comparison.measured()
+        records, footer_members = comparison.records(), comparison.footer_members()
     finished = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    records[0].setdefault("started", finished)  # which files take no time between
+    records[0].setdefault("started", finished)  # two files need no time
     records[0].update(command="compare", argv=["posenc", "compare", *arguments], options=_options(args))
     counts = Counter(record["t"] for record in records)
-    records.append({"t": "footer", "complete": not signalled, "counts": counts, "finished": finished, **measured})
+    records.append({"t": "footer", "complete": not signalled, "counts": counts, "finished": finished, **footer_members})
     outcome = outcome_of(records, args.gate, args.strict)
 
     def print_text(shown: List[Record], out: TextIO) -> None:
         printer = Printer(shown, out, args.verbose)
         if args.explain:
-            explain(printer, args.explain)
+            print_evidence(printer, args.explain)
         else:
             printer.summary(outcome)
 
-    records = parse(dump(records), "the comparison")  # without what a terminal obeys
+    records = parse(dump(records), "the comparison")  # escapes control characters
     write_outputs(outputs, records, print_text, args.force)
     return 128 + signalled if signalled else outcome[0]

@@ -1,4 +1,4 @@
-"""Where the records of a comparison or a report go: -o PATH, --out FORMAT[:PATH] and standard output."""
+"""Outputs of posenc compare and posenc report: -o PATH, --out FORMAT[:PATH], and standard output."""
 
 import io
 import os
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, check_output, suggest, write_output
-from ..records import dump
+from ..records import MARKER, dump
 from ..results.main import FORMATS
 from ..runs import Record
 
-BEGINS: Dict[str, bytes] = {
-    "console": b"posenc compare", "jsonl": b'"posenc.results/', "html": b"<!DOCTYPE html>", "md": b"# posenc",
-    **{name: format.begins for name, format in FORMATS.items()},
+MARKERS: Dict[str, bytes] = {
+    "console": b"posenc compare", "jsonl": MARKER, "html": b"<!DOCTYPE html>", "md": b"# posenc",
+    **{name: format.marker for name, format in FORMATS.items()},
 }  # fmt: skip
 SUFFIXES = {".jsonl": "jsonl", ".html": "html", ".md": "md", ".csv": "csv", ".xml": "junit"}
 
@@ -25,13 +25,13 @@ class Output(NamedTuple):
     path: Optional[Path]
 
 
-def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: bool) -> List[Output]:
-    """Returns the outputs of a command, which can be written."""
+def outputs_of(out: Sequence[str], paths: Sequence[Path], *, json: bool = False, force: bool) -> List[Output]:
+    """Returns the outputs that options ask for. Rejects one that cannot be written."""
     outputs: List[Output] = []
     for text in [*out, *(["jsonl"] if json else [] if out else ["console"])]:
         name, colon, path = text.partition(":")
-        if name not in BEGINS:
-            raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(BEGINS))}")
+        if name not in MARKERS:
+            raise CommandError(f"--out has no such format (got '{name}'). {suggest(name, list(MARKERS))}")
         if colon and not path:
             raise CommandError(f"--out lacks a path (got '{text}'). Expected FORMAT or FORMAT:PATH.")
         outputs.append(Output(name, None if path in ("", "-") else Path(path)))
@@ -49,12 +49,12 @@ def outputs_of(out: Sequence[str], paths: Sequence[Path], json: bool, force: boo
         raise CommandError("two outputs go to one file. Use another path.")
     for name, file in outputs:
         if file:
-            check_output(file, BEGINS[name], force)
+            check_output(file, MARKERS[name], force=force)
     return outputs
 
 
 def render(name: str, records: List[Record]) -> str:
-    """Returns records in a format that is for a file."""
+    """Returns records in a format other than console."""
     if name == "jsonl":
         return dump(records)
     if name in ("html", "md"):
@@ -68,13 +68,13 @@ def render(name: str, records: List[Record]) -> str:
 def write_outputs(
     outputs: Sequence[Output], records: List[Record], print_text: Callable[[List[Record], TextIO], None], force: bool
 ) -> None:
-    """Writes records, without what a terminal obeys, to all outputs. `print_text` prints them for people."""
+    """Writes records, whose control characters are escaped, to all outputs. `print_text` writes the format console."""
     for name, path in outputs:
         if name == "console" and not path:
             print_text(records, sys.stdout)
         elif name == "console":
             text = io.StringIO()
             print_text(records, text)
-            write_output(path, text.getvalue(), BEGINS[name], force)
+            write_output(path, text.getvalue(), MARKERS[name], force=force)
         else:
-            write_output(path, render(name, records), BEGINS[name], force)
+            write_output(path, render(name, records), MARKERS[name], force=force)

@@ -1,6 +1,6 @@
 """Runs `posenc pair`, one process of a comparison, and reads its records as they come.
 
-A process that ends before its last record, or that hangs, is a result: of the pair that it was at.
+If a process crashes or hangs, that is the result of the pair that it was timing.
 """
 
 import json
@@ -20,13 +20,13 @@ from ..command import CommandError
 from ..engine import SIGNALS, handled
 from ..runs import Record
 
-LOOK_S = 0.1  # between looks at a process that prints nothing
-SILENCE_S = 300.0  # longer than any first call and its check, on a busy machine
+POLL_S = 0.1  # interval at which a silent process is polled
+SILENCE_S = 300.0  # a process that prints nothing for longer hangs; no first call and its check take as long
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS)
 
 
 class Interrupted(BaseException):
-    """A signal, by its number, that ends the command after it has written what there is."""
+    """Raised by a signal. Its argument is the number; the command ends after it has written the results so far."""
 
 
 @contextmanager
@@ -44,14 +44,14 @@ def interruptible() -> Iterator[None]:
 
 
 class Ended(NamedTuple):
-    """How a process ended before its last record, unless it was stopped; its error message and its status."""
+    """End of a process: how it failed ("" if it was stopped or complete), its error message and its exit status."""
 
     how: str
     message: str
     status: int
 
 
-def _how(status: int) -> str:
+def _describe_end(status: int) -> str:
     if status >= 0:
         return f"the process was ended by exit({status})"
     name = signal.strsignal(-status) if -status in signal.valid_signals() else "unknown"
@@ -60,7 +60,7 @@ def _how(status: int) -> str:
 
 
 class Program(NamedTuple):
-    """The C program with the builds and the selection of a comparison."""
+    """The C program, and its arguments for a comparison: the selection and both builds."""
 
     path: str
     arguments: List[str]
@@ -71,8 +71,8 @@ class Program(NamedTuple):
     ) -> Ended:  # fmt: skip
         """Runs `posenc pair` once and hands its records to `take`.
 
-        `pairs` are those that are timed or counted. `stop` is asked several times per second. A process that is
-        `watched` may not be silent for long.
+        `pairs` are the cases and backends to time or count. The process is killed when `stop` returns true, which is
+        called several times per second, and if it is `watched` and prints nothing for SILENCE_S.
         """
         reader, writer = os.pipe()
         command = [self.path, "pair", *options, "--parent", str(os.getpid()), "--out", f"jsonl:/dev/fd/{writer}"]
@@ -100,7 +100,7 @@ class Program(NamedTuple):
                 status = child.wait()
             errors.seek(0)
             messages = re.findall(r"^posenc pair: (?:error: )?(.*)", errors.read(), re.MULTILINE)
-            return Ended(_how(status) if how is None else how, messages[-1] if messages else "", status)
+            return Ended(_describe_end(status) if how is None else how, messages[-1] if messages else "", status)
 
 
 def _read(
@@ -109,18 +109,18 @@ def _read(
 ) -> Optional[str]:  # fmt: skip
     """Reads records until a process has ended, is stopped or hangs.
 
-    Returns how it ended, empty if it was stopped or printed its last record; None if it ended before that.
+    Returns how it failed, "" if it was stopped or printed its footer, or None if it ended before its footer.
     """
-    part, heard, finished = b"", time.monotonic(), False
+    partial_line, last_output, finished = b"", time.monotonic(), False
     while not stop():
-        gone = child.poll() is not None  # a process that it left may hold the pipe
-        if select.select([reader], [], [], 0 if gone else LOOK_S)[0]:
+        has_exited = child.poll() is not None  # one of its children may keep the pipe open
+        if select.select([reader], [], [], 0 if has_exited else POLL_S)[0]:
             block = os.read(reader, 1 << 16)
             if not block:
                 child.wait()
                 break
-            heard = time.monotonic()
-            *lines, part = (part + block).split(b"\n")
+            last_output = time.monotonic()
+            *lines, partial_line = (partial_line + block).split(b"\n")
             for line in lines:
                 try:
                     record = json.loads(line)
@@ -128,9 +128,9 @@ def _read(
                     return "printed a line that is no record"
                 finished = record["t"] == "footer" and record["complete"]
                 take(record)
-        elif gone:
+        elif has_exited:
             break
-        elif time.monotonic() - heard > silence_s:
+        elif time.monotonic() - last_output > silence_s:
             return f"printed nothing for {silence_s:g} s"
     else:
         return ""

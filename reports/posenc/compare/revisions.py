@@ -1,12 +1,12 @@
-"""Builds of git revisions, kept for the next time.
+"""Builds git revisions, and caches the builds.
 
 A revision is checked out into a temporary work tree and built there. The cache keeps the shared object:
 
     $XDG_CACHE_HOME or ~/.cache/posenc/builds/COMMIT-HASH/NAME.so, build.log
 
-HASH is that of all else that a build depends on: the command, the compiler that CC names, its version and its
-flags. The repository's own work tree is built as a commit of the files that git tracks there. No branch has that
-commit, and the files are not touched.
+HASH covers the other inputs of a build: the command, the version of the compiler that CC names, and its flags. The
+work tree of the repository is built from a commit of its tracked files, which is on no branch. The work tree itself is
+never changed.
 """
 
 import fcntl
@@ -22,19 +22,19 @@ from pathlib import Path
 from typing import IO, Dict, List, NamedTuple, Optional, Tuple
 
 from ..command import CommandError, suggest
-from ..show import many
+from ..units import many
 from .process import Interrupted, interruptible
 
 LOG_LINES, MOST_REFS = 20, 10
 WORK_TREE = "work tree"
 LIBRARY = f"revision-build/impl/libposenc.{'dylib' if sys.platform == 'darwin' else 'so'}"
-# This repository's own library, and nothing that it does without. Options that a revision lacks are left out.
+# Builds posenc itself, without the parts that its library does not need. Skips options that a revision lacks.
 OWN_BUILD = """set -- --buildtype=release -Ddefault_library=shared
 for part in program tests bench sleef golden; do
     grep -q "^option('$part'" meson_options.txt && set -- "$@" "-D$part=disabled"
 done
 meson setup revision-build "$@" && meson compile -C revision-build posenc:shared_library"""
-HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 FLAGS = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
 AUTHOR = {
     f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
@@ -52,7 +52,7 @@ class Revision(NamedTuple):
     path: Path  # of the shared object
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(f"posenc compare: {text}", file=sys.stderr)
 
 
@@ -60,7 +60,7 @@ def _say(text: str) -> None:
 
 
 def _git(*arguments: str, env: Optional[Dict[str, str]] = None) -> Optional[str]:
-    """Returns what git prints; None if it fails."""
+    """Returns the output of git; None if it fails."""
     done = subprocess.run(
         ["git", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, **(env or {})}, errors="surrogateescape", encoding="utf-8", check=False,
@@ -68,7 +68,7 @@ def _git(*arguments: str, env: Optional[Dict[str, str]] = None) -> Optional[str]
     return done.stdout.rstrip("\n") if done.returncode == 0 else None
 
 
-def _top() -> Path:
+def _find_repository() -> Path:
     """Returns the top folder of the repository around this one."""
     if not shutil.which("git"):
         raise CommandError("git is not installed. Install it.")
@@ -93,23 +93,20 @@ def _commit_of(name: str) -> str:
 
 
 def _commit_of_work_tree(top: Path) -> Tuple[str, bool]:
-    """Returns HEAD, or a commit of the tracked files as they are, and whether it is that.
-
-    Equal files make the same commit.
-    """
+    """Returns HEAD and false, or a commit of the changed tracked files and true. Equal files give the same commit."""
     head = _git("rev-parse", "--verify", "--quiet", "HEAD")
     if not head:
         raise CommandError("the repository has no commit yet. Commit something.")
     untracked = (_git("-C", str(top), "ls-files", "--others", "--exclude-standard") or "").splitlines()
     if untracked:
         files = many(len(untracked), "file")
-        _say(f"the work tree has {files} that git does not track: left out (git add takes them in)")
+        _report(f"the work tree has {files} that git does not track: left out (git add takes them in)")
     stash = _git("stash", "create", env=AUTHOR)  # a commit of head and the changes, which no stash has
     if stash is None:
         raise CommandError("git can make no commit of the work tree. Resolve its conflicts (git status).")
     if not stash or _git("-C", str(top), "diff", "--quiet", head, stash) is not None:
         return head, False
-    _say(f"the work tree is {head[:10]} and changes that are not committed")
+    _report(f"the work tree is {head[:10]} and changes that are not committed")
     # The stash has the index as a parent as well: the commit of its files alone is the same, staged or not.
     commit = _git("commit-tree", f"{stash}^{{tree}}", "-p", head, "-m", WORK_TREE, env=AUTHOR)
     return str(commit), True
@@ -118,7 +115,7 @@ def _commit_of_work_tree(top: Path) -> Tuple[str, bool]:
 # ---- the cache ----
 
 
-def _cache() -> Path:
+def _find_cache() -> Path:
     """Returns the folder of builds."""
     cache, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
     if not cache.startswith("/") and not home.startswith("/"):
@@ -126,7 +123,7 @@ def _cache() -> Path:
     return Path(cache if cache.startswith("/") else home + "/.cache") / "posenc" / "builds"
 
 
-def _key(commit: str, command: str, library: str) -> str:
+def _cache_name(commit: str, command: str, library: str) -> str:
     """Returns the name of a build in the cache."""
     version = ["sh", "-c", "${CC:-cc} --version | head -n 1"]
     compiler = subprocess.run(version, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
@@ -140,8 +137,8 @@ def _key(commit: str, command: str, library: str) -> str:
 
 
 def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
-    """Runs a program for a tree of its own. What it starts ends with it if a signal ends this command."""
-    env = {name: value for name, value in os.environ.items() if name not in HOOKS}
+    """Runs a program in a session of its own. If a signal ends this command, all of the session ends."""
+    env = {name: value for name, value in os.environ.items() if name not in HOOK_VARIABLES}
     child = subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
     )
@@ -154,7 +151,7 @@ def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
 
 
 def _worktree(top: Path, log: IO[bytes], *arguments: str) -> bool:
-    """Changes the list of work trees, one process at a time: git fails on what another is still writing."""
+    """Runs git worktree under a lock, as git fails if two processes change the list of work trees."""
     lock = os.open(top, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -165,11 +162,11 @@ def _worktree(top: Path, log: IO[bytes], *arguments: str) -> bool:
 
 def _build(top: Path, name: str, commit: str, command: str, library: str, path: Path) -> None:
     """Builds a revision in a work tree of its own. The shared object appears at `path` complete or not at all."""
-    _say(f"building {name} ({commit[:10]})")
+    _report(f"building {name} ({commit[:10]})")
     begun, log = time.monotonic(), path.parent / "build.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="posenc-build-") as folder, log.open("wb") as file:
-        tree = Path(folder) / path.parent.name  # git keeps that name: one of its own
+        tree = Path(folder) / path.parent.name  # git registers the name, so it has to be unique
         try:
             if not _worktree(top, file, "add", "--quiet", "--detach", str(tree), commit):
                 problem = f"git cannot check out {name}"
@@ -181,7 +178,7 @@ def _build(top: Path, name: str, commit: str, command: str, library: str, path: 
                 new = path.with_name(f".{path.name}.{os.getpid()}")
                 shutil.copy(tree / library, new)
                 os.replace(new, path)
-                _say(f"built {name} in {time.monotonic() - begun:.0f} s")
+                _report(f"built {name} in {time.monotonic() - begun:.0f} s")
                 return
         finally:
             _worktree(top, file, "remove", "--force", str(tree))
@@ -196,7 +193,7 @@ def take_revision(name: Optional[str], command: Optional[str], library: Optional
     `command` is run by a shell in the tree that was checked out and makes `library` there; without them
     posenc itself is built. A signal ends the build and removes the tree.
     """
-    top, builds = _top(), _cache()
+    top, builds = _find_repository(), _find_cache()
     commit, dirty = (_commit_of(name), False) if name is not None else _commit_of_work_tree(top)
     shown = name if name is not None else WORK_TREE
     if not command or not library:
@@ -206,7 +203,7 @@ def take_revision(name: Optional[str], command: Optional[str], library: Optional
                 "Give a command that builds it, and --library PATH for what that makes."
             )
         command, library = OWN_BUILD, LIBRARY
-    path = builds / _key(commit, command, library) / Path(library).name
+    path = builds / _cache_name(commit, command, library) / Path(library).name
     cached = os.access(path, os.R_OK)
     try:
         with interruptible():

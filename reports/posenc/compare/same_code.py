@@ -1,10 +1,11 @@
-"""Digests of a kernel's machine code that do not depend on its place, from what objdump prints of x86-64.
+"""Computes digests of a kernel's x86-64 code that do not depend on addresses, from the output of objdump.
 
-A digest covers all that a call may run and read in its library: each function that jumps, calls and addresses lead
-to, line by line, and the data that these refer to, byte by byte. An address becomes the ordinal of its function or
-object, in the order in which they are met, and the offset in it; a function of another library its name.
+A digest covers everything that a call may execute or read in its library: the instructions of each function that is
+reached by jumps, calls and addresses, and the bytes of the data that they refer to. An address is replaced by the
+ordinal of its function or object, in order of first use, and the offset in it. A function of another library is
+replaced by its name.
 
-Code that cannot be followed to its end has no digest: unknown is never the same.
+Code that cannot be followed to its end has no digest. It counts as different.
 """
 
 import hashlib
@@ -14,9 +15,9 @@ from bisect import bisect
 from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-WORD = 8
-UNSURE = 256  # bytes that count of a short string, which may be numbers
-KINDS = ("RELATIVE", "IRELATIVE", "GLOB_DAT", "JUMP_SLOT", "64")  # of relocations
+POINTER = 8
+SHORT_STRING = 256  # bytes hashed of a short string, which may be numbers instead
+RELOCATIONS = ("RELATIVE", "IRELATIVE", "GLOB_DAT", "JUMP_SLOT", "64")  # types of relocations that are understood
 WIDTHS = {"BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "TBYTE": 10, "XMMWORD": 16, "YMMWORD": 32, "ZMMWORD": 64}
 
 _SECTION = re.compile(r"^ *\d+ (\S+) +([0-9a-f]+)  ([0-9a-f]+)  [0-9a-f]+  ([0-9a-f]+)  \S+  (.*)$", re.M)
@@ -24,11 +25,11 @@ _SYMBOL = re.compile(r"^([0-9a-f]{16}) (.).{5}([FiO]) (\S+)\t([0-9a-f]+) +(?:\.\
 _RELOCATION = re.compile(r"^([0-9a-f]{16}) R_X86_64_(\w+) +(\S+?)(?:@\S*?)?(?:\+0x([0-9a-f]+))?$", re.M)
 _HEADING = re.compile(r"^([0-9a-f]{16}) <.*>:$", re.M)
 _LINE = re.compile(r"^ *([0-9a-f]+):\t(.*?) *(?:# ([0-9a-f]+)(?: <.*)?)?$", re.M)
-_GOES = re.compile(r"(.*?) +([0-9a-f]+) <([^+>]*?)(@plt)?(?:\+0x[0-9a-f]+)?>")
+_BRANCH = re.compile(r"(.*?) +([0-9a-f]+) <([^+>]*?)(@plt)?(?:\+0x[0-9a-f]+)?>")
 _OPERAND = re.compile(r"(?:(\w+) (?:PTR|BCST) )?\[rip[+-]0x[0-9a-f]+\]")
 _TEXT = re.compile(rb"[ -~\n\t]{1,1024}\0")
 
-Piece = Tuple[str, Optional[int], int]  # text, the address that it ends with, and how many bytes are read there
+Piece = Tuple[str, Optional[int], int]  # text, the address at its end, and the bytes that are read at this address
 
 
 class Unknown(Exception):
@@ -36,7 +37,7 @@ class Unknown(Exception):
 
 
 class Area(NamedTuple):
-    """A function, an object, or a section that is loaded."""
+    """Address range of a function, an object or a loaded section. Addresses are those in the library."""
 
     begin: int
     end: int
@@ -49,13 +50,13 @@ class Area(NamedTuple):
         return self._replace(begin=begin, end=begin + size, name=name, offset=self.offset + begin - self.begin)
 
 
-def _around(areas: Sequence[Area], address: int) -> Optional[Area]:
+def _find_area(areas: Sequence[Area], address: int) -> Optional[Area]:
     at = bisect(areas, (address + 1,)) - 1
     return areas[at] if at >= 0 and address < areas[at].end else None
 
 
 class Library:
-    """The code of a shared library."""
+    """Sections, symbols, relocations and disassembly of a shared library."""
 
     def __init__(self, path: str) -> None:
         """Raises Unknown if objdump cannot read it, or not all of it."""
@@ -77,7 +78,7 @@ class Library:
         if not self.symbols or ".relr.dyn" in sections or "elf64-x86-64" not in head:
             raise Unknown("it is not of x86-64, has no symbols, or packed relocations")
         self.symbols.sort()
-        self.relocations = {int(at, 16): told for at, *told in sorted(_RELOCATION.findall(head))}
+        self.relocations = {int(at, 16): fields for at, *fields in sorted(_RELOCATION.findall(head))}
         self.code = _objdump("-d", "-z", "-w", "-M", "intel", "--no-show-raw-insn", path)
         self.headings = {int(at[1], 16): at.end() for at in _HEADING.finditer(self.code)}
         with open(path, "rb") as file:
@@ -85,13 +86,13 @@ class Library:
         self.contents: Dict[Area, List[Piece]] = {}
 
     def digest(self, entries: Sequence[int]) -> str:
-        """Returns the digest of all that functions lead to. Raises Unknown if something cannot be followed."""
+        """Returns the digest of everything that functions reach. Raises Unknown if something cannot be followed."""
         if not entries:
             raise Unknown("its code is in another file")
         ordinals: Dict[Area, int] = {}
         state = hashlib.sha256()
         pieces: List[Piece] = [("entry", entry, 0) for entry in entries]
-        for text, address, size in pieces:  # which grow
+        for text, address, size in pieces:  # the list grows during the loop
             if address is not None:
                 area = self._area(address, size)
                 if area not in ordinals:
@@ -105,18 +106,18 @@ class Library:
 
     def _area(self, address: int, size: int) -> Area:
         """Returns the symbol that an address lies in, or else the constant, the string or the slot there."""
-        symbol, section = (_around(areas, address) for areas in (self.symbols, self.sections))
+        symbol, section = (_find_area(areas, address) for areas in (self.symbols, self.sections))
         if symbol:
             return symbol
         if not section:
             raise Unknown(f"an address outside of the library, {address:#x}")
         if section.name.startswith(".got"):
-            size = WORD
+            size = POINTER
         elif "READONLY" not in section.section or "CODE" in section.section:
             size = 0
         elif not size:
             text = _TEXT.match(self.bytes, section.part(address, 0).offset)
-            size = 0 if not text else len(text[0]) if len(text[0]) > WORD else UNSURE
+            size = 0 if not text else len(text[0]) if len(text[0]) > POINTER else SHORT_STRING
         if not size:
             raise Unknown(f"{'code' if 'CODE' in section.section else 'data'} of unknown extent at {address:#x}")
         return section.part(address, size)
@@ -126,17 +127,17 @@ class Library:
         if "CONTENTS" not in area.section:
             return [(f"{size} bytes {name}", None, 0)]
         data = bytearray(self.bytes[area.offset : area.offset + size])
-        if area.section.startswith(".data.rel.ro") and int.from_bytes(data[:WORD], "little") == size:
+        if area.section.startswith(".data.rel.ro") and int.from_bytes(data[:POINTER], "little") == size:
             return [("a backend's table", None, 0)]  # which lists other kernels
         pieces: List[Piece] = []
-        for at, (kind, of, addend) in self.relocations.items():
+        for at, (kind, symbol, addend) in self.relocations.items():
             if area.begin <= at < area.end:
-                data[at - area.begin : at - area.begin + WORD] = bytes(WORD)
-                if kind not in KINDS or "-" in of:
+                data[at - area.begin : at - area.begin + POINTER] = bytes(POINTER)
+                if kind not in RELOCATIONS or "-" in symbol:
                     raise Unknown(f"a relocation that is not understood, {kind} at {at:#x}")
-                there = self.exported.get(of, 0 if of == "*ABS*" else None)
-                address = None if there is None else there + int(addend or "0", 16)
-                pieces.append((f"{at - area.begin} {kind} {'' if address else f'{of} {addend}'}", address, 0))
+                target = self.exported.get(symbol, 0 if symbol == "*ABS*" else None)
+                address = None if target is None else target + int(addend or "0", 16)
+                pieces.append((f"{at - area.begin} {kind} {'' if address else f'{symbol} {addend}'}", address, 0))
         return [(f"{data.hex()} {name}", None, 0), *pieces]
 
     def _function(self, area: Area) -> List[Piece]:
@@ -147,12 +148,12 @@ class Library:
             at, text, address, size = int(line[1], 16), line[2], None, 0
             if at >= area.end:
                 break
-            goes = _GOES.fullmatch(text) if text.endswith(">") else None
+            branch = _BRANCH.fullmatch(text) if text.endswith(">") else None
             operand = _OPERAND.search(text) if line[3] else None
-            if goes and goes[4]:  # by the table of procedures
-                text, address = f"{goes[1]} {goes[3]}", self.exported.get(goes[3])
-            elif goes:
-                text, address = goes[1], int(goes[2], 16)
+            if branch and branch[4]:  # by the table of procedures
+                text, address = f"{branch[1]} {branch[3]}", self.exported.get(branch[3])
+            elif branch:
+                text, address = branch[1], int(branch[2], 16)
             elif operand:
                 text = text.replace(operand[0], f"{operand[1]} []")
                 address, size = int(line[3], 16), WIDTHS.get(operand[1], 0)
@@ -168,7 +169,7 @@ class Library:
 
 
 def _is_call(jump: str, lines: Sequence[str]) -> bool:
-    """Returns whether a computed jump is a call in the end: to a pointer from memory, but from no table."""
+    """Returns whether a computed jump is a tail call, through a pointer from memory that is no jump table."""
     place = jump.partition("jmp ")[2].strip()
     if "[" in place:
         return "*" not in place
@@ -188,6 +189,6 @@ def _objdump(*options: str) -> str:
 _library = lru_cache(maxsize=None)(Library)
 
 
-def code_of(path: str, entries: Sequence[int]) -> str:
+def code_digest(path: str, entries: Sequence[int]) -> str:
     """Returns the digest of all that functions of a library lead to. Raises Unknown if it is not known."""
     return _library(path).digest(entries)

@@ -1,10 +1,10 @@
 """The rows of a comparison, and the schedule by which they are timed, fixed in advance.
 
-    first      three processes time every pair, those in caches before those in memory
-    confirm    what is slower or faster gets two more, with a new seed
-    look       what is unclear gets two more as long as there is time; three looks at most
+    first      three processes time every row: rows in caches, then rows in memory
+    confirm    two more processes, with new seeds, time each row that is slower or faster
+    look       two more processes time each unclear row while there is time, at most twice
 
-The verdict on the samples is posenc/verdict.py's.
+verdict.py computes the verdict from the samples.
 """
 
 import math
@@ -17,10 +17,10 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 from ..command import CommandError
 from ..runs import Record, number
 from ..terminal import console
-from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, USUAL_THRESHOLD, Pair, Verdict, judge
+from ..verdict import CONFIRMING, LEAST_PROCESSES, LOOKS, DEFAULT_THRESHOLD, Pair, Verdict, judge
 from .process import Program
 
-FIRST_PART, IN_CACHES = 0.7, 0.5  # of the time limit: the first processes; of these, those in caches
+FIRST_PART, IN_CACHES = 0.7, 0.5  # shares: of the time limit for first processes; of these for rows in caches
 COUNTS_PART, COUNTS_S = 0.1, 15.0
 LEAST_S = 1e-6  # of a time limit
 SEED_BITS = 53
@@ -28,17 +28,17 @@ NAMES = ("kernel", "dtype", "numerics", "stage", "case", "backend", "family", "f
 
 
 class Settings(NamedTuple):
-    """How builds are compared."""
+    """Options of a comparison of builds."""
 
     limit_s: float
     processes: int = LEAST_PROCESSES
     seed: int = 0
-    threshold: float = USUAL_THRESHOLD
-    timed_too: bool = False  # what has the same machine code
+    threshold: float = DEFAULT_THRESHOLD
+    timed_too: bool = False  # time rows whose machine code is the same, too
 
 
 class Progress:
-    """Shows on stderr, if that is a terminal, how far a comparison is."""
+    """Progress line on stderr, if stderr is a terminal."""
 
     def __init__(self, notes: str = "") -> None:
         self.total, self.done, self.notes = 0, 0, notes
@@ -53,10 +53,10 @@ class Progress:
 
 @dataclass
 class Row:
-    """A case on a backend."""
+    """A case on one backend: its plan, its samples and its verdict."""
 
     planned: Record
-    threshold: float = USUAL_THRESHOLD
+    threshold: float = DEFAULT_THRESHOLD
     samples: List[Record] = field(default_factory=list)  # of each process
     failure: Record = field(default_factory=dict)  # why it is not timed: which build, how, and a reason
     code: Dict[str, str] = field(default_factory=dict)  # digests of base and head, if both are known
@@ -73,21 +73,21 @@ class Row:
 
     @property
     def same_code(self) -> bool:
-        """Whether the machine code is known to be the same in both builds."""
+        """True if the machine code is known to be the same in both builds."""
         return bool(self.code) and self.code["base"] == self.code["head"]
 
     @property
     def timed(self) -> bool:
-        """Whether both builds have it, and neither failed so far."""
+        """True if both builds have the row and neither has failed."""
         return self.planned["builds"] == "both" and not self.failure
 
     @property
     def flagged(self) -> bool:
-        """Whether the verdict is slower or faster."""
+        """True if the verdict is slower or faster."""
         return self.verdict.kind in ("slower", "faster")
 
     def fail(self, who: str, how: str, reason: str) -> None:
-        """Notes that a build failed, so that it is not timed any more."""
+        """Records the failure of a build. The row is not timed any more."""
         self.failure = {"reason": f"{who}: {reason}", "failed": {"who": who, "how": how}}
 
     def _ratios(self, name: str) -> List[List[float]]:
@@ -95,7 +95,7 @@ class Row:
         return [list(map(float, process["ratios"][name])) for process in self.samples]
 
     def judge(self, again: bool = False) -> None:
-        """Sets the verdict on the samples so far; `again`: further processes confirmed it, or had another look."""
+        """Sets the verdict on the samples so far. `again` is true after processes that confirm or look again."""
         if again and self.flagged:
             self.confirming = CONFIRMING
         elif again:
@@ -114,22 +114,22 @@ class Row:
             return {**record, "verdict": "incomparable", **self.failure}
         for name in ("base", "head"):
             times = (number(process, f"{name}.ns") or math.nan for process in self.samples)
-            record[name] = {"ns": _plain(_median(times)), **({"code": self.code[name]} if self.code else {})}
+            record[name] = {"ns": _to_json(_median(times)), **({"code": self.code[name]} if self.code else {})}
         record.update({"code_unknown": self.code_unknown} if self.code_unknown else {})
         record.update(verdict=verdict.kind, reason=verdict.reason, processes=len(self.samples))
         if not self.samples:
             return record
         record.update(
-            ratio=_plain(verdict.ratio),
-            ci={"level": verdict.level, "lo": _plain(verdict.lo), "hi": _plain(verdict.hi)},
-            process_ratios=[_plain(math.exp(_median(process))) for process in self._ratios("head")],
-            noise_threshold=_plain(verdict.noise_threshold), threshold=self.threshold,
+            ratio=_to_json(verdict.ratio),
+            ci={"level": verdict.level, "lo": _to_json(verdict.lo), "hi": _to_json(verdict.hi)},
+            process_ratios=[_to_json(math.exp(_median(process))) for process in self._ratios("head")],
+            noise_threshold=_to_json(verdict.noise_threshold), threshold=self.threshold,
             confirmed=verdict.confirmed, confirming=self.confirming, look=self.look,
-            rounds=sum(map(len, self._ratios("head"))), control_ratio=_plain(verdict.control_ratio),
+            rounds=sum(map(len, self._ratios("head"))), control_ratio=_to_json(verdict.control_ratio),
             samples={name: [process["ratios"][name] for process in self.samples] for name in ("head", "control")},
         )  # fmt: skip
         if math.isfinite(verdict.more):
-            record["more_seconds"] = _plain(verdict.more * self.spent_s)
+            record["more_seconds"] = _to_json(verdict.more * self.spent_s)
         if "roofline" in self.samples[-1]:
             record["roofline"] = self.samples[-1]["roofline"]
         return record
@@ -147,19 +147,19 @@ class Schedule:
         self.progress = Progress()
         self.begun, self.stop_at = clock(), math.inf
         self.seeds = random.Random(settings.seed)  # of processes
-        self.checked = False  # whether the process before checked all of each output
-        self.overhead_s = 0.0  # of the process before: its time without the rounds
+        self.checked = False  # the last process checked all of each output
+        self.overhead_s = 0.0  # duration of the last process without its rounds
         self.noise: List[Record] = []  # what processes say of the machine
 
     def run(self) -> None:
         """Runs all processes."""
         with self.progress.line:
-            self._first()
-            self._further()
+            self._time_all_rows()
+            self._repeat_rows()
 
     # ---- processes ----
 
-    def _first(self) -> None:
+    def _time_all_rows(self) -> None:
         limit_s, processes = self.settings.limit_s, self.settings.processes
         wanted = [row for row in self.rows if row.timed and (self.settings.timed_too or not row.same_code)]
         caches = [row for row in wanted if row.planned["footprint"]["name"] != "DRAM"]
@@ -171,28 +171,28 @@ class Schedule:
             end = self.begun + part * limit_s
             for left in range(processes, 0, -1):
                 if not self._out_of_time():
-                    self._process(group, max(end - self.clock(), 0.0) / left)
+                    self._run_process(group, max(end - self.clock(), 0.0) / left)
         for row in self.rows:
             if row.timed:
                 row.judge()
 
-    def _further(self) -> None:
-        self.stop_at = math.inf  # what is to be confirmed is, whatever it takes
+    def _repeat_rows(self) -> None:
+        self.stop_at = math.inf  # confirmation is not subject to the time limit
         while True:
             left_s = max(self.begun + self.settings.limit_s - self.clock(), 0.0)
-            rows = self._again(left_s)
+            rows = self._rows_to_repeat(left_s)
             if not rows:
                 return
             self.progress.notes = f", {len(rows)} again"
             self.progress.total += CONFIRMING * len(rows)
             for _ in range(CONFIRMING):
-                self._process(rows, left_s / CONFIRMING)
+                self._run_process(rows, left_s / CONFIRMING)
             for row in rows:
                 if row.timed:
                     row.judge(again=True)
 
-    def _again(self, left_s: float) -> List[Row]:
-        """Returns the rows that are to be confirmed, and the unclear ones for which there is time."""
+    def _rows_to_repeat(self, left_s: float) -> List[Row]:
+        """Returns the rows to confirm, and the unclear rows for which there is time."""
         chosen = []
         for row in self.rows:
             if row.timed and not row.confirming:
@@ -203,8 +203,8 @@ class Schedule:
                     chosen.append(row)
         return chosen
 
-    def _process(self, rows: Sequence[Row], slot_s: float) -> None:
-        """Has a process time rows, in about so many seconds; another one goes on after a crash."""
+    def _run_process(self, rows: Sequence[Row], slot_s: float) -> None:
+        """Times rows in one process, within about `slot_s` seconds. After a crash another process times the rest."""
         left = {row.key: row for row in rows if row.timed}
         timed = list(left.values())
         begin, share_s = self.clock(), max(slot_s - self.overhead_s, 0.0)
@@ -214,7 +214,7 @@ class Schedule:
         self.checked = True
         while left and not self._out_of_time():
             before = len(left)
-            why = self._run(options, left)
+            why = self._run_pair(options, left)
             if len(left) == before and not self._out_of_time():
                 raise CommandError(f"no process could time the pairs: {why or 'it ended before any'}.")
         took_s = self.clock() - begin
@@ -222,8 +222,8 @@ class Schedule:
         for row in timed:
             row.spent_s += took_s / len(timed)
 
-    def _run(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> str:
-        """Runs a process; rows that have a result leave `left`. Returns how it ended, if early."""
+    def _run_pair(self, options: Sequence[str], left: Dict[Tuple[str, str], Row]) -> str:
+        """Runs a process and removes rows with a result from `left`. Returns how the process failed, or ""."""
         running: Record = {}
 
         def finish(record: Record) -> Row:
@@ -263,7 +263,7 @@ class Schedule:
     # ---- instructions ----
 
     def counts(self) -> List[Record]:
-        """Returns the instructions of calls in both builds: of what has a verdict first, and of one at least."""
+        """Counts instructions of calls in both builds: slower and faster rows first, and at least one row."""
         rows = [row for row in self.rows if row.timed and row.samples and not row.same_code]
         rows.sort(key=lambda row: not row.flagged)
         found: List[Record] = []
@@ -275,11 +275,11 @@ class Schedule:
 
 
 def _median(values: Iterable[float]) -> float:
-    """Returns the median of those that are known."""
+    """Returns the median of values that are not NaN; NaN if there are none."""
     known = [value for value in values if not math.isnan(value)]
     return median(known) if known else math.nan
 
 
-def _plain(value: float) -> object:
-    """Returns a number as a record holds it: ten digits, and the strings nan, inf and -inf."""
+def _to_json(value: float) -> object:
+    """Returns a number as records hold it: ten digits, or one of the strings nan, inf and -inf."""
     return float(f"{value:.10g}") if math.isfinite(value) else str(value)

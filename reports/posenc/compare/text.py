@@ -1,6 +1,6 @@
-"""What a comparison prints: the verdicts first, then what changed, why, and what to type next.
+"""Prints a comparison: the verdicts, then the changes with their reasons, and the options of a rerun.
 
-With --explain, the evidence of a verdict: in words, and what each process measured.
+With --explain it prints the evidence of a verdict: sentences, and the measurements of each process.
 """
 
 import fnmatch
@@ -10,7 +10,7 @@ from collections import Counter
 from statistics import median
 from typing import Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
-from .. import show, units
+from .. import units
 from ..quality import disturbances
 from ..results.comparison import (
     WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
@@ -35,10 +35,10 @@ class Printer:
     """Prints the records of a comparison."""
 
     def __init__(self, records: Sequence[Record], out: TextIO, verbose: bool) -> None:
-        self.of: Dict[str, List[Record]] = grouped(records, lambda record: record["t"])
+        self.by_kind: Dict[str, List[Record]] = grouped(records, lambda record: record["t"])
         self.header, self.verbose = records[0], verbose
-        self.env = (self.of.get("env") or [{}])[0]
-        machine = Machine(self.env, kinds=self.of)
+        self.env = (self.by_kind.get("env") or [{}])[0]
+        machine = Machine(self.env, kinds=self.by_kind)
         self.pairs, self.changed = pairs(machine), changes(machine)
         self.console = console(file=out)
 
@@ -47,16 +47,16 @@ class Printer:
         self.console.print(text, style=style)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Prints the first rows of a table, and how many there are besides."""
+        """Prints the first rows of a table, or all with --verbose, and the number of rows that are left out."""
         shown = rows if self.verbose else rows[:SHOWN]
         if shown:
             self.line()
             self.console.print(table(columns, shown))
         if len(rows) > len(shown):
-            self.line(f"{show.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
+            self.line(f"{units.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
 
     def heading(self) -> None:
-        """Prints what was compared, where, and what disturbed that or cannot be compared."""
+        """Prints the builds, the machine, its disturbances, and differences that prevent a comparison."""
         compare = self.header["compare"]
         base, head = (build_name(compare.get(name) or {}) for name in ("base", "head"))
         grade, mode = member(self.env, "quality.grade"), self.header["mode"]
@@ -64,7 +64,7 @@ class Printer:
         facts.append("files of records" if mode == "files" else f"{mode} run")
         self.line(f"posenc compare: base {base}, head {head}", "bold")
         self.line(", ".join(filter(None, facts)))
-        noise = self.of["footer"][-1].get("noise") or {}
+        noise = self.by_kind["footer"][-1].get("noise") or {}
         causes = disturbances(self.env, noise) if noise else []
         if causes:
             self.line(f"While it was timed, {', and '.join(causes)}.", "yellow")
@@ -75,15 +75,15 @@ class Printer:
             self.line(f"Not comparable, {one['what']}: {one['base']} in base, {one['head']} in head.", "bold red")
 
     def summary(self, outcome: Tuple[int, str]) -> None:
-        """Prints everything."""
+        """Prints the whole comparison."""
         self.heading()
         self._verdicts()
         self._results()
         self._control()
         self._rows()
         self.table(["result", "of", "case and backend"], [
-            [direction(change).replace("moved", "changed"), change["what"], _named(change, change_words(change))]
-            for change in self.changed
+            [direction(one).replace("moved", "changed"), one["what"], _case_and_backend(one, change_words(one))]
+            for one in self.changed
         ])  # fmt: skip
         self._trends()
         self._ending(*outcome)
@@ -97,11 +97,12 @@ class Printer:
             self.line("VERDICT  " + "    ".join(f"{name} {words.count(name)}" for name in shown), style)
 
     def _results(self) -> None:
-        checks, agreements = member(self.header, "compare.results"), self.of.get("agreement", [])
-        of = f" of {show.many(checks, 'check')}" if checks is not None else ""
+        checks, agreements = member(self.header, "compare.results"), self.by_kind.get("agreement", [])
+        of = f" of {units.many(checks, 'check')}" if checks is not None else ""
         if agreements:
             cases, values, problems = (
-                show.count(sum(agreement[name] for agreement in agreements)) for name in ("cases", "values", "problems")
+                units.count(sum(agreement[name] for agreement in agreements))
+                for name in ("cases", "values", "problems")
             )
             of = f" of {cases} cases, and {values} values of {problems} problems"
         if of or self.changed:
@@ -116,7 +117,7 @@ class Printer:
         controls = [number(pair, "control_ratio") or 1.0 for pair in timed]
         apart = [abs(control - 1) for control in controls]
         self.line(
-            f"{show.many(len(timed), 'pair')} timed. A/A control: base differs from its own copy by "
+            f"{units.many(len(timed), 'pair')} timed. A/A control: base differs from its own copy by "
             f"{100 * median(apart):.1f} % (median; at most {100 * max(apart):.1f} %)."
         )
         together = machine_moved([math.log(ratio(pair)) for pair in timed], list(map(math.log, controls)))
@@ -131,23 +132,23 @@ class Printer:
         for pair in shown if self.verbose else shown[:SHOWN]:
             more = number(pair, "more_seconds") or 0.0
             longer = f"; about {math.ceil(more)} s more" if verdict(pair) == "unclear" and more > 0 else ""
-            self.line(f"{_named(pair)}: {pair['reason']}{longer}")
+            self.line(f"{_case_and_backend(pair)}: {pair['reason']}{longer}")
         if len(self.pairs) > len(shown):
             self.line(f"{len(self.pairs) - len(shown)} the same or of identical code: --verbose prints them.")
         unknown = Counter(pair["code_unknown"] for pair in self.pairs if "code_unknown" in pair)
         for reason, count in unknown.items() if self.verbose else ():
-            self.line(f"Machine code of {show.many(count, 'pair')} not compared: {reason}.")
+            self.line(f"Machine code of {units.many(count, 'pair')} not compared: {reason}.")
 
     def _cells(self, pair: Record) -> List[str]:
         change, apart = (units.change(ratio(pair)), interval(pair)) if ratio(pair) > 0 else ("", "")
-        return [pair_word(pair), _named(pair), *_times(pair), change, apart, self.instructions(pair)]
+        return [pair_word(pair), _case_and_backend(pair), *_times(pair), change, apart, self.instructions(pair)]
 
     def instructions(self, pair: Record) -> str:
         """Returns instructions per element of head, and the change: 13.0 (+4.0 %)."""
         names = ("kernel", "dtype", "numerics", "backend")
         found = {
             counted["build"]: counted["instructions"] / counted["elements"]
-            for counted in self.of.get("count", [])
+            for counted in self.by_kind.get("count", [])
             if counted.get("elements") and all(counted[name] == pair[name] for name in names)
         }
         if "head" not in found or not ratio(pair) > 0:
@@ -156,28 +157,28 @@ class Printer:
         return f"{found['head']:.3g}{change}"
 
     def _trends(self) -> None:
-        trends = sorted(self.of.get("trend", []), key=lambda trend: -abs(_trend(trend)))
+        trends = sorted(self.by_kind.get("trend", []), key=lambda trend: -abs(_log_ratio(trend)))
         if not trends:
             return
-        large = [trend for trend in trends if abs(math.expm1(_trend(trend))) >= WORTH_SHOWING]
-        mean = math.fsum(map(_trend, trends)) / len(trends)
+        large = [trend for trend in trends if abs(math.expm1(_log_ratio(trend))) >= WORTH_SHOWING]
+        mean = math.fsum(map(_log_ratio, trends)) / len(trends)
         self.line()
         self.line(
-            f"Trend of {show.many(len(trends), 'timing')} in both: {100 * math.expm1(mean):+.1f} % of time to roofline "
-            f"(geometric mean), {len(large)} by 10 % or more."
+            f"Trend of {units.many(len(trends), 'timing')} in both: {100 * math.expm1(mean):+.1f} % of time to "
+            f"roofline (geometric mean), {len(large)} by 10 % or more."
         )
         self.line("This is no verdict: two runs are two states of a machine. posenc compare of two builds gives one.")
         columns = ["case and backend", ">base", ">of roofline", ">head", ">of roofline", ">time to roofline"]
         rows = []
         for trend in trends if self.verbose else large:
             times, shares = _times(trend), [units.percent(trend[side]["share"]) for side in ("base", "head")]
-            change = f"{100 * math.expm1(_trend(trend)):+.0f} %"
-            rows.append([_named(trend), times[0], shares[0], times[1], shares[1], change])
+            change = f"{100 * math.expm1(_log_ratio(trend)):+.0f} %"
+            rows.append([_case_and_backend(trend), times[0], shares[0], times[1], shares[1], change])
         self.table(columns, rows)
 
     def _ending(self, code: int, reason: str) -> None:
         self.line()
-        if self.of["footer"][-1]["complete"]:
+        if self.by_kind["footer"][-1]["complete"]:
             self.line(f"Exit code {code}: {reason}.", "bold red" if code else None)
         else:
             self.line("Interrupted: this is what there was.", "bold red")
@@ -188,7 +189,7 @@ class Printer:
             self.line(f"Or this, to see what its verdict rests on:  --explain {case}")
 
 
-def _named(record: Record, why: str = "") -> str:
+def _case_and_backend(record: Record, why: str = "") -> str:
     """Returns a case and its backend, with the reason on a line of its own."""
     return f"{record['case']} {record['backend']}" + (f"\n  {why}" if why else "")
 
@@ -198,7 +199,7 @@ def _times(record: Record) -> List[str]:
     return [units.time(ns) if ns > 0 else "-" for ns in times]
 
 
-def _trend(trend: Record) -> float:
+def _log_ratio(trend: Record) -> float:
     """Returns ln of the ratio of times to the roofline, or of times."""
     return math.log(number(trend, "roofline_ratio") or number(trend, "ratio") or 1.0)
 
@@ -262,14 +263,14 @@ def _rounds(samples: Sequence[float]) -> List[str]:
 
 
 def processes(pair: Record) -> Table:
-    """Returns what the processes measured: head against base, and the A/A control."""
+    """Returns a table of the processes: changes of head and of the A/A control."""
     measured = _samples(pair)
     samples = enumerate(zip(measured.head, measured.control), start=1)
     rows = [[str(at), *_rounds(head), *_rounds(control)] for at, (head, control) in samples]
     return table([">process", ">head", ">nine in ten rounds", ">A/A control", ">nine in ten rounds"], rows)
 
 
-def explain(printer: Printer, pattern: str) -> None:
+def print_evidence(printer: Printer, pattern: str) -> None:
     """Prints the evidence of the verdicts on the cases that match a pattern."""
     printer.heading()
     found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], pattern)]

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ..quality import NOT_EXPOSED, exposed, is_unoptimised, other_programs
 from ..runs import Record, member, number
 
-# It disturbs now; it may; it does not; the system does not say.
+# Levels: it disturbs now; it may disturb; it does not disturb; the system does not expose it.
 COSTS, NOTE, FINE, HIDDEN = LEVELS = ("costs", "note", "fine", "hidden")
 
 SAMPLE_NS = 100_000  # the least that a sample lasts
@@ -23,7 +23,7 @@ Findings = Iterator[Record]
 
 
 class Run(NamedTuple):
-    """Records of one run on one machine. `doctor` is empty if it was not probed, `footer` if it ended early."""
+    """Records of one run on one machine. `doctor` is empty without a probe, `footer` if the run ended early."""
 
     env: Record
     doctor: Record
@@ -54,7 +54,7 @@ class Run(NamedTuple):
         return number(self.doctor, f"measured.{path}")
 
     def one(self, name: str, **wanted: object) -> Record:
-        """Returns the one of several measurements that was taken so: of floors and neighbours."""
+        """Returns the measurement of a list, such as floors, whose members have the wanted values."""
         found = (one for one in member(self.doctor, f"measured.{name}") or [] if wanted.items() <= one.items())
         return next((dict(one) for one in found), {})
 
@@ -67,7 +67,7 @@ class Run(NamedTuple):
 def _finding(
     level: str, what: str, seen: str, cost: Optional[float] = None, fix: str = "", command: str = ""
 ) -> Record:
-    """Returns a condition and what to do about it, in words and as a command. What is fine needs no fix.
+    """Returns a finding: a condition, and its fix in words and as a command. Fine conditions need no fix.
 
     `cost` is how much longer or less certain timings are, in percent; None if unknown.
     """
@@ -92,7 +92,7 @@ def cpus_of(text: str) -> List[int]:
 
 
 def findings_of(run: Run) -> List[Record]:
-    """Returns all findings: what disturbs now first, and of each level what costs most."""
+    """Returns all findings by level, those that disturb now first, and by cost within a level."""
 
     def order(finding: Record) -> Tuple[int, float]:
         cost = finding["cost_pct"]
@@ -117,7 +117,7 @@ def _check_build(run: Run) -> Findings:
 
 
 def _check_others(run: Run) -> Findings:
-    """Finds other programs. They cost what a loop missed while they ran."""
+    """Finds other programs. Their cost is the time that a loop missed while they ran."""
     lost = run.measured("gaps.lost_pct")
     felt, words = other_programs(run.env, run.noise)
     taken = member(run.doctor, "neighbours.taken") or []
@@ -172,7 +172,7 @@ def _check_quota(run: Run) -> Findings:
 
 
 def _check_interruptions(run: Run) -> Findings:
-    """Finds what interrupts a loop. Beside other programs most of it is theirs."""
+    """Finds interruptions of a loop. Skipped beside other programs, which cause most of them."""
     lost = run.measured("gaps.lost_pct")
     if lost is None or other_programs(run.env, run.noise)[0]:
         return
@@ -204,7 +204,7 @@ def _check_disks(run: Run) -> Findings:
 
 
 def _check_pinning(run: Run) -> Findings:
-    """Finds what it costs that the system chooses the CPU."""
+    """Finds the cost of letting the system choose the CPU."""
     cpu, gains = run.cpu, []
     for place in ("cache", "DRAM"):
         floors = [run.one("floors", place=place, pinned=pinned) for pinned in (False, True)]
@@ -227,7 +227,7 @@ def _check_pinning(run: Run) -> Findings:
 
 
 def _check_beside(run: Run) -> Findings:
-    """Finds the other thread of the core, and what a program on another core takes of caches and memory."""
+    """Finds the other thread of the core, and the cost of programs that share caches and memory."""
     best = number(run.env, "cpus.best")
     cpu = run.cpu if run.doctor else int(best) if best is not None else None
     core = cpus_of(run.fact("cpus.siblings"))

@@ -1,4 +1,4 @@
-"""posenc doctor: measures what disturbs timings on this machine, or diagnoses the records of others."""
+"""posenc doctor: measures disturbances of timings on this machine, or diagnoses records of other machines."""
 
 import textwrap
 from pathlib import Path
@@ -8,7 +8,7 @@ from .. import units
 from ..command import CommandError, Parser, check_output, write_output
 from ..engine import Engine
 from ..quality import DETECTABLE, quality_of
-from ..records import dump, load
+from ..records import MARKER, dump, load
 from ..runs import Record, member, number
 from ..terminal import Console, console, table
 from .findings import COSTS, FINE, HIDDEN, LEVELS, NOTE, Run, findings_of
@@ -23,7 +23,6 @@ Examples
   taskset -c 1 posenc doctor --quick -o doctor.jsonl
   posenc doctor node1.jsonl node2.jsonl
 """
-BEGINS = b'"posenc.results/'
 TITLES = {COSTS: "Conditions that disturb timings", NOTE: "Conditions that may disturb timings"}
 COST = 9  # columns
 LEGEND = """Detects: the smallest difference that 99 of 100 comparisons of 3 x 31 rounds find. Typical, largest:
@@ -168,13 +167,13 @@ def main(arguments: List[str]) -> int:
     if args.files and (args.quick or args.output):
         raise CommandError(f"{'--quick' if args.quick else '-o'} has no effect on files. Leave one of them out.")
     if args.output:
-        check_output(args.output, BEGINS, args.force)
+        check_output(args.output, MARKER, force=args.force)
     if args.files:
         records, status = [record for path in args.files for record in load(path)], 0
     else:
         records, status = _measure(args.quick, arguments)
     if args.output and records:
-        write_output(args.output, dump(records), BEGINS, args.force)
+        write_output(args.output, dump(records), MARKER, force=args.force)
     runs = runs_of(records)
     if args.files and not runs:
         raise CommandError("the files hold no machine (no record env).")

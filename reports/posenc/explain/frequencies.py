@@ -1,4 +1,4 @@
-"""Frequencies in words: wavelengths, what a scaling slows, and from which position on f32 angles are off."""
+"""Describes frequencies: wavelengths, the effect of a scaling, and the positions from which f32 angles are inexact."""
 
 import math
 from itertools import groupby
@@ -7,9 +7,9 @@ from typing import Any, Iterator, List, NamedTuple, Tuple
 from ..engine import Engine
 from ..models.calls import GGML_F32, HF_F32, frequencies_of
 from ..models.part import Part
-from ..show import count
+from ..units import count
 
-Facts = Iterator[Tuple[str, str]]  # each about one thing: its name, and words
+Facts = Iterator[Tuple[str, str]]  # pairs of a topic and a sentence
 NEAR = 1e-9  # ratios of frequencies that count as equal
 LAYOUTS = {
     "chunked": "one section after the other", "interleaved": "by turns",
@@ -19,29 +19,29 @@ LAYOUTS = {
 
 
 class Pair(NamedTuple):
-    """A pair of channels: its radians per position, and how many times slower it turns than without the scaling."""
+    """A pair of channels: radians per position, and the factor by which the scaling slows it."""
 
     radians: float
     slowed: float
 
 
-class Plan(NamedTuple):
-    """Frequencies for sequences of some length."""
+class PairTable(NamedTuple):
+    """Frequencies of all pairs, for sequences of a given length."""
 
     pairs: List[Pair]
     magnitude: float  # attention factor
 
 
-def _read_plan(engine: Engine, part: Part, length: int) -> Plan:
+def _read_table(engine: Engine, part: Part, length: int) -> PairTable:
     rows = engine.columns("frequencies", "--problem", str(frequencies_of(part, length)))
     pairs = []
     for row in rows:
         radians, unscaled = float(row["radians"]), float(row["unscaled_radians"])
         pairs.append(Pair(radians, unscaled / radians if radians > 0 else math.inf))
-    return Plan(pairs, float(rows[0]["attention_factor"]))
+    return PairTable(pairs, float(rows[0]["attention_factor"]))
 
 
-# ---- what turns ----
+# ---- channels and axes ----
 
 
 def _channel_facts(part: Part) -> Facts:
@@ -81,17 +81,17 @@ def _format_tokens(number: float) -> str:
     return count(round(number / unit) * unit)
 
 
-def _wavelength_facts(plan: Plan, length: int) -> Facts:
-    turning = [(2 * math.pi / pair.radians, i) for i, pair in enumerate(plan.pairs) if pair.radians > 0]
+def _wavelength_facts(table: PairTable, length: int) -> Facts:
+    turning = [(2 * math.pi / pair.radians, i) for i, pair in enumerate(table.pairs) if pair.radians > 0]
     if not turning:
         return
     shortest, longest = min(turning), max(turning, key=lambda one: (one[0], -one[1]))
     slow = sum(tokens > length for tokens, _ in turning)
-    still = len(plan.pairs) - len(turning)
+    still = len(table.pairs) - len(turning)
     rest = ""
     if slow:
         do = "do" if slow > 1 else "does"
-        rest = f"; {slow} of {len(plan.pairs)} pairs {do} not come round within {count(length)} positions"
+        rest = f"; {slow} of {len(table.pairs)} pairs {do} not come round within {count(length)} positions"
     if still:
         rest += f"; {still} do not turn at all"
     yield "Wavelengths", (
@@ -104,7 +104,7 @@ def _wavelength_facts(plan: Plan, length: int) -> Facts:
 
 
 def _name_change(slowed: float, factor: float) -> str:
-    """Returns what pairs next to each other have in common."""
+    """Returns the effect of the scaling on a pair, by which adjacent pairs are grouped."""
     if math.isinf(slowed):
         return "stopped"
     if abs(slowed - 1) < NEAR:
@@ -112,9 +112,9 @@ def _name_change(slowed: float, factor: float) -> str:
     return "by the factor" if abs(slowed / factor - 1) < NEAR else "between"
 
 
-def _scaling_facts(part: Part, plan: Plan, about: str) -> Facts:
+def _scaling_facts(part: Part, table: PairTable, about: str) -> Facts:
     runs = []
-    for change, group in groupby(enumerate(plan.pairs), key=lambda one: _name_change(one[1].slowed, part.factor)):
+    for change, group in groupby(enumerate(table.pairs), key=lambda one: _name_change(one[1].slowed, part.factor)):
         run = list(group)
         first, last = run[0][0], run[-1][0]
         slowed = [pair.slowed for _, pair in run]
@@ -127,8 +127,8 @@ def _scaling_facts(part: Part, plan: Plan, about: str) -> Facts:
     yield about, f"{part.scaling}: {', '.join(runs)}"
 
 
-def _magnitude_facts(plan: Plan) -> Facts:
-    by = plan.magnitude
+def _magnitude_facts(table: PairTable) -> Facts:
+    by = table.magnitude
     if abs(by - 1) > 1e-12:
         yield "Magnitude", (
             f"cosines and sines are multiplied by {by:.6g} (attention factor), and so scores by its square, "
@@ -162,25 +162,25 @@ def _precision_facts(engine: Engine, part: Part, length: int) -> Facts:
 
 
 def _length_facts(engine: Engine, part: Part) -> Facts:
-    """Yields both sides of where frequencies change that depend on the length of the sequence."""
+    """Yields facts on both sides of the length at which the frequencies change."""
     longrope = part.scaling == "longrope"
     border = int(part.original_max_position_embeddings) if longrope else part.length
     below, beyond = min(border, part.length), part.length if longrope else 2 * part.length
-    plan = _read_plan(engine, part, below)
-    yield from _scaling_facts(part, plan, f"Up to {border}")
-    yield from _wavelength_facts(plan, below)
-    yield from _magnitude_facts(plan)
+    table = _read_table(engine, part, below)
+    yield from _scaling_facts(part, table, f"Up to {border}")
+    yield from _wavelength_facts(table, below)
+    yield from _magnitude_facts(table)
     yield from _precision_facts(engine, part, below)
     if beyond <= border:
         return
-    plan = _read_plan(engine, part, beyond)
+    table = _read_table(engine, part, beyond)
     if longrope:
         how = f"sequences of more than {border} tokens have other factors, for all of their positions; at {beyond}:"
     else:
         how = f"beyond {border} tokens the base grows with the sequence; at {beyond}:"
     yield "Longer", how
-    yield from _scaling_facts(part, plan, "")
-    yield from _wavelength_facts(plan, beyond)
+    yield from _scaling_facts(part, table, "")
+    yield from _wavelength_facts(table, beyond)
     if longrope:
         yield from _precision_facts(engine, part, beyond)
 
@@ -199,9 +199,9 @@ def frequency_facts(engine: Engine, part: Part) -> Facts:
     if part.scaling in ("dynamic", "longrope"):
         yield from _length_facts(engine, part)
         return
-    plan = _read_plan(engine, part, part.length)
-    yield from _wavelength_facts(plan, part.length)
+    table = _read_table(engine, part, part.length)
+    yield from _wavelength_facts(table, part.length)
     if part.scaling != "none":
-        yield from _scaling_facts(part, plan, "Scaling")
-    yield from _magnitude_facts(plan)
+        yield from _scaling_facts(part, table, "Scaling")
+    yield from _magnitude_facts(table)
     yield from _precision_facts(engine, part, part.length)

@@ -1,4 +1,4 @@
-"""What was read of a model file: a row for each number, with the key that says it."""
+"""Lists the numbers that were read from a model file, with the key or the rule that each comes from."""
 
 from typing import Iterator, List, NamedTuple, Sequence
 
@@ -7,7 +7,7 @@ from ..models.part import Origin, Part
 from ..models.types import type_of
 
 ROTATION = "length heads key_heads head_dim rotary_dim layers merged rope_theta"
-# What counts for each encoding, in the order of the page.
+# Members of a part to list for each encoding, in the order of the page.
 COUNTING = {
     "sinusoidal": "length width rope_theta scaled", "learned": "length width rows first scaled",
     "rope_half": ROTATION, "rope_interleaved": ROTATION, "alibi": "length heads layers alibi_bias_max",
@@ -27,7 +27,7 @@ SCALING = {
 
 
 class Row(NamedTuple):
-    """A number, or a name, and where it is from."""
+    """A line of the list: name, value and origin."""
 
     name: str
     value: str
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 def _of(origin: Origin, value: float) -> str:
-    """Returns in words where a value is from."""
+    """Describes the origin of a value."""
     found = f", {origin.value:.10g} there" if value != origin.value else ""
     if origin.kind == "file":
         return f"from {origin.key}{found}" if found else origin.key
@@ -52,8 +52,8 @@ def _origin(part: Part, name: str, value: float = 0.0) -> str:
 
 
 def _is_there(part: Part, name: str) -> bool:
-    """Whether there is such a thing. A 0 stands for none, and false where no key says so."""
-    if part.tower and name == "length":  # that of the picture that is shown to it
+    """Returns whether a part has a member: it is not 0, and not a false that no key states."""
+    if part.tower and name == "length":  # the length is that of the picture in cases
         return False
     value, origin = getattr(part, name), part.origins.get(name)
     return bool(value) or (isinstance(value, bool) and origin is not None and origin.kind == "file")
@@ -92,7 +92,7 @@ def _line(row: Row) -> str:
 
 
 def read_lines(model: Model) -> Iterator[str]:
-    """Yields what was read: what all parts share, then each part's own below its name."""
+    """Yields the lines that all parts share, then the other lines of each part below its name."""
     reading = model.reading
     yield _line(Row("model_type", reading.type, reading.type_from))
     yield _line(Row("storage", reading.storage, reading.storage_from or "assumed: no key says it"))

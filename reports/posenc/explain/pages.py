@@ -1,4 +1,4 @@
-"""The pages of docs/encodings: one of each kernel, method, profile and scaling, and the table of parameters."""
+"""Finds pages of docs/encodings by name: kernels, methods, profiles and scalings, and the table of parameters."""
 
 import difflib
 import functools
@@ -47,12 +47,12 @@ def pages() -> Dict[str, str]:
 
 
 def _is_called(also: str, name: str) -> bool:
-    """Whether a list of other names has this one. It may say which value it is: "flip_sin_to_cos (true: cos_sin)"."""
+    """Returns whether a list of other names has a name. It may add a value: "flip_sin_to_cos (true: cos_sin)"."""
     return name in (re.sub(r" \(.*", "", one.strip()) for one in also.split(","))
 
 
 def _find(name: str) -> Optional[str]:
-    """Returns the page or the parameter that a name means."""
+    """Returns the page or the parameter with this name or other name."""
     if name in pages() or name in parameters():
         return name
     for row in parameters().values():
@@ -90,7 +90,7 @@ def _parameter(row: Parameter) -> Iterator[str]:
 
 
 def thing_lines(thing: str) -> Iterator[str]:
-    """Yields what is written of a kernel, a method, a profile, a scaling or a parameter."""
+    """Yields the page of a kernel, a method, a profile, a scaling or a parameter."""
     name = _find(thing)
     if name is None:
         near = difflib.get_close_matches(thing, [*pages(), *parameters()], cutoff=0.5)

@@ -1,15 +1,14 @@
-"""A part of a model in words: what encodes positions, and what follows from its numbers."""
+"""Describes a part of a model: its encoding, and the facts that follow from its numbers."""
 
 import math
 import struct
-from typing import Iterator, Tuple
+from typing import Iterator
 
 from ..engine import Engine
 from ..models.part import Part
-from .frequencies import frequency_facts
+from .frequencies import Facts, frequency_facts
 
-Facts = Iterator[Tuple[str, str]]
-MUCH = 10  # a bias that leaves next to nothing of a weight
+MUCH = 10  # a bias of -10 leaves almost nothing of a weight
 TITLES = {
     "sinusoidal": "Sinusoids added to embeddings", "learned": "A learned table",
     "rope_half": "Rotation of queries and keys", "rope_interleaved": "Rotation of queries and keys",
@@ -38,7 +37,7 @@ def _learned_facts(part: Part) -> Facts:
 
 
 def _alibi_slopes(part: Part) -> Iterator[float]:
-    """Yields the slopes of ALiBi: of a number of heads that is no power of two some of twice the next lower one."""
+    """Yields the slopes of ALiBi. If the heads are no power of two, some are slopes of twice the next lower power."""
     whole = 2 ** int(math.log2(part.heads))
     for head in range(part.heads):
         step, of = (head + 1, whole) if head < whole else (2 * (head - whole) + 1, 2 * whole)
@@ -169,6 +168,6 @@ FACTS_BY_ENCODING = {
 
 
 def part_facts(engine: Engine, part: Part) -> Facts:
-    """Yields the facts of a part: what a line is about, and its words."""
+    """Yields the facts of a part, each with its topic."""
     own = FACTS_BY_ENCODING.get(part.encoding)
     return own(part) if own else frequency_facts(engine, part)

@@ -1,7 +1,7 @@
 """The concept map: the problem, groups of encodings, pages of docs/encodings, and the presets that use them.
 
-Texts, formulas, links and sources are those of the pages. concepts.txt has what no page has: the order, titles, and
-groups. Pictures and how to read them are those of docs, lessons those of docs/course.
+Texts, formulas, links and sources come from the pages; order, titles and groups from concepts.txt; pictures and their
+captions from docs; lessons from docs/course.
 """
 
 import base64
@@ -13,10 +13,9 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 from ..explain.pages import pages
 from ..explain.parts import FACTS_BY_ENCODING, title
-from ..models.model import Model
+from ..models.model import Model, preset, presets
 from ..models.part import Part
-from ..models.presets import preset, presets
-from .lessons import Lesson, documents, read_lessons
+from .lessons import Lesson, docs_folder, joined, read_lessons
 
 HERE = Path(__file__).parent
 ENTRIES = HERE / "concepts.txt"
@@ -29,7 +28,7 @@ PAGE_KINDS = {"kernel": "kernel", "method": "method", "scaling": "scaling", "pro
 KEYS = {"title", "parent", "text", "formula", "source", "picture", "lessons", "views", "command", "numpy", "args", "c"}
 LINE, GAP = 16.0, 0.6  # pixels from a model to the next; lines between groups
 MODELS = 4  # column of models
-# Sizes and parameters of a rotation that its model says, by the name in problems; those at their default are left out.
+# Members of a rotation that the node of a model lists, by their names in problems. Defaults are left out.
 ROTARY = (
     "head_dim", "rotary_dim", "rope_theta", "scaling", "factor", "original_max_position_embeddings", "low_freq_factor",
     "high_freq_factor", "partial_rotary_factor", "mrope_section", "mrope_layout",
@@ -50,7 +49,7 @@ class Page(NamedTuple):
     sections: Dict[str, str]
 
 
-def _error(name: str, text: str, at: int, expected: str) -> ValueError:
+def _page_error(name: str, text: str, at: int, expected: str) -> ValueError:
     line = text.count("\n", 0, at) + 1
     got = text[at:].lstrip("\n").partition("\n")[0]
     return ValueError(f"docs/encodings/{name}.md:{line}: expected {expected} (got '{got[:60]}').")
@@ -59,53 +58,49 @@ def _error(name: str, text: str, at: int, expected: str) -> ValueError:
 # ---- pages ----
 
 
-def _joined(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _blocks(text: str) -> Iterator[Tuple[str, str]]:
     for block in re.split(r"\n\n+", text.strip("\n")):
         if block.startswith("    "):
             yield "code", "\n".join(line[4:] for line in block.splitlines())
         elif block.startswith("- "):
-            yield from (("item", _joined(item)) for item in re.split(r"(?m)^- ", block)[1:])
+            yield from (("item", joined(item)) for item in re.split(r"(?m)^- ", block)[1:])
         else:
-            yield "text", _joined(block)
+            yield "text", joined(block)
 
 
 def _links(text: str) -> str:
-    """Returns a text whose links to other pages are links on the map, and whose other links are their words."""
+    """Returns a text in which links to pages become links on the map, and other links become plain text."""
     text = re.sub(r"\[([^]]+)\]\((\w+)\.md\)", r"[\1](#\2)", text)
     return re.sub(r"\[([^]]+)\]\((?!#)[^)]*\)", r"\1", text)
 
 
 def _definition(name: str, text: str, section: str) -> Blocks:
     blocks = [(kind, _links(words)) for kind, words in _blocks(section)]
-    if all(kind != "code" for kind, _ in blocks):  # a formula that stands in its line like any other text
+    if all(kind != "code" for kind, _ in blocks):  # the formula is not indented
         blocks[0] = ("code", blocks[0][1])
     if blocks[0][0] != "code":
-        raise _error(name, text, text.index(section), "a formula, indented by four spaces, below '## Definition'")
+        raise _page_error(name, text, text.index(section), "a formula, indented by four spaces, below '## Definition'")
     return blocks
 
 
 def read_page(name: str, text: str) -> Page:
-    """Reads a page: its name, what it is, an introduction, and sections, of which Definition and Source are needed."""
+    """Reads a page: name, kind, introduction, and sections. Definition and Source are required."""
     head = re.match(rf"# {name}\n\n(An? (\w+)(?:, for |: )(.+))\n\n", text)
     if not head or head[2] not in PAGE_KINDS:
         expected = f"'# {name}', and 'A kernel, for ...', or 'A method: ...', '... scaling: ...' or '... profile: ...'"
-        raise _error(name, text, 0, expected)
+        raise _page_error(name, text, 0, expected)
     sections = {found[1]: found[2] for found in re.finditer(r"(?ms)^## (.+?)\n\n(.*?)(?=^## |\Z)", text)}
     for heading in ("Definition", "Source"):
         if not sections.get(heading, "").strip():
-            raise _error(name, text, len(text.rstrip()), f"a section '## {heading}' above the end of the page")
+            raise _page_error(name, text, len(text.rstrip()), f"a section '## {heading}' above the end of the page")
     begins = re.split(r"(?m)^## ", text[head.end() :])[0]
     intro = [_links(words) for kind, words in _blocks(begins) if kind == "text" and not words.startswith("Also called")]
     if not intro or not intro[0]:
-        raise _error(name, text, head.end(), "an introduction below the line that says what it is")
+        raise _page_error(name, text, head.end(), "an introduction below the line that says what it is")
     see = re.findall(r"(?ms)^- \[\w+\]\((\w+)\.md\): (.*?)(?=^- |\Z)", sections.get("See also", ""))
     return Page(
         PAGE_KINDS[head[2]], head[1], intro, _definition(name, text, sections["Definition"]),
-        _links(_joined(sections["Source"])), [(one, _joined(why)) for one, why in see], sections,
+        _links(joined(sections["Source"])), [(one, joined(why)) for one, why in see], sections,
     )  # fmt: skip
 
 
@@ -129,12 +124,12 @@ def read_entries(path: Path = ENTRIES) -> Dict[str, Dict[str, str]]:
     return entries
 
 
-def _code(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[str]]:
+def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[str]]:
     """Returns pairs of a language and code."""
     commands = entry.get("command", "").splitlines()
     if page:
         commands += re.findall(r"(?m)^    (posenc .+)", page.sections.get("Example", ""))
-        cases = re.findall(r"`(posenc verify --case \S+)`", _joined(page.sections.get("Traps", "")))
+        cases = re.findall(r"`(posenc verify --case \S+)`", joined(page.sections.get("Traps", "")))
         commands += cases[:1]
         commands.append(f"posenc explain {name}")
     calls = []
@@ -157,7 +152,7 @@ def _code(name: str, entry: Dict[str, str], page: Optional[Page]) -> List[List[s
 
 
 def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str]]:
-    """Returns pictures of docs: what each shows, how to read it, and its SVG, compressed."""
+    """Returns pictures of docs: description, caption, and compressed SVG."""
     texts = [
         path.read_text(encoding="utf-8") for path in (folder / "encodings.md", *sorted(folder.glob("course/*.md")))
     ]
@@ -170,7 +165,7 @@ def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str
             raise ValueError(f"{path}: expected a picture with '*How to read this.*' in a page of docs (got none).")
         packed = gzip.compress(re.sub(rb"(?s)<metadata>.*?</metadata>", b"", path.read_bytes()), 9, mtime=0)
         found[name] = {
-            "alt": shown[1], "reading": _links(_joined(shown[2])), "svg": base64.b64encode(packed).decode()
+            "alt": shown[1], "reading": _links(joined(shown[2])), "svg": base64.b64encode(packed).decode()
         }  # fmt: skip
     return found
 
@@ -178,11 +173,11 @@ def read_pictures(folder: Path, names: Sequence[str]) -> Dict[str, Dict[str, str
 # ---- nodes ----
 
 
-def _concept(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Dict[str, Lesson]) -> Node:
+def _concept_node(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Dict[str, Lesson]) -> Node:
     learned = [lessons[number] for number in entry.get("lessons", "").split() if number in lessons]
     node: Node = {
         "id": name, "title": entry["title"], "parent": entry.get("parent"), "picture": entry.get("picture"),
-        "code": _code(name, entry, page), "views": entry.get("views", "").split(),
+        "code": _code_examples(name, entry, page), "views": entry.get("views", "").split(),
         "lessons": [[one.number, one.title, f"docs/course/{one.path.name}"] for one in learned],
     }  # fmt: skip
     if page:
@@ -195,7 +190,7 @@ def _concept(name: str, entry: Dict[str, str], page: Optional[Page], lessons: Di
             raise ValueError(
                 f"concepts.txt: [{name}]: expected a page docs/encodings/{name}.md or a {key} (got neither)."
             )
-    text = _joined(entry["text"])
+    text = joined(entry["text"])
     kind = "group" if "parent" in entry else "problem"
     node.update(kind=kind, summary=text.partition(". ")[0] + ".", text=[text], formula=entry["formula"])
     node.update(source=entry.get("source", ""), where=[], see=[])
@@ -210,8 +205,8 @@ def _check_links(node: Node, names: Iterable[str]) -> None:
         raise ValueError(f"docs/encodings/{node['id']}.md: expected links to other pages (got '{wrong[0]}').")
 
 
-def _facts(part: Part) -> Iterator[List[str]]:
-    """Yields the numbers of one way in which a model encodes positions: what each is, and its value."""
+def _part_facts(part: Part) -> Iterator[List[str]]:
+    """Yields the numbers of a part of a model: name and value."""
     if part.encoding in FACTS_BY_ENCODING:
         yield from ([about, words] for about, words in FACTS_BY_ENCODING[part.encoding](part))
     elif part.encoding == "sinusoidal":
@@ -226,7 +221,7 @@ def _facts(part: Part) -> Iterator[List[str]]:
                 yield [name, f"{words:.15g}" if isinstance(words, float) else str(words)]
 
 
-def _model(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
+def _model_node(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
     facts, parts = model.reading.facts, model.reading.parts
     table = "frequencies" if parts[0].encoding.startswith("rope") else parts[0].encoding
     commands = [f"posenc table {table} --model {name}"] if table in ("frequencies", "sinusoidal") else []
@@ -235,7 +230,7 @@ def _model(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
     return {
         "id": name, "title": facts["title"], "kind": "model", "parent": users[name][0],
         "summary": f"A model with {parts[0].length} positions", "text": [text], "formula": "", "where": [],
-        "facts": [[title(part), list(_facts(part))] for part in parts], "source": facts.get("source", ""),
+        "facts": [[title(part), list(_part_facts(part))] for part in parts], "source": facts.get("source", ""),
         "code": [["terminal", "\n".join(commands)]], "picture": None, "views": [], "lessons": [],
         "see": [[page, ""] for page in users[name]],
     }  # fmt: skip
@@ -244,8 +239,8 @@ def _model(name: str, model: Model, users: Dict[str, List[str]]) -> Node:
 # ---- places ----
 
 
-def _spread(leaves: List[Node], by_id: Dict[str, Node]) -> float:
-    """Gives nodes their lines, one below the other, with gaps between groups. Returns how many lines they take."""
+def _assign_lines(leaves: List[Node], by_id: Dict[str, Node]) -> float:
+    """Places nodes on lines, with gaps between groups. Returns the number of lines."""
 
     def group(node: Node) -> str:
         return str(node["id"]) if node["column"] < 2 else group(by_id[node["parent"]])
@@ -258,8 +253,8 @@ def _spread(leaves: List[Node], by_id: Dict[str, Node]) -> float:
     return line
 
 
-def _places(nodes: List[Node]) -> None:
-    """Gives each node a column and the middle of its line, in pixels. Models have a column of their own."""
+def _set_positions(nodes: List[Node]) -> None:
+    """Sets the column of each node, and its height in pixels. Models have a column of their own."""
     by_id = {node["id"]: node for node in nodes}
     below: Dict[str, List[Node]] = {node["id"]: [] for node in nodes}
     for node in nodes:
@@ -271,12 +266,14 @@ def _places(nodes: List[Node]) -> None:
         [n for n in nodes if n["column"] == MODELS],
         [n for n in nodes if n["column"] < MODELS and not below[n["id"]]],
     )
-    lines = [_spread(leaves, by_id) for leaves in columns]
+    lines = [_assign_lines(leaves, by_id) for leaves in columns]
     for leaves, count in zip(columns, lines):
         for node in leaves:
             node["y"] *= LINE * max(lines) / count
     for node in reversed(nodes):
-        if below[node["id"]]:  # in the middle of its first and its last; the problem between two groups
+        if below[
+            node["id"]
+        ]:  # half-way between its first and last child; the problem between the two groups in the middle
             ends = below[node["id"]] if node["parent"] else below[node["id"]][len(below[node["id"]]) // 2 - 1 :][:2]
             node["y"] = (ends[0]["y"] + ends[-1]["y"]) / 2
     for node in nodes:
@@ -292,9 +289,9 @@ def concept_map(
     for name in found:
         if name not in entries:
             raise ValueError(f"docs/encodings/{name}.md: expected a section [{name}] in concepts.txt (got none).")
-    docs = documents()
+    docs = docs_folder()
     lessons = {str(one.number): one for one in read_lessons(docs / "course")}
-    nodes = [_concept(name, entry, found.get(name), lessons) for name, entry in entries.items()]
+    nodes = [_concept_node(name, entry, found.get(name), lessons) for name, entry in entries.items()]
     for node in nodes:
         _check_links(node, entries)
     users: Dict[str, List[str]] = {name: [] for name in presets()}
@@ -306,10 +303,12 @@ def concept_map(
         if not those:
             raise ValueError(f"docs/encodings: expected the preset {name} in a section '## Models' (got none).")
     order = list(entries)
-    models = [_model(name, preset(name), users) for name in sorted(users, key=lambda name: order.index(users[name][0]))]
+    models = [
+        _model_node(name, preset(name), users) for name in sorted(users, key=lambda name: order.index(users[name][0]))
+    ]
     edges = [[node["parent"], node["id"], "part"] for node in nodes if node["parent"]]
     edges += [[page, model, "uses"] for model, those in users.items() for page in those]
     nodes += models
-    _places(nodes)
+    _set_positions(nodes)
     names = [node["picture"] for node in nodes if node["picture"]]
     return {"kinds": KINDS, "nodes": nodes, "edges": edges, "pictures": read_pictures(docs, names)}

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Match, Optional
 
 import markdown
 
-from .lessons import CODE, Code, Lesson, Question, documents, read_lessons
+from .lessons import CODE, Code, Lesson, Question, docs_folder, read_lessons
 
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch"}
 
@@ -109,4 +109,4 @@ def lesson_data(lesson: Lesson) -> Dict[str, Any]:
 
 def course(folder: Optional[Path] = None) -> List[Dict[str, Any]]:
     """Returns all lessons."""
-    return [lesson_data(lesson) for lesson in read_lessons(folder or documents() / "course")]
+    return [lesson_data(lesson) for lesson in read_lessons(folder or docs_folder() / "course")]

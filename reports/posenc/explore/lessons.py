@@ -20,7 +20,10 @@ from typing import Dict, List, Match, NamedTuple, Optional, Tuple
 from ..command import CommandError
 
 HERE = Path(__file__).parent
-FOLDERS = (HERE, HERE.parents[2] / "docs")  # with course, *.svg and encodings.md: installed, and in the source tree
+FOLDERS = (
+    HERE,
+    HERE.parents[2] / "docs",
+)  # contain course, *.svg and encodings.md: when installed, and in the source tree
 
 CODE, QUESTIONS, ABILITIES = "The same in code", "Questions", "After this lesson you can"
 LIBRARIES = {"import numpy as np": "numpy", "import torch": "torch"}
@@ -34,7 +37,7 @@ STATEMENT = (
 FORM_OF_STATEMENT = "`result` equals `posenc table ...` bit for bit. (or: within N ulp. or: within 2^-N.)"
 
 
-def documents() -> Path:
+def docs_folder() -> Path:
     """Returns the folder with the documents that the page is made of."""
     for folder in FOLDERS:
         if (folder / "course").is_dir():
@@ -95,28 +98,28 @@ class _Text:
         return self.text.count("\n", 0, self.at) + 1
 
     def error(self, expected: str, at: Optional[int] = None) -> ValueError:
-        """Returns what to say of the text at a place, or of the one that is read next."""
+        """Returns the error for a place in the text, or for the position of the reader."""
         self.at = self.at if at is None else at
         got = self.text[self.at :].partition("\n")[0]
         return ValueError(f"{self.path}:{self.line}: expected {expected} (got '{got[:60]}').")
 
     def find(self, pattern: str) -> Optional[Match[str]]:
-        """Reads what comes after empty lines if it matches. In a pattern a dot is no end of a line."""
+        """Skips empty lines, and reads the following text if it matches. A dot in a pattern matches no newline."""
         while self.text.startswith("\n", self.at):
             self.at += 1
         found = re.compile(pattern, re.M).match(self.text, self.at)
         self.at = found.end() if found else self.at
         return found
 
-    def take(self, pattern: str, expected: str) -> Match[str]:
-        """Reads what has to match."""
+    def expect(self, pattern: str, expected: str) -> Match[str]:
+        """Reads text that has to match."""
         found = self.find(pattern)
         if not found:
             raise self.error(expected)
         return found
 
     def until(self, pattern: str, expected: str) -> str:
-        """Reads what comes before the next text that matches."""
+        """Reads up to the next text that matches."""
         start, found = self.at, re.compile(pattern, re.M).search(self.text, self.at)
         if not found:
             raise self.error(expected, len(self.text.rstrip()))
@@ -124,14 +127,15 @@ class _Text:
         return self.text[start : self.at].strip()
 
 
-def _joined(text: str) -> str:
+def joined(text: str) -> str:
+    """Returns a text on one line, with single spaces."""
     return " ".join(text.split())
 
 
-def _sections(text: _Text) -> Dict[str, str]:
+def _read_sections(text: _Text) -> Dict[str, str]:
     start, found, pictures, form = text.at, {}, 0, f"2 to 4 sections of text, then '{CODE}'"
     while not text.find(rf"## {CODE}\n"):
-        heading = text.take("## (.+)\n", form)[1]
+        heading = text.expect("## (.+)\n", form)[1]
         begin = text.at
         found[heading] = text.until("^## ", form)
         for picture in re.finditer(r"^!\[", found[heading], re.M):
@@ -145,57 +149,57 @@ def _sections(text: _Text) -> Dict[str, str]:
     return found
 
 
-def _code(text: _Text) -> List[Code]:
+def _read_code(text: _Text) -> List[Code]:
     blocks = []
     for first, library in LIBRARIES.items():
         text.until("^```", "```python")
-        text.take("```python\n", "```python")
+        text.expect("```python\n", "```python")
         line = text.line
-        source = text.take(rf"{first}\n(?:(?!```).*\n)*", f"'{first}', the first line of the block")[0]
-        text.take("```\n", "``` at the end of a block")
-        command, exact, ulps, power = text.take(STATEMENT, FORM_OF_STATEMENT).groups()
+        source = text.expect(rf"{first}\n(?:(?!```).*\n)*", f"'{first}', the first line of the block")[0]
+        text.expect("```\n", "``` at the end of a block")
+        command, exact, ulps, power = text.expect(STATEMENT, FORM_OF_STATEMENT).groups()
         bound = 0.0 if exact else float(ulps) if ulps else 2.0 ** -int(power)
-        blocks.append(Code(library, source, line, tuple(shlex.split(_joined(command))), bound, power is not None))
+        blocks.append(Code(library, source, line, tuple(shlex.split(joined(command))), bound, power is not None))
     return blocks
 
 
-def _question(number: int, text: _Text) -> Question:
-    words = text.take(rf"\*\*{number}\.\*\* ((?:(?!- ).*\n)+)", f"'**{number}.**' and the text of the question")[1]
+def _read_question(number: int, text: _Text) -> Question:
+    words = text.expect(rf"\*\*{number}\.\*\* ((?:(?!- ).*\n)+)", f"'**{number}.**' and the text of the question")[1]
     options: Dict[str, str] = {}
     for letter in "ABCD":
         option = text.find(rf"- {letter}\. ((?:(?!- ).+\n)+)")
         if option:
-            options[letter] = _joined(option[1])
+            options[letter] = joined(option[1])
         elif letter != "D":
             raise text.error(f"'- {letter}. ' and an option")
-    text.take(f"{DETAILS}\n", f"'{DETAILS}' after 3 or 4 options")
+    text.expect(f"{DETAILS}\n", f"'{DETAILS}' after 3 or 4 options")
     until_end = r"((?:(?!</details>|\*\*\d|## ).*\n)+)"
-    right = text.take(rf"\*\*(\w)\.\*\* {until_end}", "the answer, '**X.**' and why it is right")
+    right = text.expect(rf"\*\*(\w)\.\*\* {until_end}", "the answer, '**X.**' and why it is right")
     if right[1] not in options:
         raise text.error(f"one of the options {', '.join(options)} as the answer", right.start())
-    text.take("</details>\n", "'</details>' after the answer")
+    text.expect("</details>\n", "'</details>' after the answer")
     return Question(number, words.strip(), options, right[1], right[2].strip())
 
 
-def _abilities(text: _Text) -> Tuple[List[str], str]:
-    text.take(rf"## {ABILITIES}\n", f"five questions and nothing after them, then '## {ABILITIES}'")
+def _read_abilities(text: _Text) -> Tuple[List[str], str]:
+    text.expect(rf"## {ABILITIES}\n", f"five questions and nothing after them, then '## {ABILITIES}'")
     items = []
     while item := text.find(r"- ((?:(?!- ).+\n)+)"):
-        items.append(_joined(item[1]))
+        items.append(joined(item[1]))
     if not 3 <= len(items) <= 4:
         raise text.error(f"3 or 4 items that begin with '- ' (there are {len(items)})")
-    last = text.take(r"(?:(?!\[\^).*\n)*", "")
+    last = text.expect(r"(?:(?!\[\^).*\n)*", "")
     link = re.search(r"\]\(([^)]+\.md)\)[^\n]*$", last[0].rstrip())
     if not link:
         raise text.error("a link to the next lesson in the last line", last.start())
     return items, link[1]
 
 
-def _footnotes(text: _Text) -> Dict[str, str]:
+def _read_footnotes(text: _Text) -> Dict[str, str]:
     above, notes = text.text[: text.at], {}
     while text.find(r"(?=.)"):
-        found = text.take(r"\[\^(\w+)\]: ((?:(?!\[\^\w+\]:).+\n?)+)", "a footnote, '[^1]: ...'")
-        notes[found[1]] = _joined(found[2])
+        found = text.expect(r"\[\^(\w+)\]: ((?:(?!\[\^\w+\]:).+\n?)+)", "a footnote, '[^1]: ...'")
+        notes[found[1]] = joined(found[2])
     marks = {mark[1]: mark.start() for mark in re.finditer(r"\[\^(\w+)\](?!:)", text.text)}
     for label, at in marks.items():
         if label not in notes:
@@ -209,21 +213,21 @@ def _footnotes(text: _Text) -> Dict[str, str]:
 def read_lesson(path: Path) -> Lesson:
     """Reads one lesson."""
     text = _Text(path)
-    title = text.take(r"# Lesson (\d+): (.+)\n", "'# Lesson N: Title'")
+    title = text.expect(r"# Lesson (\d+): (.+)\n", "'# Lesson N: Title'")
     if path.name.partition("-")[0] != title[1]:
         raise text.error(f"the number in the name of the file, {path.name}", 0)
-    goal = text.take(r"\*\*Goal\.\*\* ((?:.+\n)+)", "'**Goal.**' and one or two sentences below the title")[1]
-    sections = _sections(text)
+    goal = text.expect(r"\*\*Goal\.\*\* ((?:.+\n)+)", "'**Goal.**' and one or two sentences below the title")[1]
+    sections = _read_sections(text)
     start = text.at
-    code = _code(text)
+    code = _read_code(text)
     before_code = text.text[start : text.text.index("```", start)].strip()
     if "```" in text.until(rf"^## {QUESTIONS}\n", f"'{QUESTIONS}', a section"):
         raise text.error("two blocks of code, not a third one")
-    text.take(rf"## {QUESTIONS}\n", QUESTIONS)
-    questions = [_question(number, text) for number in range(1, 6)]
-    abilities, following = _abilities(text)
-    return Lesson(path, int(title[1]), title[2], _joined(goal), sections, before_code, code, questions, abilities,
-                  following, _footnotes(text))  # fmt: skip
+    text.expect(rf"## {QUESTIONS}\n", QUESTIONS)
+    questions = [_read_question(number, text) for number in range(1, 6)]
+    abilities, following = _read_abilities(text)
+    return Lesson(path, int(title[1]), title[2], joined(goal), sections, before_code, code, questions, abilities,
+                  following, _read_footnotes(text))  # fmt: skip
 
 
 def read_lessons(folder: Path) -> List[Lesson]:

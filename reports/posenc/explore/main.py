@@ -18,10 +18,11 @@ from .course import course
 from .models import biased_models, gridded_models, rotating_models
 
 HERE = Path(__file__).parent
-BEGINS = b"<title>posenc explore</title>"
+MARKER = b"<title>posenc explore</title>"
 VIEWS = tuple(sorted(path.stem for path in (HERE / "views").glob("*.js")))
-# The frame, before and after the views. Each file is a part of one script, without modules.
-BEFORE, AFTER = ("theme", "lib", "frame", "heatmap", "plot", "views"), ("end",)
+# Files of the frame, which stand before the views. Each file is a part of one script, without modules.
+FRAME = ("theme", "lib", "frame", "heatmap", "plot", "views")
+START = "beginTheme();\nexplore.ready = begin();"
 # Data of views, as page.data: by a function here, or from views/NAME.json.
 DATA: Dict[str, Callable[[], Any]] = {
     "bias": biased_models, "course": course, "map": concept_map, "mrope": gridded_models, "precision": rotating_models,
@@ -61,10 +62,9 @@ def _text(path: Path) -> str:
 
 def script_of(views: Sequence[str]) -> str:
     """Returns the script. The names in a view are its own: its file stands in braces."""
-    parts = ['"use strict";', *(_text(HERE / "frame" / f"{name}.js") for name in BEFORE)]
+    parts = ['"use strict";', *(_text(HERE / "frame" / f"{name}.js") for name in FRAME)]
     parts += [f"{{\n{_text(HERE / 'views' / f'{name}.js')}}}" for name in views]
-    parts += [_text(HERE / "frame" / f"{name}.js") for name in AFTER]
-    return "\n".join(parts).replace("</script", "<\\/script")
+    return "\n".join([*parts, START]).replace("</script", "<\\/script")
 
 
 def to_html(wasm: bytes, views: Sequence[str] = VIEWS) -> str:
@@ -100,6 +100,6 @@ def main(arguments: List[str]) -> int:
     if args.output.suffix != ".html":
         raise CommandError(f"the page is HTML (got '{args.output}'). Use a name that ends in .html.")
     html = to_html(find_wasm().read_bytes(), args.view or VIEWS)
-    write_file(args.output, html.encode(), BEGINS, args.force)
+    write_file(args.output, html.encode(), MARKER, force=args.force)
     print(f"written: {args.output}", file=sys.stderr)
     return 0

@@ -1,11 +1,10 @@
-"""What the presets of posenc have, as plain data for the views of the page."""
+"""Returns properties of the presets as plain data for the views of the page."""
 
 from dataclasses import fields
 from typing import Any, Dict, List
 
-from ..models.model import model_of, read_json
+from ..models.model import model_of, preset, presets, read_json
 from ..models.part import Frequencies
-from ..models.presets import preset, presets
 
 LEFT_OUT = ("dim", "freq_convention", "mrope_section", "mrope_layout")  # of the frequencies
 KIMI = '{"model_type": "kimi_k25_vision"}'  # no preset, and the one layout that no preset has
@@ -20,7 +19,7 @@ BIASES: Dict[str, Any] = {
 
 def rotating_models() -> List[Dict[str, Any]]:
     """Returns the rotations of the presets: a row for each type of layers, without towers for pictures."""
-    usual = Frequencies()
+    defaults = Frequencies()
     rows: List[Dict[str, Any]] = []
     for name in presets():
         facts, parts = preset(name).reading.facts, preset(name).reading.parts
@@ -28,7 +27,7 @@ def rotating_models() -> List[Dict[str, Any]]:
             if not part.rotates or part.tower:
                 continue
             stated = {one.name: getattr(part, one.name) for one in fields(Frequencies) if one.name not in LEFT_OUT}
-            spec = {key: value for key, value in stated.items() if value != getattr(usual, key)}
+            spec = {key: value for key, value in stated.items() if value != getattr(defaults, key)}
             rows.append({
                 "name": name, "title": facts["title"], "layers": part.name, "length": part.length,
                 "profile": facts.get("trained_profile", ""),

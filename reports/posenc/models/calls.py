@@ -1,7 +1,7 @@
-"""The calls that a model makes: at prefill, decoding one token at its last position, and of one picture.
+"""Lists the calls of a model: prefill, decoding of one token at the last position, and one picture.
 
-A case is a problem to check and time, in the notation of problems. Beside the cases stand problems that are only
-checked: the same shapes with few tokens, at the first and at the last positions.
+A case is a problem to check and time, in the notation of problems. Further problems are only checked: the same shapes
+with few tokens, at the first and at the last positions.
 """
 
 import math
@@ -14,9 +14,9 @@ from .part import Frequencies, Part
 PROMPT, FEW, TABLE = 512, 8, 4096  # tokens of a prompt, of a problem that is only checked, rows of a table
 HF_F32 = ("none", "linear", "llama3", "yarn", "dynamic", "ntk", "longrope", "proportional")
 GGML_F32 = HF_F32[:-1]
-PLANNED = ("sinusoidal", "sinusoidal_add", "rope_table")  # kernels whose problems have frequencies
-USUAL_FREQUENCIES = Frequencies()
-# What a problem is where its line does not say it.
+WITH_FREQUENCIES = ("sinusoidal", "sinusoidal_add", "rope_table")  # kernels whose problems have frequencies
+DEFAULT_FREQUENCIES = Frequencies()
+# Defaults of the fields of a problem, which its line leaves out.
 DEFAULTS: Dict[str, Any] = {
     "position_offset": 0, "query_offset": 0, "x_scale": 1.0, "batch": 1, "causal": False, "in_place": False,
     "bidirectional": False, "alibi_bias_max": 8.0, "layout": "interleaved", "profile": "exact", "seq_len": 0,
@@ -32,9 +32,9 @@ class Case:
 
     id: str
     label: str
-    step: str  # what the model does when it makes this call; "" where it makes another in its place
-    times: int  # how often; 0: the configuration does not say
-    layers: str  # whose it is: "full_attention", "vision", "encoder", "" of all
+    step: str  # step of the model that makes this call, such as "prefill"; "" if no step does
+    times: int  # calls per step; 0 if the configuration does not state it
+    layers: str  # layers that make it: "full_attention", "vision", "encoder"; "" for all
     problem: str
     column_first: bool = False  # positions of a patch: its column, then its row
 
@@ -43,8 +43,8 @@ class Problem(Dict[str, Any]):
     """Fields of a problem by name; "kernel" is its kernel."""
 
     def __str__(self) -> str:
-        said = ((name, value) for name, value in self.items() if name != "kernel" and value != DEFAULTS.get(name))
-        return " ".join([self["kernel"], *(f"{name}={word(value)}" for name, value in said)])
+        stated = ((name, value) for name, value in self.items() if name != "kernel" and value != DEFAULTS.get(name))
+        return " ".join([self["kernel"], *(f"{name}={word(value)}" for name, value in stated)])
 
 
 def word(value: Any) -> str:
@@ -70,7 +70,7 @@ def single(value: float) -> float:
 
 @dataclass
 class Line:
-    """A problem of a part: the name of its case, or "" of one that is only checked, its label and how often."""
+    """A problem of a part, and its case: name ("" if it is only checked), label, and calls per step."""
 
     problem: Problem
     name: str = ""
@@ -94,7 +94,7 @@ class Calls:
                 self.verify.append(text)
                 continue
             kernel = line.problem["kernel"]
-            profile = line.problem.get("profile", "exact") if kernel in PLANNED else "given"
+            profile = line.problem.get("profile", "exact") if kernel in WITH_FREQUENCIES else "given"
             inner = f"-{part.name}" if part.name else ""
             layers = part.name + ("_attention" if part.name in ("full", "sliding", "chunked") else "")
             self.cases.append(Case(
@@ -105,25 +105,27 @@ class Calls:
             ))  # fmt: skip
 
 
-def _plan(part: Part) -> Dict[str, Any]:
-    """Returns the frequencies of a part, as far as they are not the usual ones."""
+def _frequency_fields(part: Part) -> Dict[str, Any]:
+    """Returns the frequencies of a part as fields of a problem, without defaults."""
     plan = {one.name: getattr(part, one.name) for one in fields(Frequencies)}
-    return {name: value for name, value in plan.items() if value != getattr(USUAL_FREQUENCIES, name) and name != "dim"}
+    return {
+        name: value for name, value in plan.items() if value != getattr(DEFAULT_FREQUENCIES, name) and name != "dim"
+    }
 
 
 def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
-    """Returns the problem of the last position of a sequence of some length: what it asks about its frequencies."""
+    """Returns the problem of the last position of a sequence, from which the program computes its frequencies."""
     kernel, dim = ("sinusoidal", "dim") if part.encoding == "sinusoidal" else ("rope_table", "rotary_dim")
     width = part.width if part.encoding == "sinusoidal" else part.dim
-    return Problem({"kernel": kernel, dim: width, **_plan(part), "profile": profile, "seq_len": length, "tokens": 1,
-                    "position_offset": length - 1})  # fmt: skip
+    return Problem({"kernel": kernel, dim: width, **_frequency_fields(part), "profile": profile, "seq_len": length,
+                    "tokens": 1, "position_offset": length - 1})  # fmt: skip
 
 
 # ---- positions added to embeddings ----
 
 
 def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: str, width: str) -> Iterator[Line]:
-    """Yields the addition of rows: to a prompt, to few tokens at both ends, to many, and to the last one."""
+    """Yields additions of rows: to a prompt, to few tokens at both ends, to many tokens, and to the last one."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
     start = f" from {place} {first}" if first else ""
     yield Line(call(n, first), "prefill", f"prefill, {n} tokens{start}, {width}", 1)
@@ -138,7 +140,7 @@ def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: s
 def sinusoidal_lines(part: Part, length: int) -> Iterator[Line]:
     """Yields sinusoids as they are added, and as a table in both profiles."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
-    shape = {"dim": part.width, **_plan(part)}
+    shape = {"dim": part.width, **_frequency_fields(part)}
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
     scale = {"scale": single(1 / math.sqrt(part.width))} if part.shrunk else {}
     amount = _x_scale(part)
@@ -170,7 +172,7 @@ def cosines_first_lines(part: Part, length: int) -> Iterator[Line]:
             (few, first + length - few, first + length, ""),
         ):  # fmt: skip
             label = f"table, {length} rows of {part.width // 2} cosines and as many sines" if name else ""
-            problem = Problem(kernel="rope_table", profile=profile, rotary_dim=part.width, **_plan(part),
+            problem = Problem(kernel="rope_table", profile=profile, rotary_dim=part.width, **_frequency_fields(part),
                               seq_len=seq_len, tokens=tokens, position_offset=offset)  # fmt: skip
             yield Line(problem, name, label)
     shape = {"dim": part.width, "rows": length, "x_scale": _x_scale(part), "in_place": True}
@@ -239,7 +241,7 @@ def rotation_lines(part: Part, length: int) -> Iterator[Line]:
 def table_lines(part: Part, length: int, profile: str) -> Iterator[Line]:
     """Yields cosines and sines of the angles. Frequencies that change at a length are checked on both sides of it."""
     n, few = min(length, PROMPT), min(length, FEW)
-    shape = {"profile": profile, "rotary_dim": part.dim, **_plan(part)}
+    shape = {"profile": profile, "rotary_dim": part.dim, **_frequency_fields(part)}
     pairs, text = part.rotary_dim // 2, not part.tower
 
     def table(tokens: int, offset: int = 0, seq_len: int = 0, **more: Any) -> Problem:
@@ -357,7 +359,7 @@ def distance_lines(part: Part, length: int) -> Iterator[Line]:
     """Yields the sinusoids of distances, from the last to the first."""
     n, few = min(length, PROMPT), min(length, FEW)
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
-    shape: Dict[str, Any] = {"dim": part.width, **_plan(part), **layout}
+    shape: Dict[str, Any] = {"dim": part.width, **_frequency_fields(part), **layout}
     label = f"table of {2 * n - 1} distances, width {part.width}"
     yield Line(Problem(kernel="sinusoidal", **shape, tokens=2 * n - 1, position_offset=1 - n), "distances", label, 1)
     yield Line(Problem(kernel="sinusoidal", **shape, seq_len=n, tokens=few, position_offset=1 - n))

@@ -1,34 +1,33 @@
-"""Reads from a Hugging Face config.json what it says of positions: its type, its sizes, and the parts it has.
+"""Reads a Hugging Face config.json: the model type, its sizes, and the ways in which it encodes positions.
 
-What is not known is rejected by name, never guessed; what is known and not covered is said in notes.
+Unknown members about positions are rejected, never guessed. Known members that are not covered are noted.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import embeddings, scores
-from .besides import note_besides
 from .members import Members, Rejected, member_of, path_of
 from .part import Part
 from .rotation import read_rotations
-from .silence import check_silence, note_neutral
 from .tower import read_tower
-from .types import ModelType, find_text, find_tower, type_of, unknown, without_unread
+from .types import ModelType, find_text, find_tower, type_of, unknown_type_message, without_unread
+from .uncovered import check_unread, note_besides, note_neutral
 
-# What position_embedding_type may say. ModernBERT rotates, and says "absolute", a word from its parent class that
-# nobody reads.
+# Accepted values of position_embedding_type by encoding. ModernBERT rotates and has "absolute", which its parent class
+# left there and no code reads.
 EMBEDDING_TYPES = {
     "sinusoidal": "absolute sinusoidal", "learned": "absolute learned", "rope_half": "rope rotary absolute",
     "rope_interleaved": "rope rotary absolute rope_gptj", "alibi": "alibi", "t5": "relative", "deberta": "relative",
     "transformer_xl": "relative", "shaw": "relative relative_key", "decomposed": "", "window": "relative",
 }  # fmt: skip
-# Words that name an encoding, whether or not the classes of a type read them.
-NAMED = {*" ".join(EMBEDDING_TYPES.values()).split(), "relative_key_query", "sine", "rope_2d", "none"}
+# Values that name an encoding, even if the classes of a type do not read them.
+KNOWN_WORDS = {*" ".join(EMBEDDING_TYPES.values()).split(), "relative_key_query", "sine", "rope_2d", "none"}
 STORAGE = {"float32": "f32", "float": "f32", "float16": "f16", "half": "f16", "bfloat16": "bf16"}
 STACKS = (
     "encoder decoder text image rows columns spatial temporal stage1 stage2 stage3 stage4 seen full sliding".split()
 )
-# Types whose sizes are read by a function of their own, in the order in which they are asked.
+# Functions that read the sizes of model types with these flags, in this order.
 OWN_SIZES = {
     "series": embeddings.read_series, "patched_series": embeddings.read_patched_series,
     "frames": embeddings.read_frames, "pyramid": embeddings.read_pyramid, "spread": embeddings.read_spread,
@@ -39,7 +38,7 @@ PATCHED = ("patches", "counted", "tubelets", "spectrogram")
 
 @dataclass
 class Reading:
-    """What a file says."""
+    """Result of reading a model file."""
 
     parts: List[Part] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
@@ -53,8 +52,8 @@ class Reading:
 # ---- which encoding ----
 
 
-def _of_type(members: Members, kind: ModelType, part: Part) -> None:
-    """Sets the encoding of a type. Some have one of two, as a member says."""
+def _set_encoding_of_type(members: Members, kind: ModelType, part: Part) -> None:
+    """Sets the encoding of a model type. In some types a member selects one of two."""
     part.encoding = kind.encoding
     if "chatglm" in kind.flags and members.find_value("position_encoding_2d") is True:
         members.reject("position_encoding_2d is true: in the first ChatGLM each half of a head turns by a position of "
@@ -74,26 +73,26 @@ def _of_type(members: Members, kind: ModelType, part: Part) -> None:
             part.encoding = "learned"
 
 
-def _take_encoding(members: Members, named: Any, kind: Optional[ModelType], name: Optional[str], part: Part) -> None:
-    """Sets the encoding. "_posenc" of the file may name it, which goes before that of its model_type."""
+def _read_encoding(members: Members, named: Any, kind: Optional[ModelType], name: Optional[str], part: Part) -> None:
+    """Sets the encoding: that of _posenc.encoding if the file has it, otherwise that of its model_type."""
     if isinstance(named, str):
         if named not in EMBEDDING_TYPES:
             members.reject(f"_posenc.encoding '{named[:60]}' is unknown; known: {', '.join(EMBEDDING_TYPES)}")
         part.encoding = named
         return
     if not kind:
-        members.reject(unknown(name))
+        members.reject(unknown_type_message(name))
     if kind.rejected:
         members.reject(f"model_type '{kind.name}' is not supported yet: {kind.note}")
     if kind.encoding == "none":
         why = f" ({kind.note})" if kind.note else ""
         members.reject(f"model_type '{kind.name}' has no positions in its attention or embeddings{why}: there is "
                        "nothing to check or to time")  # fmt: skip
-    _of_type(members, kind, part)
+    _set_encoding_of_type(members, kind, part)
 
 
-def _refine(members: Members, kind: Optional[ModelType], part: Part) -> None:
-    """Reads members that say which encoding it is, where a type has several."""
+def _refine_encoding(members: Members, kind: Optional[ModelType], part: Part) -> None:
+    """Reads members that select an encoding, in model types with several."""
     expected = part.encoding == "alibi"
     part.alibi, part.adjacent = expected, part.encoding == "rope_interleaved"
     members.read_truth(part, "alibi", "attn_config.alibi alibi")
@@ -113,24 +112,24 @@ def _refine(members: Members, kind: Optional[ModelType], part: Part) -> None:
 
 
 def _check_embedding_type(members: Members, encoding: str) -> None:
-    """Rejects relative positions of BERT and its like, and what else does not fit the encoding."""
-    said = members.find_value("position_embedding_type")
+    """Rejects a position_embedding_type that is not the encoding that was read, such as relative positions of BERT."""
+    stated = members.find_value("position_embedding_type")
     rotary = "where_rotary" in members.flags
     fitting = "rotary" if rotary else EMBEDDING_TYPES[encoding]
-    if said is None and rotary:
+    if stated is None and rotary:
         members.reject("position_embedding_type is missing: without it such a model has a learned table; read is: "
                        "rotary")  # fmt: skip
-    if said is None and "where_said" in members.flags:
+    if stated is None and "where_said" in members.flags:
         members.reject("position_embedding_type is missing: without it such a model has no positions; supported: "
                        f"{fitting}")  # fmt: skip
-    if said == "nope":
+    if stated == "nope":
         members.reject("position_embedding_type is nope: such a model has no positions in its attention or embeddings")
     unread = "surveyed" in members.flags and "position_embedding_type" not in members.defaults
-    if said is not None and unread and isinstance(said, str) and said not in NAMED:
+    if stated is not None and unread and isinstance(stated, str) and stated not in KNOWN_WORDS:
         members.note("position_embedding_type is not read by the classes of this model_type, whatever it says")
         return
-    if said is not None and said not in fitting.split():
-        word = said[:60] if isinstance(said, str) else "(no text)"
+    if stated is not None and stated not in fitting.split():
+        word = stated[:60] if isinstance(stated, str) else "(no text)"
         members.reject(f"position_embedding_type '{word}' is not supported here; supported: {fitting}")
     plural = members.file.get("position_embeddings_type")
     wanted = "relative_key" if "limits" in members.flags else "relative"
@@ -139,32 +138,32 @@ def _check_embedding_type(members: Members, encoding: str) -> None:
         members.reject(f"position_embeddings_type is {word}: {wanted} is what is read of this model_type")
 
 
-def _tell_encoding(ours: Dict[str, Any], part: Part) -> None:
-    key = "_posenc.encoding" if "encoding" in ours else "model_type"
+def _set_encoding_origin(extension: Dict[str, Any], part: Part) -> None:
+    key = "_posenc.encoding" if "encoding" in extension else "model_type"
     for quantity in ("alibi", "adjacent", "relative"):
         origin = part.origins.get(quantity)
         if origin and origin.kind == "file":
             key = origin.key
-    part.say("encoding", key, 0)
+    part.set_origin("encoding", key, 0)
 
 
 # ---- parts ----
 
 
-def _stacks(members: Members, like: Part, own: Any) -> List[Part]:
-    """Returns a part for each stack that the flags name, as own_encoder; one for all where they name none."""
+def _split_stacks(members: Members, template: Part, own: Any) -> List[Part]:
+    """Returns a part for each stack that flags such as own_encoder name, or one part for all stacks."""
     parts = []
     for stack in STACKS:
         if f"own_{stack}" not in members.flags:
             continue
-        part = replace(like, name=stack, stack=stack, origins=dict(like.origins))
-        part.decodes = like.decodes and stack in ("decoder", "full", "sliding")
+        part = replace(template, name=stack, stack=stack, origins=dict(template.origins))
+        part.decodes = template.decodes and stack in ("decoder", "full", "sliding")
         own(members, part, stack)
         parts.append(part)
-    return parts or [like]
+    return parts or [template]
 
 
-def _speech(members: Members, part: Part) -> List[Part]:
+def _split_speech(members: Members, part: Part) -> List[Part]:
     """Returns the parts of Whisper: sinusoids to the endpoint in the encoder, a learned table in the decoder."""
     decoder = replace(part, name="decoder", stack="decoder", encoding="learned", length=part.rows,
                       origins={**part.origins, "length": part.origins["rows"]})  # fmt: skip
@@ -172,8 +171,8 @@ def _speech(members: Members, part: Part) -> List[Part]:
     return [encoder, decoder]
 
 
-def _sizes(members: Members, part: Part) -> None:
-    """Reads the sizes of a model that has them as one number each, and what its encoding needs besides."""
+def _read_sizes(members: Members, part: Part) -> None:
+    """Reads sizes that are one number each, and further members of the encoding."""
     flags = members.flags
     embeddings.read_sizes(members, part)
     embeddings.set_by_flags(members, part)
@@ -197,8 +196,8 @@ def _sizes(members: Members, part: Part) -> None:
             getattr(scores, f"read_{flag.partition('_back')[0]}")(members, part)
 
 
-def _own_sizes(members: Members, part: Part) -> None:
-    """Reads the sizes of a model that has them in a way of its own."""
+def _read_own_sizes(members: Members, part: Part) -> None:
+    """Reads sizes that the model type states in a way of its own."""
     flags = members.flags
     embeddings.set_by_flags(members, part)
     embeddings.read_offsets(members, part)
@@ -212,55 +211,55 @@ def _own_sizes(members: Members, part: Part) -> None:
     part.backward |= "backward" in flags
 
 
-def _parts(members: Members, like: Part) -> List[Part]:
+def _read_parts(members: Members, template: Part) -> List[Part]:
     flags = members.flags
     if "tower" in flags:
-        read_tower(members, like)
-        return [like]
-    if like.encoding == "decomposed":
-        embeddings.set_by_flags(members, like)
-        return scores.read_decomposed(members, like)
+        read_tower(members, template)
+        return [template]
+    if template.encoding == "decomposed":
+        embeddings.set_by_flags(members, template)
+        return scores.read_decomposed(members, template)
     if "stages" in flags:
-        embeddings.set_by_flags(members, like)
-        return scores.read_stages(members, like)
+        embeddings.set_by_flags(members, template)
+        return scores.read_stages(members, template)
     if "speech" in flags:
-        embeddings.set_by_flags(members, like)
-        embeddings.read_speech(members, like)
-        embeddings.read_theta(members, like)
-        return _speech(members, like)
+        embeddings.set_by_flags(members, template)
+        embeddings.read_speech(members, template)
+        embeddings.read_theta(members, template)
+        return _split_speech(members, template)
     own = [*PATCHED, *OWN_SIZES, "placed", "stacked_frames"]
     if any(flag in flags for flag in own):
-        _own_sizes(members, like)
-    elif like.encoding == "window":
-        embeddings.read_sizes(members, like)
-        embeddings.set_by_flags(members, like)
-        scores.read_window(members, like)
+        _read_own_sizes(members, template)
+    elif template.encoding == "window":
+        embeddings.read_sizes(members, template)
+        embeddings.set_by_flags(members, template)
+        scores.read_window(members, template)
     else:
-        _sizes(members, like)
-    if like.rotates:
-        return read_rotations(members, like)
-    if like.encoding == "sinusoidal":
-        like.dim = like.width
-        like.freq_convention = "endpoint" if "endpoint" in flags else "exponent"
-        return [like]
-    if like.encoding == "learned":
-        return _stacks(members, like, embeddings.read_own_table)
-    like.dim = like.width if like.both_ways else 0
-    return _stacks(members, like, scores.read_own_terms)
+        _read_sizes(members, template)
+    if template.rotates:
+        return read_rotations(members, template)
+    if template.encoding == "sinusoidal":
+        template.dim = template.width
+        template.freq_convention = "endpoint" if "endpoint" in flags else "exponent"
+        return [template]
+    if template.encoding == "learned":
+        return _split_stacks(members, template, embeddings.read_own_table)
+    template.dim = template.width if template.both_ways else 0
+    return _split_stacks(members, template, scores.read_own_terms)
 
 
 # ---- beside the text ----
 
 
-def _vision(members: Members) -> List[Part]:
-    """Reads the first tower that rotates of a model of several parts."""
+def _read_vision(members: Members) -> List[Part]:
+    """Reads the first rotating vision tower of a model of several parts."""
     found = find_tower(members)
     if not found:
         return []
     kind = found.type
     own = Members(members.root, found.file, kind.defaults, kind.flags, surveyed=True, within=f"{found.key}.")
     part = Part(name="vision", stack="vision", encoding=found.type.encoding)
-    part.say("encoding", found.key, 0)
+    part.set_origin("encoding", found.key, 0)
     try:
         read_tower(own, part)
     except Rejected as why:
@@ -274,22 +273,22 @@ def _vision(members: Members) -> List[Part]:
     return [part]
 
 
-def _line(value: Any, otherwise: str) -> str:
-    """Returns a text that is there and not empty, on one line."""
-    text = value if isinstance(value, str) and value else otherwise
+def _one_line(value: Any, default: str) -> str:
+    """Returns a text on one line; `otherwise` if it is missing or empty."""
+    text = value if isinstance(value, str) and value else default
     return "".join(" " if c < " " or c == "\x7f" else c for c in text[:400])
 
 
-def _storage(members: Members, reading: Reading) -> None:
-    """Reads the type that tensors are stored as. What stands at the top of a file goes before what its text says."""
+def _read_storage(members: Members, reading: Reading) -> None:
+    """Reads the dtype of stored tensors. A member at the top of the file overrides that of text_config."""
     first = counts = ""
     for where, prefix in ((members.root, ""), (members.root.get("text_config"), "text_config.")):
         for name in ("dtype", "torch_dtype"):
             value = where.get(name) if isinstance(where, dict) else None
             if value is None:
                 continue
-            said = _line(value, "no text")[:47]
-            plain = said[6:] if said.startswith("torch.") else said
+            stated = _one_line(value, "no text")[:47]
+            plain = stated[6:] if stated.startswith("torch.") else stated
             if not first:
                 first, counts = prefix + name, plain
                 if plain in STORAGE:
@@ -305,8 +304,8 @@ FULL = "full_attention"
 GLOBAL = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
 
 
-def _per_layer(members: Members) -> None:
-    """Takes members by layer (per_layer_config of transformers 5) as members of the layers of full attention."""
+def _apply_per_layer_config(members: Members) -> None:
+    """Moves members of per_layer_config (transformers 5) to the members for layers of full attention."""
     layers = members.file.get("per_layer_config")
     if layers is None or layers == {}:
         return
@@ -314,7 +313,7 @@ def _per_layer(members: Members) -> None:
         members.reject('per_layer_config is no object: one such as {"5": {"head_dim": 512}}, or null, is needed')
     types = members.file.get("layer_types")
     types = types if isinstance(types, list) else []
-    said: Dict[str, Tuple[str, Any]] = {}
+    stated: Dict[str, Tuple[str, Any]] = {}
     layers = {
         layer: says for layer, says in layers.items() if not isinstance(says, dict) or set(says) - {"sliding_window"}
     }
@@ -328,14 +327,14 @@ def _per_layer(members: Members) -> None:
             if name not in GLOBAL:
                 members.reject(f"per_layer_config has '{name[:40]}' for layer {layer[:10]}: known are head_dim and "
                                "num_key_value_heads")  # fmt: skip
-            if said.setdefault(name, (layer, value))[1] != value:
+            if stated.setdefault(name, (layer, value))[1] != value:
                 members.reject(f"per_layer_config has another {name} for layer {layer[:10]} than for layers of full "
                                "attention before it: the same for all of them is needed")  # fmt: skip
     if len(layers) != types.count(FULL):
         members.reject(f"per_layer_config has {len(layers)} layers of full attention where layer_types has "
                        f"{types.count(FULL)}: all of them, or none, are needed")  # fmt: skip
-    members.file = {**members.file, **{GLOBAL[name]: value for name, (_, value) in said.items()}}
-    members.moved = {GLOBAL[name]: f"per_layer_config.{layer}.{name}" for name, (layer, _) in said.items()}
+    members.file = {**members.file, **{GLOBAL[name]: value for name, (_, value) in stated.items()}}
+    members.moved = {GLOBAL[name]: f"per_layer_config.{layer}.{name}" for name, (layer, _) in stated.items()}
 
 
 # ---- all of it ----
@@ -357,34 +356,34 @@ def read_config(root: Any) -> Reading:
     members.kind = name or ""
     members.within = path_of(root, members.file) or ""
     reading = Reading(notes=members.notes, type=(name or "(none)")[:60])
-    said = member_of(members.file, "model_type")
+    stated = member_of(members.file, "model_type")
     if name:
         reading.type_from = (
-            members.path("model_type") if said.value == name else "assumed: what the class of the whole has for text"
+            members.path("model_type") if stated.value == name else "assumed: what the class of the whole has for text"
         )
     if "tower" not in members.flags:
-        _per_layer(members)
-    ours = root["_posenc"] if isinstance(root.get("_posenc"), dict) else {}
-    like = Part(decodes=ours.get("decodes") is not False)
-    _take_encoding(members, ours.get("encoding"), kind, name, like)
-    _refine(members, kind, like)
-    _check_embedding_type(members, like.encoding)
-    _tell_encoding(ours, like)
-    usual = {"title": _line(root.get("_name_or_path"), ""), "source": "the configuration given", "checked": "",
+        _apply_per_layer_config(members)
+    extension = root["_posenc"] if isinstance(root.get("_posenc"), dict) else {}
+    template = Part(decodes=extension.get("decodes") is not False)
+    _read_encoding(members, extension.get("encoding"), kind, name, template)
+    _refine_encoding(members, kind, template)
+    _check_embedding_type(members, template.encoding)
+    _set_encoding_origin(extension, template)
+    facts = {"title": _one_line(root.get("_name_or_path"), ""), "source": "the configuration given", "checked": "",
              "trained_profile": ""}  # fmt: skip
-    reading.facts = {name: _line(ours.get(name), otherwise) for name, otherwise in usual.items()}
+    reading.facts = {name: _one_line(extension.get(name), default) for name, default in facts.items()}
     if kind and kind.note:
         members.note(kind.note)
-    reading.parts = _parts(members, like)
-    reading.parts += _vision(members)
+    reading.parts = _read_parts(members, template)
+    reading.parts += _read_vision(members)
     if members.find_value("dual_chunk_attention_config") is not None:
         members.note("dual_chunk_attention_config is not covered: positions are those of short sequences")
-    if like.rotates or like.encoding == "alibi":
+    if template.rotates or template.encoding == "alibi":
         note_besides(members, reading.type)
-    _storage(members, reading)
+    _read_storage(members, reading)
     members.mark_read("rope_scaling", "rope_parameters", "position_embedding_type", "position_embeddings_type",
                       "per_layer_config", "original_max_position_embeddings")  # fmt: skip
-    check_silence(members, reading.type)
+    check_unread(members, reading.type)
     for key, value in dropped.items():
         note_neutral(members, key, value)
     if members.assumed:

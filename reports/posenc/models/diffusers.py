@@ -1,13 +1,14 @@
-"""Reads configurations of transformers of diffusers: patches of pictures and videos turn by frame, row and column.
+"""Reads configurations of diffusers' transformers, which rotate patches by their frame, row and column.
 
-The channels of a head are shared out to the axes, and frequencies begin anew with each. Sources: huggingface/diffusers,
-models/transformers/transformer_flux.py, transformer_qwenimage.py, transformer_z_image.py and transformer_wan.py.
+The channels of a head are split among the axes, and the frequencies restart with each axis. Sources:
+huggingface/diffusers, models/transformers/transformer_flux.py, transformer_qwenimage.py, transformer_z_image.py and
+transformer_wan.py.
 """
 
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .config import Reading
-from .members import Members, Otherwise, Range, member_of, read_numbers
+from .members import Members, Default, Range, member_of, read_numbers
 from .part import Part
 from .scaling import check_frequencies
 
@@ -15,9 +16,9 @@ PICTURE = 64  # side in patches of the picture in cases: 1024 x 1024 pixels, 16 
 
 
 class Kind(NamedTuple):
-    """How a class shares the channels of a head out to its axes."""
+    """Properties of a class: above all, how it splits the channels of a head among the axes."""
 
-    axes: str  # the member that says it; "": two sixths of a head turn by rows, two by columns
+    axes: str  # member with the channels of each axis; "": two sixths each for rows and columns, the rest for frames
     layers: Tuple[str, ...]  # members whose sum is the number of layers
     note: str
     theta: float = 10000.0
@@ -33,8 +34,8 @@ KINDS = {
     "ZImageTransformer2DModel": Kind("axes_dims", ("n_layers",), REFINERS, 256.0),
     "WanTransformer3DModel": WAN, "WanModel": WAN, "VaceWanModel": WAN,
 }  # fmt: skip
-USUAL = [16, 56, 56]  # where the file says no axes: Flux's and Qwen-Image's default
-REFUSED = {
+DEFAULT_AXES = [16, 56, 56]  # channels by frame, row and column: the default of Flux and Qwen-Image
+REJECTED = {
     "SD3Transformer2DModel": "it adds a table of sines of rows and columns to patches",
     "PixArtTransformer2DModel": "it adds a table of sines of rows and columns to patches",
     "SanaTransformer2DModel": "its attention has no positions",
@@ -48,16 +49,16 @@ def is_diffusers(root: Any) -> bool:
 
 
 def _axes(members: Members, kind: Kind, part: Part) -> List[int]:
-    """Returns how many channels turn by frame, by row and by column."""
+    """Returns the numbers of channels that rotate by frame, by row and by column."""
     if not kind.axes:
         sixths = part.head_dim // 6 * 2
         return [part.head_dim - 2 * sixths, sixths, sixths]
-    said = member_of(members.file, kind.axes)
-    if said.value is None:
-        members.note(f"Not in the file, and taken as its class does: {kind.axes} {USUAL}")
-        said = said._replace(value=USUAL)
+    stated = member_of(members.file, kind.axes)
+    if stated.value is None:
+        members.note(f"Not in the file, and taken as its class does: {kind.axes} {DEFAULT_AXES}")
+        stated = stated._replace(value=DEFAULT_AXES)
     accepted = Range(2, part.head_dim, even=True)
-    return [int(n) for n in read_numbers(members, said, 3, " of channels, such as [16, 56, 56],", accepted)]
+    return [int(n) for n in read_numbers(members, stated, 3, " of channels, such as [16, 56, 56],", accepted)]
 
 
 def read_diffusers(root: Dict[str, Any]) -> Reading:
@@ -66,30 +67,30 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
     name = root["_class_name"]
     kind = KINDS.get(name)
     if kind is None:
-        why = REFUSED.get(name, f"known of diffusers are {', '.join(KINDS)}")
+        why = REJECTED.get(name, f"known of diffusers are {', '.join(KINDS)}")
         members.reject(f"_class_name '{name[:60]}' is not read: {why}")
     part = Part(
         encoding="rope_interleaved", tower=True, decodes=False, in_f64=True, axes=3, picture=PICTURE, length=PICTURE
     )
     members.read_whole(part, "heads", "num_attention_heads num_heads n_heads", 1, 65536)
-    members.read_whole(part, "width", "dim", otherwise=0)
-    width = Otherwise(part.width // part.heads, "width / heads")
-    members.read_whole(part, "head_dim", "attention_head_dim", otherwise=width)
-    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
+    members.read_whole(part, "width", "dim", default=0)
+    width = Default(part.width // part.heads, "width / heads")
+    members.read_whole(part, "head_dim", "attention_head_dim", default=width)
+    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Default(part.heads, "heads"))
     members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, kind.theta)
     layers = 0
     for name_of_layers in kind.layers:
         members.read_whole(part, "layers", name_of_layers, 0, 65536, 0)
         layers += part.layers
     part.set("layers", layers)
-    part.say("layers", " + ".join(kind.layers))
+    part.set_origin("layers", " + ".join(kind.layers))
     axes = _axes(members, kind, part)
     if sum(axes) != part.head_dim:
         members.reject(f"{kind.axes} adds up to {sum(axes)} channels: {part.head_dim}, those of a head, are needed")
     part.rotary_dim = part.dim = part.head_dim
     part.mrope_section, part.mrope_layout = tuple(n // 2 for n in axes), "restarted"
-    part.say("encoding", "_class_name", 0)
-    part.say("rotary_dim", "all of head_dim")
+    part.set_origin("encoding", "_class_name", 0)
+    part.set_origin("rotary_dim", "all of head_dim")
     members.note(kind.note)
     check_frequencies(members, part)
     return Reading([part], members.notes, {"source": "the configuration given"}, name, "_class_name")

@@ -1,8 +1,8 @@
-"""Positions that are added to embeddings: sinusoids and learned tables, of tokens, of patches and of time series."""
+"""Reads sinusoids and learned tables that are added to embeddings of tokens, patches or time series."""
 
 from typing import Sequence
 
-from .members import KEPT, MOST, Members, Otherwise, member_of
+from .members import KEEP, MOST, Members, Default, member_of
 from .part import Part
 
 LENGTH = (
@@ -12,7 +12,7 @@ LENGTH = (
 WIDTH = "hidden_size n_embd n_embed d_model dim emb_dim embed_dim"
 HEADS = "num_attention_heads n_head n_heads num_heads"
 LAYERS = "num_hidden_layers n_layer n_layers num_layers decoder_num_hidden_layers / encoder_layers"
-ENDLESS = 2048  # positions of a model that has no longest one
+ENDLESS = 2048  # positions in cases of a model without a longest position
 SIDE = 16384  # pixels, patches or frames at most
 IMAGE = "pretrain_image_size max_img_size max_image_size / image_size.{0} image_size input_size"
 PATCH = "patch_stride.{0} / patch_size.{0} patch_size"
@@ -22,7 +22,7 @@ def read_sizes(members: Members, part: Part) -> None:
     """Reads length, width, heads and layers of a model that has them as one number each."""
     if "endless" in members.flags and member_of(members.file, LENGTH.replace("/", "")).value is None:
         part.length = ENDLESS
-        part.say("length", "its class has none")
+        part.set_origin("length", "its class has none")
         members.note(f"Its class has no longest position: shapes are those of {ENDLESS} positions")
     else:
         members.read_whole(part, "length", LENGTH)
@@ -36,11 +36,11 @@ def read_sizes(members: Members, part: Part) -> None:
         members.read_whole(part, "width", "embedding_size")
     if part.encoding not in ("learned", "sinusoidal"):
         members.read_whole(part, "layers", LAYERS, 0, 65536, 0)
-    members.read_whole(part, "head_dim", "d_kv", otherwise=Otherwise(max(part.width // part.heads, 1), "width / heads"))
+    members.read_whole(part, "head_dim", "d_kv", default=Default(max(part.width // part.heads, 1), "width / heads"))
 
 
 def set_by_flags(members: Members, part: Part) -> None:
-    """Sets what the code of a type does, whatever its files say."""
+    """Sets members that the code of a model type fixes, regardless of the file."""
     flags = members.flags
     if "encoder" in flags:
         part.set("decodes", False)
@@ -158,11 +158,11 @@ def read_patches(members: Members, part: Part, flags: Sequence[str]) -> None:
 
 
 def read_series(members: Members, part: Part) -> None:
-    """Reads sinusoids of a time series: its context and what is predicted."""
+    """Reads sinusoids of a time series, for its context and its prediction."""
     members.read_whole(part, "width", "d_model")
     members.read_whole(part, "heads", "encoder_attention_heads", 1, 65536, 1)
     members.read_whole(part, "image", "prediction_length", 1, 1 << 20)
-    members.read_whole(part, "length", "context_length", 1, 1 << 20, Otherwise(part.image, "image"))
+    members.read_whole(part, "length", "context_length", 1, 1 << 20, Default(part.image, "image"))
     part.set("length", part.length + part.image, "length + image")
     members.note("Its decoder counts on from the last of context_length")
 
@@ -194,8 +194,7 @@ def read_frames(members: Members, part: Part) -> None:
 def read_placed(members: Members, part: Part) -> None:
     """Reads tables whose rows a processor chooses: by row and by column of a patch, or by place in a series."""
     flags = members.flags
-    if "placed" in flags:
-        members.read_whole(part, "width", "hidden_size d_model")
+    members.read_whole(part, "width", "hidden_size d_model")
     if "grid_tables" in flags:
         members.read_whole(part, "length", "seq_len max_num_patches")
         members.note("Its processor says the row and the column of each patch: a row of each table is added")
@@ -250,7 +249,7 @@ def read_stage_table(members: Members, part: Part, stage: int) -> None:
     members.read_whole(part, "patch", f"patch_sizes.{stage}", 1, SIDE)
     members.read_whole(part, "width", f"hidden_sizes.{stage}")
     part.set("side", part.image // shrunk // part.patch, f"image / {shrunk} / patch" if stage else "image / patch")
-    members.read_whole(part, "length", "", otherwise=Otherwise(part.side * part.side, "side * side"))
+    members.read_whole(part, "length", "", default=Default(part.side * part.side, "side * side"))
     if stage == 3:
         part.set("length", part.length + 1, "length + 1")
 
@@ -260,9 +259,7 @@ def read_own_table(members: Members, part: Part, stack: str) -> None:
     if stack.startswith("stage"):
         read_stage_table(members, part, int(stack[-1]) - 1)
     elif stack in ("encoder", "decoder"):
-        members.read_whole(
-            part, "length", f"max_{stack}_position_embeddings", otherwise=Otherwise(part.length, "length")
-        )
+        members.read_whole(part, "length", f"max_{stack}_position_embeddings", default=Default(part.length, "length"))
         part.set("rows", part.length + part.first, "length + first")
     elif stack in ("rows", "columns") and "axial_tables" in members.flags:
         axis = int(stack == "columns")
@@ -299,4 +296,4 @@ def read_speech(members: Members, part: Part) -> None:
 
 def read_theta(members: Members, part: Part) -> None:
     """Reads the base of sinusoids, where a file says one."""
-    members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, KEPT)
+    members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, KEEP)

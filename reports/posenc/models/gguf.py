@@ -10,7 +10,14 @@ from typing import Any, BinaryIO, Dict, List, NamedTuple, Tuple
 
 from .members import Rejected
 
-COUNT, NAME, TEXT, FACTORS, LIST, AXES = 65536, 256, 1024, 32768, 4096, 4  # at most: bytes, entries
+COUNT, NAME, TEXT, FACTORS, LIST, AXES = (
+    65536,
+    256,
+    1024,
+    32768,
+    4096,
+    4,
+)  # limits of counts, names and texts (bytes), factors, list items, axes
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
 TENSORS = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")
@@ -25,7 +32,7 @@ class Tensor(NamedTuple):
 
 @dataclass
 class Reader:
-    """A file, and how far it was read."""
+    """A file that is being read, with the keys and tensors so far."""
 
     file: BinaryIO
     size: int

@@ -1,4 +1,7 @@
-"""Which layers rotate: some rest, as a list, a pattern or the rule of a class says; some mix tokens in another way."""
+"""Counts the layers that rotate, by the lists and patterns of the file or the rule of the class.
+
+Other layers attend without a rotation, or mix tokens without attention.
+"""
 
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -7,8 +10,8 @@ from .part import Origin, Part
 
 
 def count_attending_by_step(members: Members, part: Part) -> None:
-    """Counts the layers that attend, of those that mix in another way."""
-    members.read_whole(part, "step", "full_attention_interval layer_group_size", otherwise=MOST)
+    """Counts the layers that attend, of which one in every `step` does; the others mix tokens in another way."""
+    members.read_whole(part, "step", "full_attention_interval layer_group_size", default=MOST)
     if part.layers < part.step < MOST:
         members.reject(f"none of its {part.layers} layers attends: one in {part.step} would")
     part.set("layers", part.layers // part.step, "layers / step")
@@ -18,24 +21,24 @@ def _attends(kind: Any) -> bool:
     return isinstance(kind, str) and ("hybrid" in kind or ("attention" in kind and "linear" not in kind))
 
 
-# Members that say which layers attend, of those that mix in another way: whether each of so many layers does.
-ATTEND: Dict[str, Callable[[List[Any], int], List[bool]]] = {
-    "attn_layer_indices": lambda said, layers: [layer in said for layer in range(layers)],
-    "layers_block_type": lambda said, layers: [_attends(one) for one in said],
-    "layer_types": lambda said, layers: [_attends(one) for one in said],
-    "block_types": lambda said, layers: [_attends(said[layer % len(said)]) for layer in range(layers)],
+# Members that list which layers attend. Each function returns for every layer whether it does.
+ATTENDING: Dict[str, Callable[[List[Any], int], List[bool]]] = {
+    "attn_layer_indices": lambda stated, layers: [layer in stated for layer in range(layers)],
+    "layers_block_type": lambda stated, layers: [_attends(one) for one in stated],
+    "layer_types": lambda stated, layers: [_attends(one) for one in stated],
+    "block_types": lambda stated, layers: [_attends(stated[layer % len(stated)]) for layer in range(layers)],
 }
 
 
 def count_attending_layers(members: Members, part: Part) -> None:
-    """Counts the layers that attend, of a type whose classes read a list of them."""
+    """Counts the layers that attend, in a model type with a list of them."""
     layers = part.layers
-    listed = members.find_own("layer_types").value
-    if isinstance(listed, list) and members.find_own("num_hidden_layers").value and len(listed) != layers:
+    listed = members.find_in_file("layer_types").value
+    if isinstance(listed, list) and members.find_in_file("num_hidden_layers").value and len(listed) != layers:
         members.reject(f"layer_types has {len(listed)} items: one for each of {layers} layers is needed")
     if "hybrid" in members.flags:
         count_attending_by_step(members, part)
-    for name, which in ATTEND.items():
+    for name, which in ATTENDING.items():
         found = members.find(name) if name in members.defaults else Member(None, name)
         if found.value is None and name == "attn_layer_indices" in members.defaults:
             members.reject("attn_layer_indices is not there: then none of its layers attends, and positions come from "
@@ -50,39 +53,39 @@ def count_attending_layers(members: Members, part: Part) -> None:
             part.origins["layers"] = Origin(kind, found.path or found.name, value=part.layers)
 
 
-def count_resting_layers(members: Members, part: Part) -> None:
-    """Reads the layers that do not rotate at all: a list of them, or one in so many."""
+def count_unrotated_layers(members: Members, part: Part) -> None:
+    """Subtracts the layers that do not rotate: those that the file lists, or one in every `step`."""
     found = members.find("no_rope_layers layer_rope_theta")
     layers = found.value if isinstance(found.value, list) else []
-    resting = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
-    if resting:
-        members.note(f"{resting} of {len(layers)} layers do not rotate ({found.name})")
+    unrotated = sum(not layer or not is_number(layer) and layer is not True for layer in layers)
+    if unrotated:
+        members.note(f"{unrotated} of {len(layers)} layers do not rotate ({found.name})")
     if layers:
         if members.reads("no_rope_layer_interval", ["no_rope_layer_interval"]):
-            members.mark_read("no_rope_layer_interval")  # of which the list is made
-        part.layers = len(layers) - resting
+            members.mark_read("no_rope_layer_interval")  # the list was made from it
+        part.layers = len(layers) - unrotated
         part.origins["layers"] = part.origin_in(found.path or found.name, part.layers)
         return
-    members.read_whole(part, "step", "no_rope_layer_interval", otherwise=0)
+    members.read_whole(part, "step", "no_rope_layer_interval", default=0)
     if part.step:
         backwards = part.step - 1 if "last_rests" in members.flags else 0
-        resting = (part.layers + backwards) // part.step
+        unrotated = (part.layers + backwards) // part.step
         if part.layers:
-            members.note(f"{resting} of {part.layers} layers do not rotate (no_rope_layer_interval)")
+            members.note(f"{unrotated} of {part.layers} layers do not rotate (no_rope_layer_interval)")
         else:
             members.note(f"One layer in {part.step} does not rotate (no_rope_layer_interval)")
-        part.layers -= resting
+        part.layers -= unrotated
 
 
-# Which layers attend to all positions where a file does not list them, of a type whose classes take no number for it.
-FULL: Dict[str, Callable[[int, int], bool]] = {
+# Rules of classes that fix which layers attend to all positions, for files without a list of layers.
+FULL_ATTENTION: Dict[str, Callable[[int, int], bool]] = {
     "flint": lambda layer, layers: layer < 2 or layer % 4 == 1 or layer == layers - 1,
     "kolibri1": lambda layer, layers: layer % 5 == 4,
 }
 
 
-def _forced(members: Members, layers: int) -> List[bool]:
-    """Returns whether each layer rotates whatever it attends to: dense layers of cohere2_moe."""
+def _always_rotates(members: Members, layers: int) -> List[bool]:
+    """Returns for each layer whether it rotates in any case: the dense layers of cohere2_moe do."""
     if members.kind != "cohere2_moe" or members.file.get("prefix_dense_sliding_window_pattern", 1) != 1:
         return [False] * layers
     listed, first = (members.file.get(key) for key in ("mlp_layer_types", "first_k_dense_replace"))
@@ -91,12 +94,12 @@ def _forced(members: Members, layers: int) -> List[bool]:
     return [is_number(first) and layer < first for layer in range(layers)]
 
 
-def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
-    """Returns whether each layer attends to all positions, and what says so."""
+def _attends_fully(members: Members, part: Part) -> Tuple[List[bool], str]:
+    """Returns for each layer whether it attends to all positions, and the name of the member that states it."""
     listed, layers = member_of(members.file, "layer_types"), range(part.layers)
     if isinstance(listed.value, list) and listed.value:
         return [one != "sliding_attention" for one in listed.value], listed.name
-    by_class = FULL.get(members.kind)
+    by_class = FULL_ATTENTION.get(members.kind)
     if by_class:
         return [by_class(layer, part.layers) for layer in layers], "its class"
     names = "sliding_window_pattern global_attn_every_n_layers"
@@ -104,7 +107,7 @@ def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
     marks = pattern.value
     if isinstance(marks, str) and marks and set(marks) <= set("LG"):  # the last layer attends to all, whatever it says
         return [marks[layer % len(marks)] == "G" or layer == part.layers - 1 for layer in layers], pattern.name
-    members.read_whole(part, "step", names, otherwise=4)
+    members.read_whole(part, "step", names, default=4)
     if part.step < 1:
         members.reject(f"{pattern.name} is {part.step}: a whole number of layers, from 1, is needed")
     # The dense layers that cohere2_moe begins with have a pattern of their own.
@@ -119,17 +122,17 @@ def _rests(members: Members, part: Part) -> Tuple[List[bool], str]:
 
 
 def count_sliding_layers(members: Members, part: Part) -> None:
-    """Counts the layers that rotate where those that attend to all positions do not."""
+    """Counts the layers that rotate, in a model type whose layers with full attention do not."""
     if members.file.get("sliding_window", 0) is None:
         if "without_window" in members.flags:
-            return  # they rotate, too
+            return  # all layers rotate
         if "needs_window" in members.flags:
             members.reject("sliding_window is null, and only layers with a window rotate: a number is needed")
-    full, source = _rests(members, part)
-    resting = sum(rests and not forced for rests, forced in zip(full, _forced(members, len(full))))
-    if resting == len(full):
+    full, source = _attends_fully(members, part)
+    unrotated = sum(is_full and not forced for is_full, forced in zip(full, _always_rotates(members, len(full))))
+    if unrotated == len(full):
         members.reject(f"none of its {len(full)} layers rotates: all attend to all positions ({source})")
-    if resting:
-        members.note(f"{resting} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
-        part.layers = len(full) - resting
-        part.say("layers", f"layers with a window ({source})")
+    if unrotated:
+        members.note(f"{unrotated} of {len(full)} layers do not rotate: those that attend to all positions ({source})")
+        part.layers = len(full) - unrotated
+        part.set_origin("layers", f"layers with a window ({source})")

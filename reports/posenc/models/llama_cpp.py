@@ -1,7 +1,7 @@
-"""What llama.cpp does with the positions of a model, from the metadata of its GGUF file.
+"""Reads the metadata of a GGUF file as llama.cpp does: how the model encodes positions.
 
-architectures.txt says what the file does not. Sources: ggml-org/llama.cpp, src/llama-model.cpp, src/llama-context.cpp
-and src/models; ggml-org/ggml, ggml_rope_ext.
+architectures.txt has the facts about architectures that files lack. Sources: ggml-org/llama.cpp, src/llama-model.cpp,
+src/llama-context.cpp and src/models; ggml-org/ggml, ggml_rope_ext.
 """
 
 import functools
@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from .besides import note_besides
 from .config import Reading
-from .members import KEPT, Members, Otherwise, Range, is_number
+from .members import KEEP, Members, Default, Range, is_number
 from .part import Frequencies, Part
 from .scaling import PICTURE, check_frequencies
 from .types import rows
+from .uncovered import note_besides
 
-# Keys of rope and who reads them: everybody, or those with one of these flags or words of the table.
+# Keys of rope, and the flags, kinds or names of architectures that read them; "" if all do.
 ROPE_KEYS = {
     "freq_base": "", "dimension_count": "", "scale_linear": "", "freq_base_swa": "slides slides_if",
     "dimension_count_swa": "slides slides_if", "dimension_sections": "mrope imrope mrope_or_norm mrope_or_neox",
@@ -63,13 +63,13 @@ def _truth(value: Any) -> bool:
 
 @dataclass
 class Gguf:
-    """A file that is read as llama.cpp reads it."""
+    """A GGUF file that is being read."""
 
     members: Members
     kind: Architecture
     parts: List[Part]
 
-    def has(self, flag: str) -> bool:
+    def has_flag(self, flag: str) -> bool:
         """Returns whether the table has a flag for the architecture."""
         return flag in self.kind.flags
 
@@ -91,12 +91,12 @@ class Gguf:
 
     # ---- heads ----
 
-    def settle_types(self) -> None:
-        """Makes one number for each kind of layer of a list of key heads."""
+    def merge_key_heads_by_type(self) -> None:
+        """Replaces a list of key heads by one number for each kind of layer."""
         attention = self.members.file.setdefault("attention", {})
         attention.pop("head_count_kv_sliding", None)
         heads, pattern = attention.get("head_count_kv"), attention.get("sliding_window_pattern") or []
-        if not self.has("by_type") or not isinstance(heads, list):
+        if not self.has_flag("by_type") or not isinstance(heads, list):
             return
         if len(heads) > len(pattern):
             self.members.reject(f"attention.head_count_kv has {len(heads)} numbers, and "
@@ -110,10 +110,10 @@ class Gguf:
                                     "others of its kind: they must agree")  # fmt: skip
         attention["head_count_kv"], attention["head_count_kv_sliding"] = counts
 
-    def settle_heads(self) -> int:
-        """Makes one number of a list of heads: that of the first layer that has any.
+    def merge_heads_by_layer(self) -> int:
+        """Replaces lists of heads by the numbers of the first layer that has heads.
 
-        Returns how many layers are alike; 0: all.
+        Returns how many layers have these numbers; 0 if there are no lists.
         """
         attention = self.members.file["attention"]
         blocks = self.members.find_value("block_count")
@@ -186,8 +186,10 @@ class Gguf:
     def _scale_by_tensors(self, part: Part, kind: str) -> None:
         """Divides angles by factors: at any length, or by short ones up to the trained context and long ones after."""
         longrope = kind == "longrope"
-        reads = {FACTORS: self.has("factors") and not longrope}
-        reads[SHORT_FACTORS] = reads[LONG_FACTORS] = self.has("always_long") or (self.has("long") and longrope)
+        reads = {FACTORS: self.has_flag("factors") and not longrope}
+        reads[SHORT_FACTORS] = reads[LONG_FACTORS] = self.has_flag("always_long") or (
+            self.has_flag("long") and longrope
+        )
         found = {}
         for name in (FACTORS, SHORT_FACTORS, LONG_FACTORS):
             if name in self.members.file["tensors"] and not reads[name]:
@@ -201,7 +203,7 @@ class Gguf:
             self.members.reject(f"the tensor {lacks} is missing beside {there}")
         if kind == "yarn":
             self.members.reject("rope.scaling.type is yarn beside a tensor of factors: one of them is needed")
-        part.say("scaling", f"the tensor {FACTORS if fixed else SHORT_FACTORS}")
+        part.set_origin("scaling", f"the tensor {FACTORS if fixed else SHORT_FACTORS}")
         turning = 0
         while fixed and turning < len(fixed) and fixed[turning] == part.factor:
             turning += 1
@@ -225,7 +227,7 @@ class Gguf:
         def magnitude(mscale: float) -> float:
             return 0.1 * mscale * math.log(part.factor) + 1
 
-        multiplier = part.mscale_all_dim * (10 if self.has("log10") else 1)
+        multiplier = part.mscale_all_dim * (10 if self.has_flag("log10") else 1)
         own = self.kind.name == "deepseek2" and abs(multiplier - 1) > 1e-6
         part.attention_factor *= (
             magnitude(multiplier if own else 1) / magnitude(multiplier) if multiplier > 0 else magnitude(1)
@@ -258,11 +260,11 @@ class Gguf:
             if part.factor > 1:
                 members.reject(f"rope.scaling.alpha beside a factor of {part.factor:g}: one of them is needed")
             part.factor, part.scaling = alpha, "ntk"
-            part.say("scaling", f"{members.before}rope.scaling.alpha")
+            part.set_origin("scaling", f"{members.before}rope.scaling.alpha")
         else:
             self._scale_by_tensors(part, kind)
             original = part.original_max_position_embeddings
-            if self.has("always_long") and part.scaling == "none" and original < part.length:
+            if self.has_flag("always_long") and part.scaling == "none" and original < part.length:
                 members.note(f"The file has no {LONG_FACTORS}, and a context longer than the {original:.10g} tokens "
                              "trained on: llama.cpp then scales nothing")  # fmt: skip
         if part.scaling != "none" or part.factor <= 1:
@@ -284,43 +286,43 @@ class Gguf:
 
     def _has_sliding(self, layers: int) -> bool:
         window = self.members.find_value("attention.sliding_window")
-        if self.has("by_layers"):
-            return self.has("slides_if") and layers == 64
-        if window is None and self.has("slides_unset"):
+        if self.has_flag("by_layers"):
+            return self.has_flag("slides_if") and layers == 64
+        if window is None and self.has_flag("slides_unset"):
             return True
-        return self.has("slides") or (self.has("slides_if") and is_number(window) and window > 0)
+        return self.has_flag("slides") or (self.has_flag("slides_if") and is_number(window) and window > 0)
 
     def _make_sliding(self, full: Part) -> Part:
         """Returns the rotation of the layers that slide."""
         part = replace(full, name="sliding", origins=dict(full.origins))
-        if self.has("plain") or self.has("unscaled"):
+        if self.has_flag("plain") or self.has_flag("unscaled"):
             part.scaling = "none"
             part.factor = part.partial_rotary_factor = part.attention_factor = 1.0
-        if self.has("plain"):
+        if self.has_flag("plain"):
             by = self.members.find_value("rope.scaling.attn_factor")
             part.attention_factor = float(by) if is_number(by) else 1.0
             part.rope_theta = 10000.0
-            part.say("rope_theta", "llama.cpp's constant for layers that slide")
+            part.set_origin("rope_theta", "llama.cpp's constant for layers that slide")
         members = self.members
         members.read_divisor(part, "key_heads", "attention.head_count_kv_sliding", "heads",
-                             Otherwise(part.key_heads, "key_heads"))  # fmt: skip
-        members.read_whole(part, "head_dim", "attention.key_length_swa", otherwise=Otherwise(part.head_dim, "head_dim"))
-        rotary = Otherwise(part.head_dim, "head_dim")
+                             Default(part.key_heads, "key_heads"))  # fmt: skip
+        members.read_whole(part, "head_dim", "attention.key_length_swa", default=Default(part.head_dim, "head_dim"))
+        rotary = Default(part.head_dim, "head_dim")
         members.read_even(part, "rotary_dim", "rope.dimension_count_swa", 2, part.head_dim, rotary)
-        members.read_number(part, "rope_theta", "rope.freq_base_swa", 1e-6, 1e30, KEPT)
+        members.read_number(part, "rope_theta", "rope.freq_base_swa", 1e-6, 1e30, KEEP)
         part.dim = part.rotary_dim
-        if self.has("unscaled"):
+        if self.has_flag("unscaled"):
             part.rope_theta = full.rope_theta
         return part
 
-    def _count_rest(self, part: Part, every: int, first: bool) -> None:
+    def _count_unrotated(self, part: Part, every: int, first: bool) -> None:
         own = self.members.find_value("rope.freq_base_swa")
         if is_number(own) and own != part.rope_theta:
             self.members.reject(f"rope.freq_base_swa is {own:g} beside a base of {part.rope_theta:g}: one base is "
                                 "known of a model whose layers do not all turn")  # fmt: skip
-        rest = (part.layers + (every - 1 if first else 0)) // every
-        self.members.note(f"{rest} of {part.layers} layers do not rotate (its architecture)")
-        part.layers -= rest
+        unrotated = (part.layers + (every - 1 if first else 0)) // every
+        self.members.note(f"{unrotated} of {part.layers} layers do not rotate (its architecture)")
+        part.layers -= unrotated
 
     def add_layers(self, part: Part) -> None:
         """Adds the rotation of all layers, or one of those of full attention and one of those that slide."""
@@ -331,10 +333,10 @@ class Gguf:
         every, first = int(number[0]) if number else 0, pattern.startswith("first")
         full = self._count_full(part.layers, every, first) if slides else part.layers
         self.parts.append(part)
-        if self.has("rests") or (self.has("rests_if") and slides):
-            self._count_rest(part, every, first)
+        if self.has_flag("rests") or (self.has_flag("rests_if") and slides):
+            self._count_unrotated(part, every, first)
             return
-        if slides and self.has("alone"):
+        if slides and self.has_flag("alone"):
             members.note(
                 f"{full} of {part.layers} layers do not rotate: those that attend to all positions (its architecture)"
             )
@@ -350,7 +352,7 @@ class Gguf:
         part.name = "full"
         sliding.layers, part.layers = part.layers - full, full
         for one in (part, sliding):
-            one.say("layers", f"{members.before}block_count, and which of them slide")
+            one.set_origin("layers", f"{members.before}block_count, and which of them slide")
         self.parts.append(sliding)
 
     # ---- parts ----
@@ -358,11 +360,11 @@ class Gguf:
     def _read_encoding(self, part: Part) -> bool:
         """Sets which encoding it is. Returns whether only the number of Baichuan's layers says that."""
         layers, what = self.members.find_value("block_count"), self.kind.what
-        by_layers = self.has("by_layers") and not self.has("slides_if")
+        by_layers = self.has_flag("by_layers") and not self.has_flag("slides_if")
         if by_layers and layers not in (32, 40):
             self.members.reject(f"block_count is {layers}: of a baichuan model 32 (a rotation) or 40 (ALiBi) is needed "
                                 "to know its encoding")  # fmt: skip
-        part.say("encoding", "block_count" if by_layers else "general.architecture", 0)
+        part.set_origin("encoding", "block_count" if by_layers else "general.architecture", 0)
         turns = "rope_interleaved" if "norm" in what else "rope_half"
         part.encoding = what if what in ("learned", "t5", "alibi") else turns
         if by_layers and layers == 40:
@@ -377,22 +379,22 @@ class Gguf:
         members.read_whole(part, "step", "nextn_predict_layers", 0, part.layers - 1, 0)
         part.set("layers", part.layers - part.step, "layers - step")
         members.read_whole(part, "heads", "attention.head_count", 1, 65536)
-        width = Otherwise(part.width // part.heads, "width / heads")
-        members.read_whole(part, "head_dim", "attention.key_length", otherwise=width)
+        width = Default(part.width // part.heads, "width / heads")
+        members.read_whole(part, "head_dim", "attention.key_length", default=width)
 
     def _read_rotation(self, part: Part) -> None:
         members = self.members
-        members.read_divisor(part, "key_heads", "attention.head_count_kv", "heads", Otherwise(part.heads, "heads"))
-        whole = Otherwise(part.head_dim, "head_dim")
+        members.read_divisor(part, "key_heads", "attention.head_count_kv", "heads", Default(part.heads, "heads"))
+        whole = Default(part.head_dim, "head_dim")
         members.read_even(part, "rotary_dim", "rope.dimension_count", 2, part.head_dim, whole)
         members.read_number(part, "rope_theta", "rope.freq_base", 1e-6, 1e30, 10000.0)
-        if self.has("whole") and part.head_dim != part.rotary_dim:
+        if self.has_flag("whole") and part.head_dim != part.rotary_dim:
             members.reject(f"rope.dimension_count is {part.rotary_dim} of heads of {part.head_dim}: such a model turns "
                            "all of a head")  # fmt: skip
-        if self.has("latent"):
+        if self.has_flag("latent"):
             part.set("head_dim", part.rotary_dim, "rotary_dim")
             part.set("key_heads", 1)
-        if self.has("mixed"):
+        if self.has_flag("mixed"):
             members.read_whole(part, "step", "full_attention_interval", 1, 65536, 4)
             part.set("layers", part.layers // part.step, "layers / step")
         part.ggml = True
@@ -400,12 +402,12 @@ class Gguf:
         original = "original_max_position_embeddings"
         members.read_number(part, original, "rope.scaling.original_context_length", 0, 1e9, 0.0)
         members.read_number(part, "attention_factor", "rope.scaling.attn_factor", 1e-6, 1e6, 1.0)
-        if self.has("betas"):
+        if self.has_flag("betas"):
             members.read_number(part, "beta_fast", "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32.0)
             members.read_number(part, "beta_slow", "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1.0)
-        if self.has("log10") or self.has("log1"):
+        if self.has_flag("log10") or self.has_flag("log1"):
             members.read_number(part, "mscale_all_dim", "rope.scaling.yarn_log_multiplier", 0, 1e6, 0.0)
-        if self.has("alpha"):
+        if self.has_flag("alpha"):
             members.read_number(part, "mscale", "rope.scaling.alpha", 0, 1e6, 0.0)
 
     def _read_other(self, part: Part, eight: bool) -> None:
@@ -417,9 +419,7 @@ class Gguf:
         elif part.encoding == "t5":
             members.read_even(part, "num_buckets", "attention.relative_buckets_count", 4, 4096)
             part.set("max_distance", 128)
-            members.read_whole(
-                part, "decoder_layers", "decoder_block_count", 0, 65536, Otherwise(part.layers, "layers")
-            )
+            members.read_whole(part, "decoder_layers", "decoder_block_count", 0, 65536, Default(part.layers, "layers"))
         else:
             part.set("tabled", True)
             part.set("rows", part.length, "length")
@@ -427,17 +427,17 @@ class Gguf:
     def read(self) -> None:
         """Reads all parts."""
         part = Part()
-        self.settle_types()
-        alike = self.settle_heads()
+        self.merge_key_heads_by_type()
+        alike = self.merge_heads_by_layer()
         by_layers = self._read_encoding(part)
         if part.rotates:
             self.check_rope_keys(self.members.file.get("rope"))
         self._read_sizes(part)
-        part.decodes = not self.has("encoder")
+        part.decodes = not self.has_flag("encoder")
         if part.rotates:
             self._read_rotation(part)
         else:
-            self._read_other(part, by_layers or self.has("eight"))
+            self._read_other(part, by_layers or self.has_flag("eight"))
         part.layers = alike or part.layers
         for key in self.members.file["attention"]:
             if key not in ATTENTION_KEYS:
@@ -445,7 +445,7 @@ class Gguf:
         if not part.rotates:
             self.parts.append(part)
             return
-        if self.has("switch") and self.members.find_value("rope.scaling.finetuned") is False:
+        if self.has_flag("switch") and self.members.find_value("rope.scaling.finetuned") is False:
             self.members.reject("rope.scaling.finetuned is false: such a model then encodes no positions")
         self.members.note("It forms its angles as profile ggml_f32 does")
         part.dim = part.rotary_dim
@@ -460,7 +460,7 @@ SAME = ("key_heads", "head_dim", "rotary_dim", *Frequencies.__dataclass_fields__
 
 
 def read_llama_cpp(root: Dict[str, Any]) -> Reading:
-    """Reads what read_gguf() returns, which is changed."""
+    """Reads the result of read_gguf(), and modifies it."""
     name = root["architecture"]
     members = Members(root=root, file=root, before=f"{name}.")
     members.note("As llama.cpp reads it")

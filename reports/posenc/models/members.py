@@ -1,7 +1,7 @@
-"""Members of a configuration: under any of their names, in range, or rejected by name.
+"""Reads members of a configuration by any of their names, and rejects values that are out of range.
 
-Names are written with blanks between them, in the order in which they count. Names behind a "/" are read where none of
-those before it is there, and may say something else. "a.b" is the b of an object a, "a.0" the first of a list a.
+A parameter `names` is a list of names separated by blanks; the first one that is present counts. Names after a "/" are
+alternatives that may have other values. "a.b" is member b of an object a, and "a.0" the first item of a list a.
 """
 
 from dataclasses import dataclass, field
@@ -11,48 +11,48 @@ from .part import Origin, Part
 
 MOST = 1 << 24  # of a length, a width, a number of rows
 ALTERNATIVE = "/"
-UNREAD = "ignored"  # stands among the defaults of a class for a member that it has and does not read
+# The default of a member is a text ("ignored") if the class has the member and does not read it.
 
-# Names that only some classes read: where the table has a type's members, those that it lacks are not read.
+# Names that few classes read. If the defaults of a type were surveyed and lack such a name, the type does not read it.
 RARELY_READ = (
     "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq local_rope_theta "
     "global_rope_theta global_head_dim no_rope_layers no_rope_layer_interval "
     "swa_rope_theta swa_head_dim swa_num_key_value_heads num_attention_heads_per_layer"
 ).split()
-LOOSE_QUANTITIES = ("length", "layers", "step")  # are called many things at once, of which the first counts
+LOOSE_QUANTITIES = ("length", "layers", "step")  # files may state them by several names; the first counts
 
 
 class Rejected(Exception):
-    """A configuration is not read, and why: what, which value, and what would be accepted."""
+    """Raised to reject a configuration. The text names the member, its value, and the values that are accepted."""
 
 
 class Member(NamedTuple):
-    """A value and its name. The value is None where nothing says it."""
+    """A value and its name. The value is None if neither the file nor the class states it."""
 
     value: Any
     name: str
-    path: str = ""  # in the file; "" for what is not there
+    path: str = ""  # in the file; "" if the file lacks the member
 
 
-class Otherwise(NamedTuple):
-    """What a quantity is where no member says it, and how that follows from others."""
+class Default(NamedTuple):
+    """Default of a quantity that no member states, and the formula of other quantities that gives it."""
 
     value: Union[int, float, bool]
     formula: str = ""
 
 
-NEEDED = object()
-KEPT = object()
+REQUIRED = object()  # as a default: reject the configuration
+KEEP = object()  # as a default: keep the value that the part has
 
 
 class Range(NamedTuple):
-    """What is accepted of a number."""
+    """Accepted values of a number."""
 
     least: float
     most: float
     whole: bool = True
     even: bool = False
-    divides: str = ""  # the quantity that it has to divide, whose value is `most`
+    divides: str = ""  # name of the quantity that the number has to divide; its value is `most`
 
     def __str__(self) -> str:
         if self.divides:
@@ -72,7 +72,7 @@ class Range(NamedTuple):
 
 
 def is_number(value: Any) -> bool:
-    """Returns whether a value of JSON is a number: true and false are none."""
+    """Returns whether a value of JSON is a number; true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -111,13 +111,13 @@ def path_of(root: Any, where: Any, before: str = "") -> Optional[str]:
 
 @dataclass
 class Members:
-    """What a configuration says, and what the classes of its type take where it says nothing."""
+    """A configuration, and the defaults of the classes of its type."""
 
     root: Any  # the whole file
-    file: Any  # the object that is about the model, or the part of it about text
+    file: Any  # the object that describes the model, or its text model
     defaults: Dict[str, Any] = field(default_factory=dict)
     flags: Tuple[str, ...] = ()
-    surveyed: bool = False  # the defaults name every member that the classes read
+    surveyed: bool = False  # the defaults list every member that the classes read
     notes: List[str] = field(default_factory=list)
     assumed: List[str] = field(default_factory=list)  # "rope_theta 10000"
     rope: Optional[Dict[str, Any]] = None  # the object for scaling
@@ -126,21 +126,21 @@ class Members:
     kind: str = ""  # its model_type
     within: str = ""  # path of the object in the file, with a dot behind it
     before: str = ""  # of every key: "llama." in a GGUF file
-    moved: Dict[str, str] = field(default_factory=dict)  # members that the file has elsewhere: their paths by name
-    fills: Dict[str, Any] = field(default_factory=dict)  # what the class of a model of parts takes for its text
-    changed: Dict[str, Any] = field(default_factory=dict)  # other defaults that an older release of the classes has
-    read_keys: Set[str] = field(default_factory=set)  # keys that count, or that agree with those that do
+    moved: Dict[str, str] = field(default_factory=dict)  # paths of members that the file has at other places, by name
+    fills: Dict[str, Any] = field(default_factory=dict)  # defaults of the text model in a model of several parts
+    changed: Dict[str, Any] = field(default_factory=dict)  # defaults that differ in an older release of the classes
+    read_keys: Set[str] = field(default_factory=set)  # keys that were read, or that agree with keys that were read
 
     def reject(self, reason: str) -> NoReturn:
         """Rejects the configuration."""
         raise Rejected(reason)
 
     def mark_read(self, *names: str) -> None:
-        """Says that keys were read."""
+        """Marks keys as read, so that uncovered.py does not report them."""
         self.read_keys.update(name.partition(".")[0] for name in names)
 
     def note(self, sentence: str) -> None:
-        """Says what is there and does not count, or is not covered."""
+        """Adds a note on a member that is ignored or not covered."""
         self.notes.append(sentence)
 
     # ---- finding ----
@@ -161,12 +161,12 @@ class Members:
 
     def _find_default(self, names: List[str]) -> Member:
         for name in names:
-            usual = member_of(self.defaults, name)
-            if usual.value is not None and not isinstance(usual.value, str):
-                return usual
+            default_value = member_of(self.defaults, name)
+            if default_value.value is not None and not isinstance(default_value.value, str):
+                return default_value
         return Member(None, names[0] if names else "")
 
-    def find_own(self, names: str) -> Member:
+    def find_in_file(self, names: str) -> Member:
         """Returns the first member of the file that the classes read."""
         for group in split_alternatives(names):
             for name in group:
@@ -194,7 +194,7 @@ class Members:
     def find(self, names: str) -> Member:
         """Returns the first member that is there, of the file before the defaults."""
         for group in split_alternatives(names):
-            found = self.find_own(" ".join(group))
+            found = self.find_in_file(" ".join(group))
             if found.value is None:
                 found = self._find_default(group)
             if found.value is not None:
@@ -206,7 +206,7 @@ class Members:
         return self.find(names).value
 
     def check_default(self, name: str, value: float) -> None:
-        """Rejects to take the default of a member for which releases of the library have different ones."""
+        """Rejects the configuration if releases of the library have different defaults of a member."""
         if name in self.changed:
             self.reject(f"{name} is missing{self.whose}, and its default is {value:.10g} or {self.changed[name]:.10g}, "
                         "by the release of the library: state it")  # fmt: skip
@@ -229,51 +229,51 @@ class Members:
         return int(value) if accepted.whole else float(value)
 
     def _check_agreement(self, names: str, quantity: str, value: float) -> None:
-        """Rejects what else is said by another name, unless several names are usual for it."""
-        met = False
+        """Rejects another value under another name; of LOOSE_QUANTITIES it is noted and ignored."""
+        found_any = False
         for group in split_alternatives(names):
-            if met:
+            if found_any:
                 break
             for name in group:
-                said = member_of(self.file, name).value
-                usual = member_of(self.defaults, name).value
-                met |= said is not None or (usual is not None and not isinstance(usual, str))
-                if not is_number(said):
+                stated = member_of(self.file, name).value
+                default_value = member_of(self.defaults, name).value
+                found_any |= stated is not None or (default_value is not None and not isinstance(default_value, str))
+                if not is_number(stated):
                     continue
-                if said == value:
+                if stated == value:
                     self.mark_read(name)
                     continue
                 if name in RARELY_READ and not self.reads(name, group) and quantity in LOOSE_QUANTITIES:
                     continue
                 if quantity in LOOSE_QUANTITIES:
                     self.mark_read(name)
-                    self.note(f"{name} is {said:.10g}, which does not count: {value:.10g} does")
+                    self.note(f"{name} is {stated:.10g}, which does not count: {value:.10g} does")
                     continue
                 unread = "" if self.reads(name, group) else ", which the classes of this model_type do not read"
-                self.reject(f"{name} is {said:.10g}{unread}, where {value:.10g} counts: they must agree")
+                self.reject(f"{name} is {stated:.10g}{unread}, where {value:.10g} counts: they must agree")
 
-    def _read(self, part: Part, quantity: str, names: str, accepted: Optional[Range], otherwise: Any = NEEDED) -> None:
+    def _read(self, part: Part, quantity: str, names: str, accepted: Optional[Range], default: Any = REQUIRED) -> None:
         read = quantity == "rope_theta" or self.reads(quantity, [quantity])
-        given = member_of(self.rope, quantity)
-        inner = given._replace(path=self.path(quantity, self.rope)) if read else Member(None, quantity)
+        in_rope = member_of(self.rope, quantity)
+        inner = in_rope._replace(path=self.path(quantity, self.rope)) if read else Member(None, quantity)
         outer = member_of(self.file, names)
         found = inner if inner.value is not None else self.find(names)
         before = getattr(part, quantity)
-        if found.value is not None or otherwise is NEEDED:
+        if found.value is not None or default is REQUIRED:
             value = self.check_value(found, accepted)
             kind = "file" if found.path else "class"
             part.origins[quantity] = Origin(kind, found.path or found.name, value=value)
             if found is inner:
                 part.origins[quantity] = self.origin_in_rope(quantity, value)
-        elif otherwise is KEPT:
+        elif default is KEEP:
             value = before
             if quantity not in part.origins:
                 part.origins[quantity] = Origin("assumed", self.before + found.name, value=value)
-            if given.value is None:
+            if in_rope.value is None:
                 self._check_agreement(names, quantity, value)
                 return
         else:
-            value, formula = otherwise if isinstance(otherwise, Otherwise) else (otherwise, "")
+            value, formula = default if isinstance(default, Default) else (default, "")
             if formula != quantity:
                 kind, key = ("assumed", self.before + found.name) if found.name else ("derived", "")
                 part.origins[quantity] = Origin(kind, key, part.formula(formula), value)
@@ -287,11 +287,11 @@ class Members:
         setattr(part, quantity, value)
         if accepted is None:
             return
-        if given.value is not None and not read and given.value != value:
-            said = given.value if is_number(given.value) else 0
-            self.reject(f"{quantity} in {self.rope_name} is {said:.10g}, which the classes of this model_type do not "
+        if in_rope.value is not None and not read and in_rope.value != value:
+            stated = in_rope.value if is_number(in_rope.value) else 0
+            self.reject(f"{quantity} in {self.rope_name} is {stated:.10g}, which the classes of this model_type do not "
                         "read: leave it out")  # fmt: skip
-        if self.surveyed and inner.value is None and found.value is not None and self.find_own(names).value is None:
+        if self.surveyed and inner.value is None and found.value is not None and self.find_in_file(names).value is None:
             self.check_default(found.name, value)
             text = f"{found.name} {value:.10g}"
             if not any(text in one for one in self.assumed):
@@ -299,34 +299,34 @@ class Members:
         self._check_agreement(names, quantity, value)
 
     def read_whole(
-        self, part: Part, quantity: str, names: str, least: float = 1, most: float = MOST, otherwise: Any = NEEDED
+        self, part: Part, quantity: str, names: str, least: float = 1, most: float = MOST, default: Any = REQUIRED
     ) -> None:
         """Reads a whole number."""
-        self._read(part, quantity, names, Range(least, most), otherwise)
+        self._read(part, quantity, names, Range(least, most), default)
 
     def read_even(
-        self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED
+        self, part: Part, quantity: str, names: str, least: float, most: float, default: Any = REQUIRED
     ) -> None:
         """Reads an even number."""
-        self._read(part, quantity, names, Range(least, most, even=True), otherwise)
+        self._read(part, quantity, names, Range(least, most, even=True), default)
 
-    def read_divisor(self, part: Part, quantity: str, names: str, of: str, otherwise: Any = NEEDED) -> None:
+    def read_divisor(self, part: Part, quantity: str, names: str, of: str, default: Any = REQUIRED) -> None:
         """Reads a divisor of another quantity."""
-        self._read(part, quantity, names, Range(1, getattr(part, of), divides=of), otherwise)
+        self._read(part, quantity, names, Range(1, getattr(part, of), divides=of), default)
 
     def read_number(
-        self, part: Part, quantity: str, names: str, least: float, most: float, otherwise: Any = NEEDED
+        self, part: Part, quantity: str, names: str, least: float, most: float, default: Any = REQUIRED
     ) -> None:
         """Reads a number."""
-        self._read(part, quantity, names, Range(least, most, whole=False), otherwise)
+        self._read(part, quantity, names, Range(least, most, whole=False), default)
 
-    def read_truth(self, part: Part, quantity: str, names: str, otherwise: Any = KEPT) -> None:
+    def read_truth(self, part: Part, quantity: str, names: str, default: Any = KEEP) -> None:
         """Reads true or false."""
-        self._read(part, quantity, names, None, otherwise)
+        self._read(part, quantity, names, None, default)
 
 
 def read_numbers(members: Members, member: Member, count: int, needed: str, accepted: Range) -> List[float]:
-    """Returns a list of so many numbers. In a rejection, `needed` says more of what they are."""
+    """Returns a list of `count` numbers. `needed` describes them in the text of a rejection."""
     words = f"an array of {count} numbers{needed} is needed"
     if not isinstance(member.value, list):
         what = "missing" if member.value is None else "no array"

@@ -1,5 +1,6 @@
-"""Reads a model file: which positional encodings it has, and the problems that check and time them."""
+"""Reads a model file or a preset: which positional encodings it has, and the problems that check and time them."""
 
+import functools
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -14,9 +15,10 @@ from .llama_cpp import read_llama_cpp
 from .members import Rejected
 from .params import is_params, read_params
 from .places import NEEDED, name_of
+from .types import similar
 
 JSON_NEEDED = "the JSON text of a Hugging Face config.json or of a params.json, or a GGUF file, is needed"
-# How the code of a model forms its angles, by the profile that does so as well.
+# Sentences about how the code of a model forms its angles, by profile.
 TRAINED = {
     "hf_f32": "The code it was published with forms its angles in f32: profile `hf_f32` gives the numbers it was "
     "trained with, `exact` those of the formula.",
@@ -25,12 +27,13 @@ TRAINED = {
     "torch_exp_f32": "The code it was published with forms its frequencies by exp in f32: profile `torch_exp_f32` "
     "gives the numbers it was trained with, `exact` those of the formula.",
 }
-LONGEST = 40  # name of a model in ids
+LONGEST = 40  # characters of a model's name in ids
+PRESETS = Path(__file__).parent / "presets.txt"
 
 
 @dataclass
 class Model:
-    """A model: what its file says, and the calls that it makes."""
+    """A model: the data of its file, and its calls."""
 
     name: str
     reading: Reading
@@ -39,18 +42,18 @@ class Model:
 
     @property
     def notes(self) -> str:
-        """Sentences: what of the file is not covered, or counts for nothing."""
+        """Notes on members of the file that are not covered or are ignored."""
         return ".  ".join(self.reading.notes)
 
     @property
     def trained(self) -> str:
-        """A sentence: with which rounding of the angles it was trained. "" where there are no angles."""
+        """Sentence about the rounding of angles in training; "" if the model has no angles."""
         angles = self.reading.parts[0].rotates or self.reading.parts[0].encoding == "sinusoidal"
         unknown = "With which rounding of the angles it was trained is not known." if angles else ""
         return TRAINED.get(self.reading.facts.get("trained_profile", ""), unknown)
 
     def record(self) -> Dict[str, Any]:
-        """Returns what the engine needs to know of it."""
+        """Returns the record that the C program reads."""
         reading, first = self.reading, self.reading.parts[0]
         return {
             "name": self.name, "title": reading.facts["title"], "source": reading.facts.get("source", ""),
@@ -101,7 +104,7 @@ def read_file(file: BinaryIO, name: str) -> Model:
 
 
 def model_of(reading: Reading, name: str) -> Model:
-    """Returns the model of what was read. The name is that in ids and, where nothing else is said, its title."""
+    """Returns the model of a reading. The name appears in ids, and is the title if the file has none."""
     title = re.sub(r"[^ -~]", "-", name[:LONGEST])
     short = re.sub(r"[^a-z0-9._-]", "-", name[:LONGEST].lower())
     if not short or short.startswith("."):
@@ -120,3 +123,22 @@ def read_model(path: Path) -> Model:
         raise Rejected(f"{path}: {error.strerror}: {NEEDED} is needed") from None
     except Rejected as why:
         raise Rejected(f"{path}: {why}") from None
+
+
+@functools.lru_cache(None)
+def presets() -> Dict[str, str]:
+    """Returns the configurations that come with the library, as JSON texts by name."""
+    lines = (line.partition(" ") for line in PRESETS.read_text(encoding="utf-8").splitlines())
+    return {name: text for name, _, text in lines}
+
+
+def preset(name: str) -> Model:
+    """Returns the model of a preset."""
+    text = presets().get(name)
+    if text is None:
+        near = similar(name, presets(), 0.6)
+        raise Rejected(
+            f"model '{name[:60]}' is unknown{f'; did you mean {near[0]}?' if near else '.'}  Known: "
+            f"{', '.join(presets())}; or --config with the path of a model file"
+        )
+    return model_of(read_json(text), name)

@@ -1,4 +1,4 @@
-"""Reads params.json, as Meta's and Mistral's own releases have it beside their weights. Both turn pairs of neighbours.
+"""Reads params.json of Meta's and Mistral's own releases. Both rotate pairs of adjacent channels.
 
 Sources: meta-llama/llama-models, models/llama3/model.py and models/llama4/model.py; mistralai/mistral-inference,
 rope.py; YaRN's keys as vllm-project/vllm reads them, transformers_utils/configs/mistral.py.
@@ -8,11 +8,11 @@ import math
 from typing import Any, Dict, Sequence
 
 from .config import Reading
-from .besides import note_besides
-from .members import MOST, Members, Otherwise
+from .members import MOST, Members, Default
 from .part import Part
+from .uncovered import note_besides
 
-# Keys that tell one from the other, those of both, those that change no position and those that are not covered.
+# Keys of Meta's files, of Mistral's files, of both, keys without an effect on positions, and keys that are not covered.
 META = (
     "multiple_of ffn_dim_multiplier use_scaled_rope rope_scaling_factor rope_high_freq_factor nope_layer_interval"
 ).split()
@@ -30,7 +30,7 @@ UNCOVERED = (
     "vision_encoder multimodal vision_args vision_chunk_size vision_max_num_chunks vision_num_cross_attention_layers "
     "vision_model"
 ).split()
-TELLING = ("rope", "rotary", "theta", "yarn", "scal", "pos", "head", "alibi", "nope")
+POSITION_WORDS = ("rope", "rotary", "theta", "yarn", "scal", "pos", "head", "alibi", "nope")
 
 
 def is_params(root: Any) -> bool:
@@ -42,35 +42,35 @@ def is_params(root: Any) -> bool:
 
 
 def _check_keys(members: Members, own: Sequence[str]) -> None:
-    """Rejects a key that is not known where its name says positions or heads; else it is noted."""
+    """Rejects an unknown key whose name concerns positions or heads; notes other unknown keys."""
     for key, value in members.file.items():
         if value is None:
             continue
         if key in UNCOVERED:
             members.note(f"{key} is not covered")
         elif key not in own and key not in BOTH and key not in HARMLESS:
-            if any(word in key for word in TELLING):
+            if any(word in key for word in POSITION_WORDS):
                 members.reject(f"'{key[:60]}' is a key that this reader does not know: it may change the numbers")
             members.note(f"{key[:60]} is not read")
 
 
-def _sizes(members: Members, part: Part) -> None:
+def _read_sizes(members: Members, part: Part) -> None:
     members.read_whole(part, "width", "dim")
     members.read_whole(part, "layers", "n_layers")
     members.read_whole(part, "heads", "n_heads", 1, 65536)
-    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Otherwise(part.heads, "heads"))
+    members.read_divisor(part, "key_heads", "n_kv_heads", "heads", Default(part.heads, "heads"))
 
 
-def _meta(members: Members, part: Part) -> None:
+def _read_meta(members: Members, part: Part) -> None:
     scaled = members.find_value("use_scaled_rope")
-    _sizes(members, part)
-    members.read_even(part, "head_dim", "", 2, MOST, Otherwise(part.width // part.heads, "width / heads"))
-    members.read_whole(part, "length", "max_seq_len", otherwise=2048)
+    _read_sizes(members, part)
+    members.read_even(part, "head_dim", "", 2, MOST, Default(part.width // part.heads, "width / heads"))
+    members.read_whole(part, "length", "max_seq_len", default=2048)
     members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30, 10000.0)
     members.read_whole(part, "step", "nope_layer_interval", 0, 65536, 0)
     if part.step:
-        resting = part.layers // part.step
-        members.note(f"{resting} of {part.layers} layers do not rotate (nope_layer_interval)")
+        unrotated = part.layers // part.step
+        members.note(f"{unrotated} of {part.layers} layers do not rotate (nope_layer_interval)")
         part.layers -= part.layers // part.step
     part.set("rotary_dim", part.head_dim, "head_dim")
     if members.find_value("rope_theta") is None:
@@ -82,7 +82,7 @@ def _meta(members: Members, part: Part) -> None:
     if not scaled:
         return
     part.scaling = "llama3"
-    part.say("scaling", "use_scaled_rope")
+    part.set_origin("scaling", "use_scaled_rope")
     if members.find_value("rope_scaling_factor") is None:
         members.note("use_scaled_rope scales by 8, the constant of Meta's code (Hugging Face's files of Llama 3.2 say "
                      "32)")  # fmt: skip
@@ -92,7 +92,7 @@ def _meta(members: Members, part: Part) -> None:
     part.set("original_max_position_embeddings", 8192.0)
 
 
-def _yarn(members: Members, part: Part) -> None:
+def _read_yarn(members: Members, part: Part) -> None:
     yarn: Dict[str, Any] = members.find_value("yarn")
     if yarn is None:
         return
@@ -112,18 +112,18 @@ def _yarn(members: Members, part: Part) -> None:
     members.read_number(part, "beta_fast", "yarn.beta", 1e-3, 1e6, 32.0)
     members.read_number(part, "beta_slow", "yarn.alpha", 1e-3, 1e6, 1.0)
     part.attention_factor = 0.1 * math.log(part.factor) + 1 if scales else 1.0
-    part.say("scaling", "yarn")
-    part.say("attention_factor", "0.1 ln(yarn.factor) + 1" if scales else "yarn.apply_scale")
+    part.set_origin("scaling", "yarn")
+    part.set_origin("attention_factor", "0.1 ln(yarn.factor) + 1" if scales else "yarn.apply_scale")
 
 
-def _mistral(members: Members, part: Part) -> None:
+def _read_mistral(members: Members, part: Part) -> None:
     kind = members.find_value("model_type")
     if kind is not None and kind != "transformer":
         word = kind if isinstance(kind, str) else "(no text)"
         members.reject(f"model_type is '{word[:60]}': only 'transformer' has positions in attention")
-    _sizes(members, part)
+    _read_sizes(members, part)
     members.read_even(part, "head_dim", "head_dim", 2, MOST)
-    members.read_whole(part, "length", "max_position_embeddings max_seq_len", otherwise=128000)
+    members.read_whole(part, "length", "max_position_embeddings max_seq_len", default=128000)
     members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
     members.read_even(part, "latent", "qk_rope_head_dim", 0, MOST, 0)
     part.set("rotary_dim", part.head_dim, "head_dim")
@@ -132,17 +132,17 @@ def _mistral(members: Members, part: Part) -> None:
     if part.latent:
         part.head_dim = part.rotary_dim = part.latent
         part.key_heads = 1
-        part.say("head_dim", "qk_rope_head_dim")
-        part.say("rotary_dim", "qk_rope_head_dim")
-        part.say("key_heads", "one for all, as qk_rope_head_dim is there")
-    _yarn(members, part)
+        part.set_origin("head_dim", "qk_rope_head_dim")
+        part.set_origin("rotary_dim", "qk_rope_head_dim")
+        part.set_origin("key_heads", "one for all, as qk_rope_head_dim is there")
+    _read_yarn(members, part)
 
 
 def read_params(root: Dict[str, Any]) -> Reading:
     """Reads a params.json."""
     members = Members(root=root, file=root)
-    said = [key for key, value in root.items() if value is not None]
-    meta, mistral = (next((key for key in said if key in own), None) for own in (META, MISTRAL))
+    stated = [key for key, value in root.items() if value is not None]
+    meta, mistral = (next((key for key in stated if key in own), None) for own in (META, MISTRAL))
     if meta and mistral:
         members.reject(f"it has {meta}, as Meta's params.json has, and {mistral}, as Mistral's has: one of them is "
                        "needed")  # fmt: skip
@@ -150,10 +150,10 @@ def read_params(root: Dict[str, Any]) -> Reading:
         members.reject(f"it is like a params.json, but has none of the keys by which Meta's ({' '.join(META)}) and "
                        f"Mistral's ({' '.join(MISTRAL)}) are told apart")  # fmt: skip
     part = Part(encoding="rope_interleaved")
-    part.say("encoding", meta or mistral or "", 0)
+    part.set_origin("encoding", meta or mistral or "", 0)
     members.note(f"As {'Meta' if meta else 'Mistral'}'s own code reads it (params.json)")
     _check_keys(members, META if meta else MISTRAL)
-    (_meta if meta else _mistral)(members, part)
+    (_read_meta if meta else _read_mistral)(members, part)
     part.dim = part.rotary_dim
     note_besides(members, "")
     reading = Reading([part], members.notes, {"source": "the params.json given"}, "params.json", meta or mistral or "")

@@ -1,4 +1,4 @@
-"""What was read of a model: the ways in which it encodes positions, each with the origins of its numbers."""
+"""Data read from a model file: each way in which the model encodes positions, with the origins of its numbers."""
 
 import re
 from dataclasses import dataclass, field, fields
@@ -6,10 +6,11 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 
 class Origin(NamedTuple):
-    """Where a number is from.
+    """Source of a number.
 
-    kind: "file" (key says it), "class" (the default of its class, as key is not there), "assumed" (key is not there:
-    formula is taken) or "derived" (formula). value: what was found there.
+    `kind` is "file" (the value of `key`), "class" (the default of the model's class, as the file lacks `key`),
+    "assumed" (computed by `formula`, as the file lacks `key`) or "derived" (computed by `formula`). `value` is the
+    number at the source.
     """
 
     kind: str
@@ -20,7 +21,7 @@ class Origin(NamedTuple):
 
 @dataclass
 class Frequencies:
-    """Parameters of a table of frequencies, by the names of problems. Factors are those of longrope."""
+    """Parameters of frequencies, by their names in problems. short_factor and long_factor belong to longrope."""
 
     rope_theta: float = 10000.0
     factor: float = 1.0
@@ -46,7 +47,7 @@ class Frequencies:
 
 @dataclass
 class Part(Frequencies):
-    """One way in which a model encodes positions: most have one, some one for each type of layers or each stack."""
+    """One way in which a model encodes positions. Some models have one for each type of layers or each stack."""
 
     encoding: str = ""
     name: str = ""  # "full", "sliding", "encoder"; "" where it is the only one
@@ -108,7 +109,7 @@ class Part(Frequencies):
     epsilon: float = 0.0  # added to the mean square
     ggml: bool = False  # the profile of its tables is that of llama.cpp
     in_f64: bool = False  # its code forms angles in f64
-    # What members say that becomes one of the others
+    # Values of keys that determine other members
     alibi: bool = False  # encoding is alibi
     adjacent: bool = False  # encoding is rope_interleaved
     relative: bool = False  # a switch without which the type has no such positions
@@ -123,21 +124,21 @@ class Part(Frequencies):
     origins: Dict[str, Origin] = field(default_factory=dict)
 
     def set(self, quantity: str, value: float, formula: str = "") -> None:
-        """Sets what follows from other quantities, which the formula names."""
-        self.say(quantity, self.formula(formula), value)
+        """Sets a member and its origin: the formula of other members by which it was computed."""
+        self.set_origin(quantity, self.formula(formula), value)
         setattr(self, quantity, value)
 
-    def say(self, what: str, how: str, value: Optional[float] = None) -> None:
-        """Says how something follows from keys."""
+    def set_origin(self, what: str, how: str, value: Optional[float] = None) -> None:
+        """Sets the origin of a member: `how` describes its computation from keys."""
         own = getattr(self, what, None) if value is None else value
         self.origins[what] = Origin("derived", "", how, own if isinstance(own, (int, float)) else 0.0)
 
     def origin_in(self, key: str, value: float = 0.0) -> Origin:
-        """Returns the origin of what a key of the file says."""
+        """Returns the origin of a value that the file has under a key."""
         return Origin("file", key, "", value)
 
     def formula(self, text: str) -> str:
-        """Returns a formula of quantities as one of keys. What changes nothing is left out."""
+        """Returns a formula with members replaced by their keys. Terms of 0 and factors of 1 are left out."""
 
         def value(name: str) -> float:
             return float(getattr(self, name)) if name in NAMES else float("nan")
@@ -162,7 +163,7 @@ class Part(Frequencies):
 
     @property
     def rotates(self) -> bool:
-        """Whether it turns pairs of channels."""
+        """True if it rotates pairs of channels."""
         return self.encoding in ("rope_half", "rope_interleaved")
 
 

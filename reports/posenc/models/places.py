@@ -1,4 +1,4 @@
-"""Finds the file that --config means: a path, a folder, or the org/name of a model in the hub's local cache."""
+"""Finds the model file that --config names: by path, folder, or org/name in the local cache of the Hugging Face hub."""
 
 import os
 import re
@@ -17,7 +17,7 @@ class Place(NamedTuple):
     """A file, and a sentence about how it was found; "" where the text was its path."""
 
     path: Path
-    said: str = ""
+    message: str = ""
 
 
 def _in_folder(folder: Path) -> Path:

@@ -1,10 +1,10 @@
-"""Rotations: heads and the part of them that turns, the base, and the types of layers that have their own."""
+"""Reads rotations: heads, rotated channels and the base, for each type of layers that has its own."""
 
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
 
-from .layers import count_attending_layers, count_resting_layers, count_sliding_layers
-from .members import Member, Members, Otherwise, Range, is_number, member_of
+from .layers import count_attending_layers, count_unrotated_layers, count_sliding_layers
+from .members import Member, Members, Default, Range, is_number, member_of
 from .part import Part
 from .scaling import read_scaling
 
@@ -15,7 +15,7 @@ KEY_HEADS = "num_key_value_heads num_kv_heads n_head_kv decoder_num_key_value_he
 
 
 class Layers(NamedTuple):
-    """A type of layers as files call it, the name of its part, and which rules read it."""
+    """A type of layers: its name in files, the name of its part, and the rules that read it."""
 
     type: str
     name: str
@@ -32,26 +32,26 @@ BY_NAME = {known.name: known for known in TYPES}
 BY_TYPE = {known.type: known for known in TYPES}
 
 
-# ---- families with sizes of their own ----
+# ---- model types with sizes of their own ----
 
 
-def _shared_blocks(members: Members, part: Part) -> None:
+def _read_zamba2(members: Members, part: Part) -> None:
     """Reads Zamba2, whose heads share twice the width, and rotate where a member says so."""
     if members.find_value("use_mem_rope") is not True:
         members.reject("use_mem_rope is not true: none of its layers rotates, and positions come from its state spaces "
                        "alone")  # fmt: skip
     part.set("width", 2 * part.width, "2 * width")
-    made = ("kv_channels", "attention_head_dim", "head_dim")  # by the class, of others, whatever the file says
-    members.file = {key: value for key, value in members.file.items() if key not in made}
+    built = ("kv_channels", "attention_head_dim", "head_dim")  # by the class, of others, whatever the file says
+    members.file = {key: value for key, value in members.file.items() if key not in built}
     if members.find_value("layers_block_type") is None:
         part.layers = 9
-        part.say("layers", "what its class has")
+        part.set_origin("layers", "what its class has")
     if members.find_value("use_long_context") is True:
         part.length = 16384
-        part.say("length", "what its class takes where use_long_context is true")
+        part.set_origin("length", "what its class takes where use_long_context is true")
 
 
-def _chatglm(members: Members, part: Part) -> None:
+def _read_chatglm(members: Members, part: Part) -> None:
     """Reads ChatGLM: half of each head rotates, and heads share keys in groups."""
     ratio = members.find_value("rope_ratio")
     if ratio not in (None, 1):
@@ -72,7 +72,7 @@ def _chatglm(members: Members, part: Part) -> None:
 # ---- one type of layers ----
 
 
-def _sizes(members: Members, part: Part, rules: str) -> None:
+def _read_sizes(members: Members, part: Part, rules: str) -> None:
     """Reads base, heads and their width for a type of layers."""
     theta = {
         "every_layer": "rope_theta rotary_emb_base", "full": "rope_theta global_rope_theta", "chunked": "rope_theta",
@@ -82,42 +82,40 @@ def _sizes(members: Members, part: Part, rules: str) -> None:
     full, slides = rules == "full", rules == "sliding"
     latent = members.find_value("qk_rope_head_dim")
     if latent and not members.reads("head_dim", ["head_dim"]):
-        _latent_head(members, part, latent)
+        _read_latent_head(members, part, latent)
     else:
         own = "global_head_dim / " if full else "swa_head_dim / " if slides else ""
-        members.read_whole(
-            part, "head_dim", own + HEAD_DIM, otherwise=Otherwise(part.width // part.heads, "width / heads")
-        )
+        members.read_whole(part, "head_dim", own + HEAD_DIM, default=Default(part.width // part.heads, "width / heads"))
     if latent:
         part.key_heads = 1  # for the channels that turn
     elif members.file.get("num_key_value_heads", 0) is None:  # as its class has it, whatever its own default
         part.set("key_heads", part.heads, "heads")
     elif slides and "twice_sliding" in members.flags:
-        members.read_divisor(part, "key_heads", KEY_HEADS.split()[0], "heads", Otherwise(part.heads, "heads"))
-        said, twice = member_of(members.file, "swa_num_key_value_heads").value, 2 * part.key_heads
-        if said not in (None, twice):
-            members.reject(f"swa_num_key_value_heads is {said}, where its class takes twice num_key_value_heads, "
+        members.read_divisor(part, "key_heads", KEY_HEADS.split()[0], "heads", Default(part.heads, "heads"))
+        stated, twice = member_of(members.file, "swa_num_key_value_heads").value, 2 * part.key_heads
+        if stated not in (None, twice):
+            members.reject(f"swa_num_key_value_heads is {stated}, where its class takes twice num_key_value_heads, "
                            f"{twice}: they must agree")  # fmt: skip
         part.set("key_heads", twice, "2 * key_heads")
     else:
         own = "num_global_key_value_heads / " if full else "swa_num_key_value_heads / " if slides else ""
         names = own + (KEY_HEADS.split()[0] if full else KEY_HEADS)
-        members.read_divisor(part, "key_heads", names, "heads", Otherwise(part.heads, "heads"))
+        members.read_divisor(part, "key_heads", names, "heads", Default(part.heads, "heads"))
     members.read_truth(part, "single", "multi_query")
     members.read_truth(part, "grouped", "new_decoder_architecture")
-    members.read_whole(part, "latent", "qk_rope_head_dim", otherwise=0)
+    members.read_whole(part, "latent", "qk_rope_head_dim", default=0)
 
 
-def _latent_head(members: Members, part: Part, latent: int) -> None:
-    """Takes the channels that turn for a head, where the classes do not read how wide one is."""
+def _read_latent_head(members: Members, part: Part, latent: int) -> None:
+    """Sets head_dim to the rotated channels, in model types whose classes do not read head_dim."""
     part.head_dim = latent
-    said = member_of(members.file, HEAD_DIM)
-    if said.value is not None and said.value != latent:
-        members.note(f"{said.name} is {said.value}, which does not count: qk_rope_head_dim does")
+    stated = member_of(members.file, HEAD_DIM)
+    if stated.value is not None and stated.value != latent:
+        members.note(f"{stated.name} is {stated.value}, which does not count: qk_rope_head_dim does")
 
 
-def _heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
-    """Takes the query heads of a type of layers from a list of those of each layer."""
+def _read_heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
+    """Reads the query heads of a type of layers from a list with a number for each layer."""
     name = "num_attention_heads_per_layer"
     counts, types = (member_of(members.file, key).value for key in (name, "layer_types"))
     if not isinstance(counts, list) or not members.reads(name, []):
@@ -133,17 +131,17 @@ def _heads_by_layer(members: Members, part: Part, layers: Layers) -> None:
     part.origins["heads"] = part.origin_in(members.path(name), part.heads)
 
 
-def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Part]) -> None:
+def _add_rotation(members: Members, template: Part, layers: Layers, rope: Any, parts: List[Part]) -> None:
     """Adds the rotation of all layers, or of those of a type."""
     if layers.name and isinstance(rope, dict) and rope.get("truncate") is False:
         members.reject("truncate stands in the object for one type of layers: releases of that library differ in "
                        "whether it counts there")  # fmt: skip
     whose = f" for layers of type {layers.type}" if layers.name else ""
     own = replace(members, rope=rope, whose=whose)
-    part = replace(like, name=layers.name, origins=dict(like.origins))
+    part = replace(template, name=layers.name, origins=dict(template.origins))
     parts.append(part)
-    _heads_by_layer(own, part, layers)
-    _sizes(own, part, layers.rules)
+    _read_heads_by_layer(own, part, layers)
+    _read_sizes(own, part, layers.rules)
     head, still = own.find_value("head_dim"), own.find_value("qk_nope_head_dim")
     whole = part.latent + still if isinstance(still, int) else part.latent
     if part.latent and isinstance(head, int) and head not in (part.latent, whole):
@@ -154,7 +152,9 @@ def _add(members: Members, like: Part, layers: Layers, rope: Any, parts: List[Pa
         part.origins["head_dim"] = part.origins["latent"]
     if part.latent or (part.single and not part.grouped):
         part.key_heads = 1
-        part.say("key_heads", f"one for all, as {part.origins['latent' if part.latent else 'single'].key} is there")
+        part.set_origin(
+            "key_heads", f"one for all, as {part.origins['latent' if part.latent else 'single'].key} is there"
+        )
     read_scaling(own, part)
 
 
@@ -180,14 +180,14 @@ def find_rope(members: Members) -> Members:
         if found.rope is None:
             found.rope, found.rope_name = value, name
     if found.rope is None:
-        usual = members.defaults.get(names[1])
-        found.rope, found.rope_name = usual if isinstance(usual, dict) else None, OF_CLASS
+        default = members.defaults.get(names[1])
+        found.rope, found.rope_name = default if isinstance(default, dict) else None, OF_CLASS
     _drop_beside(found)
     return found
 
 
 def _drop_beside(members: Members) -> None:
-    """Drops numbers beside objects for types of layers that say what one of these does: no class reads them."""
+    """Drops numbers that stand beside objects for types of layers and repeat one of theirs; no class reads them."""
     objects = {key: value for key, value in (members.rope or {}).items() if key in BY_TYPE and isinstance(value, dict)}
     if not objects or members.rope is None:
         return
@@ -197,17 +197,17 @@ def _drop_beside(members: Members) -> None:
                 members.reject(f"{key} of {members.rope_name} stands beside objects for types of layers, none of which "
                                "says the same: leave it out")  # fmt: skip
             members.note(f"{key} of {members.rope_name} does not count: those of types of layers do")
-            members.rope = {name: said for name, said in members.rope.items() if name != key}
+            members.rope = {name: stated for name, stated in members.rope.items() if name != key}
 
 
-def _by_layers(rope: Any) -> bool:
-    """Returns whether every member is an object, or null where such layers do not rotate."""
+def _is_by_layer_type(rope: Any) -> bool:
+    """Returns whether the members are objects for types of layers; null stands for layers that do not rotate."""
     values = rope.values() if isinstance(rope, dict) else []
     return any(isinstance(v, dict) for v in values) and all(v is None or isinstance(v, dict) for v in values)
 
 
-def _with_bases(members: Members) -> None:
-    """Makes objects for types of layers of the two bases that published files of MiMo-V2-Flash say."""
+def _use_two_bases(members: Members) -> None:
+    """Converts the two bases in published files of MiMo-V2-Flash to objects for types of layers."""
     sliding = member_of(members.file, "swa_rope_theta").value
     if sliding is None or members.rope_name != OF_CLASS or not members.reads("swa_rope_theta", []):
         return
@@ -223,8 +223,8 @@ def _with_bases(members: Members) -> None:
 
 
 def _check_beside(members: Members) -> None:
-    """Rejects a member beside objects for types of layers that does not say what all of them do."""
-    objects = members.rope if _by_layers(members.rope) else {}
+    """Rejects a member that contradicts one of the objects for types of layers beside it."""
+    objects = members.rope if _is_by_layer_type(members.rope) else {}
     of_class = members.rope_name == OF_CLASS
     for name in ("rope_theta", "partial_rotary_factor"):
         own = member_of(members.file, name).value
@@ -243,16 +243,16 @@ def _check_beside(members: Members) -> None:
 
 def _has_types(members: Members) -> bool:
     """Returns whether the classes of the type know types of layers."""
-    return "layer_types" in members.defaults or _by_layers(members.defaults.get("rope_parameters"))
+    return "layer_types" in members.defaults or _is_by_layer_type(members.defaults.get("rope_parameters"))
 
 
 def _check_form(members: Members, local: bool) -> None:
-    """Rejects forms of the object that the classes of a type do not take for what they say."""
+    """Rejects forms of the object for scaling that the classes of the type misread."""
     old = members.rope_name == "rope_scaling"
     alone = "full_scaled" in members.flags or (members.surveyed and local)
     if members.rope is None or members.rope_name == OF_CLASS:
         return
-    if _by_layers(members.rope):
+    if _is_by_layer_type(members.rope):
         if members.surveyed and not local and not _has_types(members):
             members.reject(f"{members.rope_name} has an object for each type of layers, of which the classes of this "
                            "model_type know none: one for all is needed")  # fmt: skip
@@ -283,7 +283,7 @@ def _check_lists(members: Members, count: int) -> None:
             members.reject(f"{name} has {len(listed)} items: one for each of {count} layers is needed")
 
 
-def _of_lists(members: Members) -> Members:
+def _group_lists_by_type(members: Members) -> Members:
     """Returns the members with an object for each type of layers in place of lists with a number for each layer.
 
     Step 3.5: such lists go on with the layers that guess further tokens, which are not covered. As its class does, a
@@ -301,15 +301,15 @@ def _of_lists(members: Members) -> Members:
         file["rope_parameters"] = {kind: rope[kind] for kind in types}
     else:
         theta, shares = file.pop("rope_theta", 10000.0), file.pop("partial_rotary_factors", None)
-        made: Dict[str, Dict[str, Any]] = {}
+        built: Dict[str, Dict[str, Any]] = {}
         for kind in dict.fromkeys(types):
             first = types.index(kind)
-            made[kind] = {"rope_theta": theta[first] if isinstance(theta, list) else theta}
+            built[kind] = {"rope_theta": theta[first] if isinstance(theta, list) else theta}
             if isinstance(shares, list):
-                made[kind]["partial_rotary_factor"] = shares[first]
-        if "full_attention" in made and isinstance(scaling, dict):
-            made["full_attention"].update(scaling)
-        file["rope_parameters"] = made
+                built[kind]["partial_rotary_factor"] = shares[first]
+        if "full_attention" in built and isinstance(scaling, dict):
+            built["full_attention"].update(scaling)
+        file["rope_parameters"] = built
     other = file.get("attention_other_setting")
     own = file.get("num_sliding_attention_heads") or (other or {}).get("num_attention_heads")
     if own is not None:
@@ -319,8 +319,8 @@ def _of_lists(members: Members) -> Members:
     return replace(members, file=file)
 
 
-def _without_repeated(members: Members) -> Members:
-    """Returns the members without what every type of layers says for itself, and one of them as it stands beside."""
+def _drop_repeated(members: Members) -> Members:
+    """Returns the members without a base or share that repeats that of an object for a type of layers."""
     objects = [rope for rope in (members.rope or {}).values() if isinstance(rope, dict)]
     repeated = []
     for name in ("rope_theta", "partial_rotary_factor"):
@@ -328,25 +328,25 @@ def _without_repeated(members: Members) -> Members:
         if own is not None and all(name in rope for rope in objects) and any(rope[name] == own for rope in objects):
             repeated.append(name)
     members.mark_read(*repeated)
-    return replace(members, file={key: said for key, said in members.file.items() if key not in repeated})
+    return replace(members, file={key: stated for key, stated in members.file.items() if key not in repeated})
 
 
-def _each_type(members: Members, like: Part, parts: List[Part]) -> None:
+def _add_each_type(members: Members, template: Part, parts: List[Part]) -> None:
     for key in members.rope or {}:
         if key not in BY_TYPE:
             members.reject(f"{members.rope_name} has layers of type '{key[:40]}': known are full_attention, "
                            "sliding_attention, chunked_attention, hybrid and hybrid_sliding")  # fmt: skip
-    members = _without_repeated(members)
+    members = _drop_repeated(members)
     for known in TYPES:
         rope = (members.rope or {}).get(known.type)
         if isinstance(rope, dict):
-            _add(members, like, known, rope, parts)
+            _add_rotation(members, template, known, rope, parts)
         elif known.type in (members.rope or {}):
             members.note(f"Layers of type {known.type} do not rotate")
 
 
-def _full_alone(members: Members, like: Part, local: Member, parts: List[Part]) -> None:
-    """Adds the rotations of a type whose one object scales layers of full attention alone."""
+def _add_full_and_sliding(members: Members, template: Part, local: Member, parts: List[Part]) -> None:
+    """Adds the rotations of a model type that scales only layers of full attention."""
     rope = members.rope
     if members.surveyed and rope and "type" in rope and "rope_type" not in rope:
         members.reject(f"type stands in {members.rope_name} without rope_type: releases of that library differ in "
@@ -355,39 +355,41 @@ def _full_alone(members: Members, like: Part, local: Member, parts: List[Part]) 
     if rope is not None and is_local and local.name == "local_rope_theta":
         members.reject(f"{members.rope_name} beside local_rope_theta: releases of that library differ in which layers "
                        "it scales; an object for each type of layers is needed")  # fmt: skip
-    theta, usual = (member_of(where, "rope_theta").value for where in (members.file, members.defaults))
-    if not is_local and is_number(theta) and is_number(usual) and theta != usual:
+    theta, default = (member_of(where, "rope_theta").value for where in (members.file, members.defaults))
+    if not is_local and is_number(theta) and is_number(default) and theta != default:
         members.reject(f"rope_theta is {theta:.9g}: releases of that library differ in whether layers of sliding "
-                       f"attention have it, too; {usual:.9g}, or rope_parameters with an object for each type of "
+                       f"attention have it, too; {default:.9g}, or rope_parameters with an object for each type of "
                        "layers, is needed")  # fmt: skip
-    _add(members, like, BY_NAME["full"], rope, parts)
+    _add_rotation(members, template, BY_NAME["full"], rope, parts)
     sliding = BY_NAME["sliding"] if is_local else BY_NAME["sliding"]._replace(rules="every_layer")
-    _add(members, like, sliding, None, parts)
+    _add_rotation(members, template, sliding, None, parts)
 
 
-def _by_pattern(members: Members, like: Part, parts: List[Part]) -> None:
-    """Counts layers: of Gemma's every sixth has full attention, of ModernBERT's the first of every three."""
+def _count_by_pattern(members: Members, template: Part, parts: List[Part]) -> None:
+    """Counts layers by a pattern: every sixth of Gemma has full attention, the first of every three of ModernBERT."""
     members.read_whole(
-        like, "step", "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers", otherwise=0
+        template, "step", "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers", default=0
     )
-    if like.step:
-        members.note(f"One layer in {like.step} has full attention, the others slide")
+    if template.step:
+        members.note(f"One layer in {template.step} has full attention, the others slide")
     first = members.find_value("global_attn_every_n_layers") is not None
-    full = (like.layers + (like.step - 1 if first else 0)) // like.step if like.step else 0
+    full = (template.layers + (template.step - 1 if first else 0)) // template.step if template.step else 0
     for part in parts:
-        part.layers = 0 if not full else full if part.name == "full" else like.layers - full
+        part.layers = 0 if not full else full if part.name == "full" else template.layers - full
         if full:
-            layers, every = like.origins["layers"], like.origins["step"]
+            layers, every = template.origins["layers"], template.origins["step"]
             assumed = "" if every.kind == "file" else "assumed: "
-            part.say("layers", f"{layers.key or layers.formula}, one in {like.step} full ({assumed}{every.key})")
+            part.set_origin(
+                "layers", f"{layers.key or layers.formula}, one in {template.step} full ({assumed}{every.key})"
+            )
 
 
-def _count_layers(members: Members, like: Part, parts: List[Part]) -> None:
-    """Counts the layers that each part stands for, and those that none does."""
+def _count_layers(members: Members, template: Part, parts: List[Part]) -> None:
+    """Counts the layers of each part, and notes the layers of other types."""
     layers = member_of(members.file, "layer_types").value
     layers = layers if isinstance(layers, list) else []
     if not layers:
-        _by_pattern(members, like, parts)
+        _count_by_pattern(members, template, parts)
         return
     left = len(layers)
     for part in parts:
@@ -400,45 +402,45 @@ def _count_layers(members: Members, like: Part, parts: List[Part]) -> None:
         members.note(f"{left} layers are of types without a rotation here")
 
 
-def read_rotations(plain: Members, like: Part) -> List[Part]:
+def read_rotations(members: Members, template: Part) -> List[Part]:
     """Reads the rotations of a model, one for each type of layers."""
-    if "chatglm" in plain.flags:
-        _chatglm(plain, like)
-        return [like]
-    if "by_lists" in plain.flags:
-        plain = _of_lists(plain)
-    if "full_rests" in plain.flags:
-        count_sliding_layers(plain, like)
+    if "chatglm" in members.flags:
+        _read_chatglm(members, template)
+        return [template]
+    if "by_lists" in members.flags:
+        members = _group_lists_by_type(members)
+    if "full_rests" in members.flags:
+        count_sliding_layers(members, template)
     else:
-        count_attending_layers(plain, like)
-    if "shared_blocks" in plain.flags:
-        _shared_blocks(plain, like)
-    if "projected" in plain.flags:
-        _projected(plain, like)
-    count_resting_layers(plain, like)
-    local, stray = plain.find(LOCALS), member_of(plain.file, LOCALS)
+        count_attending_layers(members, template)
+    if "shared_blocks" in members.flags:
+        _read_zamba2(members, template)
+    if "projected" in members.flags:
+        _read_clvp(members, template)
+    count_unrotated_layers(members, template)
+    local, unread = members.find(LOCALS), member_of(members.file, LOCALS)
     is_local = local.value is not None
-    if stray.value is not None and not is_local:
-        plain.reject(f"{stray.name} is there, which the classes of this model_type do not read: leave it out")
-    members = find_rope(plain)
-    _with_bases(members)
+    if unread.value is not None and not is_local:
+        members.reject(f"{unread.name} is there, which the classes of this model_type do not read: leave it out")
+    members = find_rope(members)
+    _use_two_bases(members)
     _check_form(members, is_local)
     if not is_local:
         _check_beside(members)
     parts: List[Part] = []
-    if _by_layers(members.rope):
-        _each_type(members, like, parts)
+    if _is_by_layer_type(members.rope):
+        _add_each_type(members, template, parts)
     elif is_local or "full_scaled" in members.flags:
-        _full_alone(members, like, local, parts)
+        _add_full_and_sliding(members, template, local, parts)
     else:
-        _add(members, like, ALL, members.rope, parts)
+        _add_rotation(members, template, ALL, members.rope, parts)
         return parts
-    _count_layers(members, like, parts)
+    _count_layers(members, template, parts)
     return parts
 
 
-def _projected(members: Members, part: Part) -> None:
-    """Reads CLVP, which rotates a share of its projection."""
+def _read_clvp(members: Members, part: Part) -> None:
+    """Reads CLVP, which rotates a part of its projection."""
     members.read_number(part, "rope_theta", "rope_theta", 1e4, 1e4)
     members.read_truth(part, "relative", "use_rotary_embedding", True)
     if not part.relative:

@@ -1,14 +1,14 @@
-"""The rule by which frequencies are scaled, as rope_scaling or rope_parameters states it.
+"""Reads the rule that scales frequencies from rope_scaling or rope_parameters.
 
-A rule or a member that is not known is rejected by name. A member that belongs to another rule counts for nothing, and
-a note says so. Source: huggingface/transformers, modeling_rope_utils.py.
+Unknown rules and members are rejected. A member of another rule is ignored and noted. Source: huggingface/transformers,
+modeling_rope_utils.py.
 """
 
 import math
 from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple
 
-from .members import KEPT, Members, Otherwise, Range, is_number, member_of, read_numbers, path_of
+from .members import KEEP, Members, Default, Range, is_number, member_of, read_numbers, path_of
 from .part import Origin, Part
 
 PICTURE = 32  # side in tokens of the picture in cases: 896 x 896 pixels in patches of 14 x 14, two and two merged
@@ -30,11 +30,11 @@ RULES: Dict[str, List[str]] = {
     "proportional": ["factor", "partial_rotary_factor"],
     "resonance_yarn": [*YARN],
 }  # fmt: skip
-# The rules by what files call them.
+# Rules by their names in files.
 OWN_NAMES = {rule: rule for rule in RULES if rule not in ("none", "ntk")}
 NAMES = {"default": "none", **OWN_NAMES, "su": "longrope", "mrope": "none"}
 KNOWN = ", ".join(NAMES)
-# Members of the object for scaling that count with any rule, with some rules, and with none.
+# Members of the object for scaling that any rule reads, that some rules read, and that none reads.
 COUNTING_IN_ANY_RULE = (
     "rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved",
 )  # fmt: skip
@@ -42,12 +42,12 @@ COUNTING_BY_RULE = {name for members in RULES.values() for name in members} - {
     "alpha", "partial_rotary_factor", "max_position_embeddings"
 }  # fmt: skip
 COUNTING_IN_NO_RULE = ("finetuned", "llama_4_scaling_beta", "max_position_embeddings", "interleaved")
-# Types whose dynamic scaling with an alpha is a larger base at any length: theta alpha^(d / (d - 2)).
+# Model types whose dynamic scaling with alpha enlarges the base at any length, to theta alpha^(d / (d - 2)).
 ALPHA = ("hunyuan_v1_dense", "hunyuan", "hunyuan_v1_moe")
 
 
 class Rule(NamedTuple):
-    """A rule, and what the configuration calls it."""
+    """A rule: its name in the configuration, and its name here."""
 
     name: str
     scaling: str
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
 
 
 def _find_rule(members: Members) -> Rule:
-    """Finds the rule under either spelling, or both if they agree. An object with neither must scale nothing."""
+    """Finds the rule by rope_type or type; both must agree. Without them the object may have no member of a rule."""
     found = None
     rope = members.rope or {}
     if rope.get("alpha") and members.kind in ALPHA and rope.get("type", rope.get("rope_type")) == "dynamic":
@@ -93,11 +93,11 @@ def _check_members(members: Members, rule: Rule) -> None:
         members.note(f"{name} of {members.rope_name} does not change a rotation of type {rule.name}")
 
 
-# ---- how many channels turn ----
+# ---- channels that rotate ----
 
 
 def _check_latent(members: Members, part: Part) -> None:
-    """Rejects a share that is not that of the channels which turn of all of a head."""
+    """Rejects a partial_rotary_factor that contradicts qk_rope_head_dim."""
     still = members.find_value("qk_nope_head_dim")
     every = (still if is_number(still) else 0) + part.latent
     for where in (members.rope, members.file):
@@ -108,7 +108,7 @@ def _check_latent(members: Members, part: Part) -> None:
 
 
 def _read_share(members: Members, rule: Rule, part: Part) -> None:
-    """Reads how many channels turn: a share of those of a head, unless the rule makes use of the share."""
+    """Reads how many channels rotate: a share of a head, unless the rule itself uses the share."""
     flags = members.flags
     if part.name and "needs_share" in flags and member_of(members.rope, "partial_rotary_factor").value is None:
         members.reject(f"partial_rotary_factor is missing{members.whose}, of which the classes of this model_type take "
@@ -119,45 +119,47 @@ def _read_share(members: Members, rule: Rule, part: Part) -> None:
         if "half" in flags:
             part.set("partial_rotary_factor", 0.5)
         names = "partial_rotary_factor rotary_pct rope_pct"
-        head, said = (member_of(members.file, name).value for name in ("head_dim", "partial_rotary_factor"))
-        if part.latent and is_number(head) and is_number(said) and head * said == part.latent:
+        head, stated = (member_of(members.file, name).value for name in ("head_dim", "partial_rotary_factor"))
+        if part.latent and is_number(head) and is_number(stated) and head * stated == part.latent:
             names = "rotary_pct"  # the share is that of another head, and says the same
             members.mark_read("partial_rotary_factor")
-        members.read_number(part, "partial_rotary_factor", names, 0, 1, KEPT)
+        members.read_number(part, "partial_rotary_factor", names, 0, 1, KEEP)
     share = part.partial_rotary_factor
     if rule.scaling == "none" and "scaled_share" in flags and share < 1:
         members.reject(f"partial_rotary_factor is {share:.9g} with rope_type {rule.name}, with which the classes of "
                        "this model_type do not read it: leave it out")  # fmt: skip
     counted = rule.takes("partial_rotary_factor")
     part.rotary_dim = part.head_dim if counted else int(part.head_dim * share)
-    part.say("rotary_dim", "all of head_dim")
+    part.set_origin("rotary_dim", "all of head_dim")
     if part.rotary_dim < part.head_dim:
         origin = part.origins.get("partial_rotary_factor")
         key = origin.key if origin else ""
         assumed = f"assumed: the default of its class, as {key} is not there" if key else "what its code does"
-        part.say("rotary_dim", f"{share:.10g} of head_dim ({key if origin and origin.kind == 'file' else assumed})")
+        part.set_origin(
+            "rotary_dim", f"{share:.10g} of head_dim ({key if origin and origin.kind == 'file' else assumed})"
+        )
     if not counted:
         part.partial_rotary_factor = 1.0
     if "projected" in flags:
         members.read_whole(part, "image", "projection_dim")
         part.set("rotary_dim", max(part.image // part.heads // 2, 32), "image / heads / 2")
     else:
-        members.read_even(part, "rotary_dim", "rotary_dim", 2, part.head_dim, Otherwise(part.rotary_dim, "rotary_dim"))
+        members.read_even(part, "rotary_dim", "rotary_dim", 2, part.head_dim, Default(part.rotary_dim, "rotary_dim"))
     part.dim = part.rotary_dim
 
 
 # ---- parameters of a rule ----
 
 
-def _yarn(members: Members, part: Part) -> None:
-    stated = part.factor > 0
+def _complete_yarn(members: Members, part: Part) -> None:
+    is_stated = part.factor > 0
     original = part.original_max_position_embeddings
-    if not stated and original <= 0:
+    if not is_stated and original <= 0:
         members.reject(f"factor is missing{members.whose}: a number, or original_max_position_embeddings, to divide "
                        "max_position_embeddings by, is needed")  # fmt: skip
-    if not stated:
+    if not is_stated:
         part.factor = max(1.0, part.length / original)
-        part.say("factor", "max_position_embeddings / original_max_position_embeddings")
+        part.set_origin("factor", "max_position_embeddings / original_max_position_embeddings")
     elif original > 0 and abs(part.factor * original - part.length) > 0.5:
         members.note(f"factor is {part.factor:.9g} where max_position_embeddings / original_max_position_embeddings is "
                      f"{part.length / original:.9g}: the factor counts")  # fmt: skip
@@ -166,13 +168,13 @@ def _yarn(members: Members, part: Part) -> None:
         part.origins["original_max_position_embeddings"] = part.origins["length"]
 
 
-def _longrope(members: Members, part: Part) -> None:
-    given, original = part.factor, part.original_max_position_embeddings
+def _complete_longrope(members: Members, part: Part) -> None:
+    stated_factor, original = part.factor, part.original_max_position_embeddings
     part.factor = max(1.0, part.length / original)
-    part.say("factor", "max_position_embeddings / original_max_position_embeddings")
-    if given > 0 and abs(given - part.factor) > 1e-6 * part.factor:
+    part.set_origin("factor", "max_position_embeddings / original_max_position_embeddings")
+    if stated_factor > 0 and abs(stated_factor - part.factor) > 1e-6 * part.factor:
         members.reject(
-            f"factor is {given:.9g} where max_position_embeddings / original_max_position_embeddings is "
+            f"factor is {stated_factor:.9g} where max_position_embeddings / original_max_position_embeddings is "
             f"{part.factor:.9g}: they must agree (releases of that library differ in which they take)"
         )
     short, long = (member_of(members.file, name).value for name in ("short_mscale", "long_mscale"))
@@ -194,15 +196,15 @@ def _longrope(members: Members, part: Part) -> None:
 
 
 def _read_axes(members: Members, rule: Rule, part: Part) -> None:
-    """Reads how three axes, time, height and width, share the pairs of a head: by turns where a member says so."""
+    """Reads how the axes time, height and width share the pairs of a head: in sections, or interleaved."""
     sections, by_turns = members.find("mrope_section"), members.find("mrope_interleaved")
     turns = by_turns.value is not None and bool(members.check_value(by_turns, None))
     known = members.defaults.get("mrope_interleaved")
     if known is not None and bool(known) != turns:
         members.reject(f"mrope_interleaved is {str(turns).lower()}: the code of this model_type takes "
                        f"{'interleaved' if known else 'chunked'} sections, whatever it says")  # fmt: skip
-    said = member_of(members.file, "mrope_interleaved").value is not None
-    if sections.value is None and rule.name != "mrope" and not said:
+    stated = member_of(members.file, "mrope_interleaved").value is not None
+    if sections.value is None and rule.name != "mrope" and not stated:
         return
     pairs = read_numbers(members, sections, 3, " of pairs, such as [16, 24, 24],", Range(1, 1 << 24))
     if sum(pairs) != part.rotary_dim // 2:
@@ -214,16 +216,16 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
     part.picture = PICTURE
 
 
-def _parameters(members: Members, rule: Rule, part: Part) -> None:
-    """Reads what stands in the object for scaling alone."""
-    stated = KEPT if rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional") else None
+def _read_parameters(members: Members, rule: Rule, part: Part) -> None:
+    """Reads members that only the object for scaling may have."""
+    is_stated = KEEP if rule.scaling in ("yarn", "resonance_yarn", "longrope", "proportional") else None
     bounds: Dict[str, Any] = {
-        "low_freq_factor": (1e-6, 1e6), "high_freq_factor": (1e-6, 1e6), "attention_factor": (1e-6, 1e6, KEPT),
-        "beta_fast": (1e-3, 1e6, KEPT), "beta_slow": (1e-3, 1e6, KEPT), "mscale": (0, 1e6, KEPT),
-        "mscale_all_dim": (0, 1e6, KEPT),
+        "low_freq_factor": (1e-6, 1e6), "high_freq_factor": (1e-6, 1e6), "attention_factor": (1e-6, 1e6, KEEP),
+        "beta_fast": (1e-3, 1e6, KEEP), "beta_slow": (1e-3, 1e6, KEEP), "mscale": (0, 1e6, KEEP),
+        "mscale_all_dim": (0, 1e6, KEEP),
     }  # fmt: skip
     if rule.takes("factor"):
-        members.read_number(part, "factor", "factor", 1, 1e6, *([stated] if stated else []))
+        members.read_number(part, "factor", "factor", 1, 1e6, *([is_stated] if is_stated else []))
     if rule.takes("alpha"):
         members.read_number(part, "factor", "alpha", 1, 1e6)
     if rule.scaling == "llama3":
@@ -236,7 +238,7 @@ def _parameters(members: Members, rule: Rule, part: Part) -> None:
 
 
 def check_frequencies(members: Members, part: Part) -> None:
-    """Rejects parameters of which no frequencies can be made."""
+    """Rejects parameters for which the library computes no frequencies."""
     dim = part.dim or part.rotary_dim
     for name, value, least, most in (
         ("dim", dim, 1, 65536),
@@ -266,7 +268,7 @@ def _check_original(members: Members, rule: Rule, part: Part) -> None:
 
 
 def read_scaling(members: Members, part: Part) -> None:
-    """Reads how many channels turn and the rule of their frequencies, of which rope_theta is there already."""
+    """Reads how many channels rotate, and the rule of their frequencies. rope_theta was read before."""
     rule = _find_rule(members)
     _check_members(members, rule)
     _read_share(members, rule, part)
@@ -284,7 +286,7 @@ def read_scaling(members: Members, part: Part) -> None:
     if longrope or yarn:
         part.factor = 0.0
     _read_axes(alone, rule, part)
-    _parameters(alone, rule, part)
+    _read_parameters(alone, rule, part)
     if longrope:
         both.read_number(part, original, original, 1, 1e9)
     elif yarn:
@@ -292,7 +294,7 @@ def read_scaling(members: Members, part: Part) -> None:
     if rule.takes("max_position_embeddings"):
         part.max_position_embeddings = float(part.length)
     if longrope:
-        _longrope(alone, part)
+        _complete_longrope(alone, part)
     elif yarn:
-        _yarn(alone, part)
+        _complete_yarn(alone, part)
     check_frequencies(members, part)

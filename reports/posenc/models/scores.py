@@ -1,10 +1,10 @@
-"""Positions that are added to scores: ALiBi, buckets of T5, terms by relative position, biases in windows."""
+"""Reads terms that are added to scores: ALiBi, buckets of T5, terms by relative position, biases in windows."""
 
 from dataclasses import replace
 from typing import List
 
 from .embeddings import SIDE, read_patches
-from .members import MOST, Members, Otherwise, Range
+from .members import MOST, Members, Default, Range
 from .part import Part
 
 PARTS = 4  # ways in which a model encodes positions, at most
@@ -19,7 +19,7 @@ def read_alibi(members: Members, part: Part) -> None:
 def read_t5(members: Members, part: Part) -> None:
     """Reads buckets of distances (T5), or those of WavLM, which gates them."""
     members.read_even(part, "num_buckets", "relative_attention_num_buckets", 4, 4096, 32)
-    members.read_whole(part, "decoder_layers", "num_decoder_layers", 0, 65536, Otherwise(part.layers, "layers"))
+    members.read_whole(part, "decoder_layers", "num_decoder_layers", 0, 65536, Default(part.layers, "layers"))
     members.read_whole(
         part, "max_distance", "relative_attention_max_distance", part.num_buckets // 2 + 1, MOST - 1, 128
     )
@@ -71,7 +71,7 @@ def read_transformer_xl(members: Members, part: Part) -> None:
     """Reads a term of queries by distance (Dai et al., 1901.02860)."""
     members.read_whole(part, "length", "mem_len", 1, 8388608)
     part.set("length", part.length + 1, "length + 1")
-    members.read_whole(part, "head_dim", "d_head", otherwise=Otherwise(part.head_dim, "head_dim"))
+    members.read_whole(part, "head_dim", "d_head", default=Default(part.head_dim, "head_dim"))
     members.note("Of its two terms by position, (q + v) R is gathered here; R, a sinusoidal table of distances, sines "
                  "first, and the products are its code's")  # fmt: skip
 
@@ -79,7 +79,7 @@ def read_transformer_xl(members: Members, part: Part) -> None:
 def read_both_ways(members: Members, part: Part) -> None:
     """Reads a term by distance of earlier and of later keys (XLNet, conformers)."""
     part.both_ways = True
-    members.read_whole(part, "head_dim", "d_head", otherwise=Otherwise(part.head_dim, "head_dim"))
+    members.read_whole(part, "head_dim", "d_head", default=Default(part.head_dim, "head_dim"))
     members.read_whole(part, "step", "clamp_len", -1, MOST, 0)
     if part.step > 0:
         members.reject(f"clamp_len is {part.step}: distances beyond it share a row, which is not read: -1 is needed")
@@ -96,7 +96,7 @@ def read_in_blocks(members: Members, part: Part) -> None:
     members.read_whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
     members.read_whole(part, "layers", "num_layers num_hidden_layers", 0, 65536)
     width = max(part.width // part.heads, 1)
-    members.read_whole(part, "head_dim", "dim_head head_dim", otherwise=Otherwise(width, "width / heads"))
+    members.read_whole(part, "head_dim", "dim_head head_dim", default=Default(width, "width / heads"))
     members.read_whole(part, "length", "context_size", 1, LONG)
     members.read_whole(part, "max_distance", "max_pos_emb max_position_embeddings", part.length, LONG)
     members.note("Its attention stays within blocks of context_size tokens")
@@ -151,8 +151,8 @@ def read_limits(members: Members, part: Part) -> None:
 def read_own_terms(members: Members, part: Part, stack: str) -> None:
     """Reads the heads of a stack or of a type of layers."""
     if stack in ("encoder", "decoder"):
-        members.read_divisor(part, "heads", f"{stack}_num_attention_heads", "width", Otherwise(part.heads, "heads"))
-        members.read_whole(part, "layers", f"{stack}_layers", 0, 65536, Otherwise(part.layers, "layers"))
+        members.read_divisor(part, "heads", f"{stack}_num_attention_heads", "width", Default(part.heads, "heads"))
+        members.read_whole(part, "layers", f"{stack}_layers", 0, 65536, Default(part.layers, "layers"))
     elif stack in ("full", "sliding"):
         prefix, extent = ("", "rel_extent") if stack == "full" else ("swa_", "sliding_window_size")
         members.read_whole(part, "heads", f"{prefix}num_attention_heads", 1, 65536)
@@ -163,17 +163,17 @@ def read_own_terms(members: Members, part: Part, stack: str) -> None:
 # ---- terms by rows and by columns of a picture: SAM ----
 
 
-def _add_terms(members: Members, like: Part, name: str, layers: int, window: int, parts: List[Part]) -> None:
+def _add_terms(members: Members, template: Part, name: str, layers: int, window: int, parts: List[Part]) -> None:
     """Adds layers that see windows alone, or the whole picture."""
     if layers == 0:
         return
-    whole = like.side
+    whole = template.side
     across = -(-whole // window) if window else 1
-    part = replace(like, name=name, layers=layers, window=window or whole, windows=across * across,
-                   origins=dict(like.origins))  # fmt: skip
-    part.say("layers", "num_hidden_layers less global_attn_indexes" if window else "global_attn_indexes")
-    part.say("window", "window_size" if window else "image_size / patch_size")
-    part.say("windows", f"({whole} patches a side / window, rounded up) squared")
+    part = replace(template, name=name, layers=layers, window=window or whole, windows=across * across,
+                   origins=dict(template.origins))  # fmt: skip
+    part.set_origin("layers", "num_hidden_layers less global_attn_indexes" if window else "global_attn_indexes")
+    part.set_origin("window", "window_size" if window else "image_size / patch_size")
+    part.set_origin("windows", f"({whole} patches a side / window, rounded up) squared")
     if not 2 <= part.window <= 256:
         bound = "two are needed" if part.window < 2 else "at most 256 are possible"
         members.reject(f"pictures, or windows, have {part.window} patches a side: {bound}")
@@ -254,9 +254,9 @@ MADE_BIAS = (
 )
 
 
-def _read_stage(members: Members, like: Part, heads: List[object], stage: int) -> Part:
+def _read_stage(members: Members, template: Part, heads: List[object], stage: int) -> Part:
     flags = members.flags
-    part = replace(like, name=f"stage{min(stage, PARTS - 1) + 1}", origins=dict(like.origins))
+    part = replace(template, name=f"stage{min(stage, PARTS - 1) + 1}", origins=dict(template.origins))
     if "flat" not in flags:
         part.width <<= stage
         part.side = max(part.side >> stage, 1)
@@ -270,15 +270,15 @@ def _read_stage(members: Members, like: Part, heads: List[object], stage: int) -
     depth = depths[stage] if isinstance(depths, list) and stage < len(depths) else 0
     part.layers = depth if isinstance(depth, int) else 0
     part.head_dim = part.width // part.heads
-    part.say("heads", f"num_heads[{stage}]")
-    part.say("layers", f"depths[{stage}]")
+    part.set_origin("heads", f"num_heads[{stage}]")
+    part.set_origin("layers", f"depths[{stage}]")
     if "clips" in flags:
         part.window = min(part.window, part.side)
     if "crops" in flags and part.window > part.side:
         members.reject(f"a window of {part.window} x {part.window} patches where a stage has {part.side} a side: its "
                        "code takes no such picture")  # fmt: skip
     part.windows = ((part.side + part.window - 1) // part.window) ** 2
-    part.say("windows", f"({part.side} patches a side / window, rounded up) squared")
+    part.set_origin("windows", f"({part.side} patches a side / window, rounded up) squared")
     _check_window(members, part)
     return part
 

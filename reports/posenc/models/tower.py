@@ -1,23 +1,23 @@
-"""Towers that rotate: each pair of a head turns by one position of a patch: its row, its column or its time."""
+"""Reads vision towers that rotate: each pair of a head rotates by the row, the column or the time of a patch."""
 
 import math
 from typing import Any
 
 from .embeddings import SIDE
 from .layers import count_attending_by_step
-from .members import Members, Otherwise
+from .members import Members, Default
 from .part import Part
 from .rotation import find_rope
 from .scaling import PICTURE, check_frequencies
 
-EXPERTS = ("num_local_experts", "num_experts_per_tok")  # have nothing to do with positions
+EXPERTS = ("num_local_experts", "num_experts_per_tok")  # members that do not concern positions
 
 
 def _check_rule(members: Members) -> None:
     for key, value in (members.rope or {}).items():
         if key in ("rope_type", "type") and value not in ("axial", "default"):
-            said = value[:40] if isinstance(value, str) else "(no text)"
-            members.reject(f"{key} in {members.rope_name} is '{said}': axial or default is needed for a tower")
+            stated = value[:40] if isinstance(value, str) else "(no text)"
+            members.reject(f"{key} in {members.rope_name} is '{stated}': axial or default is needed for a tower")
         if key not in ("rope_type", "type", "rope_theta"):
             members.reject(f"{members.rope_name} has '{key[:40]}': rope_type and rope_theta are what is known of a "
                            "tower")  # fmt: skip
@@ -32,16 +32,16 @@ def _check_layers(members: Members) -> None:
                                "known")  # fmt: skip
 
 
-def _heads(members: Members, part: Part) -> None:
+def _read_heads(members: Members, part: Part) -> None:
     flags = members.flags
     if "hidden_size" in flags:
         members.read_whole(part, "width", "hidden_size embed_dim")
     if "embed_dim" in flags:
         members.read_whole(part, "width", "embed_dim")
     members.read_whole(part, "heads", "num_heads num_attention_heads", 1, 65536)
-    members.read_divisor(part, "key_heads", "num_key_value_heads", "heads", Otherwise(part.heads, "heads"))
-    width = Otherwise(max(part.width // part.heads, 1), "width / heads")
-    members.read_whole(part, "head_dim", "head_dim", otherwise=width)
+    members.read_divisor(part, "key_heads", "num_key_value_heads", "heads", Default(part.heads, "heads"))
+    width = Default(max(part.width // part.heads, 1), "width / heads")
+    members.read_whole(part, "head_dim", "head_dim", default=width)
     if "whole_head" in flags:
         members.read_whole(part, "heads", "num_attention_heads", 8, 8)
         part.set("heads", 1)
@@ -61,18 +61,18 @@ def _heads(members: Members, part: Part) -> None:
         count_attending_by_step(members, part)
 
 
-def _pairs(members: Members, part: Part) -> None:
-    """Shares the pairs of a head out to the positions of a patch."""
+def _share_pairs(members: Members, part: Part) -> None:
+    """Splits the pairs of a head among the axes."""
     flags = members.flags
     part.axes = 3 if "three_axes" in flags else 2
     step = 2 * part.axes
     part.rotary_dim = part.head_dim // step * step
     rest = f", rounded down to a multiple of {step}" if part.rotary_dim < part.head_dim else ""
-    part.say("rotary_dim", f"all of head_dim{rest}")
+    part.set_origin("rotary_dim", f"all of head_dim{rest}")
     if "halves" in flags:
         part.halves = True
         part.rotary_dim //= 2
-        part.say("rotary_dim", "half of head_dim")
+        part.set_origin("rotary_dim", "half of head_dim")
         members.note("Each half of a head turns as a head of its own: two calls, each of which leaves the other half "
                      "as it is")  # fmt: skip
     if part.axes == 2 and part.head_dim % 4:
@@ -93,8 +93,8 @@ def _pairs(members: Members, part: Part) -> None:
     part.dealt, part.alternating = "dealt" in flags, "alternating" in flags
 
 
-def _picture(members: Members, part: Part) -> None:
-    """Counts the patches along a side: as image_size says, or as many tokens as the text model is given of one."""
+def _read_picture(members: Members, part: Part) -> None:
+    """Counts the patches along a side: by image_size, or else by the tokens that the text model takes of a picture."""
     members.read_whole(part, "merged", "spatial_merge_size merge_size", 1, 16, 1)
     members.read_whole(part, "image", "image_size", 1, SIDE, 0)
     members.read_whole(part, "patch", "patch_size", 1, SIDE, 1)
@@ -112,21 +112,21 @@ def _picture(members: Members, part: Part) -> None:
     members.read_number(part, "rope_theta", "rope_theta", 1e-6, 1e30)
 
 
-def read_tower(plain: Members, part: Part) -> None:
+def read_tower(members: Members, part: Part) -> None:
     """Reads a tower, whose encoding the part has."""
     part.tower, part.decodes, part.picture = True, False, PICTURE
-    members = find_rope(plain)
+    members = find_rope(members)
     _check_rule(members)
     _check_layers(members)
-    _heads(members, part)
-    _pairs(members, part)
-    _picture(members, part)
+    _read_heads(members, part)
+    _share_pairs(members, part)
+    _read_picture(members, part)
     part.dim = part.rotary_dim
     if part.fractions:
         part.dim //= 2
         part.scaling, part.factor = "linear", part.length / (2 * math.pi)
-        part.say("scaling", "frequencies of fractions, times 2 pi, are those of patches")
-        part.say("factor", "patches a side / 2 pi")
+        part.set_origin("scaling", "frequencies of fractions, times 2 pi, are those of patches")
+        part.set_origin("factor", "patches a side / 2 pi")
     elif not part.halves:
         part.mrope_section = (part.rotary_dim // 2 // part.axes,) * part.axes
         part.mrope_layout = "dealt" if part.dealt else "alternating" if part.alternating else "restarted"

@@ -1,14 +1,14 @@
-"""The table of model types: how each encodes positions, and what its classes take where a file says nothing."""
+"""Table of model types: the encoding of each type, and the defaults of its classes."""
 
 import difflib
 import functools
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from .members import Members
 
-NESTED = 4  # models within models
+NESTED = 4  # levels of models within models
 
 
 class ModelType(NamedTuple):
@@ -19,18 +19,18 @@ class ModelType(NamedTuple):
     flags: Tuple[str, ...]
     defaults: Dict[str, Any]
     note: str
-    fills: Dict[str, Any] = {}  # of a model of parts: what its class takes for its text where the file says nothing
-    changed: Dict[str, Any] = {}  # what an older release of the library takes where the file says nothing
-    unread: Dict[str, Any] = {}  # what its class has and saves, and nobody reads: of this value it changes nothing
+    fills: Dict[str, Any] = {}  # defaults of the text model, if the type consists of parts
+    changed: Dict[str, Any] = {}  # defaults that differ in an older release of the library
+    unread: Dict[str, Any] = {}  # members that its class saves and no code reads, with the value that changes nothing
 
     @property
     def rejected(self) -> bool:
-        """Whether it encodes positions in a way that is not read."""
+        """True if posenc does not support its encoding."""
         return "unsupported" in self.flags
 
     @property
     def composite(self) -> bool:
-        """Whether it is made of parts: its defaults are their names and types, that of text first."""
+        """True if it consists of parts. Its defaults are then their names and types, text first."""
         return self.encoding == "composite"
 
 
@@ -58,14 +58,14 @@ def type_of(name: Any) -> Optional[ModelType]:
     return types().get(name) if isinstance(name, str) else None
 
 
-def _named(value: Any) -> Optional[str]:
+def _model_type_of(value: Any) -> Optional[str]:
     name = value.get("model_type") if isinstance(value, dict) else None
     return name if isinstance(name, str) else None
 
 
 def without_unread(file: Dict[str, Any], dropped: Dict[str, Any], name: Optional[str] = None) -> Dict[str, Any]:
-    """Returns a model, and its parts, without what its class saves and nobody reads, which goes to `dropped`."""
-    kind = type_of(_named(file) or name)
+    """Returns a model and its parts without members that no code reads, which are added to `dropped`."""
+    kind = type_of(_model_type_of(file) or name)
     unread = kind.unread if kind else {}
     parts = kind.defaults if kind and kind.composite else {}
     kept = {}
@@ -78,15 +78,16 @@ def without_unread(file: Dict[str, Any], dropped: Dict[str, Any], name: Optional
     return kept
 
 
-def near(name: str) -> List[str]:
-    """Returns names of types that a name may have meant."""
-    begun = [known for known in types() if known.startswith(name)] if name else []
-    return begun or difflib.get_close_matches(name, list(types()), cutoff=0.75)
+def similar(name: str, names: Iterable[str], cutoff: float) -> List[str]:
+    """Returns the names that begin with `name`; if there are none, at most three that resemble it."""
+    names = list(names)
+    begun = [known for known in names if known.startswith(name)] if name else []
+    return begun or difflib.get_close_matches(name, names, cutoff=cutoff)
 
 
-def unknown(name: Optional[str]) -> str:
-    """Returns why a type is rejected that is not in the table."""
-    close = near(name or "")
+def unknown_type_message(name: Optional[str]) -> str:
+    """Returns the message that rejects a model type that is not in the table."""
+    close = similar(name or "", types(), 0.75)
     return (
         f"model_type '{(name or '(none)')[:60]}' is unknown among {len(types())} types"
         + (f"; near to it: {', '.join(close)}" if close else "")
@@ -96,9 +97,9 @@ def unknown(name: Optional[str]) -> str:
 
 
 def find_text(members: Members) -> Optional[str]:
-    """Finds the part of a model that is about text: sets members.file, and returns the name of its type."""
+    """Finds the text model of a configuration: sets members.file, and returns the name of its type."""
     members.file = members.root
-    name = _named(members.root)
+    name = _model_type_of(members.root)
     for _ in range(NESTED):
         kind = type_of(name)
         key, inner = next(iter(kind.defaults.items())) if kind and kind.composite else ("text_config", None)
@@ -110,7 +111,7 @@ def find_text(members: Members) -> Optional[str]:
             if not isinstance(text, dict):
                 members.reject(f"{key} is no object: one with the sizes of the text model, or null, is needed")
             members.file = text
-            name = _named(text) or inner or name
+            name = _model_type_of(text) or inner or name
         elif inner:
             if kind and "own_defaults" in kind.flags:
                 members.reject(f"{key} is not there, and the class of {kind.name} has other sizes for it than that of "
@@ -125,7 +126,7 @@ def find_text(members: Members) -> Optional[str]:
 
 
 class Tower(NamedTuple):
-    """A part of a model that sees pictures and rotates."""
+    """A vision tower that rotates: its key, its configuration and its type."""
 
     key: str
     file: Dict[str, Any]
@@ -133,13 +134,13 @@ class Tower(NamedTuple):
 
 
 def _read_part(members: Members) -> str:
-    """Returns the part that was read, in words."""
+    """Returns the name of the part that was read, for a note."""
     path = members.within.rstrip(".")
     return path if "vision" in path or "backbone" in path else "text"
 
 
-def _fate(members: Members, key: str, name: Optional[str]) -> None:
-    """Says what becomes of a part that is not the one about text."""
+def _note_other_part(members: Members, key: str, name: Optional[str]) -> None:
+    """Adds a note on a part that is not read, such as an audio tower."""
     kind = type_of(name)
     if not kind:
         members.note(f"{key} is not covered: this is the model of {_read_part(members)} alone")
@@ -152,13 +153,13 @@ def _fate(members: Members, key: str, name: Optional[str]) -> None:
                      f"model_type {name}, is read")  # fmt: skip
 
 
-def _holds(where: Any, inner: Any) -> bool:
-    return where is inner or (isinstance(where, dict) and any(_holds(value, inner) for value in where.values()))
+def _contains(where: Any, inner: Any) -> bool:
+    return where is inner or (isinstance(where, dict) and any(_contains(value, inner) for value in where.values()))
 
 
 def find_tower(members: Members, whole: Any = None, kind: Optional[ModelType] = None) -> Optional[Tower]:
-    """Returns the first tower of a model, to be read beside its text. Says what becomes of the other parts."""
-    whole, kind = (members.root, type_of(_named(members.root))) if whole is None else (whole, kind)
+    """Returns the first vision tower of a model that rotates. Notes the parts that are not read."""
+    whole, kind = (members.root, type_of(_model_type_of(members.root))) if whole is None else (whole, kind)
     parts = kind.defaults if kind and kind.composite else {}
     first: Optional[Tower] = None
     for key, value in whole.items():
@@ -166,15 +167,15 @@ def find_tower(members: Members, whole: Any = None, kind: Optional[ModelType] = 
         known = mine or key in ("vision_config", "audio_config")
         if not isinstance(value, dict) or key == "text_config" or not known:
             continue
-        named = _named(value)
+        named = _model_type_of(value)
         own = type_of(named)
         if not own or own.composite:
             own = type_of(mine)
-        if _holds(value, members.file):
+        if _contains(value, members.file):
             deeper = find_tower(members, value, own)
             first = first or deeper
         elif not first and own and "tower" in own.flags:
             first = Tower(key, value, own)
         else:
-            _fate(members, key, named or mine)
+            _note_other_part(members, key, named or mine)
     return first

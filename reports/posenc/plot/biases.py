@@ -279,13 +279,10 @@ def attention(args: argparse.Namespace) -> Picture:
         return np.asarray(query @ key.T / math.sqrt(dim))
 
     scored = {
-        "Without": scores(x),
-        "Sinusoidal, added": scores(x + sinusoidal),
-        "Learned, added": scores(x + learned),
-        "RoPE": scores(x, rotated=True),
-        "ALiBi, slope 1/2": scores(x) + alibi,
+        "Without": scores(x), "Sinusoidal, added": scores(x + sinusoidal), "Learned, added": scores(x + learned),
+        "RoPE": scores(x, rotated=True), "ALiBi, slope 1/2": scores(x) + alibi,
         "T5, one number per bucket": scores(x) + per_bucket[bucket],
-    }
+    }  # fmt: skip
     powers = {name: np.exp(cells - cells.max(axis=1, keepdims=True)) for name, cells in scored.items()}
     weights = {name: cells / cells.sum(axis=1, keepdims=True) for name, cells in powers.items()}
     parameters = (

@@ -10,7 +10,7 @@ from .kinds import KINDS, Kind
 from .style import Picture, save
 from . import tables, rotations, biases, measured  # noqa: F401  # they register their kinds, in this order
 
-BEGINS: Dict[str, bytes] = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+MARKERS: Dict[str, bytes] = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
 
 USAGE = """usage: posenc plot KIND [OPTIONS]
 
@@ -27,10 +27,10 @@ Examples
 
 
 def _file(text: str) -> Path:
-    if Path(text).suffix.lower() not in BEGINS:
+    if Path(text).suffix.lower() not in MARKERS:
         raise CommandError(
             f"the format of a picture is that of its name (got '{text}'). "
-            f"Expected a name that ends in {', '.join(BEGINS)}."
+            f"Expected a name that ends in {', '.join(MARKERS)}."
         )
     return Path(text)
 
@@ -68,7 +68,7 @@ def main(arguments: List[str]) -> int:
     picture, args = draw(name, arguments[1:])
     for path in args.output or [Path(f"posenc-{name}.png")]:
         suffix = path.suffix.lower()
-        write_file(path, save(picture.figure, suffix[1:]), BEGINS[suffix], args.force)
+        write_file(path, save(picture.figure, suffix[1:]), MARKERS[suffix], force=args.force)
         print(f"written: {path}", file=sys.stderr)
     print("\n".join(picture.facts))
     return 0

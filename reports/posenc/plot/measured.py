@@ -43,15 +43,10 @@ def error(args: argparse.Namespace) -> Picture:
     for k, curve in enumerate(curves):
         name, backend, mode = curve["curve"], curve["backend"], modes.index(curve["numerics"])
         axes.loglog(
-            positions,
-            np.maximum(errors[name], bottom),
-            label=name,
-            color=color_of(backend) if backend else next(others),
-            linestyle=DASHES[mode % len(DASHES)],
-            marker="os^vDPX*"[k % 8],
-            markersize=5,
-            markevery=(2 * k, 11 + 3 * (k % 4)),
-        )
+            positions, np.maximum(errors[name], bottom), label=name,
+            color=color_of(backend) if backend else next(others), linestyle=DASHES[mode % len(DASHES)],
+            marker="os^vDPX*"[k % 8], markersize=5, markevery=(2 * k, 11 + 3 * (k % 4)),
+        )  # fmt: skip
     axes.axhline(HALF_ULP, color="#888888", linestyle=":", linewidth=1.2)
     rounding = "half an ulp just below 1: correct rounding"
     axes.annotate(rounding, (1, HALF_ULP), (4, -12), textcoords="offset points", color="#555555")
@@ -95,15 +90,10 @@ def speed(args: argparse.Namespace) -> Picture:
         for i, name in enumerate(present):
             faster, less, more = _speedup(rows[name], rows["libm"])
             bar = axes.bar(
-                k - 0.42 + width * (i + 0.5),
-                faster - 1,
-                0.92 * width,
-                bottom=1,
-                color=color_of(name, backends),
-                label=None if any(name in before for before in shown[:k]) else name,
-                yerr=[[less], [more]],
+                k - 0.42 + width * (i + 0.5), faster - 1, 0.92 * width, bottom=1, color=color_of(name, backends),
+                label=None if any(name in before for before in shown[:k]) else name, yerr=[[less], [more]],
                 error_kw={"ecolor": "#222222", "elinewidth": 1.5},
-            )
+            )  # fmt: skip
             axes.bar_label(bar, [times(faster)[:-1]], padding=4, fontsize=9)
             picture.facts.append(f"{rows[name]['case']} {name} {times(faster)}")
     axes.axhline(1, color="black", linewidth=1)

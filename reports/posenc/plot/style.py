@@ -1,4 +1,4 @@
-"""How pictures look: colours, maps, titles, and their files.
+"""Style of pictures: colours, maps, titles, and their files.
 
 Positions run to the right, and downwards where a map has two of them. Legends stand outside the axes.
 """

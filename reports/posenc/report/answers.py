@@ -1,8 +1,7 @@
-"""The answer: for each model and step the fastest backend, how sure that is, and what to type.
+"""Finds the fastest backend for each step of each model, with its certainty and the command that selects it.
 
-A step (prefill, decode) of a model is all of its calls, each as often as its layers make it. Its time is the sum
-of the medians of these calls, its interval the sum of their ends: what one thread needs that makes them one
-after the other.
+A step (prefill, decode) consists of all calls of a model, each as often as its layers make it. Its time is the sum of
+the medians of these calls, and its interval the sum of their ends, as for one thread that makes them one after another.
 """
 
 import math
@@ -46,11 +45,11 @@ class Cost:
 
     @property
     def noisy(self) -> bool:
-        """Whether it decides nothing."""
+        """True if the time is too noisy to be ranked."""
         return self.width > WIDEST or self.control > WIDEST
 
     def meets(self, other: "Cost") -> bool:
-        """Whether the two cannot be told apart."""
+        """Returns whether the intervals overlap, widened by the A/A control."""
         noise = 1 + max(self.control, other.control)
         return self.lo <= other.hi * noise and other.lo <= self.hi * noise
 
@@ -66,12 +65,12 @@ class Answer:
 
     @property
     def best(self) -> Optional[Cost]:
-        """The cost of the fastest: of what was measured, if it is noisy."""
+        """The lowest cost, even if it is noisy; None if there is none."""
         return self.costs[0] if self.costs else None
 
     @property
     def tied(self) -> List[Cost]:
-        """The others that cannot be told from the fastest."""
+        """The other backends whose intervals overlap that of the fastest."""
         return [cost for cost in self.costs[1:] if cost.meets(self.costs[0])]
 
     @property
@@ -81,7 +80,7 @@ class Answer:
 
     @property
     def certainty(self) -> str:
-        """How sure it is: clear, tied, noisy or none."""
+        """Certainty of the answer: clear, tied, noisy or none."""
         if not self.best:
             return "none"
         if self.best.noisy or any(cost.noisy and cost.lo < self.best.lo for cost in self.costs):
@@ -144,7 +143,9 @@ def cost_of(step: Step, ranked: Ranked, backend: str) -> Optional[Cost]:
         if not row or row.standing == Standing.NOT_TIMED or row.rejected or not call.get("calls"):
             return None
         timed.append((call["calls"], row))
-    ns = sum(count * units.printed_time(row.median) for count, row in timed)  # as who adds up what is printed
+    ns = sum(
+        count * units.printed_time(row.median) for count, row in timed
+    )  # a reader who adds up the printed times gets the same
     return Cost(
         backend,
         timed[0][1].record["family"],

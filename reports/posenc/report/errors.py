@@ -20,7 +20,7 @@ class Worst(NamedTuple):
     largest: float
     limit: float
     check: Record
-    since: int = 0  # the metric judges positions from 2^since on
+    since: int = 0  # the metric applies to positions from 2^since on
 
     @property
     def text(self) -> str:
@@ -30,7 +30,7 @@ class Worst(NamedTuple):
     @property
     def judged(self) -> Tuple[str, str]:
         """The error and its limit, with as many digits as show on which side it lies."""
-        return units.judged(self.largest, self.limit, self.metric)
+        return units.error_and_limit(self.largest, self.limit, self.metric)
 
 
 def worst_in(check: Record) -> Optional[Worst]:
@@ -41,7 +41,7 @@ def worst_in(check: Record) -> Optional[Worst]:
     return Worst(metric, largest, number(check, "error.limit") or 0.0, check)
 
 
-def bits(check: Record) -> int:
+def range_end(check: Record) -> int:
     """Returns the exponent at which the range of a scan by position ends; 0 if it has none."""
     found = RANGE.search(check["case"].rpartition("/")[2]) if check["suite"] == "accuracy" else None
     return int(found.group(1)) if found else 0
@@ -54,14 +54,14 @@ def worst_of(checks: Sequence[Record]) -> List[Worst]:
     if len(found) > 1:
         found = [worst for worst in found if worst.metric != "exact" or worst.largest]
     if len(found) > 1:
-        found = [worst._replace(since=_since(checks, worst.metric)) for worst in found]
+        found = [worst._replace(since=_begin_of_metric(checks, worst.metric)) for worst in found]
     return sorted(found, key=lambda worst: METRICS.index(worst.metric) if worst.metric in METRICS else len(METRICS))
 
 
-def _since(checks: Sequence[Record], metric: str) -> int:
+def _begin_of_metric(checks: Sequence[Record], metric: str) -> int:
     """Returns where the last range ends before the first that a metric judges."""
-    ends = sorted(bits(check) for check in checks if bits(check) and member(check, "error.metric") == metric)
-    before = [bits(check) for check in checks if ends and 0 < bits(check) < ends[0]]
+    ends = sorted(range_end(check) for check in checks if range_end(check) and member(check, "error.metric") == metric)
+    before = [range_end(check) for check in checks if ends and 0 < range_end(check) < ends[0]]
     return max(before, default=0)
 
 
@@ -96,8 +96,8 @@ class Errors:
         """Returns largest f32 errors by range of positions; None if no scan measured them."""
         cells: Dict[str, Dict[int, List[Worst]]] = {}
         for backend in backends:
-            scans = filter(bits, self._checks.get((kernel, "f32", numerics, backend), []))
-            cells[backend] = {end: worst_of(found) for end, found in grouped(scans, bits).items()}
+            scans = filter(range_end, self._checks.get((kernel, "f32", numerics, backend), []))
+            cells[backend] = {end: worst_of(found) for end, found in grouped(scans, range_end).items()}
         ends = sorted({end for row in cells.values() for end in row})
         return ByRange(kernel, numerics, ends, {name: row for name, row in cells.items() if row}) if ends else None
 

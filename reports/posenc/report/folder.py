@@ -21,7 +21,7 @@ class ReportFolder:
     """A folder that is about to be written: `partial` until `publish` puts it in its place."""
 
     def __init__(self, folder: Path, force: bool) -> None:
-        """Rejects what must not be replaced, before anything is measured."""
+        """Rejects a folder that must not be replaced, before a measurement starts."""
         self.folder = folder
         self.kept = False  # as `partial`: the run was interrupted
         if folder.is_symlink() and not folder.exists():
@@ -50,7 +50,7 @@ class ReportFolder:
             raise CommandError(f"the folder cannot be made: {error.strerror} (got '{folder}').") from None
 
     def has(self, path: Path) -> bool:
-        """Whether a file lies in the folder, which will be replaced."""
+        """Returns whether a file lies in the folder, which will be replaced."""
         return self.target in Path(os.path.realpath(path)).parents
 
     def publish(self) -> Optional[Path]:
@@ -68,5 +68,5 @@ class ReportFolder:
         return self.folder.with_name(self.folder.name + ".previous") if not self.folder.is_symlink() else self.previous
 
     def discard(self) -> None:
-        """Removes what was written so far."""
+        """Removes the partial folder."""
         shutil.rmtree(self.partial, ignore_errors=True)

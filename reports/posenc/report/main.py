@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import List, Sequence, TextIO
 
-from .. import show, units
+from .. import units
 from ..command import CommandError, Parser, write_file
 from ..compare.outputs import Output, outputs_of, render, write_outputs
 from ..engine import Engine
@@ -69,7 +69,7 @@ def _print_host(host: Host, out: Console, verbose: bool) -> None:
     out.print(f"{host.cpu} ({host.name})" + (f", measurement quality {grade}" if grade else ""), style="bold")
     if checked.counts:
         word = "failed" if checked.failed else "passed"
-        out.print(f"{show.count(checked.failed or checked.ran)} of {show.many(checked.ran, 'check')} {word}")
+        out.print(f"{units.count(checked.failed or checked.ran)} of {units.many(checked.ran, 'check')} {word}")
     for note in host.notes:
         out.print(note, style="yellow")
     for checks in host.failures[:FAILURES]:
@@ -153,7 +153,7 @@ def _measure(args: argparse.Namespace, argv: List[str], outputs: Sequence[Output
         if not records:
             return measurement.status
         for format, name in FILES.items():
-            write_file(folder.partial / name, render(format, records).encode(), None, True)
+            write_file(folder.partial / name, render(format, records).encode(), None, force=True)
         if measurement.interrupted and folder.target.exists():
             folder.kept = True
             print(f"posenc report: interrupted. The report in {folder.folder} stays as it is; "
@@ -175,5 +175,5 @@ def _measure(args: argparse.Namespace, argv: List[str], outputs: Sequence[Output
 def main(arguments: List[str]) -> int:
     """Runs posenc report. Returns the exit code."""
     args = _parser().parse_args(arguments)
-    outputs = outputs_of(args.out, args.output, False, args.force)
+    outputs = outputs_of(args.out, args.output, force=args.force)
     return _render(args, outputs) if args.files else _measure(args, arguments, outputs)

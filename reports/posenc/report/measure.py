@@ -21,7 +21,7 @@ WRONG, BAD_INPUT, NOTHING = 1, 2, 77
 
 
 class Measurement:
-    """What to check and time, and what came of it."""
+    """Commands that check and time this machine, and their results."""
 
     def __init__(self, engine: Engine, folder: Path, args: argparse.Namespace) -> None:
         """`folder` takes the records as they come."""

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
-from .. import show, units
+from .. import units
 from ..results import comparison, outcome
 from ..runs import Record, member, number
 from .errors import text_of, worst_in
@@ -76,7 +76,7 @@ def _finite(value: Any) -> Any:
 
 
 def page_data(view: View) -> str:
-    """Returns what the charts and filters of the page read: JSON that may stand in a script element."""
+    """Returns the data of charts and filters, as JSON that is safe in a script element."""
     curves = [{**curve, "machine": host.name} for host in view.hosts for curve in host.machine.of("curve")]
     timings = [timing for host in view.hosts for timing in _timings(host)]
     data = _finite({"colors": view.colors, "timings": timings, "curves": curves, "pairs": [*map(_pair, view.pairs)]})
@@ -88,7 +88,7 @@ def _json(data: Any) -> str:
 
 
 def _check(check: Record) -> Record:
-    """Returns what the page shows of a check."""
+    """Returns the members of a check that the page shows."""
     error, worst = check.get("error", {}), worst_in(check)
     shown, limit = worst.judged if worst else ("", "")
     measured = ("worst_at", "got", "want", "coverage", "checked", "misrounded")
@@ -140,7 +140,7 @@ SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
 
 
 def facts(host: Host) -> Dict[str, str]:
-    """Returns what a machine is, with which quality it was measured, and why; empty what is not known."""
+    """Returns facts about a machine and its measurement quality, by title. Unknown facts are empty."""
     env, header = host.env, host.machine.header
     cpus, build, tool = env.get("cpus", {}), env.get("build", {}), header.get("tool", {})
     caches = (f"L{one['level']} {one['type'].lower()} {units.size(one['bytes'])}" for one in env.get("caches", []))
@@ -200,16 +200,13 @@ def _plain(value: Any) -> Any:
 def environment(markdown: bool = False) -> jinja2.Environment:
     """Returns the templates of this folder, with the filters that they use."""
     env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=not markdown,
-        finalize=_plain if markdown else None,
-        undefined=jinja2.ChainableUndefined,
-        trim_blocks=True,
+        loader=jinja2.FileSystemLoader(HERE / "templates"), autoescape=not markdown,
+        finalize=_plain if markdown else None, undefined=jinja2.ChainableUndefined, trim_blocks=True,
         lstrip_blocks=True,
-    )
+    )  # fmt: skip
     env.filters.update(
         time=units.time, times=units.times, percent=units.percent, size=units.size, change=_change, spread=_spread,
-        count=lambda value: show.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
+        count=lambda value: units.count(value).replace(" ", "\u202f"), errors=text_of, worst=worst_in, suite=suite,
         shell=lambda words: shlex.join(map(str, words)), code=_code, block=_block,
     )  # fmt: skip
     env.globals.update(comparison=comparison, check_words=outcome.check_words, facts=facts, glossary=TERMS)

@@ -75,7 +75,7 @@ class Host:
 
 
 def _notes(machine: Machine) -> List[str]:
-    """Returns what a reader has to know first: disturbances, parts that are missing."""
+    """Returns warnings: disturbances, unofficial vectors, and parts that are missing."""
     unfinished, shard = machine.runs - machine.finished, machine.header.get("shard")
     notes = [quality.warning(machine).replace("**", "").replace("`", ""), quality.emulator(machine)]
     if member(machine.header, "vectors.official") is False:

@@ -17,9 +17,9 @@ LEAST = 14  # values: of fewer no order is as rare as one in a thousand
 SIDE = 3  # values at least on either side of a change
 WINDOW = 50  # values that are looked at together
 P = 0.001
-_CANDIDATE_P = 0.02  # what is worth testing against its neighbours
+_CANDIDATE_P = 0.02  # p of candidates, which are tested again
 _SHUFFLES = 9999
-_ALLOWED = 9  # of them may differ as much: (1 + 9) / (1 + 9999) is P
+_MOST_EXTREME = 9  # shuffles that may reach the energy of a split: (1 + 9) / (1 + 9999) is P
 _LANE = 24  # bits of a sum of distances of 2 * WINDOW ranks
 _TIE = 1e-7  # energies are fractions whose denominators are below WINDOW^2 / 4: others are further apart
 
@@ -54,16 +54,16 @@ class Shuffles:
 
     def __init__(self, n: int, seed: int) -> None:
         self._order, self._bits = bytearray(range(n)), random_bits(seed)
-        self._made: List[bytes] = []
+        self._kept: List[bytes] = []
 
     def __getitem__(self, at: int) -> bytes:
         order = self._order
-        while len(self._made) <= at:
+        while len(self._kept) <= at:
             for i, bits in zip(range(len(order) - 1, 0, -1), self._bits):
                 k = bits * (i + 1) >> 32
                 order[i], order[k] = order[k], order[i]
-            self._made.append(bytes(order))
-        return self._made[at]
+            self._kept.append(bytes(order))
+        return self._kept[at]
 
 
 _shuffles = lru_cache(maxsize=64)(Shuffles)
@@ -119,7 +119,7 @@ class _Ranks:
         order, as_much = _shuffles(self.n, seed), 0
         for i in range(shuffles):
             as_much += max(self.energies(order[i])) > energy - _TIE
-            if as_much > _ALLOWED:
+            if as_much > _MOST_EXTREME:
                 return as_much / (i + 1)
         return (1.0 + as_much) / (1.0 + _SHUFFLES)
 
@@ -139,12 +139,12 @@ def _test(values: Tuple[float, ...], seed: int, start: int, stop: int, shuffles:
 
 def _divide(values: Tuple[float, ...], seed: int, start: int, stop: int) -> Set[int]:
     """Returns candidates: values are split as long as their sides differ."""
-    enough = int((_ALLOWED + 1) / _CANDIDATE_P) - 1  # after as many p is known to be at most that
+    enough = int((_MOST_EXTREME + 1) / _CANDIDATE_P) - 1  # after as many p is known to be at most that
     at, p = _test(values, seed, start, stop, enough)
     return {at, *_divide(values, seed, start, at), *_divide(values, seed, at, stop)} if p <= _CANDIDATE_P else set()
 
 
-def _settled(values: Tuple[float, ...], seed: int, candidates: List[int], i: int) -> ChangePoint:
+def _refit(values: Tuple[float, ...], seed: int, candidates: List[int], i: int) -> ChangePoint:
     """Moves a candidate to where the values between its neighbours are split best."""
     before, here, after = [0, *candidates, len(values)][i : i + 3]
     start, stop = max(before, here - WINDOW), min(after, here + WINDOW)
@@ -166,8 +166,8 @@ def find(values: Sequence[float], seed: int = 1) -> List[ChangePoint]:
                 found |= _divide(series, seed, start, min(start + length, n))
     candidates = sorted(found)
     while True:
-        settled = [_settled(series, seed, candidates, i) for i in range(len(candidates))]
-        weakest = max(settled, key=lambda change: change.p, default=None)
+        refitted = [_refit(series, seed, candidates, i) for i in range(len(candidates))]
+        weakest = max(refitted, key=lambda change: change.p, default=None)
         if weakest is None or weakest.p <= P:
-            return settled
-        del candidates[settled.index(weakest)]
+            return refitted
+        del candidates[refitted.index(weakest)]

@@ -1,12 +1,12 @@
-"""Two builds side by side, in words: pairs that were timed and results that changed, what needs a person first."""
+"""Describes the pairs and changes of a comparison in words, and sorts them by importance."""
 
 import math
 from collections import Counter
 from typing import List, Sequence, Tuple
 
-from .. import show, units
+from .. import units
 from ..runs import Machine, Record, grouped, member, number
-from ..show import many
+from ..units import many
 
 FAILS = ("inconclusive", "fail", "crash")
 
@@ -113,11 +113,11 @@ def side(change: Record, name: str) -> str:
 def moved(change: Record) -> str:
     """Returns how many values moved; empty if that is not known."""
     of = number(change, "of") or 0.0
-    return f"{show.count(number(change, 'moved') or 0.0)} of {show.count(of)}" if of > 0 else ""
+    return f"{units.count(number(change, 'moved') or 0.0)} of {units.count(of)}" if of > 0 else ""
 
 
 def change_words(change: Record) -> str:
-    """Returns what changed: 0.94 ulp, was 0.50 ulp (limit 1.00 ulp), 3 of 64 values moved, at position 7."""
+    """Describes a change: 0.94 ulp, was 0.50 ulp (limit 1.00 ulp), 3 of 64 values moved, at position 7."""
     words = f"{side(change, 'head')}, was {side(change, 'base')}"
     limit = number(change, "limit")
     if limit is not None and limit >= 0:
@@ -153,7 +153,7 @@ def outcome_of(records: Sequence[Record], gate: bool, strict: bool) -> Tuple[int
 
 
 def conclusion(records: Sequence[Record], *machines: Machine) -> str:
-    """Returns what a comparison found and its exit code, in a sentence: what is worse, else what is otherwise new."""
+    """Returns the conclusion of a comparison: results that are worse, or else other changes, and the exit code."""
     found = grouped([*pairs(*machines), *changes(*machines)], _kind)
     bad, other = ("failing", "worse", "slower"), ("faster", "better", "otherwise changed", "unclear", "incomparable")
     kinds = [kind for kind in bad if kind in found] or [kind for kind in (*other, "new", "removed") if kind in found]
@@ -170,7 +170,7 @@ def conclusion(records: Sequence[Record], *machines: Machine) -> str:
 
 
 def _kind(result: Record) -> str:
-    """Returns what a pair or a change says of head, in a word or two."""
+    """Returns the effect of a pair or a change on head, in a word or two."""
     if result["t"] == "change":
         return {"moved": "otherwise changed"}.get(direction(result), direction(result))
     return "failing" if is_broken(result) else verdict(result)

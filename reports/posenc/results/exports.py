@@ -1,8 +1,8 @@
 """Formats for other programs. docs/exports.md says who reads each.
 
-Such a program keeps numbers by name over months and machines. A name is the case and the backend, with the
-threads or lanes where there are several: rope_half/f32/given/llama-3.1-8b-decode/avx2. Only if a file has the
-results of several machines, names begin with the machine's.
+Such programs track numbers by name over months and machines. A name is the case and the backend, with threads or lanes
+if there are several: rope_half/f32/given/llama-3.1-8b-decode/avx2. If a file has results of several machines, names
+begin with the machine.
 """
 
 import csv
@@ -252,11 +252,11 @@ def _baseline(machine: Machine) -> Iterator[Record]:
 
 
 def to_baseline(records: List[Record]) -> str:
-    """Returns of each machine what does not depend on the day, for posenc compare BASELINE RESULTS.
+    """Returns results of each machine that do not depend on the day, for posenc compare BASELINE RESULTS.
 
-    Largest errors, and shares of the roofline of what was timed and is not noisy; no time, date, commit or version,
-    so that the file of a CPU differs in version control only if a result does. Only native backends: the others are
-    what a compiler and its library make of them. A line for each case, backend and suite, sorted, and a footer if the
-    run was finished: posenc compare rejects a baseline without one.
+    A baseline has the largest errors, and the shares of the roofline of timings that are not noisy. It has no time,
+    date, commit or version, so that it changes in version control only if a result does. It covers native backends
+    alone, as the others depend on a compiler and its library. Lines are sorted by case, backend and suite. The footer
+    is there if the run was finished; posenc compare rejects a baseline without one.
     """
     return dump([line for machine in machines(records) for line in _baseline(machine)])

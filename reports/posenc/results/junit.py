@@ -16,13 +16,13 @@ from typing import List, NamedTuple
 from .. import units
 from ..ranking import Timing
 from ..runs import Machine, Record, grouped, machines, member, number
-from ..show import plain
+from ..terminal import escape_hidden
 from . import comparison
 from .outcome import check_words, vectors_note
 
 
 class Test(NamedTuple):
-    """A test: its result is passed, failure, error or skipped."""
+    """A test of JUnit XML. Its result is passed, failure, error or skipped."""
 
     record: Record
     kind: str
@@ -82,7 +82,7 @@ def tests_of(machine: Machine) -> List[Test]:
 
 
 def _add(parent: ET.Element, tag: str, **attributes: object) -> ET.Element:
-    return ET.SubElement(parent, tag, {name: plain(str(value)) for name, value in attributes.items()})
+    return ET.SubElement(parent, tag, {name: escape_hidden(str(value)) for name, value in attributes.items()})
 
 
 def _add_test(suite: ET.Element, test: Test, machine: str) -> None:
@@ -94,7 +94,9 @@ def _add_test(suite: ET.Element, test: Test, machine: str) -> None:
         _add(case, "skipped", message=test.message)
     elif test.result != "passed":
         end = _add(case, test.result, message=test.message, type=test.type)
-        end.text = plain(test.detail) + (f"\n repeat with: {plain(test.command)}" if test.command else "")
+        end.text = escape_hidden(test.detail) + (
+            f"\n repeat with: {escape_hidden(test.command)}" if test.command else ""
+        )
 
 
 def _add_suite(suites: ET.Element, machine: Machine, backend: str, family: str, tests: List[Test]) -> None:

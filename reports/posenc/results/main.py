@@ -4,13 +4,12 @@ import argparse
 from typing import Callable, Dict, List, NamedTuple
 
 from ..command import CommandError, Parser, suggest, write_output
-from ..records import load
+from ..records import MARKER, load
 from ..runs import Record
-from .annotations import to_annotations
 from .exports import to_baseline, to_bmf, to_csv, to_gbench, to_gha
+from .github import to_annotations, to_comment, to_summary
 from .junit import to_junit
 from .outcome import to_badge
-from .summary import to_comment, to_summary
 
 
 class Format(NamedTuple):
@@ -19,7 +18,7 @@ class Format(NamedTuple):
     suffix: str
     write: Callable[[List[Record]], str]
     about: str
-    begins: bytes
+    marker: bytes
 
 
 FORMATS: Dict[str, Format] = {
@@ -29,7 +28,7 @@ FORMATS: Dict[str, Format] = {
     "summary": Format("md", to_summary, "summary of a job on GitHub, within 1024 KiB", b"## posenc: "),
     "comment": Format("md", to_comment, "the same for a comment, within 64 KiB", b"## posenc: "),
     "badge": Format("json", to_badge, "the outcome, for shields.io", b'{"schemaVersion":1'),
-    "baseline": Format("jsonl", to_baseline, "errors and shares of the roofline, to compare with", b'"posenc.results/'),
+    "baseline": Format("jsonl", to_baseline, "errors and shares of the roofline, to compare with", MARKER),
     "gha": Format("json", to_gha, "github-action-benchmark, customSmallerIsBetter: ratios", b"["),
     "gbench": Format("json", to_gbench, "Google Benchmark, for its compare.py", b'"executable":"posenc"'),
     "bmf": Format("json", to_bmf, "Bencher Metric Format", b"{"),
@@ -78,7 +77,7 @@ def export(arguments: List[str]) -> int:
     args = parser.parse_args(arguments)
     form = FORMATS[_format(args)]
     text = form.write([record for path in args.files for record in load(path)])
-    write_output(args.output, text, form.begins, args.force)
+    write_output(args.output, text, form.marker, force=args.force)
     return 0
 
 

@@ -6,21 +6,29 @@ Files that do not belong together are rejected by name.
 import json
 import sys
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..command import CommandError, Parser, write_output
-from ..records import dump, load
+from ..records import MARKER, dump, load
 from ..runs import KEYS, Record, grouped, member, number
-from ..show import plain
+from ..terminal import escape_hidden
 
 MISSING = 6  # exit code: shards are missing
 MOST_SHARDS = 1_000_000
-_FACTS = ("env", "kernel", "backend", "model")  # said once for all shards
-_ALIKE = ("mode", "tool.version", "tool.commit", "tool.dirty", "vectors.sha256", "shard.n", "seed")  # in all shards
+_FACT_KINDS = ("env", "kernel", "backend", "model")  # said once for all shards
+_SHARED_MEMBERS = (
+    "mode",
+    "tool.version",
+    "tool.commit",
+    "tool.dirty",
+    "vectors.sha256",
+    "shard.n",
+    "seed",
+)  # in all shards
 
 
 class Run(NamedTuple):
-    """A run of a file: what lies between its header and its footer."""
+    """A run in a file: its header, its records and its footer."""
 
     path: str
     header: Record
@@ -44,7 +52,7 @@ class Run(NamedTuple):
         return int(member(self.header, "shard.n") or 1)
 
     def whole(self, mixed: bool) -> Any:
-        """Returns what tells the run that this is a shard of from others."""
+        """Returns a key that all shards of a run share."""
         return (self.command, "" if mixed else self.machine) if "shard" in self.header else id(self.header)
 
 
@@ -69,9 +77,9 @@ def find_runs(path: str, records: List[Record]) -> Iterator[Run]:
 # ---- whether they belong together ----
 
 
-def _set_up(run: Run, mixed: bool) -> Dict[str, Any]:
-    """Returns by name what all shards of a run have alike."""
-    found = {name: member(run.header, name) for name in _ALIKE}
+def _settings_of(run: Run, mixed: bool) -> Dict[str, Any]:
+    """Returns the settings that all shards of a run must share, by name."""
+    found = {name: member(run.header, name) for name in _SHARED_MEMBERS}
     found.update({f"--{name}": value for name, value in (run.header.get("options") or {}).items()})
     builds = [record.get("build") for record in run.records if record["t"] == "env"]
     return found if mixed else {**found, "build": builds[0]}
@@ -79,7 +87,7 @@ def _set_up(run: Run, mixed: bool) -> Dict[str, Any]:
 
 def _check_alike(a: Run, b: Run, mixed: bool) -> None:
     """Rejects two shards that are not of one run."""
-    of_a, of_b = _set_up(a, mixed), _set_up(b, mixed)
+    of_a, of_b = _settings_of(a, mixed), _settings_of(b, mixed)
     for name in {**of_a, **of_b}:
         values = (of_b.get(name), of_a.get(name))
         if values[0] != values[1]:
@@ -124,7 +132,7 @@ def _check_results(runs: List[Run]) -> None:
                 )
 
 
-def _check_whole(shards: List[Run], mixed: bool) -> Iterator[str]:
+def _check_complete(shards: List[Run], mixed: bool) -> Iterator[str]:
     """Rejects a run that lacks shards. Yields notes on attempts at a shard that was finished elsewhere."""
     attempts, n = grouped(shards, lambda run: member(run.header, "shard.i") or 0), shards[0].shards
     what = f"{shards[0].command} on {shards[0].machine}"
@@ -151,14 +159,14 @@ def _check_whole(shards: List[Run], mixed: bool) -> Iterator[str]:
 # ---- the merged records ----
 
 
-def _joined(shards: List[Run], argv: List[str]) -> List[Record]:
+def _join_shards(shards: List[Run], argv: Sequence[str]) -> List[Record]:
     """Returns the shards of a machine as one run: results in its order, and the footer of the noisiest shard."""
     first = shards[0]
     facts: List[Record] = []
     results: List[Record] = []
     for run in shards:
         for record in run.records:
-            if record["t"] not in _FACTS:
+            if record["t"] not in _FACT_KINDS:
                 results.append(record)
             elif record["t"] == "backend" and record not in facts and run is not first:
                 raise CommandError(
@@ -167,7 +175,7 @@ def _joined(shards: List[Run], argv: List[str]) -> List[Record]:
                 )
             elif record not in facts and (record["t"] != "env" or run is first):  # what env measures differs
                 facts.append(record)
-    facts.sort(key=lambda record: _FACTS.index(record["t"]))
+    facts.sort(key=lambda record: _FACT_KINDS.index(record["t"]))
     results.sort(key=lambda record: record.get("place", 0))
     footers = [run.footer for run in shards]
     noisiest = max(footers, key=lambda footer: number(footer, "noise.others") or number(footer, "noise.load1") or 0.0)
@@ -180,8 +188,10 @@ def _joined(shards: List[Run], argv: List[str]) -> List[Record]:
     ]
 
 
-def merge(files: List[Tuple[str, List[Record]]], mixed: bool, argv: List[str]) -> Tuple[List[Record], List[str]]:
-    """Returns the merged records of files, each with its path, and notes on what is passed over."""
+def merge(
+    files: List[Tuple[str, List[Record]]], argv: Sequence[str] = (), *, mixed: bool = False
+) -> Tuple[List[Record], List[str]]:
+    """Returns the merged records of files, and notes on runs that are passed over. `files` are paths with records."""
     runs = [run for path, found in files for run in find_runs(path, found)]
     records: List[Record] = []
     notes: List[str] = []
@@ -191,11 +201,11 @@ def merge(files: List[Tuple[str, List[Record]]], mixed: bool, argv: List[str]) -
         complete = [run for run in shards if run.complete]
         for run in complete[1:]:
             _check_alike(complete[0], run, mixed)
-        notes += _check_whole(shards, mixed)
+        notes += _check_complete(shards, mixed)
         for of_machine in grouped(complete, lambda run: run.machine).values():
             first = of_machine[0]
             whole = [first.header, *first.records, first.footer]
-            records += _joined(of_machine, argv) if "shard" in first.header else whole
+            records += _join_shards(of_machine, argv) if "shard" in first.header else whole
     return records, notes
 
 
@@ -211,9 +221,9 @@ def main(arguments: List[str]) -> int:
     parser.add_output()
     parser.add_argument("--mixed", action="store_true", help="accept shards of one run from several CPUs")
     args = parser.parse_args(arguments)
-    files = [(plain(path), load(path)) for path in args.files]
-    records, notes = merge(files, args.mixed, ["results", "merge", *arguments])
+    files = [(escape_hidden(path), load(path)) for path in args.files]
+    records, notes = merge(files, ["results", "merge", *arguments], mixed=args.mixed)
     for note in notes:
         print(f"posenc results merge: {note}", file=sys.stderr)
-    write_output(args.output, dump(records), b'"posenc.results/', args.force)
+    write_output(args.output, dump(records), MARKER, force=args.force)
     return 0

@@ -1,10 +1,10 @@
-"""The outcome of all records: for a heading, a badge, a summary."""
+"""Outcome of all records, for headings, badges and summaries."""
 
 import json
 from collections import Counter
 from typing import List, NamedTuple
 
-from .. import show, units
+from .. import units
 from ..ranking import Timing, timings
 from ..runs import Machine, Record, grouped, machines, member, number
 from . import comparison
@@ -15,7 +15,7 @@ FAILED = ("fail", "crash")
 
 
 def check_words(check: Record) -> str:
-    """Returns what went wrong in a check, or why it was not made.
+    """Describes the failure of a check, or the reason why it did not run.
 
     31.70 pair ulp, limit 1.5, token 3; got -0x1.9p-3, want -0x1.88p-3
     """
@@ -24,7 +24,7 @@ def check_words(check: Record) -> str:
         return reason or str(check["status"])
     largest, limit = (number(check, f"error.{name}") or 0.0 for name in ("max", "limit"))
     where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
-    words = "{}, limit {}".format(*units.judged(largest, limit, metric)) + f", {where}; got {got}, want {want}"
+    words = "{}, limit {}".format(*units.error_and_limit(largest, limit, metric)) + f", {where}; got {got}, want {want}"
     return words + (f"; {reason}" if reason and not reason.startswith("got ") else "")
 
 
@@ -50,7 +50,7 @@ def vectors_note(*headers: Record) -> str:
 
 
 class Outcome(NamedTuple):
-    """What all machines found, and what a reader has to know."""
+    """Outcome of all machines."""
 
     counts: Counter[str]  # of statuses, verdicts and directions; of machines that are quick or partial
     grade: str  # of the worst machine that doctor measured
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing failed, is wrong, fails a gate, got worse or is missing."""
+        """True if nothing failed, is wrong, fails a gate, got worse or is missing."""
         bad = ("failed", "inconclusive", "wrong", "failing", "broken", "worse", "partial")
         return not any(self.counts[name] for name in bad)
 
@@ -83,20 +83,20 @@ def outcome_of(records: List[Record]) -> Outcome:
 
 
 def outcome_words(found: Outcome) -> str:
-    """Returns the outcome in a line, what is bad first: 2 of 16 666 checks failed, 1 slower."""
+    """Returns the outcome on one line, failures first: 2 of 16 666 checks failed, 1 slower."""
     n = found.counts
 
     def some(name: str, words: str = "", noun: str = "") -> str:
-        count = show.many(n[name], noun) if noun else show.count(n[name])
+        count = units.many(n[name], noun) if noun else units.count(n[name])
         return f"{count} {words or name}".strip() if n[name] else ""
 
     words = [
         "incomplete" if n["partial"] else "",
         found.vectors,
-        some("failed", f"of {show.count(n['ran'])} checks failed"),
+        some("failed", f"of {units.count(n['ran'])} checks failed"),
         some("inconclusive"),
         some("wrong", noun="output"),
-        some("broken", f"of {show.many(n['compared'], 'pair')} fail"),
+        some("broken", f"of {units.many(n['compared'], 'pair')} fail"),
         some("worse", noun="result"),
         some("slower"),
         "" if n["failed"] else some("pass", "passed", "check"),
@@ -105,7 +105,7 @@ def outcome_words(found: Outcome) -> str:
         some("unclear"),
         some("better", noun="result"),
         some("moved"),
-        "" if n["checks"] or n["compared"] or not n["timed"] else show.many(n["timed"], "timing"),
+        "" if n["checks"] or n["compared"] or not n["timed"] else units.many(n["timed"], "timing"),
         f"measurement quality {found.grade}" if found.grade else "",
     ]
     return ", ".join(filter(None, words)) or "nothing was checked"
@@ -127,7 +127,7 @@ def _color(found: Outcome) -> str:
 
 
 def to_badge(records: List[Record]) -> str:
-    """Returns what shields.io asks an endpoint for. Bright green is for a full run."""
+    """Returns JSON for an endpoint badge of shields.io. Bright green stands for a full run."""
     found = outcome_of(records)
     label = "posenc (quick)" if found.counts["quick"] and found.counts["checks"] else "posenc"
     badge = {"schemaVersion": 1, "label": label, "message": outcome_words(found), "color": _color(found),

@@ -12,12 +12,12 @@ from fnmatch import fnmatchcase
 from statistics import geometric_mean, median
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from .. import show, units
+from .. import units
 from ..command import CommandError, Parser, read_text
 from ..ranking import timings
 from ..records import load
 from ..runs import Machine, Record, grouped, machines, member, number
-from ..terminal import Console, console, table
+from ..terminal import Console, console, escape_hidden, table
 from . import changepoints
 from .changepoints import LEAST, ChangePoint, P
 
@@ -119,7 +119,7 @@ def _place(commit: str, commits: Sequence[str]) -> Optional[int]:
 
 
 def _runs(files: Dict[str, List[Record]], wanted: Wanted, notes: List[str]) -> Iterator[Tuple[Run, Machine]]:
-    """Yields each run of a machine; what is left out is noted."""
+    """Yields each run of each machine. Adds a note for each run that is left out."""
     for path, records in files.items():
         for machine in machines(records):
             header, commit = machine.header, str(member(machine.header, "tool.commit") or "")
@@ -183,7 +183,7 @@ def _name(machine: Machine) -> str:
 
 
 def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> Tuple[List[History], List[str]]:
-    """Returns the history of each machine in files of records by their paths, and notes on what is left out."""
+    """Returns the history of each machine, and notes on runs that are left out. `files` has records by path."""
     notes: List[str] = []
     runs = sorted(_runs(files, wanted, notes), key=lambda one: (_name(one[1]), one[0].place, one[0].started))
     found = [_history(name, of, wanted) for name, of in grouped(runs, lambda one: _name(one[1])).items()]
@@ -256,8 +256,8 @@ def print_history(out: Console, history: History, all_cases: bool) -> None:
     timed = len(history.shares)
     out.print(f"History on {history.machine}, {history.cpu}", style="bold")
     out.print(
-        f"{show.many(len(history.runs), 'run')} from {history.runs[0].name} to {history.runs[-1].name}; "
-        f"{show.many(timed, 'case')} timed. Shown is the share of the roofline, measured beside each case. "
+        f"{units.many(len(history.runs), 'run')} from {history.runs[0].name} to {history.runs[-1].name}; "
+        f"{units.many(timed, 'case')} timed. Shown is the share of the roofline, measured beside each case. "
         "A trend is no gate: posenc compare judges a change."
     )
     few = sum(len(series.points) < LEAST for series in history.shares)
@@ -301,7 +301,7 @@ def main(arguments: List[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the histories as JSON")
     args = parser.parse_args(arguments)
     wanted = Wanted(args.kernel, args.backend, args.case, _commits(args.commits) if args.commits else [])
-    found, notes = histories({show.plain(path): load(path) for path in args.files}, wanted)
+    found, notes = histories({escape_hidden(path): load(path) for path in args.files}, wanted)
     for note in notes:
         print(f"posenc results trend: left out: {note}", file=sys.stderr)
     if args.json:

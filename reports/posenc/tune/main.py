@@ -12,7 +12,7 @@ from ..command import CommandError, Parser, check_output, positive, words_of, wr
 from ..engine import Engine
 from ..runs import Record, member
 from ..terminal import console, table
-from .rule import SLOWER, Place, places_of
+from .rule import SLOWER, Choice, choices_of
 
 ABOUT = """Times the backends of the library for each kernel, dtype and memory level, in
 about a minute, and writes a tuning file that names the backend to use."""
@@ -60,32 +60,32 @@ class Benchmark(NamedTuple):
     """A benchmark that ran: its machine, the places with a choice, and its exit code."""
 
     env: Record
-    places: List[Place]
+    choices: List[Choice]
     status: int
 
     @property
     def ended(self) -> bool:
-        """Whether the benchmark ended early: its exit code is that of the command."""
+        """True if the benchmark ended early. Its exit code is then that of the command."""
         return self.status not in (0, 1)
 
-    def slow(self) -> Dict[str, Place]:
+    def slow(self) -> Dict[str, Choice]:
         """Returns the places where the backend by the tuning file is too slow, by their names."""
-        return {str(place): place for place in self.places if place.slowness()[0] > SLOWER}
+        return {str(choice): choice for choice in self.choices if choice.slowness()[0] > SLOWER}
 
 
 def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Benchmark:
-    """Times kernels and dtypes; all of them if none is named. Reports wrong outputs, and what could not be timed."""
+    """Times kernels and dtypes, or all if none is named. Reports wrong outputs, and kernels without a timing."""
     options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(args.seed)]
     options += [*words_of("kernel", args.kernel), *words_of("dtype", args.dtype)]
     options += ["--tuning", str(tuning)] if tuning else []
     records, status = Engine().records("bench", *options)
-    places = places_of(records)
-    wrong = [f"{place.kernel}, {place.dtype}: {name} is rejected: {reason}" for place in places
-             for name, reason in place.rejected if reason.startswith(("wrong: ", "crashed: "))]  # fmt: skip
-    empty = [f"{place}: no backend could be timed" for place in places if not place.candidates]
+    choices = choices_of(records)
+    wrong = [f"{choice.kernel}, {choice.dtype}: {name} is rejected: {reason}" for choice in choices
+             for name, reason in choice.rejected if reason.startswith(("wrong: ", "crashed: "))]  # fmt: skip
+    empty = [f"{choice}: no backend could be timed" for choice in choices if not choice.candidates]
     for text in dict.fromkeys(wrong + empty):
         _report(text)
-    timed = [place for place in places if place.candidates]
+    timed = [choice for choice in choices if choice.candidates]
     if status in (0, 1) and not timed:
         raise CommandError("nothing could be timed here.", status or 2)
     return Benchmark(next((record for record in records if record["t"] == "env"), {}), timed, status)
@@ -98,35 +98,35 @@ def _report(text: str) -> None:
 # ---- writing a tuning file ----
 
 
-def line_of(place: Place) -> str:
+def line_of(choice: Choice) -> str:
     """Returns the line of a tuning file about a place."""
-    chosen, most = place.chosen, "" if place.most is None else place.most
-    line = f"{place.kernel:<18} {chosen.name:<12} {place.dtype:<4} {most:<10}"
-    line += f" # {place.level}: {chosen.ns * 1e-3:.4g} us"
-    rival = min((one for one in place.candidates if one is not chosen), key=lambda one: one.ns, default=None)
+    chosen, most = choice.chosen, "" if choice.most is None else choice.most
+    line = f"{choice.kernel:<18} {chosen.name:<12} {choice.dtype:<4} {most:<10}"
+    line += f" # {choice.level}: {chosen.ns * 1e-3:.4g} us"
+    rival = min((one for one in choice.candidates if one is not chosen), key=lambda one: one.ns, default=None)
     if not rival:
         return f"{line}; no other comes near\n"
     low, high = rival.interval(chosen)
     line += f"; {rival.name} takes {rival.ratio(chosen):.2f} times as long [{low:.2f}, {high:.2f}]"
-    return f"{line}{', a tie' if place.tie else ''}\n"
+    return f"{line}{', a tie' if choice.tie else ''}\n"
 
 
-def tuning_file(env: Record, places: Sequence[Place], when: str) -> str:
+def tuning_file(env: Record, choices: Sequence[Choice], when: str) -> str:
     """Returns the text of a tuning file."""
     cpu = " ".join([str(member(env, "cpu.key")), *(member(env, "cpu.features") or [])])
     head = (
         f"{HEAD}\n# Written by posenc tune at {when}: kernel, backend, type, and the most bytes of its tensors\n"
         f"cpu {cpu}\nbuild {member(env, 'build.id')}\n"
     )
-    return head + "".join(line_of(place) for place in places)
+    return head + "".join(line_of(choice) for choice in choices)
 
 
-def _print_choices(places: Sequence[Place]) -> None:
-    levels = list(dict.fromkeys(place.level for place in places))
+def _print_choices(choices: Sequence[Choice]) -> None:
+    levels = list(dict.fromkeys(choice.level for choice in choices))
     rows: Dict[Tuple[str, str], Dict[str, str]] = {}
-    for place in places:
-        row = rows.setdefault((place.kernel, place.dtype), dict.fromkeys(levels, "-"))
-        row[place.level] = place.chosen.name + ("=" if place.tie else "")
+    for choice in choices:
+        row = rows.setdefault((choice.kernel, choice.dtype), dict.fromkeys(levels, "-"))
+        row[choice.level] = choice.chosen.name + ("=" if choice.tie else "")
     console().print(table(["kernel", "dtype", *levels], [[*names, *row.values()] for names, row in rows.items()]))
 
 
@@ -137,16 +137,16 @@ def _tune(args: argparse.Namespace) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
-    check_output(path, HEAD.encode(), args.force)
+    check_output(path, HEAD.encode(), force=args.force)
     run = _bench(args)
     if run.status > 128:
         _report("interrupted. No file is written.")
     if run.ended:
         return run.status
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    write_file(path, tuning_file(run.env, run.places, when).encode(), HEAD.encode(), args.force)
-    print(f"{len(run.places)} choices, {sum(place.tie for place in run.places)} ties (=), written to {path}\n")
-    _print_choices(run.places)
+    write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), force=args.force)
+    print(f"{len(run.choices)} choices, {sum(choice.tie for choice in run.choices)} ties (=), written to {path}\n")
+    _print_choices(run.choices)
     use = "This program uses it from now on (posenc list tuning). The library uses it if POSENC_PROFILE names it."
     print(f"\nThe library uses it if POSENC_PROFILE={path} is set." if args.file else f"\n{use}")
     return run.status
@@ -160,22 +160,22 @@ def _check(args: argparse.Namespace) -> int:
     first = last = _bench(args, path)
     slow = first.slow()
     if slow and not first.ended:  # a choice that was slower once may be noise
-        args.kernel = sorted({place.kernel for place in slow.values()})
-        args.dtype = sorted({place.dtype for place in slow.values()})
+        args.kernel = sorted({choice.kernel for choice in slow.values()})
+        args.dtype = sorted({choice.dtype for choice in slow.values()})
         args.seed += 1
         last = _bench(args, path)
-        slow = {name: place for name, place in last.slow().items() if name in slow}
+        slow = {name: choice for name, choice in last.slow().items() if name in slow}
     if last.ended:
         return last.status
     slower = 0
-    for name, place in slow.items():
-        ratio, low = place.slowness()
+    for name, choice in slow.items():
+        ratio, low = choice.slowness()
         slower += low > SLOWER
         times = "far longer than" if ratio == math.inf else f"{ratio:.2f} times as long as"
         doubt = "" if low > SLOWER else ", which may be noise"
-        fastest = min(place.candidates, key=lambda one: one.ns).name
-        print(f"{name}: {place.in_force or 'no backend'} takes {times} {fastest}{doubt}")
-    within = f"{len(first.places) - len(slow)} of {len(first.places)} choices are within 5 % of the fastest"
+        fastest = min(choice.candidates, key=lambda one: one.ns).name
+        print(f"{name}: {choice.in_force or 'no backend'} takes {times} {fastest}{doubt}")
+    within = f"{len(first.choices) - len(slow)} of {len(first.choices)} choices are within 5 % of the fastest"
     unclear = f", {len(slow) - slower} not known to be slower" if len(slow) > slower else ""
     print(f"{path}: {within}{unclear}{': posenc tune writes a new file' if slower else ', the file holds'}")
     return 3 if slower else first.status

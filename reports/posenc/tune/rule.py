@@ -1,4 +1,4 @@
-"""The rule of a tuning: which backend a kernel uses in one memory level.
+"""Chooses the backend of a kernel for one dtype and memory level.
 
 Of the backends within 2 % of the fastest the narrowest is chosen, native backends before plain loops: their bits are
 those of the other native backends. Up to 3 % count as equal if the interval of the ratio does not exclude 1.
@@ -50,7 +50,7 @@ class Candidate:
 
 
 @dataclass
-class Place:
+class Choice:
     """A kernel, a dtype and a memory level, with the backends that came near the fastest, in the library's order.
 
     `most` is up to how many bytes a call counts as one of this level; None for the last level. `in_force` is the
@@ -95,23 +95,23 @@ class Place:
         return float("inf"), float("inf")
 
 
-def places_of(records: Iterable[Record]) -> List[Place]:
+def choices_of(records: Iterable[Record]) -> List[Choice]:
     """Returns the places of records of posenc bench --tune, in their order."""
     widths: Dict[str, int] = {}
-    places: Dict[str, Place] = {}
+    choices: Dict[str, Choice] = {}
     for record in records:
         if record["t"] == "backend":
             widths[record["id"]] = record.get("vector_width") or 1
         if record["t"] != "bench":
             continue
         name, footprint = record["backend"], record["footprint"]
-        place = Place(record["kernel"], record["dtype"], footprint["name"], footprint.get("most"))
-        place = places.setdefault(record["case"], place)
+        choice = Choice(record["kernel"], record["dtype"], footprint["name"], footprint.get("most"))
+        choice = choices.setdefault(record["case"], choice)
         if record.get("chosen"):
-            place.in_force = name
+            choice.in_force = name
         if record.get("samples"):
             plain = record["family"] in PLAIN
-            place.candidates.append(Candidate(name, plain, widths.get(name, 1), record["samples"]))
+            choice.candidates.append(Candidate(name, plain, widths.get(name, 1), record["samples"]))
         else:
-            place.rejected.append((name, record.get("rejected") or "not timed"))
-    return list(places.values())
+            choice.rejected.append((name, record.get("rejected") or "not timed"))
+    return list(choices.values())

@@ -1,7 +1,7 @@
-"""Keys of a file that are about positions and that nothing here reads: never passed over in silence.
+"""Reports members without a problem: windows, chunks and sinks of attention, and unread keys about positions.
 
-A value that changes nothing is noted, any other rejects the file. A key of the same value as the one that counts is
-what the file says twice.
+An unread key is noted if its value changes nothing; any other value rejects the file. A key that repeats the value of
+the key that counts is accepted.
 """
 
 import json
@@ -14,7 +14,7 @@ from .types import type_of
 ABOUT_POSITIONS = re.compile(r"rope|rotary|alibi|xpos|position|_per_layer$|_theta$|_base$")
 EMPTY: Tuple[Any, ...] = ("", [], {})
 
-# Values that are what code does without the key. Another one, false or 0 too, may switch a rotation off.
+# Values that equal the behaviour without the key. Any other value, even false or 0, may switch a rotation off.
 NEUTRAL: Dict[str, Tuple[Any, ...]] = {
     "rotary": (True,), "rotary_pct": (1,), "rotary_percent": (1,), "rotary_emb_fraction": (1,), "rope_ratio": (1,),
     "partial_rotary_factor": (1,), "use_rotary_pos_emb": (True,), "use_rope": (True,), "use_position_ids": (True,),
@@ -22,7 +22,7 @@ NEUTRAL: Dict[str, Tuple[Any, ...]] = {
     "rotary_scaling_factor": (1,), "apply_rotary_pos_emb": (True,), "use_rotary_embedding": (True,),
 }  # fmt: skip
 
-# Reviewed: they say nothing of how positions of tokens are encoded.
+# Keys that were reviewed and have no effect on the encoding of positions, with their meaning.
 UNRELATED = {
     "ngram_vocab_size_base": "size of a table of n-grams",
     "dim_model_base": "width of the model whose learning rate was tuned (MiniCPM)",
@@ -46,28 +46,28 @@ UNRELATED = {
     "static_position_embeddings": "sinusoids, whatever it says (Marian)",
 }
 
-# What is not covered, in words.
+# Notes on keys that are not covered.
 UNCOVERED = {
     "num_position_embeddings": "the learned table that its code adds to patches is not covered",
     "max_2d_position_embeddings": "the tables of places on a page that its code adds are not covered",
 }
 
 
-def _unread(members: Members) -> Iterator[Tuple[str, Any]]:
-    """Yields the keys that do not count, of the object that was read and of the whole file."""
+def _unread_keys(members: Members) -> Iterator[Tuple[str, Any]]:
+    """Yields keys that were not read, of the object that was read and of the whole file."""
     for key, value in members.file.items():
         if key not in members.read_keys:
             yield key, value
     if members.file is not members.root:
-        usual = members.defaults.get("rope_parameters")
-        counts = {**(usual if isinstance(usual, dict) else {}), **members.defaults, **members.file}
+        default = members.defaults.get("rope_parameters")
+        counts = {**(default if isinstance(default, dict) else {}), **members.defaults, **members.file}
         for key, value in members.root.items():
             if member_of(counts, key).value != value:
                 yield key, value
 
 
 def _changes_nothing(key: str, value: Any) -> bool:
-    """Returns whether a value says what would be so without the key."""
+    """Returns whether a value equals the behaviour without the key."""
     neutral = NEUTRAL.get(key, ())
     if isinstance(value, bool):
         return value is any(one is True for one in neutral)
@@ -84,10 +84,10 @@ def note_neutral(members: Members, key: str, value: Any) -> None:
         members.note(f"{key} is {_shown(value)}, which changes nothing: it is not read")
 
 
-def check_silence(members: Members, kind: str) -> None:
+def check_unread(members: Members, kind: str) -> None:
     """Notes or rejects keys about positions that were not read."""
     whole = type_of(members.root.get("model_type"))
-    for key, value in _unread(members):
+    for key, value in _unread_keys(members):
         if key in UNRELATED or not ABOUT_POSITIONS.search(key) or isinstance(value, dict):
             continue
         layers = members.find_value("num_hidden_layers")
@@ -102,3 +102,28 @@ def check_silence(members: Members, kind: str) -> None:
         else:
             members.reject(f"{key} is {_shown(value)}: a key about positions that is not read for model_type '{kind}'. "
                            "Remove it if it changes nothing")  # fmt: skip
+
+
+# ---- what attention does besides encoding positions ----
+
+WINDOW = "sliding_window attention.sliding_window"
+CHUNKS = "attention_chunk_size attention.chunk_size"
+TEMPERATURE = (
+    "attn_temperature_tuning rope_parameters.llama_4_scaling_beta rope_scaling.llama_4_scaling_beta llama_4_scaling "
+    "attention.temperature_scale"
+)
+SINKS = ("gpt_oss", "gpt-oss")  # model types and architectures with attention sinks
+
+
+def note_besides(members: Members, kind: str) -> None:
+    """Notes windows, chunks, temperatures and sinks, in the same words for every kind of file."""
+    window, chunks, temperature = (member_of(members.file, names) for names in (WINDOW, CHUNKS, TEMPERATURE))
+    used = member_of(members.file, "use_sliding_window").value is not False
+    if is_number(window.value) and window.value > 0 and used:
+        members.note(f"Windows of {window.value} tokens are not covered ({members.path(window.name)})")
+    if is_number(chunks.value) and chunks.value > 0:
+        members.note(f"Chunks of {chunks.value} tokens are not covered ({members.path(chunks.name)})")
+    if temperature.value:
+        members.note(f"Scores that are scaled by position are not covered ({members.path(temperature.name)})")
+    if kind in SINKS:
+        members.note("Attention sinks are not covered")

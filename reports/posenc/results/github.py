@@ -1,29 +1,78 @@
-"""Markdown for the summary of a job on GitHub and for comments, within the sizes that GitHub takes.
+"""Writes for GitHub: annotations, the summary of a job, and comments, within the sizes that GitHub accepts.
 
-summary.md.j2 is the page: the outcome in the heading, notes, comparisons and failures, then the evidence, folded. Here
-tables lose rows and evidence is left out, section by section, until the page fits; a note names what is missing.
+Annotations are workflow commands:
+https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+
+summary.md.j2 is the page of summaries and comments: the outcome in the heading, notes, comparisons and failures, then
+the evidence, folded. If the page is too long, tables lose rows and evidence is left out, section by section; a note
+names what is missing.
 """
 
 import re
 import shlex
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Iterator, List, Tuple
 
-from .. import quality, show, units
+from .. import quality, units
 from ..ranking import timings
-from ..runs import Machine, Record, machines, number
+from ..runs import Machine, Record, grouped, machines, number
 from . import comparison, outcome
-from .annotations import findings
+from .junit import tests_of
 
-SUMMARY, COMMENT = 1024 * 1024, 64 * 1024
+ANNOTATIONS = 10  # of each level: GitHub drops the others silently
+SUMMARY, COMMENT = 1024 * 1024, 64 * 1024  # bytes
 NOTE = 1024  # bytes kept for the note on what is missing
 NAMED = 8  # sections that are named there
 ROWS = (10_000, 1_000, 250, 50, 20, 5, 0)  # of each table, until the page fits
 FOLDED = "<details><summary>"
 
 
-# ---- what the template calls ----
+# ---- annotations ----
+
+
+def _escape(text: str, more: str = "") -> str:
+    """Escapes a message of a workflow command; of a property, which ends at a colon or comma, those as well."""
+    return re.sub(f"[%\r\n{more}]", lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def findings(machine: Machine, level: str) -> List[Record]:
+    """Returns the findings of doctor of one level."""
+    return [finding for doctor in machine.of("doctor")[-1:] for finding in doctor.get("findings", [])
+            if finding.get("level") == level]  # fmt: skip
+
+
+def _of_machine(machine: Machine) -> Iterator[Tuple[str, str, str]]:
+    """Yields the level, the title and the text of each annotation."""
+    for test in tests_of(machine):
+        if test.level:
+            repeat = f"\nrepeat with: {test.command}" if test.command else ""
+            yield test.level, f"{test.record['backend']}: {test.record['case']}", test.message + repeat
+    disturbed = quality.warning(machine)
+    if disturbed:
+        yield "warning", "posenc: timings", re.sub("[*`]", "", disturbed)
+    for finding in findings(machine, "costs"):
+        parts = (finding.get(name) for name in ("evidence", "fix", "command"))
+        yield "warning", f"doctor: {finding['what']}", "\n".join(str(part) for part in parts if part)
+
+
+def to_annotations(records: List[Record]) -> str:
+    """Returns annotations: errors and warnings, of each as many as GitHub shows, and a line of counts."""
+    total, found = outcome.outcome_of(records), []
+    if total.counts["partial"]:
+        found.append(("error", "posenc: incomplete", "a run ended early: this is what was finished"))
+    for machine in machines(records):
+        prefix = f"{machine.label}: " if machine.label else ""
+        found += [(level, prefix + title, text) for level, title, text in _of_machine(machine)]
+    lines, words = [], outcome.outcome_words(total)
+    for level, some in grouped(sorted(found, key=lambda one: one[0]), key=lambda one: one[0]).items():
+        lines += [f"::{level} title={_escape(title, ':,')}::{_escape(text)}\n" for _, title, text in some[:ANNOTATIONS]]
+        if len(some) > ANNOTATIONS:
+            words += f"; GitHub shows {ANNOTATIONS} of {len(some)} {level}s, all are in the records (--out jsonl)"
+    return "".join(lines) + f"::notice title=posenc::{_escape(words)}\n"
+
+
+# ---- functions for the template ----
 
 
 def _time(record: Record, path: str) -> str:
@@ -56,7 +105,7 @@ def _template() -> Any:
 
     env = environment(markdown=True)
     env.filters.update(
-        raw=Code, entities=lambda text: Code(_entities(text)), many=show.many, count=show.count, rate=units.rate
+        raw=Code, entities=lambda text: Code(_entities(text)), many=units.many, count=units.count, rate=units.rate
     )
     env.globals.update(
         comparison=comparison, outcome=outcome, quality=quality, findings=findings, timings=timings,
@@ -67,7 +116,7 @@ def _template() -> Any:
 
 
 def _sections(found: List[Machine], words: str, most: int) -> List[str]:
-    """Returns the sections of the page, with at most so many rows in each table. The first has the heading."""
+    """Returns the sections of the page, with at most `most` rows in each table. The first has the heading."""
     import jinja2
 
     try:

@@ -1,3 +1,0 @@
-// The last part of the script, after all views.
-beginTheme();
-explore.ready = begin();
