@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct problem_limits limits = { .bytes = 1 << 26, /* 64 MiB */
-                                                  .whom = "fuzz" /* only in the message */ };
+                                                  .basis = "fuzz" /* only in the message */ };
     char error[NOTATION_ERROR] = "", *text = fuzz_text(data, size);
     struct problem_list list = { .n = 0 };
     if (notation_read_file(text, "cases.txt", &list, error)) {

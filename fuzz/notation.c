@@ -10,7 +10,7 @@
 /* Problems up to this size are run; a call of them takes milliseconds. */
 static const struct problem_limits run_limits = { .bytes = 1 << 20,
                                                   .values = 1 << 16,
-                                                  .whom = "fuzz" /* only in the message */ };
+                                                  .basis = "fuzz" /* only in the message */ };
 
 /* Aborts unless the printed problem is read as the same problem. Lines that are too long are left out. */
 static void check_round_trip(const struct problem *problem)

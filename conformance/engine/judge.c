@@ -210,7 +210,7 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
     } else if (c->dtype != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
         struct measure f32 = measure_of(c, r, column, want, mass);
         e = exact_stored_error(c->dtype, got, want,
-                         c->kind == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
+                               c->kind == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
     } else if (e.error < 0.0) {
         struct measure f32 = measure_of(c, r, column, want, mass);
         e = (struct stored_error){ fabs((double)got - want) / f32.unit, f32.limit };

@@ -161,7 +161,7 @@ static bool check_error(struct call_test *t, enum posenc_status status,
     char text[512], cut[8];
     if (e->status != status || !e->what || !*e->what)
         return notation_fail(t->message, "rejected with %d, the error says %d", (int)status,
-                           (int)e->status);
+                             (int)e->status);
     const size_t length = posenc_error_text(e, text, sizeof text);
     if (length == 0 || length >= sizeof text || strlen(text) != length ||
         strncmp(text, e->what, strlen(e->what)) != 0)
@@ -171,7 +171,8 @@ static bool check_error(struct call_test *t, enum posenc_status status,
         return notation_fail(t->message, "the text changes if it is cut: \"%s\"", text);
     if (isnan(e->least) || isnan(e->most) ||
         (e->least <= e->most && e->value >= e->least && e->value <= e->most))
-        return notation_fail(t->message, "rejected though the accepted range holds it: %s", text);
+        return notation_fail(t->message, "rejected though the accepted range holds it: %s",
+                             text);
     return true;
 }
 
@@ -184,17 +185,17 @@ static bool check_answer(struct call_test *t, const struct call_answer *a, unsig
         return notation_fail(t->message, "%s (status %d)", a->result.reason, (int)status);
     if (status == POSENC_OK && required)
         return notation_fail(t->message, "accepted, though one of the statuses %#x was due",
-                           required);
+                             required);
     if (status != POSENC_OK && !((required | allowed) >> status & 1u))
         return notation_fail(t->message, "rejected, \"%s\": %s", posenc_status_string(status),
-                           a->error_written && a->error.what ? a->error.what
-                                                             : "without a reason");
+                             a->error_written && a->error.what ? a->error.what
+                                                               : "without a reason");
     if (status == POSENC_OK)
         return !a->error_written ||
                notation_fail(t->message, "accepted, and yet the error was written");
     if (!call_test_is_unchanged(t))
         return notation_fail(t->message, "rejected, \"%s\", and yet an output was written",
-                           posenc_status_string(status));
+                             posenc_status_string(status));
     return t->size < 2 * sizeof(void *) || check_error(t, status, &a->error);
 }
 
@@ -213,13 +214,13 @@ static bool check_same(struct call_test *t, const struct call_answer *a,
     if (a->result.status != plain->result.status ||
         (a->error_written && plain->error_written && !same_error(&a->error, &plain->error)))
         return notation_fail(t->message, "%s answered %d, the plain call %d", who,
-                           (int)a->result.status, (int)plain->result.status);
+                             (int)a->result.status, (int)plain->result.status);
     const bool comparable = a->values && plain->values && a->n == plain->n;
     for (int64_t i = 0; comparable && i < a->n; i++)
         if (float_to_bits(a->values[i]) != float_to_bits(plain->values[i]) &&
             !(isnan(a->values[i]) && isnan(plain->values[i])))
             return notation_fail(t->message, "element %lld is %.9g, by %s %.9g", (long long)i,
-                               (double)plain->values[i], who, (double)a->values[i]);
+                                 (double)plain->values[i], who, (double)a->values[i]);
     return true;
 }
 
@@ -404,7 +405,7 @@ static bool check_answers(struct call_test *t)
     if (silent.error_written || silent.result.crashed ||
         silent.result.status != front.result.status)
         return notation_fail(t->message, "without a place for errors: answered %d, else %d",
-                           (int)silent.result.status, (int)front.result.status);
+                             (int)silent.result.status, (int)front.result.status);
     return call_test_is_backed(t) ? check_backend(t, &front) : check_prepared(t, idle, &front);
 }
 

@@ -79,7 +79,10 @@ static void require_guarded(struct sweep *s, const struct guard_result *g,
     }
 }
 
-static bool is_clean(const struct guard_result *g) { return !g->crashed && g->status == POSENC_OK; }
+static bool is_clean(const struct guard_result *g)
+{
+    return !g->crashed && g->status == POSENC_OK;
+}
 
 static void check_written(struct tally *t, const struct call *call, uint32_t canary)
 {
@@ -224,7 +227,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int places)
 /* Does the same in the dtype of the sweep. */
 static void sweep_typed(struct sweep *s, struct problem p, int places)
 {
-    p.dtype = p.values = s->dtype;
+    p.dtype = p.values_dtype = s->dtype;
     sweep_problem(s, p, places);
 }
 

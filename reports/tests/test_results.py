@@ -275,10 +275,6 @@ def test_annotations() -> None:
     assert lines[-1].startswith("::notice title=posenc::incomplete, 2 of 3 checks failed")
 
 
-def many_failures() -> List[Record]:
-    return machine() + [check(f"h{i}", "fail" if i % 7 else "crash", "no", "x" * 1900) for i in range(3_000)]
-
-
 def is_whole(page: str) -> bool:
     return page.endswith("\n") and all(
         page.count(f"<{tag}>") == page.count(f"</{tag}>") for tag in ("details", "summary")
@@ -286,7 +282,7 @@ def is_whole(page: str) -> bool:
 
 
 def test_pages_of_many_failures_fit() -> None:
-    records = many_failures()
+    records = machine() + [check(f"h{i}", "fail" if i % 7 else "crash", "no", "x" * 1900) for i in range(3_000)]
     page, comment, lines = to_summary(records), to_comment(records), to_annotations(records)
     assert page.startswith("## posenc: 3 000 of 3 000 checks failed\n")
     assert is_whole(page) and len(page.encode()) <= SUMMARY and "given/h49 " in page

@@ -182,7 +182,7 @@ def _read_sizes(members: Members, part: Part) -> None:
     if "image_table" in flags:
         embeddings.read_patches(members, part, flags)
     if "hashed" in flags:
-        embeddings.read_hashed(members, part)
+        members.read_whole(part, "rows", "num_hash_buckets", part.length)  # positions are hashed to rows (CANINE)
     if "by_input" in flags:
         members.read_whole(part, "width", "input_embedding_size")
     if part.encoding == "sinusoidal":

@@ -282,11 +282,6 @@ def read_own_table(members: Members, part: Part, stack: str) -> None:
         part.set("rows", part.length, "length")
 
 
-def read_hashed(members: Members, part: Part) -> None:
-    """Reads how many rows positions are hashed to (CANINE)."""
-    members.read_whole(part, "rows", "num_hash_buckets", part.length)
-
-
 def read_speech(members: Members, part: Part) -> None:
     """Reads the sizes of Whisper: sinusoids in its encoder, a learned table in its decoder."""
     members.read_whole(part, "width", "d_model")
