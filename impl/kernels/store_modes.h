@@ -5,9 +5,9 @@
  * A normal store to a line that is not in a cache first reads that line from memory. Streaming stores skip this read,
  * which is half of the traffic of a table or a bias that exceeds the caches.
  *
- * Functions here and in the headers above take `enum posenc_dtype type` and `enum store_mode mode` first. Both are
- * compile-time constants after inlining, so that their branches cost nothing. The macros at the end of this header make
- * one instance of a kernel's outermost loop for each dtype and mode, and choose among these at run time.
+ * Functions here and in the headers that include this one take `enum posenc_dtype type` and `enum store_mode mode`
+ * first. Both are compile-time constants after inlining, so that their branches cost nothing. The macros INSTANCE and
+ * RUN below make an instance of a kernel's outermost loop for each dtype and mode, and choose among these at run time.
  */
 #ifndef POSENC_KERNELS_STORE_MODES_H
 #define POSENC_KERNELS_STORE_MODES_H
