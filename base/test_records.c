@@ -44,8 +44,22 @@ static void test_numbers(void)
     json_decref(hex);
 }
 
+static void test_reading(void)
+{
+    json_t *record =
+        json_pack("{s:{s:s},s:o}", "a", "b", "c", "words", record_words(" x  yz "));
+    const json_t *words = json_object_get(record, "words");
+    require(record_is(record, "a.b", "c") && !record_is(record, "a.x", "c"),
+            "a member is compared by its path");
+    require(json_array_size(words) == 2 &&
+                strcmp(json_string_value(json_array_get(words, 1)), "yz") == 0,
+            "words are separated by spaces");
+    json_decref(record);
+}
+
 int main(void)
 {
+    test_reading();
     test_writing();
     test_numbers();
     return tap_end();

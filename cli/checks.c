@@ -229,8 +229,9 @@ static bool flush_and_show_progress(void *user)
     return outputs_interrupted() == 0;
 }
 
-/* Lists the kernels in their order and the jobs in the order in which they start: longest first, so that all CPUs end
- * at about the same time. Kernels with sines take longest, then later kernels. */
+/* Lists the kernels in their order and the jobs in the order in which they start: the first kernel, whose records are
+ * written at once, then the longest first, so that all CPUs end at about the same time. Kernels with sines take longest,
+ * then later kernels. */
 static void list_kernels(struct check_queue *queue)
 {
     size_t n_jobs = 0;
@@ -239,11 +240,12 @@ static void list_kernels(struct check_queue *queue)
             queue->kernels[queue->n++] = (struct kernel_checks){
                 .queue = queue, .kernel = (enum posenc_kernel)k, .pending = json_array()
             };
-    for (int sines = 1; sines >= 0; sines--)
+    for (int turn = 0; turn < 3; turn++)
         for (size_t i = queue->n; i-- > 0;) {
             struct kernel_checks *kernel = &queue->kernels[i];
-            if ((kernel_has_freqs(kernel->kernel) || kernel_rotates(kernel->kernel)) !=
-                (sines == 1))
+            const bool sines =
+                kernel_has_freqs(kernel->kernel) || kernel_rotates(kernel->kernel);
+            if (turn != (i == 0 ? 0 : sines ? 1 : 2))
                 continue;
             kernel->job = &queue->jobs[n_jobs];
             queue->jobs[n_jobs++] = (struct worker_job){ .user = kernel,

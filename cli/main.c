@@ -27,8 +27,8 @@ static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
       "[backends|kernels|models|types|profiles|scalings|methods|cases|tuning]",
       "Lists backends, kernels, models and cases",
-      "Without an argument: backends, kernels and models. `types` are those of models that\n"
-      "--config reads, and those it rejects.\n"
+      "Without an argument: backends, kernels and models. `types` lists the model types that\n"
+      "--config supports and rejects.\n"
       "Examples\n"
       "  posenc list kernels\n"
       "  posenc list cases --dtype bf16\n",

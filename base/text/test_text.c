@@ -80,8 +80,17 @@ static void test_lines(void)
     prints("trailing\\n", "%s", "trailing\n");
 }
 
+static void test_lists(void)
+{
+    char list[8] = "";
+    text_list_add(list, sizeof list, ", ", "ab");
+    text_list_add(list, sizeof list, ", ", "cdefgh");
+    require(strcmp(list, "ab, cde") == 0, "a list has separators and is cut at its size");
+}
+
 int main(void)
 {
+    test_lists();
     test_escapes();
     test_cut();
     test_lines();

@@ -32,7 +32,7 @@ def test_list_has_each_command_in_order() -> None:
 
 
 def test_help_of_the_program_has_each_command() -> None:
-    table = re.search(r"} others\[\] = \{(.*?)^};", (ROOT / "cli" / "main.c").read_text(), re.S | re.M)
+    table = re.search(r"} external_commands\[\] = \{(.*?)^};", (ROOT / "cli" / "main.c").read_text(), re.S | re.M)
     assert table and re.findall(r'^    \{ "(\w+)",', table[1], re.M) == listed()
 
 
