@@ -1,5 +1,6 @@
 /* Checks of kernels whose rows belong to queries and keys: biases and terms of attention scores. */
 #include "checks.h"
+#include "members.h"
 
 #include <float.h>
 #include <math.h>
@@ -329,3 +330,14 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
     return posenc_check_index(call->index, call->x.shape[2] + call->x.shape[3] - 1,
                               call->out.shape[3], out.span, error);
 }
+
+/* ---- Members of the arguments ---- */
+
+/* clang-format off */
+MEMBERS(alibi, "hbi", "i", OUT(alibi, out, "bhij"), TENSOR(alibi, x, "bhij"), SLOPES, QUERY_OFFSET(alibi))
+MEMBERS(t5, "hbi", "i", OUT(t5, out, "bhij"), TENSOR(t5, x, "bhij"), TENSOR(t5, table, ".h"), QUERY_OFFSET(t5))
+MEMBERS(distance, "hbi", "i", OUT(distance, out, "bhij"), TENSOR(distance, x, "bhij"), TENSOR(distance, values, "h."), QUERY_OFFSET(distance))
+MEMBERS(window, "hbi", "i", OUT(window, out, "bhij"), TENSOR(window, x, "bhij"), TENSOR(window, table, ".h"), ARRAY(window, index, "ij"))
+MEMBERS(relative, "hbi", "i", OUT(relative, out, "bhij"), TENSOR(relative, x, "bhij"), TENSOR(relative, c2p, "bhi."), TENSOR(relative, p2c, "bhj."), ARRAY(relative, index, "i"))
+MEMBERS(relative_sum, "hbi", "i", OUT(relative_sum, out, "bhic"), TENSOR(relative_sum, x, "bhij"), ARRAY(relative_sum, index, "i"))
+/* clang-format on */

@@ -1,5 +1,6 @@
 /* Checks of kernels whose rows belong to tokens: sinusoidal and learned encodings, rotations. */
 #include "checks.h"
+#include "members.h"
 
 #include <float.h>
 #include <math.h>
@@ -392,3 +393,14 @@ enum posenc_status posenc_check_rope_qk_norm(struct posenc_rope_qk_norm_args *ca
     const struct position_range range = table_range(call->cos.shape[0]);
     return check_tokens(&call->positions, call->out.shape, out.span, &range, call->error);
 }
+
+/* ---- Members of the arguments ---- */
+
+/* clang-format off */
+MEMBERS(sinusoidal, "tb", "t", OUT(sinusoidal, out, "btc"), TENSOR(sinusoidal, x, "btc"), POSITIONS(sinusoidal))
+MEMBERS(learned, "tb", "t", OUT(learned, out, "btc"), TENSOR(learned, x, "btc"), POSITIONS(learned))
+MEMBERS(learned_grad, "c", "rt", OUT(learned_grad, out, "rc"), TENSOR(learned_grad, x, "btc"))
+MEMBERS(rope_table, "tb", "t", OUT(rope_table, cos, "btc"), OUT(rope_table, sin, "btc"), POSITIONS(rope_table))
+MEMBERS(rope, "tbh", "t", OUT(rope, out, "bthc"), TENSOR(rope, x, "bthc"), POSITIONS(rope))
+MEMBERS(rope_qk_norm, "tb", "t", OUT(rope_qk_norm, out, "bthc"), TENSOR(rope_qk_norm, x, "bthc"), POSITIONS(rope_qk_norm))
+/* clang-format on */

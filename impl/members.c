@@ -1,38 +1,13 @@
-/* Members of the arguments of each signature: see members.h. */
+/* Functions on the members of any signature's arguments: see members.h. */
 #include "members.h"
 
 #include <string.h>
 
-/* clang-format off */
-#define OFFSET_OF(signature, name) offsetof(struct posenc_##signature##_args, name)
-#define OUT(signature, name, axes) { MEMBER_OUT, OFFSET_OF(signature, name), axes, 0 }
-#define TENSOR(signature, name, axes) { MEMBER_TENSOR, OFFSET_OF(signature, name), axes, 0 }
-#define ARRAY(signature, name, axes) { MEMBER_ARRAY, OFFSET_OF(signature, name), axes, 0 }
-#define POSITIONS(signature) { MEMBER_POSITIONS, OFFSET_OF(signature, positions), "bt", 0 }
-#define QUERY_OFFSET(signature) { MEMBER_OFFSET, OFFSET_OF(signature, query_offset), "i", 0 }
-#define SLOPES { MEMBER_ARRAY, OFFSET_OF(alibi, slopes), "bh", OFFSET_OF(alibi, slopes_stride_batch) }
-#define MEMBERS(signature, split_axes, zeroed_axes, ...) \
-    static const struct args_members members_##signature = \
-        { &posenc_versioned_##signature##_args, split_axes, zeroed_axes, { __VA_ARGS__ } };
-
-MEMBERS(sinusoidal, "tb", "t", OUT(sinusoidal, out, "btc"), TENSOR(sinusoidal, x, "btc"), POSITIONS(sinusoidal))
-MEMBERS(learned, "tb", "t", OUT(learned, out, "btc"), TENSOR(learned, x, "btc"), POSITIONS(learned))
-MEMBERS(learned_grad, "c", "rt", OUT(learned_grad, out, "rc"), TENSOR(learned_grad, x, "btc"))
-MEMBERS(rope_table, "tb", "t", OUT(rope_table, cos, "btc"), OUT(rope_table, sin, "btc"), POSITIONS(rope_table))
-MEMBERS(rope, "tbh", "t", OUT(rope, out, "bthc"), TENSOR(rope, x, "bthc"), POSITIONS(rope))
-MEMBERS(rope_qk_norm, "tb", "t", OUT(rope_qk_norm, out, "bthc"), TENSOR(rope_qk_norm, x, "bthc"), POSITIONS(rope_qk_norm))
-MEMBERS(alibi, "hbi", "i", OUT(alibi, out, "bhij"), TENSOR(alibi, x, "bhij"), SLOPES, QUERY_OFFSET(alibi))
-MEMBERS(t5, "hbi", "i", OUT(t5, out, "bhij"), TENSOR(t5, x, "bhij"), TENSOR(t5, table, ".h"), QUERY_OFFSET(t5))
-MEMBERS(distance, "hbi", "i", OUT(distance, out, "bhij"), TENSOR(distance, x, "bhij"), TENSOR(distance, values, "h."), QUERY_OFFSET(distance))
-MEMBERS(window, "hbi", "i", OUT(window, out, "bhij"), TENSOR(window, x, "bhij"), TENSOR(window, table, ".h"), ARRAY(window, index, "ij"))
-MEMBERS(relative, "hbi", "i", OUT(relative, out, "bhij"), TENSOR(relative, x, "bhij"), TENSOR(relative, c2p, "bhi."), TENSOR(relative, p2c, "bhj."), ARRAY(relative, index, "i"))
-MEMBERS(relative_sum, "hbi", "i", OUT(relative_sum, out, "bhic"), TENSOR(relative_sum, x, "bhij"), ARRAY(relative_sum, index, "i"))
-/* clang-format on */
-
 const struct args_members *posenc_args_members(enum posenc_kernel kernel)
 {
     static const struct args_members *const by_kernel[] = {
-#define POSENC_KERNEL(name, signature, ...) [POSENC_KERNEL_##name] = &members_##signature,
+#define POSENC_KERNEL(name, signature, ...)                                                    \
+    [POSENC_KERNEL_##name] = &posenc_members_##signature,
 #include <posenc_kernels.def>
     };
     return (unsigned)kernel < POSENC_KERNEL_COUNT ? by_kernel[kernel] : NULL;

@@ -36,6 +36,23 @@ struct args_members {
     struct args_member list[MAX_MEMBERS];
 };
 
+/* Defined by MEMBERS() beside the checks of each signature, in checks_tokens.c and checks_scores.c. */
+#define POSENC_SIGNATURE(name) extern const struct args_members posenc_members_##name;
+#include <posenc_signatures.def>
+
+/* clang-format off */
+#define OFFSET_OF(signature, name) offsetof(struct posenc_##signature##_args, name)
+#define OUT(signature, name, axes) { MEMBER_OUT, OFFSET_OF(signature, name), axes, 0 }
+#define TENSOR(signature, name, axes) { MEMBER_TENSOR, OFFSET_OF(signature, name), axes, 0 }
+#define ARRAY(signature, name, axes) { MEMBER_ARRAY, OFFSET_OF(signature, name), axes, 0 }
+#define POSITIONS(signature) { MEMBER_POSITIONS, OFFSET_OF(signature, positions), "bt", 0 }
+#define QUERY_OFFSET(signature) { MEMBER_OFFSET, OFFSET_OF(signature, query_offset), "i", 0 }
+#define SLOPES { MEMBER_ARRAY, OFFSET_OF(alibi, slopes), "bh", OFFSET_OF(alibi, slopes_stride_batch) }
+#define MEMBERS(signature, split_axes, zeroed_axes, ...) \
+    const struct args_members posenc_members_##signature = \
+        { &posenc_versioned_##signature##_args, split_axes, zeroed_axes, { __VA_ARGS__ } };
+/* clang-format on */
+
 /* Returns the members of a kernel's arguments, or NULL if there is no such kernel. */
 const struct args_members *posenc_args_members(enum posenc_kernel kernel);
 
