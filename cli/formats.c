@@ -255,11 +255,14 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
         text_print(out, "%s\n", record_text(row, "rejected"));
         return;
     }
-    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %6.2fx\n", format_time(median),
+    const double speedup = record_value(row, "speedup_libm", (double)NAN);
+    char speedup_text[32] = "-"; /* libm was not timed */
+    if (!isnan(speedup))
+        snprintf(speedup_text, sizeof speedup_text, "%.2fx", speedup);
+    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %7s\n", format_time(median),
                100.0 * fmax(high - median, median - low) / median,
                record_value(row, "gbps", (double)NAN),
-               100.0 * record_value(row, "roofline.share", (double)NAN),
-               record_value(row, "speedup_libm", (double)NAN));
+               100.0 * record_value(row, "roofline.share", (double)NAN), speedup_text);
 }
 
 static void print_timings(const json_t *records, FILE *out)
