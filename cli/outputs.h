@@ -43,7 +43,7 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
 void outputs_reserve_standard_streams(void);
 /* Flushes a stream. Returns the errno of a failure, or 0. */
 int outputs_error(FILE *stream);
-int outputs_reject_stdout(const struct cli *cli, int why);
+int outputs_reject_stdout(const struct cli *cli, int error);
 
 /* Installs a handler of SIGINT, SIGTERM and SIGHUP: outputs_interrupted() returns the number of the first signal, so
  * that a run can end with a valid file; the second signal ends the process. */

@@ -37,7 +37,7 @@ const char *static_memory_unavailable_reason(void);
 /* Start and end a watch of this thread's calls. The first returns false if the object was not found, or its memory
  * could not be made read-only. */
 bool static_memory_watch(struct static_memory *memory);
-void static_memory_unwatch(struct static_memory *memory);
+void static_memory_unwatch(struct static_memory *s);
 
 /* Returns a copy at a new address. The library caches data by a backend's address, so the first call of the copy runs
  * the code that only a first call runs. */
