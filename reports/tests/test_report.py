@@ -71,6 +71,19 @@ def test_wrong_backend_is_never_the_answer(work: Path, program: Path) -> None:
     assert "avx2: no" in page and "1 of 3 checks failed" in page
 
 
+def test_inconclusive_checks_are_no_passes(work: Path, program: Path) -> None:
+    done = report(work, program, fake="inconclusive")
+    assert done.returncode == 1 and "2 of 3 checks passed, 1 inconclusive" in done.stdout
+    assert "INCONCLUSIVE alibi/f32/given/h8 on avx2" in done.stdout
+    assert "2 checks passed, 1 inconclusive" in (work / "posenc-report" / "report.html").read_text()
+    assert "0 of 3 checks failed, 1 inconclusive" in (work / "posenc-report" / "report.md").read_text()
+    fleet = (work / "posenc-report" / "results.jsonl").read_text()
+    (work / "fleet.jsonl").write_text(fleet + fleet.replace("fake-1", "fake-2"))
+    assert report(work, program, "fleet.jsonl", "-o", "fleet.html").returncode == 0
+    page = (work / "fleet.html").read_text()
+    assert "4 checks passed, 2 inconclusive" in page and page.count("2 checks passed, 1 inconclusive") == 2
+
+
 def test_verbose_prints_tables(work: Path, program: Path) -> None:
     report(work, program, "--dir", "rep")
     done = report(work, program, "rep/results.jsonl", "-v")

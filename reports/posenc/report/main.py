@@ -68,8 +68,8 @@ def _print_host(host: Host, out: Console, verbose: bool) -> None:
     checked, grade = host.checked, host.quality.grade
     out.print(f"{host.cpu} ({host.name})" + (f", measurement quality {grade}" if grade else ""), style="bold")
     if checked.counts:
-        word = "failed" if checked.failed else "passed"
-        out.print(f"{units.count(checked.failed or checked.ran)} of {units.many(checked.ran, 'check')} {word}")
+        number, word = (checked.failed, "failed") if checked.failed else (checked.passed, "passed")
+        out.print(f"{units.count(number)} of {units.many(checked.ran, 'check')} {word}{checked.and_inconclusive}")
     for note in host.notes:
         out.print(note, style="yellow")
     for checks in host.failures[:FAILURES]:

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Tuple
 
-from .. import quality
+from .. import quality, units
 from ..colors import color_of
 from ..ranking import Ranked
 from ..results import comparison, outcome
@@ -31,6 +31,17 @@ class Cell:
     def failed(self) -> int:
         """Checks that failed or crashed."""
         return sum(self.counts.get(status, 0) for status in outcome.FAILED)
+
+    @property
+    def passed(self) -> int:
+        """Checks that passed, on enough evidence."""
+        return self.counts.get("pass", 0)
+
+    @property
+    def and_inconclusive(self) -> str:
+        """The end of a sentence about the checks: ", 3 inconclusive", or nothing if none is."""
+        inconclusive = self.counts.get("inconclusive", 0)
+        return f", {units.count(inconclusive)} inconclusive" if inconclusive else ""
 
     @property
     def kind(self) -> str:
@@ -64,7 +75,7 @@ class Host:
             key=lambda kernel: not any(self.cell(kernel, backend).failed for backend in self.backends),
         )
         self.checked = Cell(Counter(check["status"] for check in machine.of("check")))
-        self.failures = [checks for checks in outcome.failures(machine) if checks[0]["status"] in outcome.FAILED]
+        self.failures = outcome.failures(machine)
         tables = [(kernel, mode) for mode in ("exact", "hf_f32") for kernel in ("sinusoidal", "rope_table")]
         ranges = (self.errors.by_range(kernel, mode, self.backends) for kernel, mode in tables)
         self.by_range = [table for table in ranges if table]
@@ -93,6 +104,7 @@ class View:
     def __init__(self, records: List[Record]) -> None:
         found = machines(records)
         self.records, self.hosts = records, [Host(machine) for machine in found]
+        self.checked = Cell(sum((Counter(host.checked.counts) for host in self.hosts), Counter[str]()))
         self.header: Record = next((record for record in records if record["t"] == "header"), {})
         self.pairs, self.changes = comparison.pairs(*found), comparison.changes(*found)
         self.conclusion = comparison.conclusion(records, *found) if "compare" in self.header else ""
