@@ -185,6 +185,7 @@ def interrupted(work: Path, program: Path, number: int, *arguments: str) -> "Com
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_without_a_report_before(work: Path, program: Path, number: int) -> None:
+    (work / "rep").mkdir()  # an empty folder holds no report that could stay
     done = interrupted(work, program, number, "--dir", "rep")
     assert done.returncode == 128 + number and names(work) == ["rep"], done.stderr
     view = View(load(str(work / "rep" / "results.jsonl")))
@@ -195,9 +196,10 @@ def test_interrupted_without_a_report_before(work: Path, program: Path, number: 
 def test_interrupted_with_a_report_before(work: Path, program: Path) -> None:
     report(work, program, "--dir", "rep")
     before = run_id(work / "rep")
-    done = interrupted(work, program, signal.SIGTERM, "--dir", "rep")
+    done = interrupted(work, program, signal.SIGTERM, "--dir", "rep", "--out", "console", "-o", "x.csv")
     partial: Optional[Path] = next(iter(work.glob("rep.partial-*")), None)
     assert done.returncode == 143 and run_id(work / "rep") == before and "stays as it is" in done.stderr
+    assert (work / "x.csv").exists() and "1 of 1 check passed" in done.stdout
     assert partial and {"report.html", "report.md", "results.jsonl"} <= set(names(partial))
 
 
@@ -210,7 +212,12 @@ def test_interrupted_with_a_report_before(work: Path, program: Path) -> None:
         (["gone.jsonl"], "No such file or directory (got 'gone.jsonl')"),
         (["r.jsonl", "--kernel", "alibi"], "--kernel has no effect on files of records"),
         (["r.jsonl", "--dir", "x"], "--dir has no effect on files of records"),
-        (["--time-limit", "soon"], "invalid float value: 'soon'"),
+        (["r.jsonl", "--jobs", "2"], "--jobs has no effect on files of records"),
+        (["r.jsonl", "--time-limit", "5"], "--time-limit has no effect on files of records"),
+        (["r.jsonl", "--quick"], "--quick has no effect on files of records"),
+        (["r.jsonl", "--full"], "--full has no effect on files of records"),
+        (["--time-limit", "soon"], "expected a number above 0, at most 86400 (got 'soon')"),
+        (["--time-limit", "0"], "expected a number above 0, at most 86400 (got '0')"),
         (["--quick", "--full"], "not allowed with argument"),
     ],
 )

@@ -53,12 +53,16 @@ class ReportFolder:
         """Returns whether a file lies in the folder, which will be replaced."""
         return self.target in Path(os.path.realpath(path)).parents
 
+    def has_files(self) -> bool:
+        """Returns whether publish() will find a report, or other files, in its place."""
+        return self.target.exists() and any(self.target.iterdir())
+
     def publish(self) -> Optional[Path]:
         """Puts the report in its place. Returns where the one before is; None if there was none."""
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(self.partial, 0o777 & ~mask)
-        had = self.target.exists() and any(self.target.iterdir())
+        had = self.has_files()
         if had:
             shutil.rmtree(self.previous, ignore_errors=True)
             os.replace(self.target, self.previous)

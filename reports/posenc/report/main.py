@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import List, Sequence, TextIO
 
 from .. import units
-from ..command import CommandError, Parser, write_file
+from ..command import CommandError, Parser, positive, write_file
 from ..compare.outputs import Output, outputs_of, render, write_outputs
 from ..engine import Engine
 from ..records import load
@@ -38,7 +38,7 @@ def _parser() -> Parser:
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
     parser.add_selection("every case, dense scans, more rounds", *SELECTING, *SHAPES)
     parser.add_argument("--jobs", metavar="N", help="kernels checked at once (default: CPUs)")
-    parser.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop timing after SECONDS")
+    parser.add_argument("--time-limit", metavar="SECONDS", type=positive(86400), help="stop timing after SECONDS")
     return parser
 
 
@@ -126,7 +126,8 @@ def print_summary(records: List[Record], file: TextIO, verbose: bool) -> None:
 
 def _render(args: argparse.Namespace, outputs: Sequence[Output]) -> int:
     """Renders files."""
-    idle = [f"--{name}" for name in (*SELECTING, *SHAPES, "dir") if getattr(args, name)]
+    measuring = (*SELECTING, *SHAPES, "dir", "quick", "full", "jobs", "time-limit")
+    idle = [f"--{name}" for name in measuring if getattr(args, name.replace("-", "_"))]
     if idle:
         raise CommandError(f"{idle[0]} has no effect on files of records. Leave it out.")
     records = [record for path in args.files for record in load(path)]
@@ -154,8 +155,9 @@ def _measure(args: argparse.Namespace, argv: List[str], outputs: Sequence[Output
             return measurement.status
         for format, name in FILES.items():
             write_file(folder.partial / name, render(format, records).encode(), None, force=True)
-        if measurement.interrupted and folder.target.exists():
+        if measurement.interrupted and folder.has_files():
             folder.kept = True
+            _write(args, outputs, records)
             print(f"posenc report: interrupted. The report in {folder.folder} stays as it is; "
                   f"{folder.partial} holds the results until then.", file=sys.stderr)  # fmt: skip
             return measurement.status
