@@ -66,13 +66,13 @@ run() {
 
 # ---- Processes that run beside the script ----
 
-# Runs a command until it succeeds, for at most ten minutes, which only a program that hangs takes. A test waits for the
-# state that it needs and never for a time in which that may come.
+# Runs a command until it succeeds, for at most three minutes, which only a program that hangs takes: the limit of a whole
+# script is four (meson.build). A test waits for the state that it needs and never for a time in which that may come.
 await() { # COMMAND...
     looks=0
     until "$@"; do
         looks=$((looks + 1))
-        [ $looks -lt 6000 ] || return 1
+        [ $looks -lt 1800 ] || return 1
         sleep 0.1
     done
 }
