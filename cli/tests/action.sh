@@ -128,6 +128,7 @@ test_page 'and that it was the error' '^Exit code 3: the largest error of a case
 test_step 'a HEAD that does not build' 2 '^the build of HEAD ended with exit code 1$' broken POSENC_BASE=main
 test_page 'with the words of the compiler' 'maths\.h.*No such file|maths\.h.*not found'
 same_outputs 'and an output has the code'
+same 'and nothing of the run before is left' "$(cd "$project/posenc-ci" && echo *)" 'log.txt summary.md'
 (cd "$project" && git checkout -q --detach broken && git checkout -q main plugin.c && git commit -q -m mended && git branch mended)
 test_step 'a base that does not build' 5 'does not build, so that there is nothing to compare with: HEAD is verified alone\.$' \
     mended POSENC_BASE=broken
@@ -138,6 +139,7 @@ test_step 'a library that is not made' 2 'makes no file other.so' main POSENC_LI
 
 test_step 'without a base HEAD is verified alone' 0 '^No base is known here' main
 same 'and a comparison of another run is no result of this one' "$(cd "$project/posenc-ci" && echo *.jsonl)" verify.jsonl
+test_step 'the commit before, by its name' 0 'the last commit that HEAD and HEAD.1 have in common' same POSENC_BASE='HEAD^1'
 test_step 'a first push has no base' 0 '^No base is known here' main POSENC_BASE=0000000000000000000000000000000000000000
 test_step 'a HEAD that is older than its base' 0 '^HEAD has nothing that same has not' main POSENC_BASE=same
 test_step 'no commit in common' 2 'HEAD and stranger have no commit in common' same POSENC_BASE=stranger
@@ -167,7 +169,8 @@ ended 'a merge that the author made is compared with the branch' 0 "^Base is $ma
 # ---- Inputs ----
 
 test_step 'no build' 2 'POSENC_BUILD .build:. is not given' same POSENC_BUILD=
-test_step 'a gate that is neither yes nor no' 2 'is maybe: expected yes or no' same POSENC_GATE=maybe
+test_step 'a gate that is neither yes nor no' 2 'is may\\nbe: expected yes or no' same POSENC_GATE='may\nbe'
+test_page 'whose escapes stay what they are in the annotation' '^::error .*is may\\nbe: expected' stdout
 test_step 'a quotation without an end' 2 'expected arguments as a shell reads them' same POSENC_ARGUMENTS="--case 'x"
 test_step 'a threshold of nothing, in the words of posenc' 2 \
     '^posenc compare: error: argument --threshold: expected a number above 0' same POSENC_THRESHOLD=0 POSENC_BASE=main

@@ -7,20 +7,21 @@
 # Run it in the project that has the plug-in. It reads the environment:
 #
 #     POSENC_BUILD      a shell command that builds the plug-in, run in the top folder of a fresh checkout of each commit;
-#                       posenc.h is in the folder $POSENC_INCLUDE
+#                       posenc.h is in the folder $POSENC_INCLUDE, which this script sets unless you do
 #     POSENC_LIBRARY    the shared object that the build makes, a path in that folder
 #     POSENC_BASE       a branch, tag or commit: HEAD is compared with the last commit that both have (default: the base of
-#                       the pull request, merge request or push; HEAD is verified alone if there is none)
+#                       the pull request or merge request, or of GitLab's push; without one, HEAD is verified alone)
 #     POSENC_GATE       yes: a slower kernel or a larger error ends with 3; no: it is reported (default: no)
 #     POSENC_THRESHOLD  slowdown in per cent from which a gate fails (default: 3)
 #     POSENC_ARGUMENTS  arguments of compare, as a shell reads them: --kernel rope_half --model llama-3.1-8b --strict
 #     POSENC_VERIFY     arguments of verify, such as --full (default: --quick)
-#     POSENC_OUT        folder of the results: *.jsonl, report.html, summary.md, junit.xml, log.txt (default: posenc-ci)
+#     POSENC_OUT        folder of the results: *.jsonl, report.html, summary.md, junit.xml, and log.txt with the output of
+#                       compare and verify (default: posenc-ci)
 #     POSENC_PROGRAM    an installed posenc (default: built from the sources, or taken from the bundle, around this script)
 #     POSENC_BUNDLE     an archive of ./run bundle, a file or a URL, with POSENC_BUNDLE_SHA256 (required for a URL)
 #
-# Exit code, the first that applies: 0 success, 1 wrong results, 2 a build or an input failed, 3 slower, 4 unclear with
-# --strict, 5 nothing to compare with, 77 nothing can be timed here.
+# Exit code: 0 success; otherwise the first that applies: 1 wrong results, 2 a build or an input failed, 3 slower,
+# 4 unclear with --strict, 5 nothing to compare with, 77 nothing can be timed here.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${POSENC_OUT:-posenc-ci}
@@ -38,16 +39,16 @@ note() { # WORDS...: adds a paragraph to the summary
 }
 
 say() { # WORDS...: prints them and adds them to the summary
-    echo "compare.sh: $*"
+    printf 'compare.sh: %s\n' "$*" # echo of some shells would undo the escapes of posenc's messages
     note "$@"
 }
 
 # ---- Inputs ----
 
 refuse() { # WORDS...: ends the job with a message in the log, the summary and an annotation
-    echo "compare.sh: $*" >&2
-    [ -z "${GITHUB_ACTIONS:-}" ] || echo "::error title=posenc::$*"
-    { echo '## posenc: nothing was compared' && echo && echo "$*"; } >"$work/page"
+    printf 'compare.sh: %s\n' "$*" >&2
+    [ -z "${GITHUB_ACTIONS:-}" ] || printf '::error title=posenc::%s\n' "$*"
+    printf '## posenc: nothing was compared\n\n%s\n' "$*" >"$work/page"
     [ ! -s "$work/told" ] || { echo && echo '```' && cat "$work/told" && echo '```'; } >>"$work/page"
     publish 2 "$*"
     exit 2
@@ -120,14 +121,8 @@ unpack_bundle() { # unpacks $POSENC_BUNDLE into $work/posenc, after a check of i
 
 # ---- The base ----
 
-base_name() { # prints the base as this service names it; nothing for a first push or a scheduled run
-    merged=
-    # GitHub checks out a merge of a pull request into its base, which is the first of two parents.
-    if [ "${GITHUB_EVENT_NAME:-}" = pull_request ] && [ "$(git rev-parse HEAD)" = "${GITHUB_SHA:-}" ] &&
-        git rev-parse --quiet --verify 'HEAD^2' >/dev/null; then
-        merged='HEAD^1'
-    fi
-    for name in "${POSENC_BASE:-}" "$merged" "${GITHUB_BASE_REF:+origin/$GITHUB_BASE_REF}" \
+base_name() { # prints the base as the caller or this service names it; nothing for a first push or a scheduled run
+    for name in "${POSENC_BASE:-}" "${merged:+HEAD^1}" "${GITHUB_BASE_REF:+origin/$GITHUB_BASE_REF}" \
         "${CI_MERGE_REQUEST_DIFF_BASE_SHA:-}" "${CI_COMMIT_BEFORE_SHA:-}"; do
         case $name in *[!0]*) echo "$name" && return ;; esac # only zeros: there was none
     done
@@ -136,6 +131,12 @@ base_name() { # prints the base as this service names it; nothing for a first pu
 cut_off='this clone is shallow: expected fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab), or git fetch --unshallow'
 
 find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
+    merged=
+    # GitHub checks out a merge of a pull request into its base, which is the first of two parents.
+    if [ -z "${POSENC_BASE:-}" ] && [ "${GITHUB_EVENT_NAME:-}" = pull_request ] &&
+        [ "$(git rev-parse HEAD)" = "${GITHUB_SHA:-}" ] && git rev-parse --quiet --verify 'HEAD^2' >/dev/null; then
+        merged=yes
+    fi
     base='' name=$(base_name)
     if [ -z "$name" ]; then
         say 'No base is known here: HEAD is verified alone.'
@@ -159,17 +160,22 @@ find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
         base=
     else
         base=$(git rev-parse --short "$base")
-        case $name in
-        HEAD^1) note "Base is $base, of $GITHUB_BASE_REF, into which HEAD merges the pull request." ;;
-        *) note "Base is $base, the last commit that HEAD and $name have in common." ;;
-        esac
+        if [ -n "$merged" ]; then
+            note "Base is $base, of $GITHUB_BASE_REF, into which HEAD merges the pull request."
+        else
+            note "Base is $base, the last commit that HEAD and $name have in common."
+        fi
     fi
 }
 
 # ---- Build, compare, verify ----
 
 run_shown() { # COMMAND...: shows its output at once, and keeps it in $work/told and log.txt
-    { "$@" 2>&1 && code=0 || code=$? && echo "$code" >"$work/code"; } | tee "$work/told"
+    {
+        code=0
+        "$@" 2>&1 || code=$?
+        echo "$code" >"$work/code"
+    } | tee "$work/told"
     cat "$work/told" >>"$out/log.txt"
     return "$(cat "$work/code")"
 }
@@ -216,7 +222,7 @@ has_record() { # PATTERN: succeeds if compare wrote such a record
     grep -qs "$1" "$out/compare.jsonl"
 }
 
-gate_failures() { # prints the reasons why the gate fails
+gate_failures() { # prints why the gate fails: a slower kernel, a larger error, or both
     slower="a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed"
     grown='the largest error of a case grew'
     if ! has_record '"verdict":"slower","reason":"at or over the threshold[^"]*; confirmed"'; then
@@ -275,10 +281,10 @@ report() { # CODE: writes all results of the job
 }
 
 : >"$work/notes"
-check_inputs
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 mkdir -p "$out"
-rm -f "$out/compare.jsonl" "$out/verify.jsonl" "$out/log.txt"
+(cd "$out" && rm -f compare.jsonl verify.jsonl report.html summary.md junit.xml log.txt) # of a run before
+check_inputs
 find_base
 find_posenc
 echo "compare.sh: $version"
