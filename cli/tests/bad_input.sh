@@ -105,6 +105,8 @@ refuses 'a large problem' 'queries=1000000000: the call has .* bytes; at most .*
     verify --problem 'alibi queries=1000000000 keys=100 heads=8'
 refuses 'a problem of more values than are checked in minutes' 'tokens=1000000: the call has .* values; at most .*expected tokens of at most' \
     verify --problem 'sinusoidal dim=128 tokens=1000000'
+refuses 'a stride that reaches too far' 'elements between the ends of a tensor is -5.8e.16, expected from -1099511627776 to' \
+    verify --problem 'rope_half batch=1 tokens=30 heads=4 head_dim=8 rotary_dim=8 x.stride=5,-2000000000000000,1'
 refuses 'a number whose sums overflow' 'position_offset=9223372036854775807: expected at most' \
     verify --problem 'sinusoidal dim=64 tokens=3 position_offset=9223372036854775807'
 

@@ -148,11 +148,11 @@ static bool measure_extent(struct call *call, const struct block *block, struct 
     *extent = (struct extent){ .all = 1 };
     for (int i = 0; i < block->n; i++) {
         int64_t reach;
-        if (__builtin_mul_overflow(block->shape[i] - 1, block->stride[i], &reach) ||
-            reach > most || reach < -most)
-            return call_check(call, POSENC_ERR_OVERFLOW,
-                              "elements between the ends of a tensor", block->stride[0], 0,
-                              most);
+        if (__builtin_mul_overflow(block->shape[i] - 1, block->stride[i], &reach))
+            reach = INT64_MAX;
+        if (!call_check_range(call, POSENC_ERR_OVERFLOW,
+                              "elements between the ends of a tensor", reach, -most, most))
+            return false;
         extent->below += reach < 0 ? -reach : 0;
         extent->all += reach < 0 ? -reach : reach;
         extent->empty = extent->empty || block->shape[i] == 0;
