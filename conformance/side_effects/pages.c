@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 /* Allocates one tensor. It ends about BYTES_ON_LAST_PAGE bytes into its last page, as its start is rounded down to a
- * multiple of ALIGNMENT. So a page boundary never is the end of a row. */
+ * multiple of ALIGNMENT. So no page boundary is the end of a row of a multiple of 128 bytes, as models have. Ignores
+ * the offset that a problem asks for, which would move that end. */
 static void *trap_pages_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     enum { BYTES_ON_LAST_PAGE = 832, ALIGNMENT = 64 };
     struct trap_pages *pages = user;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (bytes + page - 1) / page + 1;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 n = (bytes + page - 1) / page + 1; /* one for the end of the tensor */
     const size_t parts = pages->parts_per_map ? (size_t)pages->parts_per_map : n;
     const bool is_output = role != 'i';
     (void)offset_bytes;
@@ -33,11 +35,14 @@ struct memory trap_pages_memory(struct trap_pages *pages)
     return (struct memory){ .get = trap_pages_get, .free = keep_until_free, .user = pages };
 }
 
-void trap_pages_arm(const struct trap_pages *pages, bool with_inputs)
+bool trap_pages_arm(const struct trap_pages *pages, bool with_inputs)
 {
+    bool armed = true;
     for (int i = 0; i < pages->n; i++)
         if (pages->maps[i].is_output || with_inputs)
-            mprotect(pages->maps[i].begin, pages->maps[i].bytes, PROT_NONE);
+            armed =
+                mprotect(pages->maps[i].begin, pages->maps[i].bytes, PROT_NONE) == 0 && armed;
+    return armed;
 }
 
 char *trap_pages_disarm(const struct trap_pages *pages, const char *address)

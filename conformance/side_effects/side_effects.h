@@ -11,7 +11,7 @@
 /* ---- Allocations: allocations.c ---- */
 
 /* Numbers of heap blocks and memory maps that this thread allocated and freed. Calls by plug-ins count, too, as the
- * program defines malloc(), mmap() and their relatives. */
+ * program defines malloc(), mmap() and their relatives, but not pvalloc(), mremap() and sbrk(). */
 struct allocation_counts {
     unsigned long allocated, freed;
 };
@@ -34,10 +34,13 @@ struct static_memory {
 struct static_memory static_memory_find(void (*kernel)(void));
 /* Returns the reason why writes cannot be detected, or NULL if they can. */
 const char *static_memory_unavailable_reason(void);
-/* Start and end a watch of this thread's calls. The first returns false if the object was not found, or its memory
- * could not be made read-only. */
+/* Starts a watch of this thread's calls. Returns false if the object was not found, or its memory could not be made
+ * read-only. */
 bool static_memory_watch(struct static_memory *memory);
+/* Ends the watch. */
 void static_memory_unwatch(struct static_memory *s);
+
+/* ---- First calls: statics.c ---- */
 
 /* Returns a copy at a new address. The library caches data by a backend's address, so the first call of the copy runs
  * the code that only a first call runs. */
@@ -45,22 +48,22 @@ struct posenc_backend backend_copy(const struct posenc_backend *backend);
 
 /* ---- Pages that fault at the first access: pages.c ---- */
 
-/* Memory of one call whose tensors are divided into parts. An access to an armed part faults. Pages end inside a row,
- * and only a few bytes of a tensor lie on its last page, so that the last vector of each loop touches a page of its
- * own. */
+/* Memory of one call whose tensors are divided into parts. An access to an armed part faults. Pages end inside a row
+ * of a multiple of 128 bytes, and less than a quarter page of a tensor lies on its last page, so that the last vector
+ * of each loop touches a page of its own. */
 struct trap_pages {
     struct trap_map {
         char *begin;
         size_t bytes, part_bytes; /* multiples of the page size */
         bool is_output;
-    } maps[LAYOUTS]; /* one for each tensor */
+    } maps[LAYOUTS]; /* one for each tensor (problem.h) */
     int n;
     int parts_per_map; /* 0: each page is a part */
 };
 /* Returns an allocator for the tensors of one call. */
 struct memory trap_pages_memory(struct trap_pages *pages);
-/* Makes all outputs inaccessible, and with `with_inputs` the inputs, too. */
-void trap_pages_arm(const struct trap_pages *pages, bool with_inputs);
+/* Makes all outputs inaccessible, and with `with_inputs` the inputs, too. Returns false if that failed. */
+bool trap_pages_arm(const struct trap_pages *pages, bool with_inputs);
 /* Makes the part that contains an address accessible. Returns its start, or NULL for other memory. */
 char *trap_pages_disarm(const struct trap_pages *pages, const char *address);
 void trap_pages_free(struct trap_pages *pages);

@@ -145,11 +145,12 @@ enum fence_verdict streaming_find_fence(struct tally *t, const struct problem *p
     struct call call;
     p.in_place = p.accumulate = false;
     if (call_create_by(t->run->implementation, &call, &p, &memory) == POSENC_OK) {
-        trap_pages_arm(&s.pages, false);
-        if (run_call(&s, t, &call) && s.last_page) {
+        if (trap_pages_arm(&s.pages, false) && run_call(&s, t, &call) && s.last_page) {
             s.is_second_run = arm_last_page(&s);
             run_call(&s, t, &call);
         }
+        if (!s.is_second_run)
+            require(t, false, "no access to an output could be watched");
         call_destroy(&call);
     } else {
         require(t, false, "the call was not made");

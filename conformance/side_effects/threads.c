@@ -67,8 +67,8 @@ static void run_and_compare(struct caller *caller)
 {
     const struct thread_test *test = caller->test;
     call_reset(&caller->call);
-    if (caller == test->callers)
-        trap_pages_arm(&caller->pages, true);
+    if (caller == test->callers && !trap_pages_arm(&caller->pages, true))
+        require(&caller->tally, false, "pages could not be made inaccessible");
     const struct guard_result g = guard_run(&caller->call, &test->backend, NULL);
     if (require_clean(&caller->tally, &g))
         require_same_outputs(&caller->tally, &caller->call, &caller->alone,
