@@ -1,4 +1,4 @@
-/* Tests that hidden characters are escaped, and nothing else is. */
+/* Tests that hidden characters are escaped, and nothing else is; printed lines, lists and words. */
 #define _POSIX_C_SOURCE 200809L
 #include "text.h"
 
@@ -32,6 +32,7 @@ static void test_escapes(void)
         { "in\xe2\x80\x8bvisible\xef\xbb\xbf", "in\\u200bvisible\\ufeff" },
         { "\xf3\xa0\x81\x81", "\\U0e0041" }, /* a tag */
         { "\xef\xbf\xbf", "\\uffff" },
+        { "\xef\xb7\x90\xef\xb7\xaf", "\\ufdd0\\ufdef" }, /* noncharacters, too */
         { "\xff\xfe", "\\xff\\xfe" },
         { "\xc0\x80", "\\xc0\\x80" },          /* longer than needed */
         { "\xed\xa0\x80", "\\xed\\xa0\\x80" }, /* a surrogate */
@@ -41,7 +42,7 @@ static void test_escapes(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *shown = text_escape_copy(cases[i].text);
-        require(shown && strcmp(shown, cases[i].shown) == 0, "hidden characters are escaped");
+        require(shown && strcmp(shown, cases[i].shown) == 0, cases[i].shown);
         require(text_is_plain(cases[i].text) == (strcmp(cases[i].text, cases[i].shown) == 0) &&
                     text_is_plain(cases[i].shown),
                 "and the escaped text is plain");
@@ -88,8 +89,24 @@ static void test_lists(void)
     require(strcmp(list, "ab, cde") == 0, "a list has separators and is cut at its size");
 }
 
+static void test_words(void)
+{
+    char longer[120] = { 0 };
+    memset(longer, 'x', sizeof longer - 1);
+    require(text_edit_distance("rope_half", "rope_half") == 0 &&
+                text_edit_distance("tabel", "table") == 2 &&
+                text_edit_distance("", "abc") == 3 &&
+                text_edit_distance("kitten", "sitting") == 3,
+            "the distance of two names");
+    require(text_edit_distance("", longer) == 96, "only 96 bytes of the second name count");
+    require(text_has_word("a bc d", ' ', "bc", 2) && text_has_word("a bc d", ' ', "d", 1) &&
+                !text_has_word("a bc d", ' ', "b", 1) && !text_has_word("a bc d", ' ', "c", 1),
+            "a list has whole words only");
+}
+
 int main(void)
 {
+    test_words();
     test_lists();
     test_escapes();
     test_cut();

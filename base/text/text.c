@@ -29,7 +29,7 @@ static size_t decode(const char *text, uint32_t *code)
         return 0;
     *code = n == 1 ? at[0] : at[0] & (0x7fu >> n);
     for (size_t i = 1; i < n; i++) {
-        if ((at[i] & 0xc0) != 0x80) /* also the end */
+        if ((at[i] & 0xc0) != 0x80) /* fails for NUL, too, the end of the text */
             return 0;
         *code = *code << 6 | (at[i] & 0x3f);
     }
@@ -43,10 +43,10 @@ static bool is_hidden(uint32_t code)
 {
     static const struct {
         uint32_t first, last;
-    } hidden[] = { { 0x00, 0x1f },     { 0x7f, 0x9f },      { 0xad, 0xad },
-                   { 0x61c, 0x61c },   { 0x180e, 0x180e },  { 0x200b, 0x200f },
-                   { 0x2028, 0x202e }, { 0x2060, 0x206f },  { 0xfeff, 0xfeff },
-                   { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f } };
+    } hidden[] = { { 0x00, 0x1f },     { 0x7f, 0x9f },     { 0xad, 0xad },
+                   { 0x61c, 0x61c },   { 0x180e, 0x180e }, { 0x200b, 0x200f },
+                   { 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0xfdd0, 0xfdef },
+                   { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f } };
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         if (code >= hidden[i].first && code <= hidden[i].last)
             return true;
@@ -64,19 +64,21 @@ bool text_is_plain(const char *text)
     return true;
 }
 
+enum { SHOWN = 12 }; /* bytes of \U10ffff and a NUL, or of a character of UTF-8 */
+
 /* Writes the character at `text` as it is shown; returns its bytes in `text`. */
-static size_t show_character(const char *text, char shown[12])
+static size_t show_character(const char *text, char shown[SHOWN])
 {
     uint32_t code;
     const size_t n = decode(text, &code);
     if (n == 0)
-        snprintf(shown, 12, "\\x%02x", (unsigned)(unsigned char)*text);
+        snprintf(shown, SHOWN, "\\x%02x", (unsigned)(unsigned char)*text);
     else if (!is_hidden(code))
-        snprintf(shown, 12, "%.*s", (int)n, text);
+        snprintf(shown, SHOWN, "%.*s", (int)n, text);
     else if (code == '\n' || code == '\r' || code == '\t')
-        snprintf(shown, 12, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+        snprintf(shown, SHOWN, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
     else
-        snprintf(shown, 12,
+        snprintf(shown, SHOWN,
                  code < 0x80      ? "\\x%02x"
                  : code < 0x10000 ? "\\u%04x"
                                   : "\\U%06x",
@@ -89,7 +91,7 @@ size_t text_escape(const char *text, char *to, size_t room)
     size_t whole = 0, at = 0;
     bool fits = room > 0;
     while (*text) {
-        char shown[12];
+        char shown[SHOWN];
         text += show_character(text, shown);
         const size_t n = strlen(shown);
         fits = fits && at + n < room;
@@ -121,6 +123,7 @@ static void put_line(const char *line, FILE *out)
     line += blanks;
     if (strncmp(line, "::", 2) == 0)
         fputc('\\', out);
+    /* Prints up to ##, then the backslash; the bracket comes with the rest. */
     for (const char *command; (command = strstr(line, "##[")); line = command + 2)
         fprintf(out, "%.*s\\", (int)(command + 2 - line), line);
     fputs(line, out);

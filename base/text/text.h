@@ -1,6 +1,7 @@
 /*
  * Safe display of untrusted text, such as names, paths and notes from files and plug-ins. Control characters, bytes
- * that are not UTF-8, invisible characters and marks of the writing direction are escaped: \x1b, \u202e.
+ * that are not UTF-8, blanks without width, tags and marks of the writing direction are escaped: \x1b, \u202e. Fillers
+ * and variation selectors, which scripts and emoji need, are not.
  */
 #ifndef POSENC_TEXT_H
 #define POSENC_TEXT_H
@@ -31,7 +32,7 @@ void text_vprint(FILE *out, const char *format, va_list list) PRINTF_LIKE(2, 0);
 /* Appends a name to a list in `text` of `size` bytes, after a separator unless the list is empty. Cuts what does not fit. */
 void text_list_add(char *text, size_t size, const char *separator, const char *name);
 
-/* Returns the Levenshtein distance of two names. Only the first 96 characters of b count. */
+/* Returns the Levenshtein distance of two names. Only the first 96 bytes of b count. */
 size_t text_edit_distance(const char *a, const char *b);
 
 /* Returns true if a word of n characters is in `words`, a list separated by the character `between`. */

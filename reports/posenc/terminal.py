@@ -17,8 +17,8 @@ WIDEST = 10_000  # columns of a file or a pipe, where no line is cut
 # Controls, the soft hyphen, marks of direction, blanks without width, separators of lines, marks of annotations, the
 # byte order mark, tags, noncharacters and halves of surrogate pairs.
 _HIDDEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-    "\ufffe\uffff\U000e0000-\U000e007f"
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f"
     + "".join(f"{chr(p << 16 | 0xFFFE)}{chr(p << 16 | 0xFFFF)}" for p in range(1, 17))
     + "]"
 )

@@ -329,9 +329,9 @@ def test_pages_where_all_fits() -> None:
 
 def test_characters_that_a_terminal_obeys_are_escaped(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    hostile = '"\\u001b[2J\\u202e\\n::error::\\ud800\u009b\u202e\U000e0041"'
+    hostile = '"\\u001b[2J\\u202e\\n::error::\\ud800\u009b\u202e\ufdd0\U000e0041"'
     path.write_text(f'{{"t":"header","schema":"posenc.results/2",{hostile}:[{hostile}]}}\n')
-    escaped = "\\x1b[2J\\u202e\\n::error::\\ud800\\x9b\\u202e\\U000e0041"
+    escaped = "\\x1b[2J\\u202e\\n::error::\\ud800\\x9b\\u202e\\ufdd0\\U000e0041"
     assert load(str(path))[0][escaped] == [escaped]
 
 
