@@ -35,9 +35,9 @@ static void read_ticks(const char *root, struct noise_counters *watch)
                     (double)sysconf(_SC_CLK_TCK);
 }
 
-static struct optional_counter known_if(bool known, double count)
+static struct optional_counter known_if(bool known, double value)
 {
-    return (struct optional_counter){ known, known ? count : 0.0 };
+    return (struct optional_counter){ known, known ? value : 0.0 };
 }
 
 /* Reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
@@ -56,11 +56,11 @@ static void read_counters(const char *root, struct noise_counters *watch)
            in = sysfs_value_number(root, vmstat, "pswpin", -1.0),
            out = sysfs_value_number(root, vmstat, "pswpout", 0.0);
     /* All CPUs of a package are throttled together: the count of the first one is enough. */
-    double heat = (double)sysfs_number(
+    double events = (double)sysfs_number(
         root, -1, "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count");
     watch->throttled_s = known_if(throttled >= 0.0, throttled);
     watch->swapped = known_if(in >= 0.0, in + out);
-    watch->heat = known_if(heat >= 0.0, heat);
+    watch->throttle_events = known_if(events >= 0.0, events);
     watch->wait_cpu_s = read_pressure(root, "cpu");
     watch->wait_io_s = read_pressure(root, "io");
     watch->wait_mem_s = read_pressure(root, "memory");
@@ -92,7 +92,7 @@ struct noise_counters noise_read(void) { return noise_read_from(""); }
 static void set_growth(json_t *noise, const char *name, struct optional_counter start,
                        struct optional_counter stop, double scale)
 {
-    double growth = stop.count - start.count;
+    double growth = stop.value - start.value;
     if (start.known && stop.known)
         json_object_set_new(noise, name, json_real(growth > 0.0 ? scale * growth : 0.0));
 }
@@ -118,7 +118,7 @@ json_t *noise_between(const struct noise_counters *start, const struct noise_cou
     set_growth(noise, "wait_io_pct", start->wait_io_s, stop->wait_io_s, per_cent);
     set_growth(noise, "wait_mem_pct", start->wait_mem_s, stop->wait_mem_s, per_cent);
     set_growth(noise, "swapped", start->swapped, stop->swapped, 1.0);
-    set_growth(noise, "heat", start->heat, stop->heat, 1.0);
+    set_growth(noise, "heat", start->throttle_events, stop->throttle_events, 1.0);
     return noise;
 }
 
