@@ -17,7 +17,7 @@ bool token_kernel(enum posenc_kernel kernel) { return !kernel_on_scores(kernel);
 const struct fault *fault_at(int i)
 {
     const struct fault *const tables[] = { memory_faults, result_faults, side_effect_faults };
-    for (int table = 0; table < 3; table++)
+    for (size_t table = 0; table < sizeof tables / sizeof *tables; table++)
         for (const struct fault *fault = tables[table]; fault->name; fault++)
             if (i-- == 0)
                 return fault;
@@ -90,7 +90,7 @@ void run_kernel(struct kernel_call *c)
     }
 }
 
-/* Returns the data of an input: of the first input tensor, else of x or positions. */
+/* Returns the data of the first input tensor. Without one, returns x, or the positions of a call without x. */
 static const void *find_input(const struct signature *s, const union arguments *args)
 {
     const void *fallback = NULL;

@@ -4,8 +4,8 @@
  *
  *     faulty
  *
- * Prints the kill matrix: faults, and the cases that detect them. Exits with 1 if a fault is not detected, or if the
- * backend without a fault fails.
+ * Prints a line for each fault and dtype: the case of its row, and the number of failed results. Exits with 1 if a fault
+ * is not detected, or if the backend without a fault fails.
  */
 #include "faulty.h"
 
@@ -57,8 +57,7 @@ static void print_outcome(const struct fault *fault, const struct fault_outcome 
     fflush(stdout);
 }
 
-/* Requires a failed case in each kernel that the fault concerns and that could be judged.
- * faulty_calls() counts since the last faulty_backend(). */
+/* Requires a failed case in each kernel that the fault concerns and that could be judged. */
 static enum fault_verdict judge_fault(const struct fault *fault,
                                       const struct fault_outcome *outcome)
 {
@@ -71,7 +70,7 @@ static enum fault_verdict judge_fault(const struct fault *fault,
     }
     if (judged == 0 && skipped > 0)
         return UNJUDGED;
-    if (faulty_calls() == 0)
+    if (faulty_calls() == 0) /* since faulty_backend() made this fault's backend */
         return NEVER_CALLED;
     return detected == judged ? DETECTED : SURVIVES;
 }
@@ -120,7 +119,7 @@ int main(void)
     for (int i = 0; (fault = fault_at(i)); i++)
         for (int dtype = POSENC_F32; dtype <= (int)fault->last_dtype; dtype++, tried++)
             verdicts[try_fault(base, fault, dtype_names[dtype])]++;
-    printf("\n%d of %d faults are detected by the case meant for them\n", verdicts[DETECTED],
+    printf("\n%d of %d runs of a fault fail in the case meant for it\n", verdicts[DETECTED],
            tried);
     return right && verdicts[DETECTED] > 0 && verdicts[DETECTED] + verdicts[UNJUDGED] == tried
                ? 0

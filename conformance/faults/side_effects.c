@@ -60,7 +60,7 @@ static void copy_tensor(const struct posenc_tensor *from, const struct posenc_te
                (size_t)tensor_width(from) * storage_size(from->dtype));
 }
 
-/* Computes the output in the buffer, then copies it, if it fits there. */
+/* Computes the output in the buffer and copies it. Computes outputs that are too large, or empty, in place. */
 static void run_in_buffer(struct kernel_call *c, void *buffer)
 {
     struct posenc_tensor *out = c->out;
@@ -88,17 +88,19 @@ static void use_static_scratch(struct kernel_call *c)
     run_in_buffer(c, scratch);
 }
 
-/* Uses a buffer on the heap, where the watch of static memory detects no writes. */
+/* Uses a buffer on the heap, as a library might. The case "together" does not watch the static variables here. */
 static void use_shared_buffer(struct kernel_call *c)
 {
     static void *buffer;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    buffer = buffer ? buffer : malloc(SCRATCH_BYTES);
-    pthread_mutex_unlock(&lock);
     if (!buffer)
+        buffer = malloc(SCRATCH_BYTES);
+    void *const shared = buffer;
+    pthread_mutex_unlock(&lock);
+    if (!shared)
         exit(2);
-    run_in_buffer(c, buffer);
+    run_in_buffer(c, shared);
 }
 
 /* ---- The table ---- */
