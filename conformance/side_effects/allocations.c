@@ -79,8 +79,8 @@ int posix_memalign(void **block, size_t alignment, size_t bytes)
 }
 // NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
 
-/* On 64-bit systems the system call takes the arguments of mmap() as they are. */
-#if defined(SYS_mmap) && UINTPTR_MAX > 0xffffffffu
+/* On 64-bit systems the system call takes the arguments of mmap() as they are, but on s390x a pointer to them. */
+#if defined(SYS_mmap) && UINTPTR_MAX > 0xffffffffu && !defined(__s390x__)
 
 /* The labels set the linker's names, because <sys/mman.h> may redirect mmap to mmap64. */
 void *counted_mmap(void *, size_t, int, int, int, off_t) __asm__("mmap");
