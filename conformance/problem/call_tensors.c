@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of elements of a tensor: more than any memory holds, and so small that sums cannot overflow. */
+/* Limit of elements of a tensor: more than a test needs, and so small that sums cannot overflow. */
 #define MOST_ELEMENTS (INT64_C(1) << 40)
 
 /* ---- Shapes ---- */
@@ -48,10 +48,10 @@ static bool shape_tensor(struct call *call, const struct tensor_spec *spec,
     const struct problem *p = &call->problem;
     const struct tensor_layout *layout = tensor_layout(p, spec);
     const int n = tensor_dims(spec), strides = (int)layout->n_strides;
-    const int first = n == MOST_DIMS && spec->dims[0] == DIM_BATCH && lacks_batch(p);
-    *t = (struct posenc_tensor){ .dtype = tensor_dtype(p, spec), .rank = n - first };
+    const int left_out = n == MOST_DIMS && spec->dims[0] == DIM_BATCH && lacks_batch(p) ? 1 : 0;
+    *t = (struct posenc_tensor){ .dtype = tensor_dtype(p, spec), .rank = n - left_out };
     for (int i = 0; i < t->rank; i++) {
-        t->shape[i] = problem_extent(p, spec->dims[first + i]);
+        t->shape[i] = problem_extent(p, spec->dims[left_out + i]);
         if (!call_check_range(call, POSENC_ERR_SHAPE, "a dimension", t->shape[i], 0,
                               MOST_ELEMENTS))
             return false;
@@ -60,8 +60,8 @@ static bool shape_tensor(struct call *call, const struct tensor_spec *spec,
         (strides && !call_check_range(call, POSENC_ERR_STRIDE, "strides of a tensor", strides,
                                       n - 1, n - 1)))
         return false;
-    for (int i = first; i < strides; i++)
-        t->stride[i - first] = layout->stride[i];
+    for (int i = left_out; i < strides; i++)
+        t->stride[i - left_out] = layout->stride[i];
     return true;
 }
 
@@ -104,7 +104,7 @@ struct rows {
 
 enum { LARGE_TABLE = 1 << 24 }; /* elements */
 
-static struct rows rows_used(const struct call *call, const struct tensor_spec *spec,
+static struct rows call_rows(const struct call *call, const struct tensor_spec *spec,
                              const struct posenc_tensor *t)
 {
     const struct problem *p = &call->problem;
@@ -117,7 +117,7 @@ static struct rows rows_used(const struct call *call, const struct tensor_spec *
 }
 
 /* Returns the row of index i. A position past the table counts as 0 here; the library rejects it later. */
-static int64_t row_used(const struct rows *rows, int64_t i)
+static int64_t row_at(const struct rows *rows, int64_t i)
 {
     const struct problem *p = rows->problem;
     const int64_t r = p ? problem_position(p, i / p->tokens, i % p->tokens) : i;
@@ -191,7 +191,7 @@ static char *get_block(struct call *call, const struct block *block,
     char *data = m->reserve(m->user, bytes, offset, block->role);
     const size_t row = (size_t)block->shape[block->n - 1] * block->item;
     for (int64_t i = 0; data && i < block->rows.n; i++) {
-        const int64_t at = extent->below + row_offset(block, row_used(&block->rows, i));
+        const int64_t at = extent->below + row_offset(block, row_at(&block->rows, i));
         if (!m->use(m->user, data + at * (int64_t)block->item, row)) {
             m->free(m->user, data);
             return NULL;
@@ -239,7 +239,7 @@ static void tensor_gather(const struct posenc_tensor *tensor, const struct rows 
 {
     const int64_t width = tensor->shape[tensor->rank - 1];
     for (int64_t i = 0, n = width ? rows->n : 0; i < n; i++) {
-        const int64_t r = row_used(rows, i);
+        const int64_t r = row_at(rows, i);
         const void *row = storage_row(tensor, r);
         for (int64_t c = 0; c < width; c++)
             dense[r * width + c] = storage_get(tensor->dtype, row, c);
@@ -255,7 +255,7 @@ static float *keep_dense(struct call *call, const struct tensor_spec *spec, int6
     return dense;
 }
 
-/* Fills n elements of a dense copy from `first` on. */
+/* Fills n elements of a dense copy from `first` on. A fill() of its own fills all: call_rows() selects no rows then. */
 static bool fill_dense(struct call *call, const struct tensor_spec *spec, float *dense,
                        int64_t first, int64_t n)
 {
@@ -273,7 +273,7 @@ static bool fill_tensor(struct call *call, const struct tensor_spec *spec,
     if (!dense || (!rows->problem && !fill_dense(call, spec, dense, 0, rows->all * width)))
         return false;
     for (int64_t i = 0; i < rows->n && width; i++) {
-        const int64_t r = row_used(rows, i);
+        const int64_t r = row_at(rows, i);
         if (rows->problem && !fill_dense(call, spec, dense, r * width, width))
             return false;
         put_row(t, r, dense + r * width);
@@ -294,7 +294,8 @@ static bool add_output(struct call *call, const struct tensor_spec *spec,
            (call->wide[o] = call_allocate(call, rows * width, sizeof(float)));
 }
 
-/* Allocates a tensor, and a second one that is woven into it at a distance of `apart` elements unless 0. */
+/* Allocates a tensor, and a second one that is woven into it at a distance of `apart` elements unless 0. The block's
+ * first dimension, of the two tensors, is left out if nothing is woven. */
 static void *make_block(struct call *call, const struct tensor_spec *spec,
                         const struct posenc_tensor *t, int64_t apart)
 {
@@ -312,7 +313,7 @@ static void *make_block(struct call *call, const struct tensor_spec *spec,
         .item = storage_size(t->dtype),
         .role = spec->role == ROLE_OUTPUT ? output_role : 'i',
         .woven = apart,
-        .rows = rows_used(call, spec, t),
+        .rows = call_rows(call, spec, t),
     };
     return make_memory(call, spec, &block);
 }
@@ -331,7 +332,7 @@ static bool make_strided(struct call *call, const struct tensor_spec *spec)
                 : make_block(call, spec, t, apart);
     if (!t->data || (output && !add_output(call, spec, t)))
         return false;
-    const struct rows rows = rows_used(call, spec, t);
+    const struct rows rows = call_rows(call, spec, t);
     return (output && !problem_accumulates(p)) || fill_tensor(call, spec, t, &rows);
 }
 
@@ -340,7 +341,12 @@ static bool make_pointer(struct call *call, const struct tensor_spec *spec)
 {
     const struct problem *p = &call->problem;
     const int64_t n = tensor_elements(p, spec), stride = 1;
-    const struct block block = { 1, &n, &stride, sizeof(float), 'i', false, { NULL, 1, 1 } };
+    const struct block block = { .n = 1,
+                                 .shape = &n,
+                                 .stride = &stride,
+                                 .item = sizeof(float),
+                                 .role = 'i',
+                                 .rows = { .n = 1, .all = 1 } };
     float *data = make_memory(call, spec, &block), *dense = NULL;
     if (!data)
         return false;
@@ -422,9 +428,15 @@ static bool make_positions(struct call *call, const struct tensor_spec *spec)
     positions->stride_axis = stride[2];
     stride[1] = stride[1] ? stride[1] : 1; /* the library reads 0 as 1 */
     const int64_t n = shape[0] * shape[1] * shape[2];
+    /* The last dimension of a block is a row: here one position. */
     const int64_t each[4] = { shape[0], shape[1], shape[2], 1 },
                   step[4] = { stride[0], stride[1], stride[2], 1 };
-    const struct block block = { 4, each, step, item, 'i', false, { NULL, n, n } };
+    const struct block block = { .n = 4,
+                                 .shape = each,
+                                 .stride = step,
+                                 .item = item,
+                                 .role = 'i',
+                                 .rows = { .n = n, .all = n } };
     char *data = make_memory(call, spec, &block);
     positions->data = data;
     return data && fill_positions(call, data, shape, stride, (int64_t)item);

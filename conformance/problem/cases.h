@@ -9,10 +9,11 @@
  *     random     the smallest fields | growth
  *
  * A word of the column `growth`, such as 2rotary_dim+2head_dim, names fields that grow together, at different rates;
- * of mrope_section only the first member grows. A number after a colon limits the growth.
+ * of mrope_section only the first member grows. In length lines, a number after a colon limits the growth. In random
+ * lines it is the largest number that is drawn; a word without it does not grow.
  *
- * Of several realistic lines, the last one that fits into the bytes is used. Each of its words grows as far as
- * possible before the next. If no tensor is named, everything that the call reads or writes counts. The last query is
+ * Of several realistic lines, the last one that fits into the bytes is used, or the first if none fits. Each of its
+ * words grows as far as possible before the next. If no tensor is named, everything that the call reads or writes counts. The last query is
  * at the position of the last key.
  */
 #ifndef POSENC_CASES_H
@@ -47,7 +48,7 @@ const struct problem_list *cases_read(enum cases_file file);
 /* Returns true if a line has one of the names above, and so is no golden case. */
 bool case_is_shape(const struct problem_line *line);
 
-/* ---- Problems that grow ---- */
+/* ---- Problems that grow: also problem_default() and problem_realistic() of problem.h ---- */
 
 /* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys), to reach every tail
  * of a loop. Variants 0 to 3 are the lines length0 to length3. Of several lines, n modulo their number selects one. */

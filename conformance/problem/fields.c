@@ -30,7 +30,7 @@ static const struct field shared_fields[] = {
 };
 enum { N_SHARED = sizeof shared_fields / sizeof *shared_fields };
 
-/* Returns true for fields in problem.freqs. Two of them share the names dim and rotary_dim with others. */
+/* Returns true for fields in problem.freqs. */
 static bool is_in_freqs(const struct field *field)
 {
     return field->offset >= MEMBER(freqs) &&
@@ -45,6 +45,7 @@ static bool field_applies(const struct field *field, enum posenc_kernel kernel)
         return true;
     if (strcmp(field->name, "woven") == 0)
         return kernel_woven_row(kernel) != NULL;
+    /* Kernels with frequencies have the fields of freqs by these names, the others their own. */
     const bool shares_name = text_has_word("dim rotary_dim", ' ', field->name, n);
     return text_has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
            (!shares_name || is_in_freqs(field) == kernel_has_freqs(kernel));
@@ -196,7 +197,7 @@ static const char *elements_of(const struct field *field, const struct problem *
     return field->list == LIST_STRIDES ? at + sizeof(int64_t) : at;
 }
 
-/* Returns the length that a list should have by other fields, or has inside the struct. */
+/* Returns the length that other fields prescribe for a list. For lists inside the struct, returns their own. */
 static int64_t expected_length(const struct field *field, const struct problem *problem)
 {
     int64_t n = N_SECTIONS;
@@ -236,7 +237,7 @@ uint64_t field_get(const struct field *field, const struct problem *problem, int
         return double_to_bits((double)value.f32);
     case FIELD_ENUM:
         return (uint64_t)value.member;
-    default:
+    default: /* 64-bit kinds are returned as they are stored */
         return (uint64_t)value.i64;
     }
 }
