@@ -12,7 +12,7 @@ Option = Tuple[str, Dict[str, Any]]
 
 
 class Kind(NamedTuple):
-    """A kind of picture: what it shows, how to read it, the function that draws it, and its options."""
+    """A kind of picture: what it shows, how to read it, the function that draws it, and its options; see kind()."""
 
     summary: str
     caption: str

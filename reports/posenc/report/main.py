@@ -153,8 +153,8 @@ def _measure(args: argparse.Namespace, argv: List[str], outputs: Sequence[Output
         records = measurement.records(["posenc", "report", *argv])
         if not records:
             return measurement.status
-        for format, name in FILES.items():
-            write_file(folder.partial / name, render(format, records).encode(), None, force=True)
+        for kind, name in FILES.items():
+            write_file(folder.partial / name, render(kind, records).encode(), None, force=True)
         if measurement.interrupted and folder.has_files():
             folder.kept = True
             _write(args, outputs, records)

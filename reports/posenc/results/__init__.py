@@ -1,1 +1,1 @@
-"""Files of records for other programs: posenc results."""
+"""The outcome of records; their exports, merges and trends: posenc results."""
