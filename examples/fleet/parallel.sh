@@ -5,7 +5,7 @@
 #
 # HOSTS is a file of logins, one a line: a name of ~/.ssh/config, or user@machine. Hosts need sshd, tar, gzip and perl; this
 # machine needs parallel. BUNDLE is an archive of ./run bundle, one for each architecture of the hosts. Results come into
-# fleet-results. Run again, the script runs what is missing.
+# fleet-results. Run again, the script runs what is missing; other settings or bundles need another folder.
 #
 # Machines with the same CPU share the checks, a shard at a time. Then the first machine of each kind in HOSTS times, and does
 # nothing else meanwhile. Hosts keep the folder posenc-fleet in the home directory.
@@ -26,9 +26,22 @@ ssh=${PARALLEL_SSH:-ssh}           # ssh with options, e.g. "ssh -F config"; GNU
 }
 hosts=$1
 shift
+case $there in
+'' | . | .. | /* | ../*) # it is removed on each host
+    echo "parallel.sh: THERE is '$there', expected a folder in the home directory" >&2
+    exit 2
+    ;;
+esac
 mkdir -p "$out"
-trap 'kill $pids 2>/dev/null; exit 130' HUP INT TERM
+# GNU parallel knows jobs of a run before by their number alone, and would take their results for those of other settings.
+settings="$shards, $verify, $bench, $(cat "$@" | cksum)"
+if [ -e "$out/settings" ] && [ "$(cat "$out/settings")" != "$settings" ]; then
+    echo "parallel.sh: $out has results of other settings or bundles. Remove it, or set OUT to another folder." >&2
+    exit 2
+fi
+printf '%s\n' "$settings" >"$out/settings"
 pids=
+trap 'kill $pids 2>/dev/null; exit 130' HUP INT TERM
 
 # Prints the bundle for an architecture.
 bundle_for() { # ARCHITECTURE BUNDLE...
@@ -47,9 +60,10 @@ unpack="rm -rf '$there' && mkdir '$there' && tar -xzf - -C '$there' --strip-comp
 grep -v '^ *\(#\|$\)' "$hosts" >"$out/hosts"
 : >"$out/kinds"
 while read -r host; do
-    bundle=$(bundle_for "$($ssh -n "$host" uname -m)" "$@")
+    architecture=$($ssh -n "$host" uname -m)
+    bundle=$(bundle_for "$architecture" "$@")
     $ssh "$host" "$unpack" <"$bundle"
-    kind=$($ssh -n "$host" "$there/bin/posenc" verify --quick --kernel alibi --backend scalar --out jsonl 2>&1 |
+    kind=$($ssh -n "$host" "$there/bin/posenc" verify --quick --kernel alibi --backend scalar --out jsonl |
         sed -n 's/.*"env_id": *"\([^"]*\)".*/\1/p' | head -n 1 | tr / -)
     echo "${kind:?the program does not run on $host} $host" >>"$out/kinds"
     echo "$host: $kind, $(basename "$bundle")" >&2
@@ -71,8 +85,13 @@ for pid in $pids; do wait "$pid" || :; done # the merge below reports missing sh
 
 # Time on one machine of each kind, all at once.
 awk '!timed[$1]++ { print $2 }' "$out/kinds" >"$out/timed"
-[ -z "$bench" ] || parallel --jobs 0 --joblog "$out/bench.jobs" --resume-failed --results "$out/bench-{}.jsonl" \
-    "$ssh -n {} $there/bin/posenc $bench --out jsonl" :::: "$out/timed" >/dev/null || :
+if [ -n "$bench" ]; then
+    log=$out/bench.$(cksum <"$out/timed" | cut -d ' ' -f 1).jobs # the numbers in it are those of these machines
+    parallel --jobs 0 --joblog "$log" --resume-failed --results "$out/bench-{}.jsonl" \
+        "$ssh -n {} $there/bin/posenc $bench --out jsonl" :::: "$out/timed" >/dev/null || :
+    awk 'NR == FNR { host[FNR] = $1; next } FNR > 1 { code[$1] = $7 }
+        END { for (i in code) if (code[i]) print "parallel.sh: timing on " host[i] " ended with exit code " code[i] }' "$out/timed" "$log" >&2
+fi
 find "$out" -maxdepth 1 -name '*.jsonl' -empty -delete # files of runs that did not start
 
 # Merge the files, which fails if a shard is missing, and report every CPU.

@@ -88,6 +88,8 @@ test_broken_shards "$results"/*-[0-3]of4.jsonl
 run sh "$tree/examples/fleet/parallel.sh" "$scratch/hosts" "$bundle"
 same 'again it runs nothing that is there' "$status $(cat "$results"/*.jobs | grep -c '^[0-9]')" '0 5'
 same 'and prints the same' "$(cksum <stdout)" "$(cksum <shown)"
+run env SHARDS=2 sh "$tree/examples/fleet/parallel.sh" "$scratch/hosts" "$bundle"
+ended 'but with other settings nothing, as it would mix results' 2 'has results of other settings' stderr
 stop_daemons
 daemons='' made=''
 finish
