@@ -128,7 +128,11 @@ base_name() { # prints the base as the caller or this service names it; nothing 
     done
 }
 
-cut_off='this clone is shallow: expected fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab), or git fetch --unshallow'
+refuse_base() { # WORDS_IF_SHALLOW WORDS: ends the job; a shallow clone may lack what the remote has
+    [ "$(git rev-parse --is-shallow-repository)" != true ] ||
+        refuse "$1, and this clone is shallow: expected fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab), or git fetch --unshallow"
+    refuse "$2"
+}
 
 find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
     merged=
@@ -142,19 +146,10 @@ find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
         say 'No base is known here: HEAD is verified alone.'
         return
     fi
-    shallow=$(git rev-parse --is-shallow-repository)
-    commit=$(git rev-parse --quiet --verify "$name^{commit}") ||
-        if [ "$shallow" = true ]; then
-            refuse "the base, $name, is not here, and $cut_off"
-        else
-            refuse "the base, $name, is no commit of this clone: expected a branch (origin/main), a tag or a commit"
-        fi
-    base=$(git merge-base HEAD "$commit") ||
-        if [ "$shallow" = true ]; then
-            refuse "no common commit of HEAD and $name is here, and $cut_off"
-        else
-            refuse "HEAD and $name have no commit in common: expected a base that HEAD comes from"
-        fi
+    commit=$(git rev-parse --quiet --verify "$name^{commit}") || refuse_base "the base, $name, is not here" \
+        "the base, $name, is no commit of this clone: expected a branch (origin/main), a tag or a commit"
+    base=$(git merge-base HEAD "$commit") || refuse_base "no common commit of HEAD and $name is here" \
+        "HEAD and $name have no commit in common: expected a base that HEAD comes from"
     if [ "$base" = "$(git rev-parse HEAD)" ]; then
         say "HEAD has nothing that $name has not: it is verified alone."
         base=
@@ -195,7 +190,7 @@ compare() { # ARGUMENTS...: sets $compared to the exit code, and $library to the
     build="$POSENC_BUILD # posenc.h: $(cat "$POSENC_INCLUDE/posenc.h" 2>/dev/null | cksum)"
     run_shown "$posenc" compare --rev "$base" HEAD --build "$build" --library "$POSENC_LIBRARY" $gate \
         --threshold "${POSENC_THRESHOLD:-3}" "$@" --out console --out "jsonl:$out/compare.jsonl" --force || compared=$?
-    if [ -s "$out/compare.jsonl" ]; then
+    if [ -s "$out/compare.jsonl" ]; then # line 1 has "compare":{"base":{...},"head":{"path":"...",...},...}
         library=$(sed -n '1s/.*"compare":{"base":{[^}]*},"head":{"path":"\([^"]*\)".*/\1/p' "$out/compare.jsonl")
         return
     fi
