@@ -384,7 +384,8 @@ static bool store_position(enum posenc_position_kind kind, int64_t position, dou
     return kind != POSENC_POSITIONS_I32 || narrow == position;
 }
 
-/* Fills positions [batch, tokens, axes]; then reads them again, as those that share memory must be equal. */
+/* Fills positions [batch, tokens, axes]; then reads them again, as those that share memory must be equal. The first n
+ * rounds of the loop write, the others compare. */
 static bool fill_positions(struct call *call, char *data, const int64_t shape[3],
                            const int64_t stride[3], int64_t item)
 {

@@ -283,7 +283,7 @@ int call_dim(const struct call *call, const struct tensor_spec *spec, enum dim d
 /* Functions that return bool set call->error if they return false. call_destroy() frees all memory. */
 
 /* Returns true if `status` is POSENC_OK. The error names `what`, its value and the accepted range, unless the value
- * is in that range. */
+ * is in that range, or the range is empty (1 to 0), as no other value would do. */
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most);
 /* Returns true if a value is in the accepted range; `otherwise` is the status if not. */
