@@ -18,7 +18,7 @@ enum { LINE_BYTES = 64, PAGE_LINES = 64, STEP_LINES = 39 }; /* step from round t
 enum { PACE_WORDS = 48 };
 static const double PACE_NS = 26.0; /* measure_pace() on the core of the limits */
 
-const int64_t overhead_heads[OVERHEAD_ROWS] = { 1, 8, OVERHEAD_MOST_HEADS };
+const int64_t overhead_heads[OVERHEAD_HEAD_COUNTS] = { 1, 8, OVERHEAD_MOST_HEADS };
 
 /* Rotation of one token. */
 struct token_call {

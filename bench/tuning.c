@@ -92,7 +92,7 @@ static void plan_tuning_rounds(struct case_run *run, double left)
         if (contender_is_timed(&run->rounds.contenders[i]))
             round += contender_sample_seconds(&run->rounds.contenders[i]);
     run->rounds.n_rounds = (size_t)fmin(
-        fmax(left / round, round > CONTENDER_SLOW_S ? MIN_ROUNDS : GOOD), TUNING_ROUNDS);
+        fmax(left / round, round > CONTENDER_SLOW_S ? MIN_ROUNDS : GOOD), MOST_TUNING_ROUNDS);
     for (size_t i = 0; i < run->n_backends; i++)
         run->rounds.contenders[i].rounds = run->rounds.n_rounds;
 }

@@ -177,7 +177,7 @@ static void time_overhead(struct session *session)
         !selection_times_dtype(&session->selected, NULL, POSENC_F32) ||
         (session->selected.any_kernel && !session->selected.kernels[POSENC_KERNEL_rope_half]))
         return;
-    for (int i = 0; i < OVERHEAD_ROWS; i++) {
+    for (int i = 0; i < OVERHEAD_HEAD_COUNTS; i++) {
         struct overhead overhead;
         char id[EMIT_ID];
         emit_overhead_id(POSENC_KERNEL_rope_half, overhead_heads[i], id);
