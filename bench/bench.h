@@ -91,38 +91,4 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);
 
-/* ---- Overhead of a call (overhead.c) ---- */
-
-/* Ways of calling posenc_rope_half() for one token in f32 with heads of 128. */
-enum overhead_way {
-    OVERHEAD_FRONT,    /* the public function */
-    OVERHEAD_PREPARED, /* posenc_run() of a prepared call */
-    OVERHEAD_CONTROL,  /* the backend's own function again */
-    OVERHEAD_WAYS
-};
-
-/* Overhead in nanoseconds over a call of the backend's own function: median and 99 % interval of the differences within
- * rounds. */
-struct overhead_ns {
-    double median, low, high, level;
-};
-
-struct overhead {
-    const struct posenc_backend *backend;
-    enum posenc_kernel kernel;
-    int64_t heads, head_dim;
-    int rounds;
-    double function_ns; /* median of the backend's function */
-    /* Time of some loads, compares and stores in the same rounds, relative to the core for which the limits of 20 and 5
-     * ns were set (Sapphire Rapids, 2.6 GHz). */
-    double pace;
-    struct overhead_ns above[OVERHEAD_WAYS];
-};
-
-enum { OVERHEAD_MOST_HEADS = 32, OVERHEAD_HEAD_COUNTS = 3 };
-extern const int64_t overhead_heads[OVERHEAD_HEAD_COUNTS];
-
-/* Returns false if memory or a backend that runs the kernel is missing. */
-bool overhead_measure(int64_t heads, struct overhead *overhead);
-
 #endif
