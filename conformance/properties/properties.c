@@ -80,6 +80,7 @@ static struct problem with_fields(const struct property *property, struct proble
     return p;
 }
 
+/* Requires the expected value of each element. The x of `out` is that from before the edit (tally.h). */
 static void require_expected(struct tally *t, expected_value *expected, const struct call *out)
 {
     const struct call *inputs = tally_create_call(t, NULL, &out->problem);
@@ -90,6 +91,15 @@ static void require_expected(struct tally *t, expected_value *expected, const st
     }
 }
 
+/* Returns the second call of a property, or NULL on failure. */
+static const struct call *run_twin(struct tally *t, const struct property *property,
+                                   const struct problem *p, const struct call *out)
+{
+    if (property->twin_edit)
+        return tally_run(t, p, property->twin_edit, out);
+    return tally_run(t, p, property->edit, property->user);
+}
+
 static void check_calls(struct tally *t, const struct property *property,
                         const struct problem *p)
 {
@@ -98,8 +108,7 @@ static void check_calls(struct tally *t, const struct property *property,
         return;
     const struct call *out = tally_run(t, p, property->edit, property->user), *twin = out;
     if (out && property->twin)
-        twin = property->twin_edit ? tally_run(t, &other, property->twin_edit, out)
-                                   : tally_run(t, &other, property->edit, property->user);
+        twin = run_twin(t, property, &other, out);
     if (!out || !twin)
         return;
     const bool uses_twin = !property->expected && !property->check_output;
