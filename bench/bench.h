@@ -6,9 +6,9 @@
 
 struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
-    const char *footprint; /* bench_footprint() of its working set: "L1", ... "DRAM" */
+    const char *level; /* of memory, bench_level() of its working set: "L1", ... "DRAM" */
     struct problem problem;
-    uint64_t max_bytes; /* tuning: largest footprint of the memory level, in bytes; else 0 */
+    uint64_t max_bytes; /* tuning: largest footprint of its level; else 0 */
 };
 
 /* Outcomes of a backend on a case, in rising severity. */
@@ -47,7 +47,7 @@ struct bench_result {
 typedef void bench_sink(void *user, const struct bench_result *result);
 
 struct bench_options {
-    bool full;   /* more rounds, all footprints */
+    bool full;   /* more rounds, all levels of memory */
     bool tuning; /* only find the fastest backend of each case (tuning.c) */
     int threads;
     double budget_s; /* time limit; 0: default of the mode */
@@ -74,7 +74,7 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
 /* Returns the level of memory that holds so many bytes: "L1", "L2", "L3" or "DRAM". */
-const char *bench_footprint(size_t bytes);
+const char *bench_level(size_t bytes);
 bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
 /* Allocates the cases of a tuning: for each kernel and dtype that is set (none: all), one in each level of memory,

@@ -127,5 +127,5 @@ void tuning_time_case(struct case_run *run, double begin, double share)
 
 double tuning_case_weight(const struct session *session, const struct bench_case *c)
 {
-    return session->options->tuning && strcmp(c->footprint, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
+    return session->options->tuning && strcmp(c->level, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
 }
