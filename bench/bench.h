@@ -6,9 +6,9 @@
 
 struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
-    const char *footprint; /* bench_footprint() of its working set: "L1", ... "DRAM" */
+    const char *level; /* of memory, bench_level() of its working set: "L1", ... "DRAM" */
     struct problem problem;
-    uint64_t max_bytes; /* tuning: largest footprint of the memory level, in bytes; else 0 */
+    uint64_t max_bytes; /* tuning: largest footprint of its level; else 0 */
 };
 
 /* Outcomes of a backend on a case, in rising severity. */
@@ -19,7 +19,7 @@ enum bench_outcome {
     BENCH_WRONG,        /* its output, or that of scalar, is wrong */
 };
 
-enum { TUNING_ROUNDS = 21 }; /* at most */
+enum { MOST_TUNING_ROUNDS = 21 };
 
 struct bench_result {
     const struct bench_case *bench_case;
@@ -33,20 +33,21 @@ struct bench_result {
     const char *roofline_kind; /* "store", "in place", "copy", "add" (reads two, writes one) */
     const char *roofline_variant; /* "plain", "memcpy", "avx2 prefetch", ... */
     double roofline_gbps, roofline_ratio;
-    /* Limit that binds: its resource (resource_name; NULL: unknown), the kind of its roofline or loop or "call", and
-     * the variant or backend. */
-    const char *limit_resource, *limit_kind, *limit_variant;
+    /* Limit that binds the call. */
+    const char *limit_resource; /* resource_name(), or NULL if unknown */
+    const char *limit_kind;     /* of the roofline or loop that shows it, or "call" */
+    const char *limit_variant;  /* of that roofline or loop, or the backend of that call */
     double limit_gbps, limit_ratio;
     double vs_libm, vs_autovec; /* speedup over them; 0: unknown */
     double control_pct;         /* A/A control: difference of a backend from itself */
     /* Tuning: posenc_footprint() of the call, and the time of a call in each round. */
     uint64_t footprint;
-    double sample_ns[TUNING_ROUNDS];
+    double sample_ns[MOST_TUNING_ROUNDS];
 };
 typedef void bench_sink(void *user, const struct bench_result *result);
 
 struct bench_options {
-    bool full;   /* more rounds, all footprints */
+    bool full;   /* more rounds, all levels of memory */
     bool tuning; /* only find the fastest backend of each case (tuning.c) */
     int threads;
     double budget_s; /* time limit; 0: default of the mode */
@@ -64,19 +65,21 @@ struct bench_options {
 
 enum { BENCH_DTYPES = POSENC_BF16 + 1 };
 
-/* Allocates a case for each level of the memory hierarchy, of the kernels that are set (none: all) in the dtypes that
- * are set (none: f32): L1 16 KiB, L2 512 KiB (less in a smaller cache), L3 16 MiB, DRAM 256 MiB. If not `full`: L2 and
- * DRAM, and mode hf_f32 in L2 only. Returns the number of cases. */
+/* Allocates the cases of a benchmark: each kernel and dtype that is set, at each level of memory. If no kernel is set,
+ * all are; if no dtype is, f32. A case has L1 16 KiB, L2 512 KiB, L3 16 MiB, less in a smaller cache, and DRAM four
+ * times the last cache, at least 256 MiB. A level that the machine lacks, or has too little memory for, has
+ * no case. If not `full`: L2 and DRAM, and mode hf_f32 in L2 only. Returns the number of cases; without memory, 0 and
+ * *cases NULL. */
 size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
 /* Returns the level of memory that holds so many bytes: "L1", "L2", "L3" or "DRAM". */
-const char *bench_footprint(size_t bytes);
+const char *bench_level(size_t bytes);
 bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
 /* Allocates the cases of a tuning: for each kernel and dtype that is set (none: all), one in each level of memory,
- * nearest first. DRAM is twice the last cache, 64 to 128 MiB, which keeps the setup short; beyond a larger cache there
- * is no such case. Returns the number of cases. */
+ * nearest first. DRAM is twice the last cache, 64 to 128 MiB, which keeps the setup short. A machine whose last cache
+ * has 128 MiB or more has no DRAM case. Returns the number of cases; without memory, 0 and *cases NULL. */
 size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
                           const bool dtypes[BENCH_DTYPES], struct bench_case **cases);
 
@@ -87,34 +90,5 @@ double bench_budget(const struct bench_options *options);
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);
-
-/* ---- Overhead of a call (overhead.c) ---- */
-
-/* Ways of calling posenc_rope_half() for one token in f32 with heads of 128. */
-enum overhead_way { OVERHEAD_FRONT, OVERHEAD_PREPARED, OVERHEAD_CONTROL, OVERHEAD_WAYS };
-
-/* Overhead in nanoseconds over a call of the backend's own function: median and 99 % interval of the differences within
- * rounds. OVERHEAD_CONTROL is that function again. */
-struct overhead_ns {
-    double median, low, high, level;
-};
-
-struct overhead {
-    const struct posenc_backend *backend;
-    enum posenc_kernel kernel;
-    int64_t heads, head_dim;
-    int rounds;
-    double function_ns; /* median of the backend's function */
-    /* Time of some loads, compares and stores in the same rounds, relative to the core for which the limits of 20 and 5
-     * ns were set (Sapphire Rapids, 2.6 GHz). */
-    double pace;
-    struct overhead_ns above[OVERHEAD_WAYS];
-};
-
-enum { OVERHEAD_MOST_HEADS = 32, OVERHEAD_ROWS = 3 };
-extern const int64_t overhead_heads[OVERHEAD_ROWS];
-
-/* Returns false without memory or a backend that runs the kernel. */
-bool overhead_measure(int64_t heads, struct overhead *overhead);
 
 #endif

@@ -69,7 +69,7 @@ struct contender *case_find_fastest(const struct case_run *run)
 }
 
 /* Computes the reference output by `scalar`. Returns false after rejecting all backends. */
-static bool take_reference(struct case_run *run, struct check *check)
+static bool take_reference(struct case_run *run, struct output_check *check)
 {
     const struct posenc_backend *scalar = posenc_backend_find("scalar");
     struct contender reference = contender_of_backend(&run->timed, scalar);
@@ -94,7 +94,7 @@ static bool take_reference(struct case_run *run, struct check *check)
 
 void case_check(struct case_run *run)
 {
-    struct check *check = output_check_create(&run->call, run->session->options->seed);
+    struct output_check *check = output_check_create(&run->call, run->session->options->seed);
     if (take_reference(run, check)) {
         for (size_t i = 0; i < run->n_backends && !bench_is_stopped(run->session); i++) {
             struct contender *c = &run->rounds.contenders[i];

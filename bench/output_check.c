@@ -8,7 +8,7 @@
 
 enum { ORACLE_ROWS = 64, OUTPUTS = 2 };
 
-struct check {
+struct output_check {
     const struct call *call;
     const struct posenc_backend *scalar;
     float *reference[OUTPUTS]; /* output of scalar, dense */
@@ -18,7 +18,7 @@ struct check {
 };
 
 /* Chooses the first row, the last one, and random ones between. */
-static void choose_rows(struct check *check, int o, uint64_t seed)
+static void choose_rows(struct output_check *check, int o, uint64_t seed)
 {
     const int64_t total = check->call->outputs[o].rows;
     check->n_rows[o] = total < ORACLE_ROWS ? (int)total : ORACLE_ROWS;
@@ -33,7 +33,7 @@ static void choose_rows(struct check *check, int o, uint64_t seed)
 }
 
 /* Computes the chosen rows of an output by the oracle. Returns false without memory. */
-static bool fill_rows(struct check *check, struct oracle *oracle, int o, uint64_t seed)
+static bool fill_rows(struct output_check *check, struct oracle *oracle, int o, uint64_t seed)
 {
     choose_rows(check, o, seed);
     const size_t width = (size_t)check->call->outputs[o].width,
@@ -48,9 +48,9 @@ static bool fill_rows(struct check *check, struct oracle *oracle, int o, uint64_
     return true;
 }
 
-struct check *output_check_create(const struct call *call, uint64_t seed)
+struct output_check *output_check_create(const struct call *call, uint64_t seed)
 {
-    struct check *check = calloc(1, sizeof *check);
+    struct output_check *check = calloc(1, sizeof *check);
     struct oracle *oracle = oracle_create(call);
     bool ok = check && oracle;
     if (check)
@@ -64,7 +64,7 @@ struct check *output_check_create(const struct call *call, uint64_t seed)
     return NULL;
 }
 
-void output_check_destroy(struct check *check)
+void output_check_destroy(struct output_check *check)
 {
     for (int o = 0; check && o < OUTPUTS; o++) {
         free(check->reference[o]);
@@ -90,7 +90,7 @@ static bool is_right(struct comparison *c, const char *beside, char *reason, siz
     return false;
 }
 
-bool output_check_rows(const struct check *check, const struct posenc_backend *backend,
+bool output_check_rows(const struct output_check *check, const struct posenc_backend *backend,
                        char *reason, size_t size)
 {
     struct comparison c;
@@ -106,7 +106,7 @@ bool output_check_rows(const struct check *check, const struct posenc_backend *b
     return is_right(&c, "", reason, size);
 }
 
-bool output_check_reference(struct check *check, const struct posenc_backend *scalar,
+bool output_check_reference(struct output_check *check, const struct posenc_backend *scalar,
                             char *reason, size_t size)
 {
     check->scalar = scalar;
@@ -127,7 +127,7 @@ bool output_check_reference(struct check *check, const struct posenc_backend *sc
     return true;
 }
 
-bool output_check_all(const struct check *check, const struct posenc_backend *backend,
+bool output_check_all(const struct output_check *check, const struct posenc_backend *backend,
                       char *reason, size_t size)
 {
     struct comparison c, scalar;

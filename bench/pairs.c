@@ -102,7 +102,7 @@ static void close_side(struct side *side)
 }
 
 static void check_side(struct pairs_time *run, struct timed_pair *pair, enum pair_side role,
-                       const struct check *check)
+                       const struct output_check *check)
 {
     char reason[REASON_SIZE] = "";
     struct side *side = &pair->side[role];
@@ -116,8 +116,8 @@ static void check_side(struct pairs_time *run, struct timed_pair *pair, enum pai
 }
 
 /* Computes the reference output by scalar of the same build. Returns false with a reason if it is wrong in 64 rows. */
-static bool make_reference(struct pairs_time *run, enum pair_side role, struct check *check,
-                           char reason[REASON_SIZE])
+static bool make_reference(struct pairs_time *run, enum pair_side role,
+                           struct output_check *check, char reason[REASON_SIZE])
 {
     const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
     const struct implementation *theirs = run->options->scalar[role];
@@ -133,7 +133,7 @@ static bool make_reference(struct pairs_time *run, enum pair_side role, struct c
     return right;
 }
 
-static void check_sides(struct pairs_time *run, enum pair_side role, struct check *check)
+static void check_sides(struct pairs_time *run, enum pair_side role, struct output_check *check)
 {
     char why[REASON_SIZE] = "", reason[REASON_SIZE];
     if (run->n > 0)
@@ -165,7 +165,7 @@ static void open_sides(struct pairs_time *run)
 
 static void check_pairs(struct pairs_time *run)
 {
-    struct check *check = output_check_create(&run->call, run->options->seed);
+    struct output_check *check = output_check_create(&run->call, run->options->seed);
     open_sides(run);
     if (check) {
         check_sides(run, PAIR_BASE, check);

@@ -29,7 +29,7 @@ static struct machine_caches assumed_caches(void)
 /* Returns the bytes of a cache that a call can use; tables and stack need the rest. */
 static size_t usable_bytes(size_t cache) { return cache / 4 * 3; }
 
-const char *bench_footprint(size_t bytes)
+const char *bench_level(size_t bytes)
 {
     const struct machine_caches caches = assumed_caches();
     if (bytes <= usable_bytes(caches.l1))
@@ -39,7 +39,7 @@ const char *bench_footprint(size_t bytes)
     return bytes <= usable_bytes(caches.l3) ? "L3" : "DRAM";
 }
 
-bool bench_in_caches(size_t bytes) { return strcmp(bench_footprint(bytes), "DRAM") != 0; }
+bool bench_in_caches(size_t bytes) { return strcmp(bench_level(bytes), "DRAM") != 0; }
 
 enum level { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_DRAM, LEVELS };
 
@@ -105,7 +105,7 @@ static struct bench_case *add_case(struct case_list *case_list, enum posenc_kern
     if (!name || shape->bytes == 0)
         return NULL;
     struct bench_case *c = &case_list->cases[case_list->n++];
-    c->footprint = shape->name;
+    c->level = shape->name;
     c->problem = problem_realistic(kernel, dtype, shape->bytes);
     if (kernel_has_freqs(kernel))
         c->problem.freqs.profile = profile;

@@ -1,14 +1,14 @@
-/* Team of POSIX threads (see contender.h). Members wait for a change of the counter `generation`, first spinning, then
+/* Team of POSIX threads (see team.h). Members wait for a change of the counter `generation`, first spinning, then
  * asleep. */
 #define _POSIX_C_SOURCE 200809L
-#include "contender.h"
+#include "team.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { SPINS = 20000 };
+enum { SPINS = 20000 }; /* polls before a thread sleeps or yields, some tens of microseconds */
 
 struct member {
     struct team *team;
@@ -67,8 +67,11 @@ void team_run(struct team *team, team_work *work, void *user)
     if (team->n > 1)
         post(team, work, user);
     work(user, 0, team->n);
-    for (int i = 0; atomic_load_explicit(&team->busy, memory_order_acquire) > 0; i++)
-        if (i > SPINS)
+    int polls = 0; /* with one thread, `busy` stays 0 */
+    while (atomic_load_explicit(&team->busy, memory_order_acquire) > 0)
+        if (polls < SPINS)
+            polls++;
+        else
             sched_yield();
 }
 

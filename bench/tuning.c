@@ -92,7 +92,7 @@ static void plan_tuning_rounds(struct case_run *run, double left)
         if (contender_is_timed(&run->rounds.contenders[i]))
             round += contender_sample_seconds(&run->rounds.contenders[i]);
     run->rounds.n_rounds = (size_t)fmin(
-        fmax(left / round, round > CONTENDER_SLOW_S ? MIN_ROUNDS : GOOD), TUNING_ROUNDS);
+        fmax(left / round, round > CONTENDER_SLOW_S ? MIN_ROUNDS : GOOD), MOST_TUNING_ROUNDS);
     for (size_t i = 0; i < run->n_backends; i++)
         run->rounds.contenders[i].rounds = run->rounds.n_rounds;
 }
@@ -127,5 +127,5 @@ void tuning_time_case(struct case_run *run, double begin, double share)
 
 double tuning_case_weight(const struct session *session, const struct bench_case *c)
 {
-    return session->options->tuning && strcmp(c->footprint, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
+    return session->options->tuning && strcmp(c->level, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
 }

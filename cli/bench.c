@@ -32,7 +32,7 @@ size_t session_problem_case(const struct session *session, struct bench_case **c
         return 0;
     struct bench_case *one = *cases;
     one->problem = session->line.problem;
-    one->footprint = bench_footprint(problem_working_set(&one->problem));
+    one->level = bench_level(problem_working_set(&one->problem));
     problem_id(&one->problem, "problem", one->id, sizeof one->id);
     return 1;
 }
@@ -81,8 +81,8 @@ static void choose_cases(struct bench *bench, size_t n)
         session->in_other_shard |= !here;
         if (!here)
             continue;
-        if (!one->footprint)
-            one->footprint = bench_footprint(problem_working_set(&one->problem));
+        if (!one->level)
+            one->level = bench_level(problem_working_set(&one->problem));
         bench->positions[bench->n_cases++] = i;
     }
 }
@@ -177,7 +177,7 @@ static void time_overhead(struct session *session)
         !selection_times_dtype(&session->selected, NULL, POSENC_F32) ||
         (session->selected.any_kernel && !session->selected.kernels[POSENC_KERNEL_rope_half]))
         return;
-    for (int i = 0; i < OVERHEAD_ROWS; i++) {
+    for (int i = 0; i < OVERHEAD_HEAD_COUNTS; i++) {
         struct overhead overhead;
         char id[EMIT_ID];
         emit_overhead_id(POSENC_KERNEL_rope_half, overhead_heads[i], id);

@@ -237,7 +237,7 @@ static json_t *footprint_member(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
     const uint64_t largest = c->max_bytes > r->footprint ? c->max_bytes : r->footprint;
-    return json_pack("{s:s?,s:I,s:o*}", "name", c->footprint, "bytes",
+    return json_pack("{s:s?,s:I,s:o*}", "name", c->level, "bytes",
                      (json_int_t)problem_working_set(&c->problem), "most",
                      c->max_bytes && largest != UINT64_MAX ? count_member(largest) : NULL);
 }

@@ -3,6 +3,7 @@
 #define POSENC_EMIT_H
 
 #include "bench/bench.h"
+#include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "base/records.h"

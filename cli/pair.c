@@ -200,10 +200,7 @@ static bool has_backend(const struct pair_run *run, enum posenc_kernel kernel)
     return false;
 }
 
-static bool is_in_memory(const struct bench_case *c)
-{
-    return strcmp(c->footprint, "DRAM") == 0;
-}
+static bool is_in_memory(const struct bench_case *c) { return strcmp(c->level, "DRAM") == 0; }
 
 /* Keeps the selected cases whose kernel a backend provides. */
 static int choose_cases(struct pair_run *run)
@@ -218,8 +215,8 @@ static int choose_cases(struct pair_run *run)
                              cli->problem || session->n_models > 0;
     run->cases = cases;
     for (size_t i = 0; i < n; i++) {
-        if (!cases[i].footprint)
-            cases[i].footprint = bench_footprint(problem_working_set(&cases[i].problem));
+        if (!cases[i].level)
+            cases[i].level = bench_level(problem_working_set(&cases[i].problem));
         if (has_backend(run, cases[i].problem.kernel) &&
             (with_memory || !is_in_memory(&cases[i])) &&
             session_wants_case(session, cases[i].id))

@@ -52,7 +52,7 @@ json_t *pair_record_planned(const struct pair_row *row, bool with_entries)
     const struct bench_case *c = row->bench_case;
     json_t *record = record_of("planned", row);
     json_object_set_new(record, "footprint",
-                        json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
+                        json_pack("{s:s?,s:I}", "name", c->level, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));
     json_object_set_new(record, "builds", json_string(builds[row->owner]));
     if (with_entries && row->owner == OWNED_BY_BOTH)

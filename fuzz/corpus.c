@@ -5,8 +5,8 @@
  *     fuzz_NAME CORPUS.txt FOLDER      writes each input to a file, as the seeds of libFuzzer
  *     fuzz_NAME CORPUS.txt FILE...     runs the inputs in these files, such as crashes of libFuzzer
  *
- * Each line of a corpus is one input, with the escapes \n, \t, \\ and \xNN of C. A line "# ..." is the description of
- * the inputs below it.
+ * Each line of a corpus is one input, with the escapes \n, \t, \\ and \xNN (lower-case digits). A line "# ..." is the
+ * description of the inputs below it; an input that begins with # is written as \x23.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "fuzz.h"
@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DESCRIPTION_BYTES = 160, PATH_BYTES = 4096, TIME_LIMIT_SECONDS = 600 };
+/* TIME_LIMIT_SECONDS of an input is below the time limit of the test in meson.build, so that SIGALRM comes first. */
+enum { DESCRIPTION_BYTES = 160, PATH_BYTES = 4096, TIME_LIMIT_SECONDS = 60 };
 
 /* Returns the value of a hexadecimal digit, or -1. */
 static int hex_value(int c)
@@ -26,8 +27,8 @@ static int hex_value(int c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Replaces the escapes of a line in place; returns the length of the input. */
-static size_t unescape(char *line)
+/* Replaces the escapes of a line in place and sets the length of the input. Returns false for an unknown escape. */
+static bool unescape(char *line, size_t *size)
 {
     char *to = line;
     for (const char *at = line; *at; at++) {
@@ -37,14 +38,17 @@ static size_t unescape(char *line)
         } else if (at[0] == '\\' && at[1] && strchr("nt\\", at[1])) {
             at++;
             *to++ = *at == 'n' ? '\n' : *at == 't' ? '\t' : '\\';
+        } else if (at[0] == '\\') {
+            return false;
         } else {
             *to++ = *at;
         }
     }
-    return (size_t)(to - line);
+    *size = (size_t)(to - line);
+    return true;
 }
 
-/* Writes the input of a line to the file FOLDER/NUMBER. */
+/* Writes the input of a line to a file in a folder, named by the number of the line. */
 static void write_seed(const char *folder, int line_number, const char *input, size_t size)
 {
     char path[PATH_BYTES];
@@ -57,21 +61,25 @@ static void write_seed(const char *folder, int line_number, const char *input, s
     }
 }
 
-/* Runs an input, and reports it as passed if the harness returns. SIGALRM ends one that hangs. */
-static void test_input(const char *input, size_t size, const char *description)
+/* Runs an input, and reports it as passed if the harness returns. SIGALRM ends one that hangs. The line is printed
+ * first, to name an input that crashes. */
+static void test_input(const char *input, size_t size, int line_number, const char *description)
 {
+    printf("# line %d: %s\n", line_number, description);
     alarm(TIME_LIMIT_SECONDS);
     LLVMFuzzerTestOneInput((const uint8_t *)input, size);
     alarm(0);
     require(true, description);
 }
 
-/* Runs each input of a corpus or, with a folder, writes it there. Returns the exit status. */
+/* Runs each input of a corpus or, with a folder, writes it there. Returns the exit status: 2 for a wrong corpus, or one
+ * without an input. */
 static int process_corpus(const char *path, const char *folder)
 {
     FILE *file = fopen(path, "r");
-    char *line = NULL, description[DESCRIPTION_BYTES] = "an input";
-    size_t capacity = 0;
+    char *line = NULL, description[DESCRIPTION_BYTES] = "an input without a description";
+    size_t capacity = 0, size = 0;
+    int n_inputs = 0;
     if (!file) {
         perror(path);
         return 2;
@@ -82,36 +90,46 @@ static int process_corpus(const char *path, const char *folder)
             snprintf(description, sizeof description, "%s", line + strspn(line, "# "));
             continue;
         }
-        const size_t size = unescape(line);
+        if (!unescape(line, &size)) {
+            fprintf(stderr, "%s:%d: unknown escape\n", path, number);
+            exit(2);
+        }
+        n_inputs++;
         if (folder)
             write_seed(folder, number, line, size);
         else
-            test_input(line, size, description);
+            test_input(line, size, number, description);
     }
     free(line);
     fclose(file);
-    return folder ? 0 : tap_end();
+    if (n_inputs == 0)
+        fprintf(stderr, "%s: no input\n", path);
+    return n_inputs == 0 ? 2 : folder ? 0 : tap_end();
 }
 
-/* Runs the input in a file. Returns 2, as an exit status, if the file cannot be read. */
+/* Runs the input in a file. Returns 2, as an exit status, if the file cannot be read in full. */
 static int run_file(const char *path)
 {
     struct stat status;
     FILE *file = fopen(path, "rb");
     char *data =
         file && fstat(fileno(file), &status) == 0 ? malloc((size_t)status.st_size + 1) : NULL;
-    const size_t n = data ? fread(data, 1, (size_t)status.st_size, file) : 0;
+    const bool complete =
+        data && fread(data, 1, (size_t)status.st_size, file) == (size_t)status.st_size;
+    if (complete)
+        LLVMFuzzerTestOneInput((const uint8_t *)data, (size_t)status.st_size);
+    else
+        perror(path);
     if (file)
         fclose(file);
-    if (data)
-        LLVMFuzzerTestOneInput((const uint8_t *)data, n);
     free(data);
-    return data ? 0 : 2;
+    return complete ? 0 : 2;
 }
 
 int main(int argc, char **argv)
 {
     struct stat file_status;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a crash loses no line */
     if (argc < 2) {
         fprintf(stderr, "usage: %s CORPUS.txt [FOLDER | FILE...]\n", argv[0]);
         return 2;

@@ -14,7 +14,7 @@
 /* Runs one input; returns 0. libFuzzer and corpus.c call it, and libFuzzer defines its name. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Returns a copy of the input with a NUL appended, which the caller frees. */
+/* Returns a copy of the input, with a NUL appended. The caller frees it. */
 static inline char *fuzz_text(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

@@ -7,12 +7,12 @@
 
 #include <posenc.h>
 
-/* Problems up to this size are run; a call of them takes milliseconds. */
+/* Larger problems are not run. A call of this size takes milliseconds. */
 static const struct problem_limits run_limits = { .bytes = 1 << 20,
                                                   .values = 1 << 16,
                                                   .basis = "fuzz" /* only in the message */ };
 
-/* Aborts unless the printed problem is read as the same problem. Lines that are too long are left out. */
+/* Aborts unless a printed problem, read and printed again, has the same text. Longer lines are left out. */
 static void check_round_trip(const struct problem *problem)
 {
     char printed[4096], reprinted[4096], error[NOTATION_ERROR];
@@ -28,7 +28,7 @@ static void check_round_trip(const struct problem *problem)
     arena_free(&arena);
 }
 
-/* Runs the call of a problem, unless the library rejects its arguments. */
+/* Runs the call of a problem, unless the library rejects its arguments. Sanitizers judge the run, not its status. */
 static void run_problem(const struct problem *problem)
 {
     struct call call;

@@ -21,10 +21,12 @@ static double sum_values(const struct stored_array *arrays, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char error[VECTORS_ERROR], *file = malloc(size + LENGTH_BYTES);
+    const size_t prefix = size > 0 && data[0] == '{' ? LENGTH_BYTES : 0;
+    /* no byte more than the file, so that a sanitizer detects a read past its end */
+    char error[VECTORS_ERROR], *file = malloc(size + prefix > 0 ? size + prefix : 1);
     struct arena arena = { .last = NULL };
     struct stored_array *arrays;
-    size_t n, prefix = size > 0 && data[0] == '{' ? LENGTH_BYTES : 0;
+    size_t n;
     volatile double sink = 0.0; /* keeps the compiler from dropping the reads */
     if (!file)
         abort();

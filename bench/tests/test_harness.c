@@ -146,7 +146,7 @@ static bool is_wrong(const struct stored_results *seen, size_t i)
 
 static struct bench_case rope_case(int64_t tokens)
 {
-    struct bench_case c = { .id = "rope_half/f32/given/test", .footprint = "L2" };
+    struct bench_case c = { .id = "rope_half/f32/given/test", .level = "L2" };
     c.problem = problem_default(POSENC_KERNEL_rope_half);
     c.problem.tokens = c.problem.rows = tokens;
     c.problem.heads = HEADS;
@@ -204,7 +204,7 @@ static void test_late_errors(void)
     const struct posenc_backend *backends[] = { &same_family, &other_family };
     const struct bench_options options = { .budget_s = 0.05, .seed = 5 };
     for (size_t k = 0; k < 3; k++) {
-        struct bench_case c = { .footprint = "L2" };
+        struct bench_case c = { .level = "L2" };
         c.problem = problem_default(kernels[k]);
         c.problem.tokens = c.problem.tokens > 0 ? 500 : 0;
         c.problem.rows = 500;
@@ -242,7 +242,7 @@ static void test_every_kernel_on_three_threads(void)
         const enum posenc_kernel kernel = (enum posenc_kernel)(k / 3);
         const int form = k % 3;
         const bool bias_alone = kernel_on_scores(kernel) && !kernel_takes_x(kernel);
-        struct bench_case c = { .footprint = "L1" };
+        struct bench_case c = { .level = "L1" };
         c.problem = problem_default(kernel);
         c.problem.batch = form == 0 || bias_alone ? 1 : 2;
         c.problem.in_place = form == 1 && kernel_in_place(kernel);
@@ -274,7 +274,7 @@ static void test_stop(void)
 
 static void test_rejections(void)
 {
-    struct bench_case c = { .id = "sinusoidal/f32/exact/test", .footprint = "L1" };
+    struct bench_case c = { .id = "sinusoidal/f32/exact/test", .level = "L1" };
     c.problem = problem_default(POSENC_KERNEL_sinusoidal);
     struct posenc_backend lacks = make_backend("native"), idle = lacks, foreign = lacks;
     idle.sinusoidal = write_nothing;
@@ -312,7 +312,7 @@ static void test_tuning(void)
                     r[2].outcome == BENCH_NOT_PROVIDED,
                 "a slow backend and one without the kernel are rejected");
         require(r[3].outcome == BENCH_TIMED && r[3].rounds >= 3 &&
-                    r[3].rounds <= TUNING_ROUNDS && r[3].footprint > 0 &&
+                    r[3].rounds <= MOST_TUNING_ROUNDS && r[3].footprint > 0 &&
                     r[3].sample_ns[0] >= r[3].min_ns &&
                     r[3].sample_ns[r[3].rounds - 1] >= r[3].min_ns && !r[3].roofline_kind,
                 "the fastest has a time in each round, and no roofline beside it");
@@ -329,7 +329,7 @@ static void test_shapes(void)
     size_t n = bench_footprint_cases(kernels, each, true, &cases), misplaced = 0, repeated = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t bytes = problem_working_set(&cases[i].problem);
-        misplaced += strcmp(bench_footprint(bytes), cases[i].footprint) != 0;
+        misplaced += strcmp(bench_level(bytes), cases[i].level) != 0;
         for (size_t j = 0; j < i; j++)
             repeated += strcmp(cases[i].id, cases[j].id) == 0;
     }

@@ -392,7 +392,7 @@ static void store_result(void *user, const struct bench_result *result)
 static struct bench_result time_kernel(const struct problem *problem,
                                        const struct posenc_backend *backend, int threads)
 {
-    const struct bench_case c = { .id = "a case", .footprint = "L1", .problem = *problem };
+    const struct bench_case c = { .id = "a case", .level = "L1", .problem = *problem };
     const struct bench_options options = { .budget_s = 0.02, .seed = 1, .threads = threads };
     struct bench_result result = { .limit_ratio = 0.0 };
     char error[256];

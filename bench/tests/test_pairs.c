@@ -94,9 +94,7 @@ static struct posenc_backend
 
 static struct bench_case small_case(enum posenc_kernel kernel)
 {
-    struct bench_case c = { .id = "test",
-                            .footprint = "L1",
-                            .problem = problem_default(kernel) };
+    struct bench_case c = { .id = "test", .level = "L1", .problem = problem_default(kernel) };
     if (kernel == POSENC_KERNEL_rope_half) {
         c.problem.tokens = c.problem.rows = 64;
         c.problem.heads = 4;

@@ -1,10 +1,10 @@
 /*
- * Criterion under an emulator (qemu-user), for cross builds. Criterion starts each test in a process
- * of its own by execve() of this program. The kernel rejects that, as the program is for another
- * CPU. This execve() replaces that of the C library, and then starts the emulator with the program.
+ * Criterion under an emulator (qemu-user), for cross builds. Criterion starts each test in a process of its own by
+ * execve() of this program. The kernel rejects that, as the program is for another CPU. This execve() replaces that of
+ * the C library, and then starts the emulator with the program.
  *
- * MESON_EXE_WRAPPER is the emulator with its options, in the shell's words; meson test sets it
- * from the exe_wrapper of the cross file.
+ * MESON_EXE_WRAPPER is the emulator with its options, quoted for the shell. meson test sets it from the exe_wrapper of
+ * the cross file.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,15 +13,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 64 };
+/* OTHER_ARGUMENTS: five words before the program, the program, and the NULL at the end. */
+enum { MOST_ARGUMENTS = 64, OTHER_ARGUMENTS = 7 };
 
 int execve(const char *path, char *const argv[], char *const envp[])
 {
     /* -0 sets the program's own name, by which Criterion recognises the process of a test. */
     static char shell[] = "/bin/sh", option[] = "-c", name[] = "sh",
                 script[] = "eval \"exec $MESON_EXE_WRAPPER -0 \\\"\\$@\\\"\"";
-    char *emulated[MOST_ARGUMENTS + 8] = { shell, option, script, name, argv[0] };
-    char program[4096];
+    char *emulated[MOST_ARGUMENTS + OTHER_ARGUMENTS] = { shell, option, script, name, argv[0] };
+    char program[4096]; /* a copy of `path`, as arguments are not const */
     syscall(SYS_execve, path, argv, envp);
     if (errno != ENOEXEC || !getenv("MESON_EXE_WRAPPER"))
         return -1;

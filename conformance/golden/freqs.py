@@ -90,7 +90,10 @@ class Freqs:
         return self._angles[position][pair]
 
     def sincos(self, pair: int, position: float, m: float = 1) -> Tuple[float, float]:
-        """Returns m sin and m cos of a pair at a position, in the spec's numerics mode, rounded to odd."""
+        """Returns m sin and m cos of a pair at a position, in the spec's numerics mode, rounded to odd.
+
+        In an f32 mode with m other than 1, they are exact products of f32 values.
+        """
         if self.spec.profile == "exact":
             return self._exact_sincos(pair, position, m)
         sine, cosine = sincos_of_angle(self.angle(pair, position))
@@ -101,12 +104,12 @@ class Freqs:
     def _exact_sincos(self, pair: int, position: float, m: float) -> Tuple[float, float]:
         angle = self.omega[pair] * position
         is_zero = bool(angle == 0)
-        twelfth = None if is_zero else self.twelfth(pair, position)
+        twelfth = None if is_zero else self._twelfth(pair, position)
         sine, cosine = gmpy2.sin_cos(angle)
         rational_sine = rational_cosine = None
         if twelfth is not None:
             rational_sine = SINES_OF_TWELFTHS[twelfth]
-            rational_cosine = SINES_OF_TWELFTHS[(twelfth + 3) % 12]
+            rational_cosine = SINES_OF_TWELFTHS[(twelfth + 3) % 12]  # the sine a quarter turn on
         if rational_sine is not None:
             sine = mpfr(math.copysign(1, position) * rational_sine)
         if rational_cosine is not None:
@@ -117,7 +120,7 @@ class Freqs:
             round_to_odd(cosine * scale, exact and (is_zero or rational_cosine is not None)),
         )
 
-    def twelfth(self, pair: int, position: float) -> Optional[int]:
+    def _twelfth(self, pair: int, position: float) -> Optional[int]:
         """Returns the phase of a pair in twelfths of a turn if it and the wavelength are integers, else None."""
         if not self.scaling.rounds_wavelength or self.spec.inv_freq:
             return None
@@ -133,6 +136,7 @@ class Freqs:
         context.clear_flags()
         power = (mpfr(position) - spec.xpos_centre) / spec.xpos_scale_base
         zeta = mpfr(10 * pair + 2 * spec.dim), mpfr(7 * spec.dim)
+        # zeta^power or its inverse. The power is made positive, so that values such as (3/8)^2 stay exact.
         up, down = zeta if spec.xpos_inverse == (power < 0) else zeta[::-1]
         scale = m * (up / down) ** abs(power) if power else mpfr(m)
         return scale, not context.inexact
@@ -146,13 +150,14 @@ class Freqs:
 
 SINE, COSINE = 0, 1
 MOST_POSITIONS = 64
+MOST_TERMS = 64  # of a continued fraction
 
 
 def convergents(omega: mpfr, kind: int) -> Iterator[Tuple[int, float]]:
     """Yields positions below 2^31 next to a zero of a sine or cosine, ascending, and their distance from it."""
-    x = omega / gmpy2.const_pi() * (1 + kind)
+    x = omega / gmpy2.const_pi() * (2 if kind == COSINE else 1)
     rest, h0, h1, k0, k1 = x, 0, 1, 1, 0
-    for _ in range(MOST_POSITIONS):
+    for _ in range(MOST_TERMS):
         term = int(gmpy2.floor(rest))
         h0, h1, k0, k1 = h1, h0 + term * h1, k1, k0 + term * k1
         if k1 > 0x7FFFFFFF:

@@ -37,18 +37,22 @@ def sincos_of_rows(p: Problem, m: float) -> Iterator[List[Tuple[float, float]]]:
 
 
 def sinusoidal(p: Problem) -> Rows:
-    """Yields sines and cosines, alternating or in halves of each section; a last column without a pair is 0."""
+    """Yields sines and cosines, alternating or in halves of each section.
+
+    In halves, the last of an odd number of columns is 0.
+    """
     spec, width = FreqsSpec.of(p.fields), p.outputs[0].width
     for pairs in sincos_of_rows(p, p.scale):
         row = [0.0] * width
         for k in range(width):
-            own = section(spec, k // 2)
-            channel = k - 2 * own.first
+            own_section = section(spec, k // 2)
+            channel = k - 2 * own_section.first
             if p.layout == "interleaved":
                 row[k] = pairs[k // 2][k % 2]
-            elif channel < 2 * own.n:
-                is_sine = (channel < own.n) == (p.layout == "sin_cos")
-                row[k] = pairs[own.first + channel % own.n][0 if is_sine else 1]
+            elif channel < 2 * own_section.n:
+                # a section has its sines first, or its cosines; there are own_section.n of each
+                is_sine = (channel < own_section.n) == (p.layout == "sin_cos")
+                row[k] = pairs[own_section.first + channel % own_section.n][0 if is_sine else 1]
         yield (row,)
 
 
@@ -61,10 +65,10 @@ def rope_table(p: Problem) -> Rows:
 def partner_of(p: Problem, channel: int) -> Tuple[int, int, int]:
     """Returns the pair of a rotated channel, the other channel of the pair, and the sign of the sine."""
     half = p.rotary_dim // 2
-    own = channel - p.rotary_offset
+    rotated = channel - p.rotary_offset
     if p.kernel == "rope_interleaved":
-        return own // 2, p.rotary_offset + (own ^ 1), 1 if own % 2 else -1
-    return own % half, p.rotary_offset + (own + half) % (2 * half), 1 if own >= half else -1
+        return rotated // 2, p.rotary_offset + (rotated ^ 1), 1 if rotated % 2 else -1
+    return rotated % half, p.rotary_offset + (rotated + half) % (2 * half), 1 if rotated >= half else -1
 
 
 def is_rotated(p: Problem, channel: int) -> bool:
@@ -77,19 +81,20 @@ def rope(p: Problem) -> Rows:
     x, cosines, sines, half = p.inputs["x"], p.inputs["cos"], p.inputs["sin"], p.rotary_dim // 2
     dim, direction = p.head_dim, -1 if p.transpose else 1
     for r in range(p.outputs[0].rows):
-        own, at = x[r * dim : (r + 1) * dim], int(p.times[0][r // p.heads]) * half
-        row = list(own)
+        head, first_angle = x[r * dim : (r + 1) * dim], int(p.times[0][r // p.heads]) * half
+        row = list(head)
         for k in range(dim):
             if is_rotated(p, k):
                 pair, partner, sign = partner_of(p, k)
-                row[k] = sum_of_products(own[k], cosines[at + pair], sign * own[partner], direction * sines[at + pair])
+                at = first_angle + pair
+                row[k] = sum_of_products(head[k], cosines[at], sign * head[partner], direction * sines[at])
         yield (row,)
 
 
 def inverse_root(squares: "array[float]", epsilon: float) -> Tuple[mpfr, bool]:
-    """Returns 1 / sqrt(mean square + epsilon) of a row, and true if it is exact.
+    """Returns 1 / sqrt(mean square + epsilon) of a row, and false if it was rounded.
 
-    A sum that exceeds f32 gives 0, as in IEEE arithmetic.
+    A sum of 2^128 or more, beyond f32, gives 0.
     """
     total = sum((mpfr(x) * x for x in squares), mpfr(0))
     if gmpy2.is_nan(total):
@@ -105,16 +110,17 @@ def rope_qk_norm(p: Problem) -> Rows:
     dim, heads = p.head_dim, p.heads if p.across_heads else 1
     weights = [mpfr(weight) + p.weight_offset for weight in p.inputs["weight"]]
     for r in range(p.outputs[0].rows):
-        first, at = r // heads * heads * dim, int(p.times[0][r // p.heads]) * half
+        first, first_angle = r // heads * heads * dim, int(p.times[0][r // p.heads]) * half
         root, exact = inverse_root(x[first : first + heads * dim], p.epsilon)
-        own = [weights[r % p.heads * dim + k] * x[r * dim + k] for k in range(dim)]
+        weighted = [weights[r % p.heads * dim + k] * x[r * dim + k] for k in range(dim)]
         row = []
         for k in range(dim):
             if is_rotated(p, k):
                 pair, partner, sign = partner_of(p, k)
-                value = own[k] * cosines[at + pair] * root + own[partner] * (sign * sines[at + pair]) * root
+                at = first_angle + pair
+                value = weighted[k] * cosines[at] * root + weighted[partner] * (sign * sines[at]) * root
             else:
-                value = own[k] * root
+                value = weighted[k] * root
             row.append(round_to_odd(value, exact))
         yield (row,)
 
@@ -157,27 +163,28 @@ def alibi(p: Problem) -> Rows:
     heads = p.heads * (p.batch if p.slopes_by_batch else 1)
     slopes = [slope(heads, p.alibi_bias_max, h) for h in range(heads)]
     for head, query in queries(p):
-        at = query + p.query_offset
-        yield ([-math.inf if p.causal and j > at else slopes[head % heads] * -abs(at - j) for j in range(p.keys)],)
+        slope_of_head, position = slopes[head % heads], query + p.query_offset
+        yield ([-math.inf if p.causal and j > position else slope_of_head * -abs(position - j) for j in range(p.keys)],)
 
 
 @lru_cache(maxsize=None)
-def bucket(distance: int, num_buckets: int, max_distance: int, bidirectional: bool) -> int:
+def bucket(behind: int, num_buckets: int, max_distance: int, bidirectional: bool) -> int:
     """Returns T5's bucket of query - key by its definition in integers.
 
-    With n distance, e exact buckets of N: e + k for the greatest k < N - e with n^(N-e) >= M^k e^(N-e-k).
+    With n the distance, of N buckets e exact, and M the most distance: e + k for the greatest k < N - e with
+    n^(N-e) >= M^k e^(N-e-k).
     """
     buckets = num_buckets // 2 if bidirectional else num_buckets
-    exact, n, base = buckets // 2, distance, 0
+    n_exact, n, base = buckets // 2, behind, 0
     if n < 0:
         n, base = (-n, buckets) if bidirectional else (0, 0)
-    if n < exact:
+    if n < n_exact:
         return base + n
-    rest = buckets - exact
+    rest = buckets - n_exact
     k = rest - 1
-    while k > 0 and n**rest < max_distance**k * exact ** (rest - k):
+    while k > 0 and n**rest < max_distance**k * n_exact ** (rest - k):
         k -= 1
-    return base + exact + k
+    return base + n_exact + k
 
 
 def t5(p: Problem) -> Rows:
@@ -220,10 +227,11 @@ def window(p: Problem) -> Rows:
 
 @lru_cache(maxsize=None)
 def deberta_column(distance: int, buckets: int, max_distance: int) -> int:
-    """Returns DeBERTa's column of query - key; there are twice as many columns as buckets.
+    """Returns DeBERTa's column of query - key.
 
+    There are twice as many columns as buckets, or as max_distance if buckets is 0.
     Beyond m = buckets/2 the bucket is ceil(ln(n/m) / ln(most/m) (m-1)) + m: m + k for the least k with
-    n^(m-1) <= most^k m^(m-1-k).
+    n^(m-1) <= most^k m^(m-1-k). k stops at m, as the column is clamped anyway.
     """
     n, m, most = abs(distance), buckets // 2, max_distance - 1
     span = buckets or max_distance
@@ -295,10 +303,11 @@ def outputs(p: Problem) -> List["array[float]"]:
     """Returns all outputs of a problem, in their order, rounded to odd."""
     expected: List["array[float]"] = [array("d") for _ in p.outputs]
     adds = p.kernel.endswith("_add")
-    for r, rows in enumerate(ROWS[p.kernel[: -len("_add")] if adds else p.kernel](p)):
-        for output, row in zip(expected, rows):
+    for r, row_of_each in enumerate(ROWS[p.kernel.removesuffix("_add")](p)):
+        for output, row in zip(expected, row_of_each):
             if adds:
                 x = p.inputs["x"][r * len(row) : (r + 1) * len(row)]
+                assert len(x) == len(row)
                 row = [sum_of_products(a, p.x_scale, nearest_f32(b), 1) for a, b in zip(x, row)]
             output.extend(row)
     return expected

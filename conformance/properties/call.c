@@ -36,7 +36,8 @@ static void edit_numbered(struct call *call, const void *user)
 }
 
 /* Compares each row with the row of its position in a call whose tokens are in order. An output of sums
- * (learned_grad) has a row for each position, and is compared row by row. */
+ * (learned_grad) has a row for each position, and is compared row by row. Row place * heads + head of `order` has
+ * the position p->first + place. */
 static void compare_numbering(struct tally *t, const struct call *out, const struct call *order)
 {
     const struct problem *p = &out->problem;
@@ -61,6 +62,7 @@ static bool encodes_positions(enum posenc_kernel kernel)
 static void check_batches(struct tally *t, const struct call *out)
 {
     const int64_t rows = out->outputs[0].rows / out->problem.batch;
+    /* if all tokens had the same encoding, the loop could not fail */
     require(t,
             memcmp(call_row(out, 0, 0), call_row(out, 0, rows - 1),
                    (size_t)out->outputs[0].width * sizeof(float)) != 0,
@@ -103,7 +105,7 @@ static void property_add(struct tally *t, const struct problem *p)
     struct problem table = *p;
     table.kernel = find_builder(p->kernel);
     table.batch = depends_on_batch(&table) ? p->batch : 1;
-    if (!property_needs(t, table.kernel))
+    if (!property_can_call(t, table.kernel))
         return;
     const struct call *built = tally_run(t, &table, NULL, NULL),
                       *got = built ? tally_run(t, p, NULL, NULL) : NULL;
@@ -115,12 +117,14 @@ static void property_add(struct tally *t, const struct problem *p)
 
 /* ---- Layouts ---- */
 
-/* Orders of a tensor in memory. The tensors of a call take the first N_ORDERS in turn. */
-enum layout { FORWARDS, BACKWARDS, REVERSED_DIMS, GAPLESS_ROWS, N_ORDERS = GAPLESS_ROWS };
+/* Orders of a tensor in memory. The tensors of a call take the first N_ORDERS in turn; GAPLESS_ROWS is for check_woven()
+ * alone. */
+enum order { FORWARDS, BACKWARDS, REVERSED_DIMS, GAPLESS_ROWS, N_ORDERS = GAPLESS_ROWS };
 
-/* Sets the strides of all dimensions but the last. Rows have a few unused elements between them. The innermost of
- * these dimensions is the last, or the first with REVERSED_DIMS. GAPLESS_ROWS has gaps only between runs of rows. */
-static void lay_out(const struct problem *p, const struct tensor_spec *row, enum layout order,
+/* Sets the strides of all dimensions but the last. Rows have 3 unused elements between them. FORWARDS has 97, and starts
+ * 4 bytes later, so that rows are far apart and not aligned. The innermost of these dimensions is the last, or the
+ * first with REVERSED_DIMS. GAPLESS_ROWS has gaps only between runs of rows. */
+static void lay_out(const struct problem *p, const struct tensor_spec *row, enum order order,
                     struct tensor_layout *to)
 {
     static const int64_t gaps[] = {
@@ -139,7 +143,7 @@ static void lay_out(const struct problem *p, const struct tensor_spec *row, enum
 }
 
 /* Lays out positions far apart, backwards, or with the batches of each token side by side. */
-static void lay_out_positions(const struct problem *p, enum layout order,
+static void lay_out_positions(const struct problem *p, enum order order,
                               struct tensor_layout *to)
 {
     const int64_t batch = p->batch, tokens = p->tokens;
@@ -160,9 +164,9 @@ static struct problem with_layouts(const struct problem *dense, int shift)
     for (EACH_TENSOR(row, signature_of(p.kernel))) {
         struct tensor_layout *to = &p.layouts[row - signature_of(p.kernel)->tensors];
         if (row->form == FORM_TENSOR)
-            lay_out(&p, row, (enum layout)(k++ % N_ORDERS), to);
+            lay_out(&p, row, (enum order)(k++ % N_ORDERS), to);
         else if (row->form == FORM_POSITIONS && p.position_kind != POSENC_OFFSET)
-            lay_out_positions(&p, (enum layout)(k++ % N_ORDERS), to);
+            lay_out_positions(&p, (enum order)(k++ % N_ORDERS), to);
     }
     return p;
 }
@@ -183,6 +187,7 @@ static void check_woven(struct tally *t, const struct problem *dense, enum woven
                         struct guard *guard, const struct call *want)
 {
     const struct tensor_spec *first = signature_output(signature_of(dense->kernel), 0);
+    /* the third way takes another shift of orders for each kind of weaving */
     struct problem ways[] = { *dense, *dense, with_layouts(dense, (int)how) };
     lay_out(dense, first, GAPLESS_ROWS,
             &ways[1].layouts[first - signature_of(dense->kernel)->tensors]);

@@ -65,7 +65,7 @@ bool kernel_has_output_dim(enum posenc_kernel kernel, enum dim dim);
 bool kernel_has_field(enum posenc_kernel kernel, const char *name);
 
 /* Returns true if the backend provides another kernel. Otherwise reports the check as skipped. */
-bool property_needs(struct tally *t, enum posenc_kernel other);
+bool property_can_call(struct tally *t, enum posenc_kernel other);
 
 /* ---- Elements ---- */
 
@@ -124,7 +124,7 @@ extern const float plus_one, minus_zero; /* for edit_fill_x(); adding -0 changes
 /* Requires that an element has the bits of `want`; any NaN equals any other. */
 void element_require(struct tally *t, const struct element *at, float want, const char *what);
 
-/* Returns the inner product of an output and an array of the same shape. Adds the magnitudes of its terms to
+/* Returns the inner product of the first output and an array of the same shape. Adds the magnitudes of its terms to
  * `magnitudes`. The transpose A^T of a linear map has <A x, g> = <x, A^T g>. */
 double element_inner_product(const struct call *out, const float *by, double *magnitudes);
 

@@ -1,7 +1,7 @@
 /* distance: a bias by distance, from a table of values (KERPLE, Chi et al. 2205.09921). */
 #include "shared.h"
 
-/* Limit of query_offset, so that no sum here overflows. Kernels have a far lower limit, and reject first. */
+/* Limit of query_offset. Kernels have a far lower limit; this one only keeps the sums below from overflowing. */
 #define MOST_OFFSET (INT64_C(1) << 40)
 
 static bool check_offset(struct call *call)
@@ -10,7 +10,7 @@ static bool check_offset(struct call *call)
                             -MOST_OFFSET, MOST_OFFSET);
 }
 
-static int64_t columns(const struct problem *p)
+static int64_t count_columns(const struct problem *p)
 {
     return p->distances ? p->distances : problem_count_distances(p->queries, p->keys);
 }
@@ -19,7 +19,7 @@ static int64_t columns(const struct problem *p)
 static void finish(struct call *call)
 {
     struct problem *p = &call->problem;
-    p->distances = call->columns = columns(p);
+    p->distances = call->columns = count_columns(p);
     call->args.distance.first = p->query_offset - (p->keys - 1);
 }
 
@@ -36,7 +36,7 @@ const struct signature signature_distance = {
                    .moved = values_moved } },
     .parameters = { PARAMETER(distance, query_offset), PARAMETER(distance, x_scale) },
     .computed = ARGUMENT(distance, first),
-    .columns = columns,
+    .columns = count_columns,
     .fields = FIELDS_SCORES "x_scale distances",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
@@ -47,7 +47,8 @@ const struct signature signature_distance = {
 
 /* ---- Expected rows ---- */
 
-/* The values of a head begin at `first`. Distances decrease along the keys of a query. */
+/* The values of a head begin at `first`, so that query and key j have column
+ * query + query_offset - j - first = query + keys - 1 - j. */
 static void row_distance(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Error limit in ulp of the larger product. Fused: 0.5 for the product and 1 for the fma, whose
- * result may be twice as large. Otherwise 0.5 for each product and 1 for the sum. */
+/* Returns the error limit in ulp of the larger product. Fused: 0.5 for the product, and 1 for the fma, which is half an
+ * ulp of a result that may be twice the larger product. Otherwise 0.5 for each product and 1 for the sum. */
 static double error_limit(const struct problem *p, bool fused)
 {
     (void)p;
@@ -32,7 +32,7 @@ const struct signature signature_rope = {
     .channels = MEMBER(dim),
     .rotary = MEMBER(rotary_dim),
     .error_limit = error_limit,
-    .copies = true,
+    .copies = true, /* channels that do not rotate */
     .fields =
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "
                       "transpose recipe",
@@ -95,6 +95,7 @@ static float add_products_unfused(double a, double b, double c, double d)
     return (float)((double)ab + (double)cd);
 }
 
+/* For golden vectors that were published in plain f32 arithmetic (suites/vectors.c). */
 void oracle_compute_row_unfused(const struct call *call, int64_t r, float *out)
 {
     const int64_t dim = call->problem.dim;

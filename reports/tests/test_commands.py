@@ -32,6 +32,7 @@ def test_list_has_each_command_in_order() -> None:
 
 
 def test_help_of_the_program_has_each_command() -> None:
+    """Reads the table of main.c, as --help marks no command as external."""
     table = re.search(r"} external_commands\[\] = \{(.*?)^};", (ROOT / "cli" / "main.c").read_text(), re.S | re.M)
     assert table and re.findall(r'^    \{ "(\w+)",', table[1], re.M) == listed()
 
@@ -47,6 +48,7 @@ def test_command_has_a_main_function(name: str) -> None:
 
 
 def test_wheel_has_all_that_is_not_python() -> None:
+    """The wheel lacks C files, as the build compiles them."""
     line = re.search(r"^\[tool.setuptools.package-data\]\nposenc = (.*)$", PYPROJECT, re.M)
     assert line
     package = REPORTS / "posenc"
@@ -58,30 +60,37 @@ def test_wheel_has_all_that_is_not_python() -> None:
 # ---- how the program starts them ----
 
 
-def started(folder: Path, script: str) -> "subprocess.CompletedProcess[str]":
-    """Runs `posenc made up` where posenc-made is `script` and PATH has `folder` alone."""
-    command = folder / "posenc-made"
+def run_external(folder: Path, script: str) -> "subprocess.CompletedProcess[str]":
+    """Runs `posenc sample argument` where posenc-sample is `script` and PATH has `folder` alone.
+
+    The environment lacks POSENC_PROGRAM, which the program sets.
+    """
+    command = folder / "posenc-sample"
     command.write_text(script)
     command.chmod(0o755)
     environment = {**os.environ, "PATH": str(folder)}
-    return subprocess.run([str(Engine().program), "made", "up"], env=environment, capture_output=True, encoding="utf-8")
+    program = str(Engine().program)
+    environment.pop("POSENC_PROGRAM", None)
+    return subprocess.run([program, "sample", "argument"], env=environment, capture_output=True, encoding="utf-8")
 
 
 def test_python_is_found_on_path(tmp_path: Path) -> None:
-    script = "#!/usr/bin/env python3\nimport os, sys\nprint(sys.argv[1:], 'POSENC_PROGRAM' in os.environ)"
-    done = started(tmp_path, script)
+    script = "#!/usr/bin/env python3\nimport os, sys\nprint(*sys.argv[1:], os.environ.get('POSENC_PROGRAM'))"
+    done = run_external(tmp_path, script)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "posenc made: python3: not found on PATH.  Install Python 3.9 or later "
+        "posenc sample: python3: not found on PATH.  Install Python 3.9 or later "
         "(list, verify, bench and table work without it)\n"
     )
     (tmp_path / "python3").symlink_to(sys.executable)
-    done = started(tmp_path, script)
-    assert (done.returncode, done.stdout) == (0, "['up'] True\n"), done.stderr
+    done = run_external(tmp_path, script)
+    word, _, program = done.stdout.rstrip("\n").partition(" ")
+    assert (done.returncode, word) == (0, "argument"), done.stderr
+    assert Path(program).samefile(Engine().program)
 
 
 def test_other_interpreters_are_left_to_env(tmp_path: Path) -> None:
-    done = started(tmp_path, "#!/usr/bin/env nonesuch\n")
+    done = run_external(tmp_path, "#!/usr/bin/env nonesuch\n")
     assert done.returncode == 127 and "nonesuch" in done.stderr and "Python" not in done.stderr
 
 

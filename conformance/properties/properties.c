@@ -1,4 +1,4 @@
-/* Checks a property on a problem. Implements the loops, edits and requirements of properties.h. */
+/* Checks a property on a problem (see properties.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "properties.h"
 #include "conformance/engine/judge.h"
@@ -36,7 +36,7 @@ bool kernel_has_field(enum posenc_kernel kernel, const char *name)
     return kernel_field_find(kernel, name, &field);
 }
 
-bool property_needs(struct tally *t, enum posenc_kernel other)
+bool property_can_call(struct tally *t, enum posenc_kernel other)
 {
     char reason[100];
     if (posenc_provides(t->run->backend, other))
@@ -56,7 +56,10 @@ static struct problem with_fields(const struct property *property, struct proble
                                   const char *fields)
 {
     char text[200], error[NOTATION_ERROR] = "expected a kernel or field=value", *rest = text;
-    snprintf(text, sizeof text, "%s", fields ? fields : "");
+    if ((size_t)snprintf(text, sizeof text, "%s", fields ? fields : "") >= sizeof text) {
+        fprintf(stderr, "property %s: fields are too long\n", property->name);
+        abort();
+    }
     for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
         char *value = strchr(word, '=');
         struct field field;
@@ -77,6 +80,7 @@ static struct problem with_fields(const struct property *property, struct proble
     return p;
 }
 
+/* Requires the expected value of each element. The x of `out` is that from before the edit (tally.h). */
 static void require_expected(struct tally *t, expected_value *expected, const struct call *out)
 {
     const struct call *inputs = tally_create_call(t, NULL, &out->problem);
@@ -87,20 +91,30 @@ static void require_expected(struct tally *t, expected_value *expected, const st
     }
 }
 
+/* Returns the second call of a property, or NULL on failure. */
+static const struct call *run_twin(struct tally *t, const struct property *property,
+                                   const struct problem *p, const struct call *out)
+{
+    if (property->twin_edit)
+        return tally_run(t, p, property->twin_edit, out);
+    return tally_run(t, p, property->edit, property->user);
+}
+
 static void check_calls(struct tally *t, const struct property *property,
                         const struct problem *p)
 {
     const struct problem other = with_fields(property, *p, property->twin);
-    if (!property_needs(t, other.kernel))
+    if (!property_can_call(t, other.kernel))
         return;
     const struct call *out = tally_run(t, p, property->edit, property->user), *twin = out;
     if (out && property->twin)
-        twin = property->twin_edit ? tally_run(t, &other, property->twin_edit, out)
-                                   : tally_run(t, &other, property->edit, property->user);
+        twin = run_twin(t, property, &other, out);
     if (!out || !twin)
         return;
-    if (twin == out && !property->expected && !property->check_output) {
-        fprintf(stderr, "property %s compares a call with itself\n", property->name);
+    const bool uses_twin = !property->expected && !property->check_output;
+    if ((twin != out) != uses_twin) {
+        fprintf(stderr, "property %s %s\n", property->name,
+                uses_twin ? "compares a call with itself" : "ignores its second call");
         abort();
     }
     if (property->expected)
@@ -193,6 +207,8 @@ double element_inner_product(const struct call *out, const float *by, double *ma
 {
     double sum = 0.0;
     for (EACH_ELEMENT(at, out)) {
+        if (at.output > 0)
+            break;
         const double term =
             (double)at.value * (double)by[at.row * out->outputs[0].width + at.column];
         sum += term;
