@@ -113,11 +113,11 @@ static void yarn_range(struct scaling_family *family)
     const struct big zero = big_integer(0), last = big_integer(spec->dim - 1);
     low = big_compare(low, zero) < 0 ? zero : low;
     high = big_compare(high, last) > 0 ? last : high;
-    family->low_f64 = big_to_double(low);
-    family->high_f64 = big_to_double(high);
+    family->yarn_low_f64 = big_to_double(low);
+    family->yarn_high_f64 = big_to_double(high);
     if (big_compare(low, high) == 0) {
         high = big_add(high, big_divide(big_integer(1), big_integer(1000)));
-        family->high_f64 += 0.001;
+        family->yarn_high_f64 += 0.001;
     }
     family->yarn_low = low;
     family->yarn_high = high;
@@ -138,8 +138,8 @@ static float yarn_f32(const struct scaling_family *family, int64_t i, float powe
     const float extrapolation = 1.0f / power;
     const float scaled_power = (float)family->spec->factor * power;
     const float interpolation = 1.0f / scaled_power;
-    const float distance = (float)i - (float)family->low_f64;
-    float ramp = distance / (float)(family->high_f64 - family->low_f64);
+    const float distance = (float)i - (float)family->yarn_low_f64;
+    float ramp = distance / (float)(family->yarn_high_f64 - family->yarn_low_f64);
     ramp = ramp < 0.0f ? 0.0f : ramp > 1.0f ? 1.0f : ramp;
     const float keep = 1.0f - ramp;
     const float left = interpolation * (1.0f - keep);

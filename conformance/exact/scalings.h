@@ -1,6 +1,6 @@
 /* Scaling families (linear, YaRN ...) for the oracle: a table of functions for each, in scalings.c. */
-#ifndef POSENC_ORACLE_SCALINGS_H
-#define POSENC_ORACLE_SCALINGS_H
+#ifndef POSENC_EXACT_SCALINGS_H
+#define POSENC_EXACT_SCALINGS_H
 
 #include "big.h"
 #include "exact.h"
@@ -9,15 +9,15 @@
 struct scaling_family {
     const struct posenc_freqs_spec *spec;
     struct big log_theta;
-    struct big log_theta_f32;       /* logarithm of the base as the f32 modes round it */
-    struct big yarn_low, yarn_high; /* correction range in pair indices */
-    double low_f64, high_f64;       /* the same, rounded to f64 as in Python */
+    struct big log_theta_f32;           /* logarithm of the base as the f32 modes round it */
+    struct big yarn_low, yarn_high;     /* correction range in pair indices */
+    double yarn_low_f64, yarn_high_f64; /* the same, as Python computes it in f64 */
 };
 
 /* Steps of a family. A NULL function changes nothing. */
 struct scaling_rule {
-    /* Return the base of a factor of theta, base^(dim/(dim-2)). The exact mode has the first, f32 modes the second in
-     * Python floats, or tensor_base() in PyTorch's f32 if is_tensor(). */
+    /* ntk and dynamic multiply theta by b^(dim/(dim-2)). Each of these returns b: exactly; as Python computes it in f64;
+     * and, if is_tensor(), as PyTorch computes it in f32. */
     struct big (*base)(const struct posenc_freqs_spec *spec);
     double (*python_base)(const struct posenc_freqs_spec *spec);
     bool (*is_tensor)(const struct posenc_freqs_spec *spec);
