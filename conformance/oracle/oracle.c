@@ -86,9 +86,8 @@ void oracle_destroy(struct oracle *oracle)
 
 /* ---- Answers ---- */
 
-enum { LONGEST_KEY = 8192 };
-/* Limit of the cache: 768 MiB, or 1280 MiB if answers have magnitudes. */
-static const int64_t most_cached_values = INT64_C(1) << 26;
+/* The limit of values is 768 MiB, or 1280 MiB if answers have magnitudes. */
+enum { LONGEST_KEY = 8192, MOST_CACHED_VALUES = 1 << 26 };
 
 static void *cache; /* tree of answers by key, for tsearch() */
 static enum posenc_kernel cached_kernel;
@@ -189,8 +188,8 @@ static bool has_library_inputs(const struct call *call)
 /* Returns true if an answer may be cached. Large ones leave a quarter of the memory to small ones. */
 static bool may_cache(int64_t values)
 {
-    const bool large = values > most_cached_values / 64;
-    return cached_values + values <= (large ? most_cached_values / 4 * 3 : most_cached_values);
+    const bool large = values > MOST_CACHED_VALUES / 64;
+    return cached_values + values <= (large ? MOST_CACHED_VALUES / 4 * 3 : MOST_CACHED_VALUES);
 }
 
 struct oracle_answer *oracle_get_answer(const struct call *call)
