@@ -1,13 +1,13 @@
 /* posenc bench --instructions: counts the instructions that a call of each kernel takes. */
 #define _POSIX_C_SOURCE 200809L
 #include "instructions.h"
-#include "worker.h"
-#include "emit.h"
-#include "conformance/engine/judge.h"
-#include "plugins.h"
 #include "base/clock.h"
 #include "base/text/text.h"
+#include "conformance/engine/judge.h"
+#include "emit.h"
+#include "plugins.h"
 #include "session.h"
+#include "worker.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,8 @@ json_t *instructions_record(const struct kernel_instructions *count,
         json_object_set_new(record, "build", json_string(build));
     if (backend->lanes)
         json_object_set_new(record, "vector_width", json_integer(plugins_lanes(backend)));
-    if (!count->call[0].by || !count->call[1].by) {
+    const bool is_counted = count->call[0].by && count->call[1].by;
+    if (!is_counted) {
         json_object_set_new(record, "rejected", json_string(count->reason));
         return record;
     }

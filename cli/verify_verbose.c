@@ -3,13 +3,13 @@
  * of the oracle, then the verdicts. Of a case of another suite it prints the verdicts alone.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/suites/suites.h"
 #include "base/text/text.h"
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/notation.h"
-#include "worker.h"
+#include "conformance/suites/suites.h"
 #include "data.h"
 #include "session.h"
+#include "worker.h"
 
 #include <math.h>
 #include <stdio.h>

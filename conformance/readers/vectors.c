@@ -1,8 +1,8 @@
 /* Parts of loading golden vectors (load.c): flags, cases, whole files. */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/notation.h"
-#include "base/text/text.h"
 #include "vectors.h"
+#include "base/text/text.h"
+#include "conformance/problem/notation.h"
 
 #include <errno.h>
 #include <stdio.h>
