@@ -124,7 +124,7 @@ static size_t list_forms(struct session *session, struct problem forms[MOST_FORM
             enum posenc_profile profiles[2];
             const size_t n_profiles = instructions_profiles((enum posenc_kernel)k, profiles);
             if (!selection_times_dtype(selected, NULL, (enum posenc_dtype)dtype) ||
-                (selected->any_kernel && !selected->kernels[k]))
+                (selected->names_kernels && !selected->kernels[k]))
                 continue;
             for (size_t i = 0; i < n_profiles; i++) {
                 forms[n] = problem_default((enum posenc_kernel)k);
