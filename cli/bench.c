@@ -175,7 +175,8 @@ static void time_overhead(struct session *session)
         chosen |= session->selected.backends[i] == backend;
     if (!chosen || plugins_is_stub(backend) || session->cli->cases.n > 0 ||
         !selection_times_dtype(&session->selected, NULL, POSENC_F32) ||
-        (session->selected.any_kernel && !session->selected.kernels[POSENC_KERNEL_rope_half]))
+        (session->selected.names_kernels &&
+         !session->selected.kernels[POSENC_KERNEL_rope_half]))
         return;
     for (int i = 0; i < OVERHEAD_HEAD_COUNTS; i++) {
         struct overhead overhead;

@@ -1,13 +1,13 @@
 /* posenc bench --instructions: counts the instructions that a call of each kernel takes. */
 #define _POSIX_C_SOURCE 200809L
 #include "instructions.h"
-#include "worker.h"
-#include "emit.h"
-#include "conformance/engine/judge.h"
-#include "plugins.h"
 #include "base/clock.h"
 #include "base/text/text.h"
+#include "conformance/engine/judge.h"
+#include "emit.h"
+#include "plugins.h"
 #include "session.h"
+#include "worker.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,8 @@ json_t *instructions_record(const struct kernel_instructions *count,
         json_object_set_new(record, "build", json_string(build));
     if (backend->lanes)
         json_object_set_new(record, "vector_width", json_integer(plugins_lanes(backend)));
-    if (!count->call[0].by || !count->call[1].by) {
+    const bool is_counted = count->call[0].by && count->call[1].by;
+    if (!is_counted) {
         json_object_set_new(record, "rejected", json_string(count->reason));
         return record;
     }
@@ -49,12 +50,16 @@ json_t *instructions_record(const struct kernel_instructions *count,
 
 /* ---- The run ---- */
 
+/* A form is a kernel with a dtype and one of at most two numerics modes. */
 enum { MOST_FORMS = 2 * POSENC_KERNEL_COUNT * N_DTYPES };
 
 struct counting {
     struct session *session;
-    size_t done, total, counted;
-    double most_s, begun; /* 0: no limit; wall clock at the start */
+    size_t done, total; /* forms on backends, also those that a backend does not provide */
+    size_t counted;
+    bool is_cut;   /* the time was up before all were done */
+    double most_s; /* 0: no limit */
+    double begun;  /* wall clock at the start */
 };
 
 static bool time_is_up(const struct counting *counting)
@@ -87,15 +92,16 @@ static void count_one(struct counting *counting, const struct posenc_backend *ba
     records_append(&counting->session->records, instructions_record(&count, backend, NULL));
 }
 
-/* Counts a kernel in one form (dtype and numerics mode) on every backend that provides it. */
+/* Counts a form on every backend that provides it. */
 static void count_form(struct counting *counting, const struct problem *form)
 {
     struct session *session = counting->session;
     char id[COUNT_ID];
     problem_id(form, "count", id, sizeof id);
-    if (!session_wants_case(session, id))
-        return;
-    for (size_t i = 0; i < session->selected.n && !time_is_up(counting); i++) {
+    for (size_t i = 0; i < session->selected.n; i++) {
+        counting->is_cut = counting->is_cut || time_is_up(counting);
+        if (counting->is_cut)
+            return;
         const struct posenc_backend *backend = session->selected.backends[i];
         show_progress(counting, id, backend->name);
         counting->done++;
@@ -106,22 +112,26 @@ static void count_form(struct counting *counting, const struct problem *form)
     }
 }
 
-/* Lists each selected kernel in each selected dtype and each numerics mode in which it is counted. Returns their
- * number. */
-static size_t list_forms(const struct selection *selected, struct problem forms[MOST_FORMS])
+/* Lists each selected kernel in each selected dtype and each numerics mode in which it is counted, unless --case leaves
+ * it out. Returns the number of forms. */
+static size_t list_forms(struct session *session, struct problem forms[MOST_FORMS])
 {
+    const struct selection *selected = &session->selected;
+    char id[COUNT_ID];
     size_t n = 0;
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
             enum posenc_profile profiles[2];
             const size_t n_profiles = instructions_profiles((enum posenc_kernel)k, profiles);
             if (!selection_times_dtype(selected, NULL, (enum posenc_dtype)dtype) ||
-                (selected->any_kernel && !selected->kernels[k]))
+                (selected->names_kernels && !selected->kernels[k]))
                 continue;
             for (size_t i = 0; i < n_profiles; i++) {
                 forms[n] = problem_default((enum posenc_kernel)k);
                 forms[n].dtype = (enum posenc_dtype)dtype;
-                forms[n++].freqs.profile = profiles[i];
+                forms[n].freqs.profile = profiles[i];
+                problem_id(&forms[n], "count", id, sizeof id);
+                n += session_wants_case(session, id);
             }
         }
     return n;
@@ -144,19 +154,19 @@ int instructions_command(struct cli *cli)
     struct counting counting = { .session = &session,
                                  .most_s = isnan(cli->budget) ? 0.0 : cli->budget,
                                  .begun = clock_now() };
-    const size_t n = list_forms(&session.selected, forms);
+    const size_t n = list_forms(&session, forms);
     counting.total = n * session.selected.n;
     for (size_t i = 0; i < n; i++)
         count_form(&counting, &forms[i]);
     progress_clear();
-    if (time_is_up(&counting))
-        text_print(stderr, "posenc bench: --budget is spent: %zu of %zu were counted\n",
-                   counting.done, counting.total);
+    if (counting.is_cut)
+        text_print(stderr, "posenc bench: --budget is spent: %zu were counted, %zu were left\n",
+                   counting.counted, counting.total - counting.done);
     int status = session_check_patterns(&session);
     if (status != EXIT_OK) {
         session_abort(&session);
         return status;
     }
-    status = session_end(&session, !time_is_up(&counting));
+    status = session_end(&session, !counting.is_cut);
     return status != EXIT_OK ? status : counting.counted > 0 ? EXIT_OK : EXIT_SKIPPED;
 }

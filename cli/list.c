@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes the names of the kernels that a backend provides, or "all". */
-static void print_kernels(const struct posenc_backend *backend, char *text, size_t size)
+/* Lists the names of the kernels that a backend provides. Returns true if it provides all. */
+static bool list_kernel_names(const struct posenc_backend *backend, char *text, size_t size)
 {
     int n = 0;
     text[0] = '\0';
@@ -24,8 +24,7 @@ static void print_kernels(const struct posenc_backend *backend, char *text, size
             text_list_add(text, size, " ", posenc_kernel_name((enum posenc_kernel)k));
             n++;
         }
-    if (n == POSENC_KERNEL_COUNT)
-        snprintf(text, size, "all");
+    return n == POSENC_KERNEL_COUNT;
 }
 
 /* Returns the number of kernels for which this backend is the default. */
@@ -45,12 +44,13 @@ static int list_backends(struct cli *cli)
     printf("CPU %s: %s\n\n", posenc_cpu_key(), posenc_cpu_features());
     printf("  %-13s %-9s %5s  %-5s %-7s %s\n", "backend", "family", "lanes", "here", "kernels",
            "description, required CPU features");
+    enum { COLUMN = 46 }; /* of the description */
     bool has_partial_default = false;
     for (size_t i = 0; i < all.n; i++) {
         const struct posenc_backend *backend = all.backends[i];
         const char *obstacle = posenc_backend_obstacle(backend);
         char kernels[512], lanes[16] = "-";
-        print_kernels(backend, kernels, sizeof kernels);
+        const bool provides_all = list_kernel_names(backend, kernels, sizeof kernels);
         /* lanes() may execute instructions that the CPU lacks, and a plug-in may return any number. */
         if (backend->lanes && !obstacle && plugins_lanes(backend) > 0)
             snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
@@ -61,12 +61,11 @@ static int list_backends(struct cli *cli)
         if (defaults > 0)
             mark = defaults == POSENC_KERNEL_COUNT ? '*' : '+';
         printf("%c %-13s %-9s %5s  %-5s %-7s %s\n", mark, backend->name, backend->family, lanes,
-               !obstacle ? "yes" : "no", strcmp(kernels, "all") == 0 ? "all" : "some",
-               backend->description);
-        if (strcmp(kernels, "all") != 0)
-            printf("%46s%s\n", "", kernels);
+               !obstacle ? "yes" : "no", provides_all ? "all" : "some", backend->description);
+        if (!provides_all)
+            printf("%*s%s\n", COLUMN, "", kernels);
         if (backend->needs && *backend->needs != '\0')
-            printf("%46sneeds %s%s%s\n", "", backend->needs, obstacle ? ": " : "",
+            printf("%*sneeds %s%s%s\n", COLUMN, "", backend->needs, obstacle ? ": " : "",
                    obstacle ? obstacle : "");
     }
     printf("\n* default of all kernels%s.  POSENC_BACKEND=NAME forces another backend.\n",
@@ -86,12 +85,47 @@ static void print_providers(const struct selection *all, enum posenc_kernel kern
     puts(n == all->n ? " all" : "");
 }
 
+enum { WIDTH = 110 };
+
+/* Returns the first kernel whose default backend is selected for the same reason. */
+static int first_of_reason(int k)
+{
+    const char *reason = posenc_selection((enum posenc_kernel)k).reason;
+    int first = 0;
+    while (strcmp(posenc_selection((enum posenc_kernel)first).reason, reason) != 0)
+        first++;
+    return first;
+}
+
+/* Prints why the default backends are selected: the reason, or each reason with its kernels. */
+static void print_reasons(void)
+{
+    int others = 0;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        others += first_of_reason(k) != 0;
+    puts("");
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        char names[1024] = "of";
+        if (first_of_reason(k) != k)
+            continue;
+        for (int same = k; same < POSENC_KERNEL_COUNT && others > 0; same++)
+            if (first_of_reason(same) == k)
+                text_list_add(names, sizeof names, " ",
+                              posenc_kernel_name((enum posenc_kernel)same));
+        printf("Defaults: %s\n", posenc_selection((enum posenc_kernel)k).reason);
+        if (others > 0) {
+            fputs("  ", stdout);
+            print_wrapped(names, 2, WIDTH);
+        }
+    }
+}
+
 static int list_kernels(struct cli *cli)
 {
     struct selection all;
     if (select_all(cli, &all, false) != EXIT_OK)
         return EXIT_USAGE;
-    enum { COLUMN = 41, WIDTH = 110 };
+    enum { COLUMN = 41 };
     printf("%-18s %-6s %-14s %s\n", "kernel", "stage", "default",
            "description, encodings that use it, backends that provide it");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
@@ -104,7 +138,7 @@ static int list_kernels(struct cli *cli)
         printf("%*sby", COLUMN, "");
         print_providers(&all, kernel);
     }
-    printf("\nDefaults: %s\n", posenc_selection(POSENC_KERNEL_sinusoidal).reason);
+    print_reasons();
     return EXIT_OK;
 }
 
@@ -166,13 +200,14 @@ static int list_topics(const char *kind, const char *heading)
 
 /* ---- The command ---- */
 
-/* Operand of posenc list: printed by a function, or as the summaries of a kind of topic. */
+/* Operand of posenc list. */
 struct list_kind {
     const char *name;
-    int (*print)(struct cli *cli);
-    const char *topic, *heading;
+    int (*print)(struct cli *cli); /* NULL: list_topics(topic, heading) prints it */
+    const char *topic, *heading;   /* NULL unless print is NULL */
 };
 
+/* The first BY_DEFAULT are printed without an operand. */
 static const struct list_kind kinds[] = {
     { "backends", list_backends, NULL, NULL },
     { "kernels", list_kernels, NULL, NULL },
@@ -202,9 +237,12 @@ static int print_default(struct cli *cli)
         if (status == EXIT_OK)
             puts("");
     }
-    if (status == EXIT_OK)
-        puts("More: posenc list types, profiles, scalings, methods, cases, tuning; "
-             "posenc explain NAME");
+    if (status == EXIT_OK) {
+        char others[256] = "";
+        for (size_t i = BY_DEFAULT; i < N_KINDS; i++)
+            text_list_add(others, sizeof others, ", ", kinds[i].name);
+        printf("More: posenc list %s; posenc explain NAME\n", others);
+    }
     return status;
 }
 

@@ -226,8 +226,8 @@ static int choose_cases(struct pair_run *run)
         return EXIT_OK;
     if (cli->cases.n > 0)
         return session_check_patterns(session);
-    return cli_reject(cli, session->selected.any_kernel ? "--kernel" : "builds",
-                      session->selected.any_kernel ? cli->kernel.item[0] : NULL,
+    return cli_reject(cli, session->selected.names_kernels ? "--kernel" : "builds",
+                      session->selected.names_kernels ? cli->kernel.item[0] : NULL,
                       "neither build has a selected kernel: expected a kernel of one of their "
                       "backends (posenc list kernels)");
 }

@@ -273,7 +273,7 @@ int select_kernels_and_dtypes(const struct cli *cli, struct selection *selection
         enum posenc_kernel kernel;
         if (find_kernel(cli, cli->kernel.item[i], &kernel) != EXIT_OK)
             return EXIT_USAGE;
-        selection->kernels[kernel] = selection->any_kernel = true;
+        selection->kernels[kernel] = selection->names_kernels = true;
     }
     return select_dtypes(cli, selection);
 }

@@ -15,7 +15,7 @@ struct selection {
     size_t n; /* distinct backends, the library's first */
     const struct posenc_backend *backends[BACKENDS_MAX];
     bool is_plugin[BACKENDS_MAX]; /* named by --plugin */
-    bool any_kernel;              /* false: no kernel is named, and none is set */
+    bool names_kernels;           /* false: all kernels are meant, and none is set */
     bool kernels[POSENC_KERNEL_COUNT];
     bool any_dtype; /* false: no type is named, and none is set */
     bool dtypes[N_DTYPES];

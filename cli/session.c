@@ -38,7 +38,7 @@ static bool is_selected(const struct session *session, enum posenc_kernel kernel
 {
     if (session->cli->problem)
         return session->line.problem.kernel == kernel;
-    return (!session->selected.any_kernel || session->selected.kernels[kernel]) &&
+    return (!session->selected.names_kernels || session->selected.kernels[kernel]) &&
            (session->cli->model.n == 0 || is_called_by_model(session, kernel));
 }
 
@@ -131,8 +131,8 @@ size_t session_model_cases(const struct session *session, struct bench_case **ca
     for (size_t m = 0; m < session->n_models && *cases; m++) {
         for (size_t i = 0; i < session->models[m].n_cases; i++) {
             const struct model_case *one = &session->models[m].cases[i];
-            bool wanted =
-                !session->selected.any_kernel || session->selected.kernels[one->problem.kernel];
+            bool wanted = !session->selected.names_kernels ||
+                          session->selected.kernels[one->problem.kernel];
             for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++)
                 if (selection_times_dtype(&session->selected, &session->models[m],
                                           (enum posenc_dtype)dtype))
@@ -148,12 +148,12 @@ void session_select_plugin_kernels(struct session *session)
 {
     const struct cli *cli = session->cli;
     struct selection *selected = &session->selected;
-    bool named = selected->any_kernel || cli->cases.n > 0 || cli->problem;
+    bool named = selected->names_kernels || cli->cases.n > 0 || cli->problem;
     for (size_t i = 0; i < selected->n && !named; i++) {
         const struct posenc_backend *backend = selected->backends[i];
         for (int k = 0; k < POSENC_KERNEL_COUNT && selected->is_plugin[i]; k++)
             if (posenc_provides(backend, (enum posenc_kernel)k))
-                selected->kernels[k] = selected->any_kernel = true;
+                selected->kernels[k] = selected->names_kernels = true;
     }
 }
 

@@ -71,7 +71,7 @@ static void select_model_kernels(struct session *session)
     for (size_t m = 0; m < session->n_models && session->cli->kernel.n == 0; m++) {
         for (size_t i = 0; i < session->models[m].n_verify; i++)
             session->selected.kernels[session->models[m].verify[i].kernel] =
-                session->selected.any_kernel = true;
+                session->selected.names_kernels = true;
         for (size_t i = 0; i < session->models[m].n_cases; i++)
             session->selected.kernels[session->models[m].cases[i].problem.kernel] = true;
     }
@@ -85,7 +85,7 @@ static double random_share_s(const struct session *session)
     const double at_once = asked != INT64_MIN ? (double)asked : fmax((double)cpus, 1.0);
     double kernels = 0.0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        kernels += !session->selected.any_kernel || session->selected.kernels[k];
+        kernels += !session->selected.names_kernels || session->selected.kernels[k];
     if (isnan(session->cli->budget) || kernels * (double)session->selected.n <= 0.0)
         return 0.0;
     return session->cli->budget * at_once / (kernels * (double)session->selected.n);

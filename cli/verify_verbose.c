@@ -3,20 +3,20 @@
  * of the oracle, then the verdicts. Of a case of another suite it prints the verdicts alone.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/suites/suites.h"
 #include "base/text/text.h"
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/notation.h"
-#include "worker.h"
+#include "conformance/suites/suites.h"
 #include "data.h"
 #include "session.h"
+#include "worker.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_COLUMNS = 6, LINE = 4096 };
+enum { SHOWN_COLUMNS = 6 };
 
 /* ---- Values ---- */
 
@@ -34,8 +34,9 @@ static double stored_ulps(const struct output *output, float got, double want)
                                : exact_stored_error(dtype, got, want, 0.0).error;
 }
 
-/* Returns the index in [rows, width] of the value with the largest error. Errors of rotations are absolute: near zero,
- * the error in ulp is large through cancellation. */
+/* Returns the index in [rows, width] of the value with the largest error: the first whose error is infinite, such as a
+ * NaN in the place of a number, if there is one. Errors of rotations are absolute: near zero, the error in ulp is large
+ * through cancellation. */
 static int64_t find_worst(const struct call *call, const struct oracle_answer *answer, int o)
 {
     const struct output *output = &call->outputs[o];
@@ -45,8 +46,10 @@ static int64_t find_worst(const struct call *call, const struct oracle_answer *a
     for (int64_t i = 0; i < output->rows * output->width; i++) {
         const float got = call_row(call, o, i / output->width)[i % output->width];
         const double want = answer->want[o][i];
-        const double error =
-            rotates ? fabs((double)got - want) : stored_ulps(output, got, want);
+        const double ulps = stored_ulps(output, got, want);
+        const double error = rotates ? fabs((double)got - want) : ulps;
+        if (!isfinite(ulps) && !(rotates && isfinite(error)))
+            return i;
         if (isfinite(error) && error > largest) {
             largest = error;
             worst = i;
@@ -76,7 +79,7 @@ static void print_outputs(const struct call *call, const struct oracle_answer *a
         const int64_t worst = find_worst(call, answer, o), before = SHOWN_COLUMNS / 2;
         const int64_t column = worst % call->outputs[o].width;
         print_row(call, answer, o, 0);
-        if (worst >= SHOWN_COLUMNS) {
+        if (worst >= call->outputs[o].width || column >= SHOWN_COLUMNS) { /* not shown yet */
             printf("    ... and round the largest difference:\n");
             print_row(call, answer, o, worst - (column < before ? column : before));
         }
@@ -98,7 +101,6 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
                          const struct problem *problem)
 {
     struct call *call = &shown->calls[shown->n];
-    char text[256];
     enum posenc_status status = call_create(call, problem, &memory_default);
     if (status == POSENC_OK) {
         worker_enter_kernel(posenc_kernel_name(problem->kernel));
@@ -109,27 +111,43 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
     size_t same = 0;
     while (answer && same < shown->n && !has_same_bits(&shown->calls[same], call))
         same++;
+    printf("  %s", backend->name);
     if (answer && same == shown->n) {
-        printf("  %s\n", backend->name);
+        puts("");
         print_outputs(call, answer);
         shown->backends[shown->n++] = backend;
     } else {
-        posenc_error_text(&call->error, text, sizeof text);
-        printf("  %s: %s%s\n", backend->name, answer ? "the same bits as " : text,
-               answer ? shown->backends[same]->name : "");
+        char text[256] = "no memory for the expected values";
+        if (status != POSENC_OK)
+            posenc_error_text(&call->error, text, sizeof text);
+        if (answer)
+            printf(": the same bits as %s\n", shown->backends[same]->name);
+        else
+            printf(": %s\n", text);
         call_destroy(call);
     }
-    if (answer)
-        oracle_release_answer(answer);
+    oracle_release_answer(answer);
 }
 
-/* Prints a problem as a line for --problem, then the values that each backend returns. */
+/* Prints a problem as a line for --problem, whatever the length of its lists. */
+static void show_line(const struct problem *problem)
+{
+    char none[1];
+    const size_t room = notation_print(problem, NULL, none, sizeof none) + 1;
+    char *line = malloc(room);
+    if (line)
+        notation_print(problem, NULL, line, room);
+    printf("Problem\n  %s\n\n", line ? line : "no memory for its line");
+    free(line);
+}
+
+/* Prints the values that each backend returns. */
 static void show_values(const struct problem *problem, const struct selection *selected)
 {
-    char line[LINE];
-    notation_print(problem, NULL, line, sizeof line);
-    printf("Problem\n  %s\n\nValues, beside those of the oracle\n", line);
+    puts("Values, beside those of the oracle");
     struct shown_calls *shown = calloc(1, sizeof *shown);
+    if (!shown)
+        puts("  no memory for them");
     for (size_t i = 0; i < selected->n && shown; i++)
         if (posenc_provides(selected->backends[i], problem->kernel) &&
             !posenc_backend_obstacle(selected->backends[i]))
@@ -137,7 +155,7 @@ static void show_values(const struct problem *problem, const struct selection *s
     while (shown && shown->n > 0)
         call_destroy(&shown->calls[--shown->n]);
     free(shown);
-    puts("\nVerdicts");
+    puts("");
 }
 
 /* ---- Verdicts ---- */
@@ -152,7 +170,8 @@ static void print_verdict(void *user, const struct conf_result *r)
     struct verdict_counts *counts = user;
     if (r->status == CONF_UNSUPPORTED)
         return;
-    counts->n++;
+    if (counts->n++ == 0)
+        puts("Verdicts");
     counts->failed += r->status == CONF_FAIL || r->status == CONF_CRASH;
     printf("  %-13s %-11s %s", r->backend ? r->backend->name : "", r->suite,
            conf_status_name[r->status]);
@@ -187,6 +206,7 @@ static int show_problem(struct cli *cli)
         select_all(cli, &selected, true) == EXIT_OK &&
         select_require(cli, &selected, line.problem.kernel) == EXIT_OK) {
         const struct conf_options options = { .only = &line.problem, .suite = "problem" };
+        show_line(&line.problem);
         show_values(&line.problem, &selected);
         status = show_verdicts(&selected, &options).failed ? EXIT_CONFORMANCE : EXIT_OK;
     }
@@ -214,6 +234,12 @@ static int reject_case(const struct cli *cli, const struct vectors *vectors, con
                       "no case has this id; the nearest is %s (posenc list cases)", nearest);
 }
 
+/* Returns false for a pattern, and for what is longer than any id. No case has such an id. */
+static bool may_be_id(const char *id)
+{
+    return strpbrk(id, "*?[\\") == NULL && strlen(id) < sizeof((struct conf_result *)0)->id;
+}
+
 static int show_case(const struct cli *cli, const struct selection *selected,
                      const struct vectors *vectors, const char *id)
 {
@@ -226,9 +252,10 @@ static int show_case(const struct cli *cli, const struct selection *selected,
         printf(
             "%s\n\n  what it detects   %s\n  flags             %s\n  source            %s\n\n",
             id, c->note, c->flags, c->source);
+        show_line(&c->problem);
         show_values(&c->problem, selected);
     }
-    if (strpbrk(id, "*?[\\") == NULL && strlen(id) < sizeof((struct conf_result *)0)->id)
+    if (may_be_id(id))
         counts = show_verdicts(selected, &options);
     if (c == end && counts.n == 0)
         return reject_case(cli, vectors, id);

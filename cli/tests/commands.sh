@@ -77,6 +77,11 @@ else
     skip 'without address space far rows are skipped' 'this build does not start with 4 GB of it'
 fi
 succeeds 'a problem in depth' 'Verdicts' verify -v --backend scalar --problem 'alibi heads=3 queries=2 keys=5 | flags | note | source'
+succeeds 'in depth the worst value of a narrow output is shown' '^    cos, row [12]$' \
+    verify -v --backend scalar --problem 'rope_table rotary_dim=4 tokens=3'
+positions=$(awk 'BEGIN { for (i = 10000; i < 12000; i++) printf ",%d", i }' | cut -c 2-)
+succeeds 'a long problem in depth is printed whole' '^  rope_half .*,11998,11999' verify -v --backend scalar --problem \
+    "rope_half head_dim=2 rotary_dim=2 tokens=2000 heads=1 rows=12000 position_kind=i64 positions=$positions"
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
 succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out junit
 succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/2"' verify --kernel alibi --backend scalar --out jsonl

@@ -41,6 +41,8 @@ lists tuning
 ended 'a file that is named is in force' 0 '^In force: ../q'
 lists kernels
 ended 'and is the reason of a choice' 0 '^posenc: rope_half: .*\(measured: POSENC_PROFILE=../q\)' stderr
+ended 'which the list of kernels prints for those kernels' 0 '^Defaults: measured: POSENC_PROFILE=../q'
+same 'beside the reason of all others' "$(grep -c '^Defaults: first of the list that runs here' stdout)" 1
 
 # Each line: the change of the file, as sed makes it, and the message.
 while IFS="|" read -r change message; do

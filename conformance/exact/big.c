@@ -4,7 +4,7 @@
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
  *
- * Rounding to odd truncates, then sets the last bit if the truncated bits were not all 0.
+ * exact.h defines rounding to odd.
  *
  * References: Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4; Boldo and Melquiond, "Emulation of FMA
  * and correctly rounded sums", 2008 (rounding to odd).
@@ -249,7 +249,8 @@ struct big big_exp(struct big a)
 enum rounding { TO_NEAREST, TO_ODD };
 
 /* Rounds to nearest even, or to odd, with `precision` bits, or fewer if the result is subnormal. `least_exponent` is
- * that of the least normal number. */
+ * that of the least normal number. Negative `bits` mean a number below half of the least subnormal, which rounding to
+ * odd makes that subnormal. */
 static double round_big(struct big a, int precision, int64_t least_exponent, enum rounding mode)
 {
     const int64_t lost = least_exponent - (a.exponent - 1),

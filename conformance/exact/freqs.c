@@ -98,44 +98,44 @@ static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
 
 /* ---- Numerics exact ---- */
 
-struct scaling_family scaling_family_create(const struct posenc_freqs_spec *spec)
+struct scaling_state scaling_state_create(const struct posenc_freqs_spec *spec)
 {
-    const struct scaling_rule *rule = scaling_find_rule(spec);
-    struct scaling_family family = { .spec = spec };
+    const struct scaling_family *family = scaling_find_family(spec);
+    struct scaling_state state = { .spec = spec };
     if (spec->values)
-        return family;
-    family.log_theta = big_log(big_double(spec->rope_theta));
-    if (rule->base)
-        family.log_theta =
-            big_add(family.log_theta,
+        return state;
+    state.log_theta = big_log(big_double(spec->rope_theta));
+    if (family->base)
+        state.log_theta =
+            big_add(state.log_theta,
                     big_multiply(big_divide(big_integer(spec->dim), big_integer(spec->dim - 2)),
-                                 big_log(rule->base(spec))));
-    if (rule->prepare)
-        rule->prepare(&family);
-    return family;
+                                 big_log(family->base(spec))));
+    if (family->prepare)
+        family->prepare(&state);
+    return state;
 }
 
-struct big scaling_unscaled_omega(const struct scaling_family *family, int64_t i)
+struct big scaling_unscaled_omega(const struct scaling_state *state, int64_t i)
 {
     int64_t numerator, denominator;
-    compute_exponent(family->spec, i, &numerator, &denominator);
+    compute_exponent(state->spec, i, &numerator, &denominator);
     const struct big exponent = big_divide(big_integer(-numerator), big_integer(denominator));
-    return big_exp(big_multiply(exponent, family->log_theta));
+    return big_exp(big_multiply(exponent, state->log_theta));
 }
 
 /* Returns the scaled frequency of pair i in radians per position. */
-static struct big omega_exact(const struct scaling_family *family, int64_t i)
+static struct big omega_exact(const struct scaling_state *state, int64_t i)
 {
-    const struct posenc_freqs_spec *spec = family->spec;
-    const struct scaling_rule *rule = scaling_find_rule(spec);
+    const struct posenc_freqs_spec *spec = state->spec;
+    const struct scaling_family *family = scaling_find_family(spec);
     if (spec->values)
         return big_double(spec->values[i]);
-    if (rule->is_unrotated && rule->is_unrotated(spec, i))
+    if (family->is_unrotated && family->is_unrotated(spec, i))
         return big_integer(0);
-    struct big omega = scaling_unscaled_omega(family, i);
-    if (rule->omega)
-        omega = rule->omega(family, i, omega);
-    if (rule->rounds_wavelength) {
+    struct big omega = scaling_unscaled_omega(state, i);
+    if (family->omega)
+        omega = family->omega(state, i, omega);
+    if (family->rounds_wavelength) {
         const struct big half = big_divide(big_integer(1), big_integer(2));
         omega = big_divide(
             big_two_pi, big_integer(big_floor(big_add(big_divide(big_two_pi, omega), half))));
@@ -155,49 +155,49 @@ static struct big compute_power(double x, double y)
  * is a Python float in both. */
 static float theta_f32(const struct posenc_freqs_spec *spec)
 {
-    const struct scaling_rule *rule = scaling_find_rule(spec);
+    const struct scaling_family *family = scaling_find_family(spec);
     const double power = (double)spec->dim / ((double)spec->dim - 2.0);
-    if (!rule->python_base)
+    if (!family->python_base)
         return (float)spec->rope_theta;
-    if (spec->profile != POSENC_GGML_F32 && rule->is_tensor && rule->is_tensor(spec)) {
-        const double base = (double)rule->tensor_base(spec);
+    if (spec->profile != POSENC_GGML_F32 && family->is_tensor && family->is_tensor(spec)) {
+        const double base = (double)family->tensor_base(spec);
         return (float)spec->rope_theta * big_to_float(compute_power(base, power));
     }
     return (float)(spec->rope_theta *
-                   big_to_double(compute_power(rule->python_base(spec), power)));
+                   big_to_double(compute_power(family->python_base(spec), power)));
 }
 
-static float torch_exp_f32(const struct scaling_family *family, int64_t numerator,
+static float torch_exp_f32(const struct scaling_state *state, int64_t numerator,
                            int64_t denominator)
 {
-    const double step = -big_to_double(family->log_theta) / (double)denominator;
+    const double step = -big_to_double(state->log_theta) / (double)denominator;
     const float exponent = (float)numerator * (float)step;
     return big_to_float(big_exp(big_double((double)exponent)));
 }
 
-static float inv_freq_of_pair(const struct scaling_family *family, int64_t i)
+static float inv_freq_of_pair(const struct scaling_state *state, int64_t i)
 {
-    const struct posenc_freqs_spec *spec = family->spec;
-    const struct scaling_rule *rule = scaling_find_rule(spec);
+    const struct posenc_freqs_spec *spec = state->spec;
+    const struct scaling_family *family = scaling_find_family(spec);
     if (spec->values)
         return (float)spec->values[i];
     int64_t numerator, denominator;
     compute_exponent(spec, i, &numerator, &denominator);
     if (spec->profile == POSENC_TORCH_EXP_F32)
-        return torch_exp_f32(family, numerator, denominator);
-    if (rule->is_unrotated && rule->is_unrotated(spec, i))
+        return torch_exp_f32(state, numerator, denominator);
+    if (family->is_unrotated && family->is_unrotated(spec, i))
         return 0.0f;
     const float exponent = (float)numerator / (float)denominator;
-    const float power = big_to_float(
-        big_exp(big_multiply(big_double((double)exponent), family->log_theta_f32)));
-    return rule->inv_freq ? rule->inv_freq(family, i, power) : 1.0f / power;
+    const float power =
+        big_to_float(big_exp(big_multiply(big_double((double)exponent), state->log_theta_f32)));
+    return family->inv_freq ? family->inv_freq(state, i, power) : 1.0f / power;
 }
 
 /* ---- Numerics ggml_f32 ---- */
 
 void exact_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
-    const struct scaling_rule *rule = scaling_find_rule(spec);
+    const struct scaling_family *family = scaling_find_family(spec);
     const float base = theta_f32(spec), exponent = -2.0f / (float)spec->dim;
     ggml->theta_scale = big_to_float(compute_power((double)base, (double)exponent));
     ggml->freq_scale = 1.0f;
@@ -205,39 +205,39 @@ void exact_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
         ggml->divisor[i] = 1.0f;
         ggml->ramp_mix[i] = 0.0f;
     }
-    if (rule->ggml)
-        rule->ggml(spec, ggml);
+    if (family->ggml)
+        family->ggml(spec, ggml);
 }
 
 /* ---- All frequencies ---- */
 
 static double attention_factor_of(const struct posenc_freqs_spec *spec)
 {
-    const struct scaling_rule *rule = scaling_find_rule(spec);
+    const struct scaling_family *family = scaling_find_family(spec);
     if (spec->attention_factor != 0)
         return spec->attention_factor;
-    return rule->attention && !spec->values ? rule->attention(spec) : 1.0;
+    return family->attention && !spec->values ? family->attention(spec) : 1.0;
 }
 
 void exact_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
 {
-    const struct scaling_family family = scaling_family_create(spec);
+    const struct scaling_state state = scaling_state_create(spec);
     for (int64_t i = 0; i < n; i++)
-        turns[i] = big_divide(omega_exact(&family, i), big_two_pi);
+        turns[i] = big_divide(omega_exact(&state, i), big_two_pi);
 }
 
 int64_t exact_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
                     float *inv_freq_f32, double *attention_factor)
 {
-    struct scaling_family family = scaling_family_create(spec);
+    struct scaling_state state = scaling_state_create(spec);
     const int64_t pairs = (spec->dim + 1) / 2;
     if (inv_freq_f32 && !spec->values)
-        family.log_theta_f32 = big_log(big_double((double)theta_f32(spec)));
+        state.log_theta_f32 = big_log(big_double((double)theta_f32(spec)));
     for (int64_t i = 0; i < pairs && i < n; i++) {
         if (turn)
-            big_fraction(big_divide(omega_exact(&family, i), big_two_pi), turn[i]);
+            big_fraction(big_divide(omega_exact(&state, i), big_two_pi), turn[i]);
         if (inv_freq_f32)
-            inv_freq_f32[i] = inv_freq_of_pair(&family, i);
+            inv_freq_f32[i] = inv_freq_of_pair(&state, i);
     }
     if (attention_factor)
         *attention_factor = attention_factor_of(spec);

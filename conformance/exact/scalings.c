@@ -12,18 +12,18 @@
 
 /* ---- linear ---- */
 
-static struct big divide_by_factor(const struct scaling_family *family, int64_t i,
+static struct big divide_by_factor(const struct scaling_state *state, int64_t i,
                                    struct big omega)
 {
     (void)i;
-    return big_divide(omega, big_double(family->spec->factor));
+    return big_divide(omega, big_double(state->spec->factor));
 }
 
-static float divide_by_factor_f32(const struct scaling_family *family, int64_t i, float power)
+static float divide_by_factor_f32(const struct scaling_state *state, int64_t i, float power)
 {
     const float inv_freq = 1.0f / power;
     (void)i;
-    return inv_freq / (float)family->spec->factor;
+    return inv_freq / (float)state->spec->factor;
 }
 
 static void divide_by_factor_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
@@ -33,9 +33,9 @@ static void divide_by_factor_ggml(const struct posenc_freqs_spec *spec, struct e
 
 /* ---- llama3 ---- */
 
-static struct big llama3_exact(const struct scaling_family *family, int64_t i, struct big omega)
+static struct big llama3_exact(const struct scaling_state *state, int64_t i, struct big omega)
 {
-    const struct posenc_freqs_spec *spec = family->spec;
+    const struct posenc_freqs_spec *spec = state->spec;
     (void)i;
     const struct big context = big_double(spec->original_max_position_embeddings);
     const struct big low = big_double(spec->low_freq_factor);
@@ -52,9 +52,9 @@ static struct big llama3_exact(const struct scaling_family *family, int64_t i, s
                    big_multiply(smooth, omega));
 }
 
-static float llama3_f32(const struct scaling_family *family, int64_t i, float power)
+static float llama3_f32(const struct scaling_state *state, int64_t i, float power)
 {
-    const struct posenc_freqs_spec *spec = family->spec;
+    const struct posenc_freqs_spec *spec = state->spec;
     const float inv_freq = 1.0f / power;
     (void)i;
     const double context = spec->original_max_position_embeddings;
@@ -80,32 +80,32 @@ static float llama3_f32(const struct scaling_family *family, int64_t i, float po
 /* Sets the divisors to the ratio of the unscaled to the scaled frequency. */
 static void llama3_ggml(const struct posenc_freqs_spec *spec, struct exact_ggml *ggml)
 {
-    const struct scaling_family family = scaling_family_create(spec);
+    const struct scaling_state state = scaling_state_create(spec);
     for (int64_t i = 0; i < ggml->n; i++) {
-        const struct big omega = scaling_unscaled_omega(&family, i);
-        ggml->divisor[i] = big_to_float(big_divide(omega, llama3_exact(&family, i, omega)));
+        const struct big omega = scaling_unscaled_omega(&state, i);
+        ggml->divisor[i] = big_to_float(big_divide(omega, llama3_exact(&state, i, omega)));
     }
 }
 
 /* ---- yarn ---- */
 
 /* Returns the index, with a fraction, of the pair that rotates so many times in the original context. */
-static struct big yarn_pair(const struct scaling_family *family, double rotations)
+static struct big yarn_pair(const struct scaling_state *state, double rotations)
 {
-    const struct posenc_freqs_spec *spec = family->spec;
+    const struct posenc_freqs_spec *spec = state->spec;
     const struct big span = big_multiply(big_two_pi, big_double(rotations));
     const struct big context = big_double(spec->original_max_position_embeddings);
     const struct big numerator =
         big_multiply(big_integer(spec->dim), big_log(big_divide(context, span)));
-    return big_divide(numerator, big_multiply(big_integer(2), family->log_theta));
+    return big_divide(numerator, big_multiply(big_integer(2), state->log_theta));
 }
 
 /* Sets the range of pairs in which YaRN goes over from unscaled to scaled frequencies. */
-static void yarn_range(struct scaling_family *family)
+static void yarn_range(struct scaling_state *state)
 {
-    const struct posenc_freqs_spec *spec = family->spec;
-    struct big low = yarn_pair(family, spec->beta_fast);
-    struct big high = yarn_pair(family, spec->beta_slow);
+    const struct posenc_freqs_spec *spec = state->spec;
+    struct big low = yarn_pair(state, spec->beta_fast);
+    struct big high = yarn_pair(state, spec->beta_slow);
     if (spec->truncate) {
         low = big_integer(big_floor(low));
         high = big_integer(-big_floor(big_negate(high)));
@@ -113,33 +113,33 @@ static void yarn_range(struct scaling_family *family)
     const struct big zero = big_integer(0), last = big_integer(spec->dim - 1);
     low = big_compare(low, zero) < 0 ? zero : low;
     high = big_compare(high, last) > 0 ? last : high;
-    family->low_f64 = big_to_double(low);
-    family->high_f64 = big_to_double(high);
+    state->yarn_low_f64 = big_to_double(low);
+    state->yarn_high_f64 = big_to_double(high);
     if (big_compare(low, high) == 0) {
         high = big_add(high, big_divide(big_integer(1), big_integer(1000)));
-        family->high_f64 += 0.001;
+        state->yarn_high_f64 += 0.001;
     }
-    family->yarn_low = low;
-    family->yarn_high = high;
+    state->yarn_low = low;
+    state->yarn_high = high;
 }
 
-static struct big yarn_exact(const struct scaling_family *family, int64_t i, struct big omega)
+static struct big yarn_exact(const struct scaling_state *state, int64_t i, struct big omega)
 {
     const struct big zero = big_integer(0), one = big_integer(1);
-    struct big ramp = big_divide(big_subtract(big_integer(i), family->yarn_low),
-                                 big_subtract(family->yarn_high, family->yarn_low));
+    struct big ramp = big_divide(big_subtract(big_integer(i), state->yarn_low),
+                                 big_subtract(state->yarn_high, state->yarn_low));
     ramp = big_compare(ramp, zero) < 0 ? zero : big_compare(ramp, one) > 0 ? one : ramp;
-    const struct big scaled = big_divide(omega, big_double(family->spec->factor));
+    const struct big scaled = big_divide(omega, big_double(state->spec->factor));
     return big_add(big_multiply(scaled, ramp), big_multiply(omega, big_subtract(one, ramp)));
 }
 
-static float yarn_f32(const struct scaling_family *family, int64_t i, float power)
+static float yarn_f32(const struct scaling_state *state, int64_t i, float power)
 {
     const float extrapolation = 1.0f / power;
-    const float scaled_power = (float)family->spec->factor * power;
+    const float scaled_power = (float)state->spec->factor * power;
     const float interpolation = 1.0f / scaled_power;
-    const float distance = (float)i - (float)family->low_f64;
-    float ramp = distance / (float)(family->high_f64 - family->low_f64);
+    const float distance = (float)i - (float)state->yarn_low_f64;
+    float ramp = distance / (float)(state->yarn_high_f64 - state->yarn_low_f64);
     ramp = ramp < 0.0f ? 0.0f : ramp > 1.0f ? 1.0f : ramp;
     const float keep = 1.0f - ramp;
     const float left = interpolation * (1.0f - keep);
@@ -260,15 +260,14 @@ static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
                : spec->long_factor[i];
 }
 
-static struct big longrope_exact(const struct scaling_family *family, int64_t i,
-                                 struct big omega)
+static struct big longrope_exact(const struct scaling_state *state, int64_t i, struct big omega)
 {
-    return big_divide(omega, big_double(longrope_factor(family->spec, i)));
+    return big_divide(omega, big_double(longrope_factor(state->spec, i)));
 }
 
-static float longrope_f32(const struct scaling_family *family, int64_t i, float power)
+static float longrope_f32(const struct scaling_state *state, int64_t i, float power)
 {
-    const float longer = (float)longrope_factor(family->spec, i) * power;
+    const float longer = (float)longrope_factor(state->spec, i) * power;
     return 1.0f / longer;
 }
 
@@ -298,9 +297,9 @@ static bool is_beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 
 /* ---- All families ---- */
 
-const struct scaling_rule *scaling_find_rule(const struct posenc_freqs_spec *spec)
+const struct scaling_family *scaling_find_family(const struct posenc_freqs_spec *spec)
 {
-    static const struct scaling_rule rules[] = {
+    static const struct scaling_family families[] = {
         [POSENC_SCALING_NONE] = { .omega = NULL },
         [POSENC_SCALING_LINEAR] = { .omega = divide_by_factor,
                                     .inv_freq = divide_by_factor_f32,
@@ -331,5 +330,5 @@ const struct scaling_rule *scaling_find_rule(const struct posenc_freqs_spec *spe
                                             .attention = yarn_attention,
                                             .rounds_wavelength = true },
     };
-    return &rules[spec->scaling];
+    return &families[spec->scaling];
 }

@@ -52,7 +52,7 @@ static u128 sum_series(int first, u128 y, int64_t exponent)
 {
     int n = first + 2 * (TERMS - 1);
     while (n > 3 &&
-           (exponent * (n / 2) <= -128 || inverse_factorial[n] >> -exponent * (n / 2) == 0))
+           (exponent * (n / 2) <= -128 || (inverse_factorial[n] >> (-exponent * (n / 2))) == 0))
         n -= 2;
     uint64_t tail = 0;
     for (; n > 20; n -= 2) /* terms so small that 64 bits suffice */
@@ -78,8 +78,8 @@ static void sincos_small(struct big x, struct big *sine, struct big *cosine)
 }
 
 /* Returns true if a distance, in quarter turns, to an angle with a rational sine is mere truncation error. At 2^31
- * positions, a frequency truncated to 192 bits is off by less than 2^-160. No other frequency in use comes so
- * near. */
+ * positions, a frequency truncated to 192 bits is off by less than 2^-159 quarter turns. No other frequency in use
+ * comes so near. */
 static bool is_negligible(struct big a) { return a.m[0] == 0 || a.exponent < -150; }
 
 /* Returns the integer nearest to a, 0 <= a < 2^62, halves up. */
@@ -111,6 +111,7 @@ void big_sincos_time(struct big turns, double time, struct big *sine, struct big
         struct big angle = big_multiply(rest, big_two_pi);
         angle.exponent -= 2;
         sincos_small(angle, &s, &c);
+        /* The leading words differ by at most 1: a quick test that most fractions fail. */
         if (rest.m[0] - third.m[0] + 1 <= 2 && is_negligible(big_subtract(rest, third)))
             s = big_double(0.5);
         s.negative = negative;
@@ -121,7 +122,7 @@ void big_sincos_time(struct big turns, double time, struct big *sine, struct big
         *sine = big_negate(*sine);
     if ((whole + 1) & 2)
         *cosine = big_negate(*cosine);
-    if (signbit(time)) /* also for -0, an unrotated pair */
+    if (signbit(time)) /* also for -0: an unrotated pair before position 0 */
         sine->negative = !sine->negative;
 }
 

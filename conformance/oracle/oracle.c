@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Rounding to f64 first changes nothing, as an f64 has at least 2 * 24 + 2 bits. */
 float oracle_add_f32(float a, float b) { return (float)((double)a + (double)b); }
 
 int64_t oracle_row_position(const struct problem *problem, int64_t r, int64_t per_token)
@@ -24,7 +25,7 @@ int64_t oracle_row_position(const struct problem *problem, int64_t r, int64_t pe
 
 /* ---- Rows by signature ---- */
 
-/* Adds x x_scale to the term of a kernel *_add: one fma, with the term rounded to f32 first, as the kernel without x
+/* Adds x * x_scale to the term of a kernel *_add: one fma, with the term rounded to f32 first, as the kernel without x
  * would return it. */
 static void add_input(const struct call *call, int64_t r, int64_t width, double *want)
 {
@@ -85,9 +86,8 @@ void oracle_destroy(struct oracle *oracle)
 
 /* ---- Answers ---- */
 
-enum { LONGEST_KEY = 8192 };
-/* Limit of the cache: 768 MiB, or 1280 MiB if answers have magnitudes. */
-static const int64_t most_cached_values = INT64_C(1) << 26;
+/* The limit of values is 768 MiB, or 1280 MiB if answers have magnitudes. */
+enum { LONGEST_KEY = 8192, MOST_CACHED_VALUES = 1 << 26 };
 
 static void *cache; /* tree of answers by key, for tsearch() */
 static enum posenc_kernel cached_kernel;
@@ -162,12 +162,13 @@ static struct oracle_answer *answer_compute(const struct call *call, const char 
         answer_destroy(answer);
         return NULL;
     }
-    for (int64_t r = 0, left = 1; left; r++) {
-        left = 0;
+    bool more = true;
+    for (int64_t r = 0; more; r++) {
+        more = false;
         for (int o = 0; o < call->n_outputs; o++)
             if (r < call->outputs[o].rows) {
                 fill_row(oracle, call, answer, o, r);
-                left = 1;
+                more = true;
             }
     }
     oracle_destroy(oracle);
@@ -187,8 +188,8 @@ static bool has_library_inputs(const struct call *call)
 /* Returns true if an answer may be cached. Large ones leave a quarter of the memory to small ones. */
 static bool may_cache(int64_t values)
 {
-    const bool large = values > most_cached_values / 64;
-    return cached_values + values <= (large ? most_cached_values / 4 * 3 : most_cached_values);
+    const bool large = values > MOST_CACHED_VALUES / 64;
+    return cached_values + values <= (large ? MOST_CACHED_VALUES / 4 * 3 : MOST_CACHED_VALUES);
 }
 
 struct oracle_answer *oracle_get_answer(const struct call *call)

@@ -14,9 +14,10 @@ struct oracle *oracle_create(const struct call *call);
 void oracle_destroy(struct oracle *oracle);
 
 /* Computes row r of output o for any dtype. want[width] is f64 rounded to odd: the f32 nearest to it is the correctly
- * rounded result, and the error of a result is known to 2^-28 ulp. Kernels that add in a fixed order have a sum of
- * f32 steps instead. magnitudes[width] may be NULL. An ulp at these is the unit of errors: |want|, or for rotations
- * the larger of the two products (metric pair_ulp). */
+ * rounded result, and the error of a result is known to 2^-28 ulp. For kernels that must add in a fixed order
+ * (learned_grad, relative_sum), want is the f32 result of that order. magnitudes[width] may be NULL. An ulp at these
+ * is the unit of errors: |want|, or for rotations the larger of the two products (metric pair_ulp). The oracle keeps
+ * the angles of its last row, so it is for one thread at a time. */
 void oracle_compute_row(const struct oracle *oracle, int o, int64_t r, double *want,
                         double *magnitudes);
 
@@ -27,9 +28,11 @@ bool oracle_has_magnitudes(enum posenc_kernel kernel);
 struct oracle_answer {
     double *want[2], *magnitudes[2]; /* results of oracle_compute_row() */
     float *stored[2];                /* `want` rounded to f32, then to the output's type */
-    char *key;                       /* the problem in notation */
-    double *values;                  /* memory of want and magnitudes */
-    float *floats;                   /* memory of stored */
+
+    /* For oracle.c alone. */
+    char *key;      /* the problem in notation */
+    double *values; /* memory of want and magnitudes */
+    float *floats;  /* memory of stored */
     bool is_cached;
 };
 /* Returns the answer of a call, or NULL if out of memory. Answers are cached for calls of the same problem by other

@@ -38,13 +38,14 @@ static struct big zeta_power(const struct oracle *oracle, int64_t pair, double p
 }
 
 /* Multiplies a sine or cosine by a power of zeta. A product that is an f64 must not count as inexact: the cosine at
- * position 0 is 1, and an integer power of a zeta such as 3/8 can be an f64. The product has an error below 2^-200 of
- * itself. With that much added, an f64 has 128 zero bits after its first 64. */
+ * position 0 is 1, and an integer power of a zeta such as 3/8 can be an f64. */
 static struct big scale_value(struct big value, struct big factor)
 {
-    struct big product = big_multiply(value, factor);
     if (!value.m[0]) /* a zero keeps its sign */
         return value;
+    struct big product = big_multiply(value, factor);
+    /* The product has an error below 2^-200 of itself. With that much added, an f64 has 128 zero bits after its first
+     * 64. */
     const struct big above = big_add(product, big_multiply(product, big_double(0x1p-200)));
     product.inexact = value.inexact || above.m[1] != 0 || above.m[2] != 0;
     if (product.inexact)
@@ -112,7 +113,8 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
     }
 }
 
-/* Computes the cosines and sines of a row together, and keeps them for the other output. */
+/* Computes the cosines and sines of a row together, and keeps them for the other output. Callers should ask for both
+ * outputs of a row before the next row. */
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     struct oracle_angles *angles = oracle->angles;
@@ -141,7 +143,9 @@ static bool create_freqs(struct oracle *oracle)
     oracle->n_pairs = (int64_t)n;
     oracle->turns = bigs;
     oracle->inv_freq = floats;
-    oracle->ggml = (struct exact_ggml){ (int64_t)n, floats + n, floats + 2 * n, 0.0f, 0.0f };
+    oracle->ggml = (struct exact_ggml){ .n = (int64_t)n,
+                                        .divisor = floats + n,
+                                        .ramp_mix = floats + 2 * n };
     if (spec->profile == POSENC_EXACT)
         exact_turns(spec, oracle->n_pairs, oracle->turns);
     else

@@ -1,8 +1,8 @@
 /* Parts of loading golden vectors (load.c): flags, cases, whole files. */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/notation.h"
-#include "base/text/text.h"
 #include "vectors.h"
+#include "base/text/text.h"
+#include "conformance/problem/notation.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,9 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
         struct vector_flag flag = { .name = text_cut(&line, '|') };
         flag.bug_type = text_cut(&line, '|');
         flag.description = text_cut(&line, '|');
-        if (!vectors->flags || !flag.name || !flag.bug_type || !flag.description)
+        if (!vectors->flags)
+            return notation_fail(error, "%s:%d: no memory for a flag", path, number);
+        if (!flag.name || !flag.bug_type || !flag.description)
             return notation_fail(
                 error, "%s:%d: expected a flag | the type of bug | what it stands for", path,
                 number);
@@ -62,8 +64,7 @@ static bool check_flags(const struct vectors *vectors, const struct vector_case 
 
 /* ---- Cases ---- */
 
-/* Returns the seed of a case, the FNV-1a hash of its id: a new case does not change the others. Cases in f16 or bf16
- * take the id of the f32 case, to have the same inputs. ONNX cases keep seed 0. */
+/* Returns the FNV-1a hash of an id, of 32 bits. */
 static uint64_t hash_id(const char *id)
 {
     uint64_t hash = 2166136261u;
@@ -78,17 +79,18 @@ static bool has_inputs(enum posenc_kernel kernel)
     return !kernel_has_freqs(kernel) || kernel_takes_x(kernel);
 }
 
+enum { LONGEST_ID = 95 };
+
 const char *vectors_make_id(struct vectors *vectors, const struct vector_case *c,
                             enum posenc_dtype dtype)
 {
-    enum { ID = 96 };
     const struct problem *p = &c->problem;
     const char *profile =
         kernel_has_freqs(p->kernel) ? profile_names[p->freqs.profile] : "given";
-    char id[ID];
+    char id[LONGEST_ID + 1];
     const int n = snprintf(id, sizeof id, "%s/%s/%s/%s", posenc_kernel_name(p->kernel),
                            dtype_names[dtype], profile, c->name);
-    return n < ID ? arena_text(&vectors->arena, id, (size_t)n) : NULL;
+    return n <= LONGEST_ID ? arena_text(&vectors->arena, id, (size_t)n) : NULL;
 }
 
 /* Limits of a case, far above the official ones, so that no set of vectors makes verify slow. */
@@ -107,16 +109,21 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
                                .problem = line->problem };
     c->id = vectors_make_id(vectors, c, c->problem.dtype);
     const char *as_f32 = vectors_make_id(vectors, c, POSENC_F32);
-    if (!c->id || !as_f32 ||
-        strspn(c->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != strlen(c->name))
+    if (strspn(c->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != strlen(c->name))
+        return notation_fail(error, "%.200s: expected a name of characters a-z 0-9 _ . -",
+                             c->name);
+    if (!c->id || !as_f32)
         return notation_fail(
-            error, "%.200s: expected a name of at most 60 characters a-z 0-9 _ . -", c->name);
+            error, "%.200s: expected an id of at most %d characters, and memory for it",
+            c->name, LONGEST_ID);
     if (!*c->flags || !*c->note || !*c->source)
         return notation_fail(error, "%s: expected | flags | note | source", c->id);
     if (!text_is_plain(c->flags) || !text_is_plain(c->note) || !text_is_plain(c->source))
         return notation_fail(error, "%s: " PLAIN_TEXT, c->id);
     if (!problem_within(&c->problem, &limits, error))
         return false;
+    /* A seed that follows from the id alone is not changed by a new case. Cases in f16 or bf16 take the id of the f32
+     * case, to have the same inputs. ONNX cases have another recipe and keep seed 0. */
     if (c->problem.recipe == RECIPE_MIX && has_inputs(c->problem.kernel))
         c->problem.seed = hash_id(as_f32);
     return check_flags(vectors, c, error);
@@ -140,7 +147,7 @@ void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                           (long long)facts.st_size, MOST_BYTES);
             return NULL;
         }
-        data = arena_get(arena, (size_t)facts.st_size + 1);
+        data = arena_get(arena, (size_t)facts.st_size + 1); /* and a NUL, as memory is zeroed */
     }
     *bytes = data ? (size_t)facts.st_size : 0;
     const bool good = data && fread(data, 1, *bytes, file) == *bytes;

@@ -23,7 +23,8 @@ struct vector_case {
     struct problem problem;
     int n_outputs;
     const char *output_names[2]; /* "cos" */
-    const char *tensors[2]; /* "ID.cos", with the ID of this case or of its f32 or f16 one */
+    const char
+        *tensors[2]; /* "ID.cos"; a 16-bit case may share the tensor of its f32 or f16 case */
     int64_t rows[2], width[2];
     const double *want[2]; /* f64 rounded to odd, [rows, width], rows as in struct output */
 };
@@ -54,13 +55,14 @@ struct vectors {
     struct arena arena;
 };
 
-/* Name of a set that is not official, in records. */
+/* Words for a set that is not official, in records. */
 #define OTHER_VECTORS "not the official vectors"
 
 enum { VECTORS_ERROR = NOTATION_ERROR };
 
-/* Load vectors from a folder, the first only the cases. On an error, return false and a message. */
+/* Loads the cases of a folder without their outputs. On an error, returns false and a message. */
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
+/* Loads the cases with their outputs. On an error, returns false and a message. */
 bool vectors_load(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
 
@@ -72,12 +74,14 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
 /* Sets a case from its line, with its id and the seed that follows from the id. */
 bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
                       const struct problem_line *line, char error[VECTORS_ERROR]);
-/* Returns the id that a case would have in another dtype; NULL if it is too long. */
+/* Returns the id that a case would have in another dtype; NULL if it is too long or memory is lacking. */
 const char *vectors_make_id(struct vectors *vectors, const struct vector_case *c,
                             enum posenc_dtype dtype);
 /* Returns the contents of a file, followed by a NUL; or NULL and a message. */
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR]);
+
+/* ---- SHA-256: sha256.c ---- */
 
 /* Writes the SHA-256 of a whole, or of parts in order, as 64 lower-case hexadecimal digits and a NUL. */
 void sha256_hex(const void *data, size_t bytes, char hex[65]);

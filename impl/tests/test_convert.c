@@ -40,11 +40,12 @@ static float of_bits(uint32_t bits)
     return x;
 }
 
+/* Returns the magnitude of infinity. */
 static int infinity_of(const struct format *f) { return 0x7fff >> f->fraction << f->fraction; }
 
-/* Returns the value of a magnitude. Infinity counts as the next larger number: values half a last place above the
- * largest number are rounded to it. */
-static double magnitude_of(const struct format *f, int magnitude)
+/* Returns the value of a magnitude, which is the bits without the sign. Infinity counts as the next larger number:
+ * values half a last place above the largest number are rounded to it. */
+static double value_of(const struct format *f, int magnitude)
 {
     const int exponent = magnitude >> f->fraction, one = 1 << f->fraction;
     const int fraction = magnitude & (one - 1);
@@ -58,6 +59,12 @@ static uint16_t narrow_one(const struct format *f, float x)
     return f->narrow(1, &x, &narrow) == POSENC_OK ? narrow : 0x5555;
 }
 
+static uint32_t widen_one(const struct format *f, uint16_t x)
+{
+    float wide = 0.0f;
+    return f->widen(1, &x, &wide) == POSENC_OK ? bits_of(wide) : 0x55555555;
+}
+
 /* Widens each pattern of 16 bits, and narrows it again. */
 static void test_widening(const struct format *f)
 {
@@ -69,14 +76,14 @@ static void test_widening(const struct format *f)
     require(f->widen(ALL, narrow, wide) == POSENC_OK, f->name);
     for (int i = 0; i < ALL; i++) {
         const int magnitude = i & 0x7fff;
-        const double want = magnitude_of(f, magnitude);
-        if (magnitude > infinity_of(f)) /* the payload moves to the top */
+        const double want = value_of(f, magnitude);
+        if (magnitude > infinity_of(f)) /* the payload's bits become the first of the f32's */
             wrong += bits_of(wide[i]) != ((uint32_t)(i >> 15) << 31 | 0x7f800000u |
                                           (uint32_t)magnitude << (23 - f->fraction));
         else if (magnitude == infinity_of(f))
             wrong += (double)wide[i] != (i >> 15 ? -(double)INFINITY : (double)INFINITY);
         else
-            wrong += (double)fabsf(wide[i]) != want || !signbit(wide[i]) != !(i >> 15);
+            wrong += (double)fabsf(wide[i]) != want || (signbit(wide[i]) != 0) != (i >> 15);
     }
     require(wrong == 0, "each value of 16 bits is what its fields say");
 
@@ -100,7 +107,7 @@ static uint32_t draw_between(uint32_t first, uint32_t last, uint32_t *random)
  * and a random one on each side. Returns the number of wrong ones. */
 static int count_wrong_between(const struct format *f, int low, uint32_t *random)
 {
-    const double least = magnitude_of(f, low), most = magnitude_of(f, low + 1);
+    const double least = value_of(f, low), most = value_of(f, low + 1);
     const uint32_t first = bits_of((float)least), middle = bits_of((float)((least + most) / 2)),
                    last = bits_of((float)most);
     const struct {
@@ -156,7 +163,7 @@ static void test_lengths(const struct format *f)
         for (int i = 0; i < MOST + 2; i++) {
             const bool inside = i > 0 && i <= n;
             wrong += to[i] != (inside ? narrow_one(f, from[i]) : 0x5555);
-            wrong += !inside && bits_of(back[i]) != 0x55555555;
+            wrong += bits_of(back[i]) != (inside ? widen_one(f, to[i]) : 0x55555555);
         }
     }
     require(wrong == 0, "every length, and nothing beside it");
@@ -179,7 +186,7 @@ static void test_rejections(const struct format *f)
             "NULL");
     require(f->narrow(-1, from, to) == POSENC_ERR_SHAPE &&
                 f->widen(-1, to, from) == POSENC_ERR_SHAPE,
-            "fewer than none");
+            "fewer than no elements");
     require(f->narrow(INT64_MAX / 2, from, to) == POSENC_ERR_OVERFLOW,
             "more than an address space holds");
     require(f->narrow(1, from, (uint16_t *)(void *)((char *)to + 1)) == POSENC_ERR_ARGUMENT,
@@ -188,7 +195,7 @@ static void test_rejections(const struct format *f)
                 f->narrow(4, both.wide, both.narrow + 7) == POSENC_ERR_OVERLAP &&
                 f->narrow(4, both.wide, both.narrow + 8) == POSENC_OK &&
                 f->widen(4, both.narrow + 8, both.wide + 5) == POSENC_ERR_OVERLAP,
-            "in place");
+            "arrays that overlap, and arrays side by side");
     require(to[0] == 7 && to[3] == 7, "rejected arrays are untouched");
 }
 

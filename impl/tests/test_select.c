@@ -72,9 +72,9 @@ static void test_rejections(void)
     if (posenc_select("libm"))
         abort();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char sentence[64];
-        snprintf(sentence, sizeof sentence, "wrong text %zu is rejected, and changes nothing",
-                 i);
+        char sentence[128];
+        snprintf(sentence, sizeof sentence, "\"%.*s\" is rejected, and changes nothing",
+                 (int)strcspn(bad[i].text, "#\n"), bad[i].text);
         require(posenc_select(bad[i].text) == bad[i].status &&
                     is_selected_for_all("libm", "selected by the program"),
                 sentence);
@@ -108,25 +108,29 @@ static bool is_selected(enum posenc_dtype dtype, uint64_t bytes, const char *nam
 
 static void test_footprint(void)
 {
-    require(posenc_select("libm") == POSENC_OK &&
-                posenc_select("rope_half scalar f32 1000\nrope_half libm f32\n"
-                              "rope_half scalar bf16\n") == POSENC_OK,
+    if (posenc_select(NULL))
+        abort();
+    const struct posenc_backend *usual = posenc_selection(POSENC_KERNEL_rope_half).backend;
+    require(posenc_select("rope_half scalar f32 1000\nrope_half libm f32\n"
+                          "rope_half scalar bf16\n") == POSENC_OK,
             "lines with types and bytes");
-    require(is_selected(POSENC_F32, 1000, "scalar") && is_selected(POSENC_F32, 1001, "libm") &&
+    require(is_selected(POSENC_F32, 0, "scalar") && is_selected(POSENC_F32, 1000, "scalar") &&
+                is_selected(POSENC_F32, 1001, "libm") &&
                 is_selected(POSENC_BF16, UINT64_MAX, "scalar"),
             "the first line that holds a call counts");
-    require(posenc_selection_for(POSENC_KERNEL_rope_half, POSENC_F16, 1).backend ==
-                    posenc_selection(POSENC_KERNEL_alibi).backend &&
-                is_selected(POSENC_F32, 0, selected_name(POSENC_KERNEL_rope_half)),
+    require(usual &&
+                posenc_selection_for(POSENC_KERNEL_rope_half, POSENC_F16, 1).backend == usual,
             "a call that no line holds is run as without them");
     require(posenc_select("rope_half libm\nrope_half scalar f32 1000") == POSENC_OK &&
                 is_selected(POSENC_F32, 1, "libm"),
             "a line that holds all is before those after it");
-    char many[25 * 32] = "";
-    for (int i = 0; i < 24; i++)
+    enum { MOST_LINES = 24 }; /* of a kernel, in select.c */
+    char many[(MOST_LINES + 1) * sizeof "alibi libm f32 1000\n"] = "";
+    for (int i = 0; i < MOST_LINES; i++)
         strcat(many, "alibi libm f32 1000\n");
-    require(posenc_select(many) == POSENC_OK, "24 lines of a kernel");
-    require(posenc_select(strcat(many, "alibi libm")) == POSENC_ERR_ARGUMENT, "and no more");
+    require(posenc_select(many) == POSENC_OK, "24 lines of a kernel are accepted");
+    require(posenc_select(strcat(many, "alibi libm")) == POSENC_ERR_ARGUMENT,
+            "25 lines of a kernel are rejected");
     require(posenc_selection_for(POSENC_KERNEL_COUNT, POSENC_F32, 0).status ==
                 POSENC_ERR_ARGUMENT,
             "an unknown kernel has no backend");
@@ -310,7 +314,8 @@ static void test_tuning_file_of_environment(void)
 /* An added backend is found, selected and forced by name, but never a default. */
 static void test_added_backend(void)
 {
-    static struct posenc_backend mine;
+    /* All are static, as each may be added by mistake and then stays in the list. */
+    static struct posenc_backend mine, other, scalar, old;
     mine = make_plugin("mine", "posenc-" POSENC_VERSION);
     require(posenc_select("mine") == POSENC_ERR_UNKNOWN, "it is unknown before");
     require(posenc_backend_add(&mine) == POSENC_OK && posenc_backend_find("mine") == &mine,
@@ -330,13 +335,15 @@ static void test_added_backend(void)
                 posenc_selection(POSENC_KERNEL_t5_bias).status == POSENC_ERR_NOT_PROVIDED,
             "it is forced, and its missing kernels are not provided");
     select_in(NULL, NULL);
-    struct posenc_backend other = mine, scalar = make_plugin("scalar", ""), old = mine;
+    other = old = mine;
+    scalar = make_plugin("scalar", "");
     old.abi = POSENC_ABI - 1;
-    require(posenc_backend_add(&mine) == POSENC_OK, "twice is once");
+    old.name = "old"; /* a name that is taken would be rejected for that reason */
+    require(posenc_backend_add(&mine) == POSENC_OK, "a backend may be added twice");
     require(posenc_backend_add(&other) == POSENC_ERR_ARGUMENT &&
                 posenc_backend_add(&scalar) == POSENC_ERR_ARGUMENT,
             "a name belongs to one backend");
-    require(posenc_backend_add(&old) == POSENC_ERR_ARGUMENT &&
+    require(posenc_backend_add(&old) == POSENC_ERR_ARGUMENT && !posenc_backend_find("old") &&
                 posenc_backend_add(NULL) == POSENC_ERR_ARGUMENT,
             "another ABI is rejected");
 }
@@ -361,17 +368,27 @@ static void test_other_version(void)
 
 static void test_most_backends(void)
 {
-    static struct posenc_backend many[17];
-    static char names[17][8];
+    enum { MOST_ADDED = 16 }; /* in registry.c */
+    static struct posenc_backend many[MOST_ADDED + 1];
+    static char names[MOST_ADDED][8];
     enum posenc_status status = POSENC_OK;
-    for (int i = 0; i < 17 && !status; i++) {
+    int more = MOST_ADDED; /* added here, beside those of the tests before */
+    for (int i = 0; posenc_backend_at((size_t)i); i++)
+        more -= strcmp(posenc_backend_at((size_t)i)->family, "mine") == 0;
+    for (int i = 0; i < more && !status; i++) {
         snprintf(names[i], sizeof names[i], "many%d", i);
         many[i] = make_plugin(names[i], "");
         status = posenc_backend_add(&many[i]);
     }
-    require(status == POSENC_ERR_MEMORY, "a list of plug-ins ends");
+    require(more > 0 && status == POSENC_OK && posenc_backend_find(names[more - 1]),
+            "16 plug-ins can be added");
+    many[more] = make_plugin("one_more", "");
+    require(posenc_backend_add(&many[more]) == POSENC_ERR_MEMORY &&
+                !posenc_backend_find("one_more"),
+            "a plug-in more is rejected");
 }
 
+/* Runs the tests in the order that they need: the tuning file of one test is the next one's, and added backends stay. */
 int main(void)
 {
     test_text();

@@ -8,13 +8,16 @@ enum { ROOM = 64, UNTOUCHED = -77 };
 
 static int check(int64_t n, int64_t x_step, int64_t out_step)
 {
-    float x[ROOM], out[ROOM];
+    float x[ROOM], memory[2 * ROOM], *out = memory + ROOM; /* mutants also write before it */
 
-    for (int i = 0; i < ROOM; i++) {
+    for (int i = 0; i < 2 * ROOM; i++)
+        memory[i] = UNTOUCHED;
+    for (int i = 0; i < ROOM; i++)
         x[i] = (float)(i + 1);
-        out[i] = UNTOUCHED;
-    }
     plain_scale(&(struct scale_args){ x, out, n, x_step, out_step, 0.5f, 0.75f });
+    for (int i = 0; i < ROOM; i++)
+        if (memory[i] != UNTOUCHED)
+            return 1;
     for (int64_t i = 0; i < ROOM; i++) {
         float value = (float)(i / out_step * x_step + 1) * 0.5f;
         float right = value < 0.75f ? 0.75f : value;

@@ -81,19 +81,21 @@ class Tap:
     """A writer of TAP."""
     n, failed = 0, 0
 
-    def is_so(self, so, sentence, *why):
+    def check(self, holds, sentence, *details):
+        """Prints the result of a test, and details if it fails."""
         self.n += 1
-        self.failed += not so
-        print(f'{"ok" if so else "not ok"} {self.n} - {sentence}')
-        for line in () if so else why:
-            print(f'# {line}')
+        self.failed += not holds
+        print(f'{"ok" if holds else "not ok"} {self.n} - {sentence}')
+        if not holds:
+            for line in details:
+                print(f'# {line}')
 
 
 def listing(mutants):
     return ''.join(f'{m.operator} {m.function}: {m.new}\n' for m in mutants)
 
 
-def of_text(folder, text):
+def mutants_of_text(folder, text):
     """Returns the mutants of another text of tiny.c."""
     campaign.write_file(os.path.join(folder, 'tiny.h'), campaign.read_file(os.path.join(HERE, 'tiny.h')))
     campaign.write_file(os.path.join(folder, 'tiny.c'), text.encode())
@@ -107,29 +109,32 @@ def test_list(tap, folder, mutants):
         campaign.write_file(path, listing(mutants).encode())
     known = campaign.read_file(path).decode()
     differ = set(known.splitlines()) ^ set(listing(mutants).splitlines())
-    tap.is_so(listing(mutants) == known, 'the mutants of the kernel are those of tiny.txt', *sorted(differ))
-    tap.is_so({m.operator for m in mutants} == set(OPERATORS), 'every operator has some')
-    tap.is_so(len({m.id for m in mutants}) == len(mutants), 'each has an id of its own')
-    moved = of_text(folder, text.replace('static', '/* Two\n   lines. */\nstatic'))
-    tap.is_so([m.id for m in moved] == [m.id for m in mutants], 'lines above change no id')
-    tap.is_so(all(m.text.count('\n') == text.count('\n') for m in mutants), 'lines stay where they are')
+    tap.check(listing(mutants) == known, 'the mutants of the kernel are those of tiny.txt', *sorted(differ))
+    tap.check({m.operator for m in mutants} == set(OPERATORS), 'every operator has some')
+    tap.check(len({m.id for m in mutants}) == len(mutants), 'each has an id of its own')
+    moved = mutants_of_text(folder, text.replace('static', '/* Two\n   lines. */\nstatic'))
+    tap.check([m.id for m in moved] == [m.id for m in mutants], 'lines above change no id')
+    tap.check(all(m.text.count('\n') == text.count('\n') for m in mutants), 'lines stay where they are')
+    # least() stands between the first int and the float.
     hidden = text.replace('static int', '#ifdef NEVER\nstatic int').replace('static float', '#endif\nstatic float')
-    hidden = of_text(folder, hidden)
-    tap.is_so(hidden and all(m.function != 'least' for m in hidden), 'what #ifdef leaves out has no mutants')
-    tap.is_so(all(m.kernels == ['scale'] for m in mutants), 'each knows the kernel that it can touch')
+    hidden = mutants_of_text(folder, hidden)
+    tap.check(hidden and all(m.function != 'least' for m in hidden), 'what #ifdef leaves out has no mutants')
+    tap.check(all(m.kernels == ['scale'] for m in mutants), 'each knows the kernel that it can touch')
 
 
 def test_samples(tap, mutants):
     drawn = mutate.draw(mutants, 20, 7)
-    tap.is_so(len({m.id for m in drawn}) == 20, 'a sample has as many as asked for')
-    tap.is_so(drawn == mutate.draw(mutants, 20, 7) != mutate.draw(mutants, 20, 8), 'the seed decides which')
-    tap.is_so({m.id for m in mutate.draw(mutants, len(mutants), 1)} == {m.id for m in mutants}, 'all is all')
+    tap.check(len({m.id for m in drawn}) == 20, 'a sample has as many as asked for')
+    tap.check(drawn == mutate.draw(mutants, 20, 7) != mutate.draw(mutants, 20, 8), 'the seed decides which')
+    tap.check({m.id for m in mutate.draw(mutants, len(mutants), 1)} == {m.id for m in mutants},
+              'a sample of all has each mutant')
 
 
 def test_runs(tap, folder, mutants):
+    # A mutant that never ends takes all of this time.
     campaign.LEAST_CPU = {campaign.QUICK: 1, campaign.FULL: 1}
     chosen = [m for m in mutants if (m.operator, m.old, m.new) in EXPECTED]
-    tap.is_so(len(chosen) == len(EXPECTED), f'{len(EXPECTED)} mutants are known by their line')
+    tap.check(len(chosen) == len(EXPECTED), f'{len(EXPECTED)} mutants are known by their line')
     path = os.path.join(folder, 'results.jsonl')
     results = campaign.Results(path)
     work = campaign.Campaign(Tiny(folder), folder)
@@ -137,16 +142,16 @@ def test_runs(tap, folder, mutants):
     for m in chosen:
         verdict, detail = results.verdicts[m.id]
         expected = EXPECTED[m.operator, m.old, m.new]
-        tap.is_so(verdict == expected, f'{m.operator}, {m.new}: {expected}', f'it is: {verdict}: {detail}')
+        tap.check(verdict == expected, f'{m.operator}, {m.new}: {expected}', f'it is: {verdict}: {detail}')
     with open(path, 'a', encoding='utf-8') as file:
         file.write('{"id": "cut sho')
     again = campaign.Results(path)
-    tap.is_so(again.verdicts == results.verdicts, 'a run that was interrupted goes on from what it found')
+    tap.check(again.verdicts == results.verdicts, 'a run that was interrupted goes on from what it found')
     told = []
     work.run(chosen, again, lambda mutant, *_: told.append(mutant))
-    tap.is_so(not told, 'and runs nothing twice')
+    tap.check(not told, 'a run that goes on runs no mutant twice')
     again.forget(campaign.SURVIVED)
-    tap.is_so(len(again.verdicts) == len(chosen) - 1, 'what survived can be forgotten')
+    tap.check(len(again.verdicts) == len(chosen) - 1, 'what survived can be forgotten')
     return chosen, results
 
 
@@ -157,16 +162,17 @@ def test_report(tap, folder, mutants, chosen, results):
     for m in mutants:
         equivalents.find(m)
     rows = report.classify(chosen, results.verdicts, equivalents)
-    tap.is_so([verdict for m, verdict, _, _ in rows if m.operator == 'comparison'] == [report.LISTED],
+    tap.check([verdict for m, verdict, _, _ in rows if m.operator == 'comparison'] == [report.LISTED],
               'a survivor that is listed is not counted')
     stale = [line[:5] for line in report.complaints(rows, equivalents)]
-    tap.is_so(stale == ['stale'], 'an entry without a mutant is stale')
+    tap.check(stale == ['stale'], 'an entry without a mutant is stale')
     campaign.write_file(path, b'tiny.c plain_scale early\n- *\n+ *\nno\n')
     wrong = report.complaints(report.classify(chosen, results.verdicts, Equivalents(path)), Equivalents(path))
-    tap.is_so(any('but found' in line for line in wrong), 'an entry that the suite tells apart is wrong')
-    tap.is_so(report.score(rows, False) == '--quick finds 3 of 4, 75.0 %; --full finds 4 of 4, 100.0 %', 'the score')
+    tap.check(any('but found' in line for line in wrong), 'an entry that the suite tells apart is wrong')
+    tap.check(report.score(rows, False) == '--quick finds 3 of 4, 75.0 %; --full finds 4 of 4, 100.0 %',
+              'the score leaves out same code, mutants that do not compile, and those listed')
     low, high = report.interval(95, 100)
-    tap.is_so((round(low, 3), round(high, 3)) == (0.888, 0.978), 'the interval of 95 of 100 is Wilson\'s')
+    tap.check((round(low, 3), round(high, 3)) == (0.888, 0.978), 'the interval of 95 of 100 is Wilson\'s')
 
 
 # Lists of faults that cannot be read, and where.
@@ -182,7 +188,7 @@ MALFORMED = {
 
 
 def test_faults(tap, folder):
-    """The list can be read, each edit has its place, and each part of a row is used; errors name line and column."""
+    """The list can be read, and each edit has its place and changes it; errors name line and column."""
     listed, texts, wrong = faults.parse(faults.LIST), {}, []
     for fault in listed:
         changed = {}
@@ -190,11 +196,11 @@ def test_faults(tap, folder):
             text = texts.setdefault(edit.path, campaign.read_file(os.path.join(faults.ROOT, edit.path)).decode())
             try:
                 changed[edit.path] = edit.apply(changed.get(edit.path, text), faults.LIST)
+                if ' '.join(edit.old).split() == ' '.join(edit.new).split():
+                    wrong.append(f'{fault.name}: the edit of line {edit.line} changes nothing but white space')
             except faults.Malformed as error:
                 wrong.append(f'{fault.name}: {error}')
-        if any(texts[path] == text for path, text in changed.items()):
-            wrong.append(f'{fault.name}: an edit changes nothing')
-    tap.is_so(len(listed) > 200 and not wrong, 'each fault edits texts that the library has once', *wrong)
+    tap.check(len(listed) > 200 and not wrong, 'each fault edits texts that the library has once', *wrong)
     path = os.path.join(folder, 'faults.txt')
     for text, expected in MALFORMED.items():
         campaign.write_file(path, text.encode())
@@ -203,15 +209,15 @@ def test_faults(tap, folder):
             told = 'it is read'
         except faults.Malformed as error:
             told = str(error)
-        tap.is_so(f'faults.txt:{expected}' in told, f'a malformed fault: {expected}', told)
+        tap.check(f'faults.txt:{expected}' in told, f'a malformed fault: {expected}', told)
     done = subprocess.run([sys.executable, faults.__file__, folder, 'nonsense'], stderr=subprocess.PIPE, text=True)
-    tap.is_so(done.returncode == 2 and "got 'nonsense'" in done.stderr, 'a fault that is not listed', done.stderr)
+    tap.check(done.returncode == 2 and "got 'nonsense'" in done.stderr, 'a fault that is not listed', done.stderr)
 
 
 def test_options(tap, folder):
     for words, expected in ((['0'], 'at least one'), (['1', 'x.c'], 'has no mutants'), (['--one', 'x'], 'no mutant x')):
         done = subprocess.run([sys.executable, mutate.__file__, folder, *words], stderr=subprocess.PIPE, text=True)
-        tap.is_so(done.returncode == 2 and expected in done.stderr, f'mutate.py rejects {" ".join(words)}', done.stderr)
+        tap.check(done.returncode == 2 and expected in done.stderr, f'mutate.py rejects {" ".join(words)}', done.stderr)
 
 
 def main():

@@ -1,4 +1,4 @@
-/* The arguments of the made-up kernel. */
+/* Arguments of the made-up kernel of tiny.c. test.py lists its mutants. */
 #ifndef POSENC_MUTATE_TINY_H
 #define POSENC_MUTATE_TINY_H
 
