@@ -7,8 +7,8 @@
 #
 # The compiler is this system's. The libraries are those of an older Debian (BUNDLE_SUITE=bullseye, which is 11), so that
 # systems of that age run the bundle; all but glibc's are inside. The modules are Debian 12's and pure Python, for any Python
-# from 3.9 on. The same commit gives the same bytes: files are sorted, and have the time of the commit or of
-# SOURCE_DATE_EPOCH.
+# from 3.9 on. The same commit and compiler give the same bytes: files are sorted, their modes do not depend on the umask, and
+# they have the time of the commit or of SOURCE_DATE_EPOCH.
 #
 # It takes Linux and Debian's packages (apt-get, dpkg-deb). DEBIAN_MIRROR=URI names a mirror that has both releases.
 
@@ -42,7 +42,11 @@ bundle_folders() { # FILE
         return 1
     } ;;
     esac
-    [ -d "$(dirname "$bundle_file")" ] || mkdir build-bundle
+    mkdir -p build-bundle || return 1
+    [ -d "$(dirname "$bundle_file")" ] || {
+        say "bundle: $bundle_file: its folder is not there"
+        return 1
+    }
 }
 
 # Installs the compiler and makes the sysroots: sets $bundle_sysroot, $bundle_modules and $bundle_tuple.
@@ -155,8 +159,9 @@ bundle_write() {
     find "$top" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-$when}" {} +
     case $bundle_file in
     *.tar.gz)
-        tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --format=ustar -C $bundle_stage "$bundle_name" |
-            gzip -9n >"$bundle_file.partial" && mv "$bundle_file.partial" "$bundle_file" || return 1
+        tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -C $bundle_stage "$bundle_name" \
+            >$bundle_stage/bundle.tar && gzip -9n <$bundle_stage/bundle.tar >"$bundle_file.partial" &&
+            mv "$bundle_file.partial" "$bundle_file" && rm $bundle_stage/bundle.tar || return 1
         say "bundle: $bundle_file, $(wc -c <"$bundle_file") bytes, SHA-256 $(sha256sum <"$bundle_file" | cut -c 1-16)"
         ;;
     *) cp -a "$top" "$bundle_file" && say "bundle: $bundle_file" || return 1 ;;

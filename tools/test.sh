@@ -136,6 +136,8 @@ for name in x.zip x.tgz x.tar.xz; do
 done
 run_stubbed ./run bundle cli
 expect_output 'nor a folder that is there' 1 'bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet'
+run_stubbed ./run bundle nowhere/x.tar.gz
+expect_output 'nor a file in a folder that is not there' 1 'bundle: nowhere/x.tar.gz: its folder is not there'
 run_stubbed BUNDLE_SUITE=buster ./run bundle
 expect_output 'nor built on a release that nobody tried' 1 'BUNDLE_SUITE'
 
