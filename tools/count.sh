@@ -100,13 +100,15 @@ tally_tap() { # NAME LOG STATUS
     [ "$2" = 0 ] || cat "$log"
 }
 
-# Counts the output of posenc verify. A log without its last line is a failure.
-tally_verify() { # LABEL LOG
+# Counts the output of posenc verify. A log without its last line is a failure, and so is another status than 0 without one.
+tally_verify() { # LABEL LOG STATUS
     counts=$(awk '
-        /^[0-9]+ failed, [0-9]+ passed, [0-9]+ crashed, [0-9]+ skipped/ { print $3, $1 + $5, $7; whole = 1 }
+        /^[0-9]+ failed, [0-9]+ passed, [0-9]+ skipped/ { print $3, $1, $5; whole = 1 }
         END { if (!whole) print 0, 1, 0 }' "$2")
-    before=$failed
+    before=$failed label=$1 log=$2 status=$3
     # shellcheck disable=SC2086  # three numbers
-    tally "$1" $counts
-    [ "$failed" = "$before" ] || cat "$2"
+    set -- $counts
+    [ "$status" = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
+    tally "$label" "$@"
+    [ "$failed" = "$before" ] || cat "$log"
 }
