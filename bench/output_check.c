@@ -96,7 +96,7 @@ bool output_check_rows(const struct check *check, const struct posenc_backend *b
     struct comparison c;
     struct tally t = tally_of(check->call);
     compare_begin(&c, &t);
-    compare_next(&c, check->call, backend, -1);
+    compare_next(&c, check->call, backend, RANGE_FARTHEST);
     for (int o = 0; o < check->call->n_outputs; o++) {
         const int64_t width = check->call->outputs[o].width;
         for (int k = 0; k < check->n_rows[o]; k++)
