@@ -154,6 +154,13 @@ size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_rejected *
     struct dirent **names;
     const int n = scandir(folder, &names, is_shared_object, alphasort);
     size_t n_rejected = 0;
+    if (n < 0 && errno != ENOENT) {
+        char error[PLUGIN_ERROR];
+        write_rejection(error, "cannot be read (%s); expected a folder of plug-ins",
+                        strerror(errno));
+        rejected(folder, error);
+        n_rejected++;
+    }
     for (int i = 0; i < n; i++) {
         char path[4096], error[PLUGIN_ERROR];
         snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);

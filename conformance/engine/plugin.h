@@ -24,7 +24,7 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
 bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
 
 /* Opens each *.so of a folder in alphabetical order, and adds its backend to the library's list. Passes failures to
- * `rejected`, and returns their number. A missing folder is no failure. */
+ * `rejected`, and returns their number. A missing folder is no failure, but one that cannot be read is. */
 typedef const struct posenc_backend *plugin_opener(const char *path, char error[PLUGIN_ERROR]);
 typedef void plugin_rejected(const char *path, const char *error);
 size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_rejected *rejected);
