@@ -14,7 +14,7 @@ cannot() { # LABEL
     if [ $install = no ]; then tally "$1" 0 0 1; else tally "$1" 0 1 0; fi
 }
 
-# Counts the log of conformance/runner, backend by backend. A log without its last line is a failure.
+# Counts the log of conformance/criterion/runner, backend by backend. A log without its last line is a failure.
 tally_runner() { # LABEL LOG
     rows=$(awk '
         /: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ {
