@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *profile_name(const struct problem *problem)
+const char *numerics_name(const struct problem *problem)
 {
     return kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
 }
@@ -97,7 +97,7 @@ void compare_next(struct comparison *c, const struct call *call,
     const enum posenc_kernel table =
         is_table_kernel(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
     const struct error_limit *limit =
-        error_limits_find(table, backend, profile_name(&call->problem), at);
+        error_limits_find(table, backend, numerics_name(&call->problem), at);
     c->range = range_name[at];
     c->lacks_limit = !limit;
     if (!limit)
@@ -346,7 +346,7 @@ void require_within_limits(struct tally *t, const struct call *call,
     struct comparison c;
     struct tally own = { .run = t->run,
                          .result = { .kernel = call->problem.kernel,
-                                     .profile = profile_name(&call->problem) } };
+                                     .profile = numerics_name(&call->problem) } };
     struct oracle_answer *answer = oracle_get_answer(call);
     compare_begin(&c, &own);
     compare_next(&c, call, backend, RANGE_FARTHEST);

@@ -99,7 +99,7 @@ void compare_end(struct comparison *c);
 enum posenc_dtype output_dtype(const struct problem *problem);
 
 /* Returns the numerics mode of a problem, or "given" for kernels without angles. */
-const char *profile_name(const struct problem *problem);
+const char *numerics_name(const struct problem *problem);
 /* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0 token 3 head 1
  * channel 8". */
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
