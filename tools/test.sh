@@ -159,6 +159,10 @@ expect_count '3 failed, 15 passed, 0 skipped, 1 inconclusive' 1 '15 3 0'
 expect_count '0 failed, 15 passed, 0 skipped' 2 '15 1 0'
 expect_count 'rope_half: 3 of 15 cases' 0 '0 1 0'
 
+echo '0 passed, 0 failed, 0 skipped' >runner.log
+counted=$(. "$root/tools/count.sh" && passed=0 failed=0 skipped=0 table='' && tally_runner quick runner.log | head -n 1)
+same 'a run of no backend is a failure' "$counted" 'quick: ran no backend: 0 passed, 1 failed, 0 skipped'
+
 # ---- The workflow ----
 
 for word in $tested; do
