@@ -107,7 +107,7 @@ static struct contender run_loop(const struct opened *o, bool in_tensors)
 }
 
 /* Adds slopes to the scores of a call: all that loops of whole blocks cover, each once, nothing else. */
-static bool runs_over_scores(int threads)
+static void test_loop_over_scores(int threads)
 {
     struct problem problem = problem_default(POSENC_KERNEL_alibi_add);
     problem.heads = 3;
@@ -117,9 +117,10 @@ static bool runs_over_scores(int threads)
     problem_derive(&problem);
     struct opened o;
     open_timed_call(&o, &problem, threads);
-    bool right = o.before;
+    bool right = true;
     int64_t written = 0;
-    if (right) {
+    require(o.before, "a call with scores is opened");
+    if (o.before) {
         const float *scores = o.timed.dst[0];
         const struct contender c = run_loop(&o, true);
         for (int64_t i = 0, at = 0; i < o.timed.n[0]; i++) {
@@ -132,12 +133,15 @@ static bool runs_over_scores(int threads)
                                                0.25 * (double)(at + 1)));
             at = at + 1 < problem.keys ? at + 1 : 0;
         }
-        right = right && o.timed.work.kind == BOUND_slope && c.blocks == 0 &&
-                written > o.timed.n[0] - threads * LOOP_BLOCK &&
-                near(c.times * (double)written, (double)o.timed.work.floats);
+        require(right, "each score that a loop changes gets the bias of its distance, once");
+        require(o.timed.work.kind == BOUND_slope && c.blocks == 0,
+                "the loop of slopes goes over the scores of its call");
+        require(written > o.timed.n[0] - threads * LOOP_BLOCK,
+                "a loop goes over all scores that whole blocks cover");
+        require(near(c.times * (double)written, (double)o.timed.work.floats),
+                "a loop is scaled from the scores that it covers to all");
     }
     close_timed_call(&o);
-    return right;
 }
 
 /* Returns how many of n interleaved pairs of 16 bits are rotated by (0.8, 0.6), a pair in the room of each float; the
@@ -234,7 +238,7 @@ static enum place find_place_of_loop(enum posenc_kernel kernel, size_t bytes)
 static void test_loops_over_tensors(void)
 {
     for (int threads = 1; threads < 4; threads++) {
-        require(runs_over_scores(threads), "a loop goes over the scores of its call, once");
+        test_loop_over_scores(threads);
         require(runs_over_16_bits(POSENC_F16, threads) &&
                     runs_over_16_bits(POSENC_BF16, threads),
                 "a loop goes over elements of 16 bits, once, or over a block of them");
