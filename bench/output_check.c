@@ -77,7 +77,7 @@ void output_check_destroy(struct output_check *check)
 static struct tally tally_of(const struct call *call)
 {
     return (struct tally){ .result = { .kernel = call->problem.kernel,
-                                       .profile = profile_name(&call->problem) } };
+                                       .profile = numerics_name(&call->problem) } };
 }
 
 /* Ends a comparison. Returns true if it passed; else writes the reason. */
@@ -96,7 +96,7 @@ bool output_check_rows(const struct output_check *check, const struct posenc_bac
     struct comparison c;
     struct tally t = tally_of(check->call);
     compare_begin(&c, &t);
-    compare_next(&c, check->call, backend, -1);
+    compare_next(&c, check->call, backend, RANGE_FARTHEST);
     for (int o = 0; o < check->call->n_outputs; o++) {
         const int64_t width = check->call->outputs[o].width;
         for (int k = 0; k < check->n_rows[o]; k++)

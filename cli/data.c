@@ -105,12 +105,13 @@ static const struct posenc_backend *load_usable(const char *path, char error[PLU
 static void add_named_folder(const char *folder)
 {
     DIR *found = opendir(folder);
-    if (found)
+    if (found) {
         closedir(found);
-    else if (folder[0] != '\0')
+        plugins_add_by(load_usable, folder, print_left_out);
+    } else if (folder[0] != '\0') {
         text_print(stderr, "posenc: POSENC_PLUGINS: %s: expected a folder of plug-ins\n",
                    folder);
-    plugins_add_by(load_usable, folder, print_left_out);
+    }
 }
 
 void data_plugins(void)

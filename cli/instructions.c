@@ -27,7 +27,7 @@ json_t *instructions_record(const struct kernel_instructions *count,
     char id[COUNT_ID];
     problem_id(&count->problem, "count", id, sizeof id);
     json_t *record = emit_result("count", count->problem.kernel, count->problem.dtype,
-                                 profile_name(&count->problem), id, backend);
+                                 numerics_name(&count->problem), id, backend);
     if (!record)
         return NULL;
     if (build)

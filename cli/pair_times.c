@@ -20,7 +20,7 @@ static json_t *record_of(const char *kind, const struct pair_row *row)
     const struct bench_case *c = row->bench_case;
     const struct implementation *one =
         row->backend->head ? row->backend->head : row->backend->base;
-    return emit_result(kind, c->problem.kernel, c->problem.dtype, profile_name(&c->problem),
+    return emit_result(kind, c->problem.kernel, c->problem.dtype, numerics_name(&c->problem),
                        c->id, one->backend);
 }
 

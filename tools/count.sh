@@ -14,16 +14,17 @@ cannot() { # LABEL
     if [ $install = no ]; then tally "$1" 0 0 1; else tally "$1" 0 1 0; fi
 }
 
-# Counts the log of conformance/runner, backend by backend. A log without its last line is a failure.
+# Counts the log of conformance/criterion/runner, backend by backend. A log without its last line is a failure.
 tally_runner() { # LABEL LOG
     rows=$(awk '
         /: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ {
             split(substr($0, match($0, /: [0-9]+ passed, /) + 2), number, /[^0-9]+/)
             print number[1], number[2], number[3], substr($0, 1, RSTART - 1)
+            named = 1
         }
-        /^off: / { print 0, 0, 1, substr($0, 6) }
+        /^off: / { print 0, 0, 1, substr($0, 6); named = 1 }
         /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { whole = 1 }
-        END { if (!whole) print 0, 1, 0, "did not end" }' "$2")
+        END { if (!whole || !named) print 0, 1, 0, whole ? "ran no backend" : "did not end" }' "$2")
     before=$failed
     while read -r row_passed row_failed row_skipped name; do
         tally "$1: $name" "$row_passed" "$row_failed" "$row_skipped"
@@ -68,7 +69,7 @@ meson_tests() { # FOLDER ARGUMENTS...
         --num-processes $((2 * $(getconf _NPROCESSORS_ONLN))) "$@"
     status=$?
     counts='0 0 0'
-    [ ! -f "$log.junit.xml" ] || counts=$(count_tests "$log")
+    [ ! -f "$log.junit.xml" ] || counts=$(count_tests "$log") || counts='0 1 0' # logs that cannot be read
     # shellcheck disable=SC2086  # three numbers
     set -- $counts
     if [ $(($1 + $2)) = 0 ]; then
@@ -81,7 +82,7 @@ meson_tests() { # FOLDER ARGUMENTS...
     tally "$job: meson test in $folder" "$@"
 }
 
-# Counts the output of a TAP script. One that ended early has failed.
+# Counts the output of a TAP script. One that ended early has failed, and so has one that ran nothing and skipped nothing.
 tally_tap() { # NAME LOG STATUS
     counts=$(awk '
         /^1\.\.[0-9]/ { plan = substr($1, 4) }
@@ -89,7 +90,7 @@ tally_tap() { # NAME LOG STATUS
         /^ok / { passed++ }
         /^not ok / { failed++ }
         END {
-            if (plan == "" || passed + failed + skipped != plan || passed + failed == 0 && !skipped) failed++
+            if (plan == "" || passed + failed + skipped != plan || (passed + failed == 0 && !skipped)) failed++
             print passed + 0, failed + 0, skipped + 0
         }' "$2")
     name=$1 log=$2 status=$3
@@ -100,13 +101,15 @@ tally_tap() { # NAME LOG STATUS
     [ "$2" = 0 ] || cat "$log"
 }
 
-# Counts the output of posenc verify. A log without its last line is a failure.
-tally_verify() { # LABEL LOG
+# Counts the output of posenc verify. A log without its last line is a failure, and so is another status than 0 without one.
+tally_verify() { # LABEL LOG STATUS
     counts=$(awk '
-        /^[0-9]+ failed, [0-9]+ passed, [0-9]+ crashed, [0-9]+ skipped/ { print $3, $1 + $5, $7; whole = 1 }
+        /^[0-9]+ failed, [0-9]+ passed, [0-9]+ skipped/ { print $3, $1, $5; whole = 1 }
         END { if (!whole) print 0, 1, 0 }' "$2")
-    before=$failed
+    before=$failed label=$1 log=$2 status=$3
     # shellcheck disable=SC2086  # three numbers
-    tally "$1" $counts
-    [ "$failed" = "$before" ] || cat "$2"
+    set -- $counts
+    [ "$status" = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
+    tally "$label" "$@"
+    [ "$failed" = "$before" ] || cat "$log"
 }

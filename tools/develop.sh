@@ -29,7 +29,7 @@ quick() {
             shift
         done
         build/posenc verify --quick "$@" >build/quick.log 2>&1
-        tally_verify "$job $quick_kernels" build/quick.log
+        tally_verify "$job $quick_kernels" build/quick.log $?
     else
         [ $# = 0 ] || say 'no program without jansson: every kernel is checked'
         build/conformance/criterion/runner build/golden >build/quick.log 2>&1

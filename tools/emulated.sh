@@ -150,7 +150,7 @@ emulated_primitives() { # NAME CPU
     emulated_start "primitives-$1" "$2" "$cross/impl/simd/tests/primitives"
 }
 
-# Starts conformance/runner without its scans of accuracy.
+# Starts conformance/criterion/runner without its scans of accuracy.
 emulated_runner() { # NAME CPU BACKEND OPTIONS...
     name=$1 cpu=$2 backend=$3
     shift 3

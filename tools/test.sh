@@ -136,8 +136,32 @@ for name in x.zip x.tgz x.tar.xz; do
 done
 run_stubbed ./run bundle cli
 expect_output 'nor a folder that is there' 1 'bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet'
+run_stubbed ./run bundle nowhere/x.tar.gz
+expect_output 'nor a file in a folder that is not there' 1 'bundle: nowhere/x.tar.gz: its folder is not there'
 run_stubbed BUNDLE_SUITE=buster ./run bundle
 expect_output 'nor built on a release that nobody tried' 1 'BUNDLE_SUITE'
+
+# ---- Counts ----
+
+# Tests how tally_verify counts a log of verify with this last line.
+expect_count() { # LINE STATUS "PASSED FAILED SKIPPED"
+    echo "$1" >verify.log
+    (
+        . "$root/tools/count.sh"
+        passed=0 failed=0 skipped=0 table=''
+        tally_verify quick verify.log "$2" >stdout
+        echo "$passed $failed $skipped" >counted
+    )
+    same "verify that ends with $2 and '$1' is counted" "$(cat counted)" "$3"
+}
+expect_count '0 failed, 15 passed, 2 skipped' 0 '15 0 2'
+expect_count '3 failed, 15 passed, 0 skipped, 1 inconclusive' 1 '15 3 0'
+expect_count '0 failed, 15 passed, 0 skipped' 2 '15 1 0'
+expect_count 'rope_half: 3 of 15 cases' 0 '0 1 0'
+
+echo '0 passed, 0 failed, 0 skipped' >runner.log
+counted=$(. "$root/tools/count.sh" && passed=0 failed=0 skipped=0 table='' && tally_runner quick runner.log | head -n 1)
+same 'a run of no backend is a failure' "$counted" 'quick: ran no backend: 0 passed, 1 failed, 0 skipped'
 
 # ---- The workflow ----
 

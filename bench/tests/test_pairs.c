@@ -1,6 +1,6 @@
 /*
  * Pairs on a small case: two copies of one backend are as fast as each other, one that does its work a thousand times
- * is not. A side that is wrong, or rope_rejecting its call, gets a reason and no number.
+ * is not. A side that is wrong, or that rejects its call, gets a reason and no number.
  */
 #include "bench/pairs.h"
 #include "bench/machine.h"
@@ -16,7 +16,8 @@ struct stored_results {
     size_t n, announcements;
     struct pair_result results[MOST_PAIRS];
     char reason[MOST_PAIRS][256];
-    double x[MOST_PAIRS], z[MOST_PAIRS]; /* medians over the rounds */
+    /* Medians over the rounds. */
+    double log_ratio[MOST_PAIRS], control_log_ratio[MOST_PAIRS];
     enum pair_side last;
 };
 
@@ -29,8 +30,8 @@ static void keep_result(void *user, const struct pair_result *result)
         snprintf(seen->reason[i], sizeof seen->reason[i], "%s", result->reason);
         printf("# %s\n", seen->reason[i]);
     } else {
-        seen->x[i] = stats_median(result->log_ratios, result->rounds);
-        seen->z[i] = stats_median(result->control_log_ratios, result->rounds);
+        seen->log_ratio[i] = stats_median(result->log_ratios, result->rounds);
+        seen->control_log_ratio[i] = stats_median(result->control_log_ratios, result->rounds);
     }
 }
 
@@ -132,11 +133,13 @@ static void test_times(void)
     require(same->outcome == BENCH_TIMED && slower->outcome == BENCH_TIMED &&
                 same->rounds >= 5 && same->ns[PAIR_BASE] > 0.0 && same->ns[PAIR_CONTROL] > 0.0,
             "both are timed, in all rounds");
-    require(seen.x[1] > much && slower->ns[PAIR_HEAD] > slower->ns[PAIR_BASE],
+    require(seen.log_ratio[1] > much && slower->ns[PAIR_HEAD] > slower->ns[PAIR_BASE],
             "one that does its work a thousand times is slower");
-    require(fabs(seen.z[1]) < much && fabs(seen.x[0]) < much, "a copy of base is not");
+    require(fabs(seen.control_log_ratio[1]) < much && fabs(seen.log_ratio[0]) < much,
+            "a copy of base is not");
     require(same->roofline_kind && same->roofline_ns > 0.0, "a roofline takes part");
-    require(seen.last == PAIR_SIDES && seen.announcements >= 6, "what runs is announced");
+    /* The six sides of two pairs, then the rounds. */
+    require(seen.last == PAIR_SIDES && seen.announcements >= 6, "each run is announced");
 }
 
 static void test_wrong_sides(void)
@@ -156,9 +159,9 @@ static void test_wrong_sides(void)
                     strstr(seen.reason[0], "wrong"),
                 "a head that is wrong gets a reason");
         require(seen.results[1].outcome == BENCH_WRONG && seen.results[1].role == PAIR_BASE,
-                "so does a base");
+                "a base that is wrong gets a reason");
         require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].role == PAIR_HEAD,
-                "and one that rope_rejecting its call");
+                "a head that rejects its call gets that outcome");
     }
     c = small_case(POSENC_KERNEL_sinusoidal);
     c.problem.freqs.rope_theta = -1.0;
@@ -183,7 +186,7 @@ static void test_own_frequencies(void)
     call_destroy(&call);
     const struct bench_pair pair = { { &a, &b, &a } };
     require(run_pairs(&c, &pair, 1, false).results[0].outcome == BENCH_TIMED && freqs_left == 0,
-            "which are destroyed with it");
+            "frequencies of its own are destroyed with a call");
 }
 
 int main(void)

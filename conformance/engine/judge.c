@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *profile_name(const struct problem *problem)
+const char *numerics_name(const struct problem *problem)
 {
     return kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
 }
@@ -73,11 +73,11 @@ static bool within_limit(const struct comparison *c)
 static void describe_worst(struct comparison *c)
 {
     struct conf_result *r = &c->tally->result;
-    if (c->is_undescribed)
+    if (c->needs_place)
         describe_place(c->call, c->output, c->row, c->column, r->worst_at, sizeof r->worst_at);
-    if (c->is_undescribed && !within_limit(c))
+    if (c->needs_place && !within_limit(c))
         conf_print_problem(r->problem, &c->call->problem);
-    c->is_undescribed = false;
+    c->needs_place = false;
 }
 
 void compare_next(struct comparison *c, const struct call *call,
@@ -97,7 +97,7 @@ void compare_next(struct comparison *c, const struct call *call,
     const enum posenc_kernel table =
         is_table_kernel(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
     const struct error_limit *limit =
-        error_limits_find(table, backend, profile_name(&call->problem), at);
+        error_limits_find(table, backend, numerics_name(&call->problem), at);
     c->range = range_name[at];
     c->lacks_limit = !limit;
     if (!limit)
@@ -145,7 +145,9 @@ struct measure {
     double unit, limit;
 };
 
-/* Returns the measure of x x_scale + v, in ulp of the larger term. */
+/* Returns the measure of x x_scale + v, in ulp of the larger term. The sum of a correctly rounded table value v and a
+ * product, rounded once, is off by ulp(sum)/2. A backend whose table may be off by L ulp adds (L + 1/2) ulp(v). A
+ * property test checks to the bit that the sum equals build-then-add with the backend's own table. */
 static struct measure measure_sum(const struct comparison *c, double x, double want)
 {
     double product = x * (double)c->call->problem.x_scale, value = want - product;
@@ -196,16 +198,17 @@ static bool is_copied(const struct comparison *c, int64_t column)
 
 /* Infinity by overflow of a 16-bit type counts as a finite value, not as a different class. */
 struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
-                                  float got, double want, double mass, bool *right)
+                                  float got, double want, double mass, bool *is_rounded)
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
-    *right = isnan(want) ? isnan(got) && float_to_bits(got) != CALL_CANARY
-                         : float_to_bits(got) == float_to_bits(exact_round(c->dtype, want));
+    *is_rounded = isnan(want)
+                      ? isnan(got) && float_to_bits(got) != CALL_CANARY
+                      : float_to_bits(got) == float_to_bits(exact_round(c->dtype, want));
     if (is_copied(c, column)) {
-        *right = float_to_bits(got) ==
-                 float_to_bits(c->call->x[r * c->call->outputs[0].width + column]);
-        e.error = *right ? 0.0 : (double)INFINITY;
-    } else if (*right && (c->kind == COMPARE_EXACT || isinf(got))) {
+        *is_rounded = float_to_bits(got) ==
+                      float_to_bits(c->call->x[r * c->call->outputs[0].width + column]);
+        e.error = *is_rounded ? 0.0 : (double)INFINITY;
+    } else if (*is_rounded && (c->kind == COMPARE_EXACT || isinf(got))) {
         e.error = 0.0;
     } else if (c->dtype != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
         struct measure f32 = measure_of(c, r, column, want, mass);
@@ -220,15 +223,15 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
 
 /* Counts a value, and keeps it if it is the worst so far. */
 static void count_value(struct comparison *c, int o, int64_t r, int64_t column, float got,
-                        double want, struct stored_error e, bool right)
+                        double want, struct stored_error e, bool is_rounded)
 {
     c->checked++;
-    c->misrounded += !right;
+    c->misrounded += !is_rounded;
     double ratio = e.error == 0.0 ? 0.0 : e.error / e.limit;
     struct conf_result *result = &c->tally->result;
     if (ratio > c->ratio || (ratio == c->ratio && e.error > result->max)) {
         c->ratio = ratio;
-        c->is_undescribed = true;
+        c->needs_place = true;
         c->output = o;
         c->row = r;
         c->column = column;
@@ -244,11 +247,11 @@ void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int6
 {
     const float *got = call_row(c->call, o, r) + column;
     for (int64_t i = 0; i < n; i++) {
-        bool right;
+        bool is_rounded;
         double weight = mass ? mass[i] : fabs(want[i]);
         struct stored_error e =
-            compare_value(c, r, column + i, got[i], want[i], weight, &right);
-        count_value(c, o, r, column + i, got[i], want[i], e, right);
+            compare_value(c, r, column + i, got[i], want[i], weight, &is_rounded);
+        count_value(c, o, r, column + i, got[i], want[i], e, is_rounded);
     }
 }
 
@@ -270,7 +273,10 @@ static double larger_of_pair(const struct problem *p, const float *row, int64_t 
     return fmax(fabs((double)row[channel]), fabs((double)row[other]));
 }
 
-/* Returns the distance of a result from that of a peer, and its limit. */
+/* Returns the distance of a result from that of a peer, and its limit. Each result is within its limit of the exact value, so that both differ by at most the sum of the limits. Units are
+ * taken at the peer's result, which may lie one binade below the exact value (the larger product of a rotation is at
+ * most sqrt 2 times the larger result of the pair). So the sum is doubled. Results in 16 bits may also be rounded to
+ * different neighbours, one ulp apart. */
 static struct stored_error measure_distance(const struct comparison *c,
                                             const struct comparison *peer, int64_t r,
                                             int64_t column, float got, const float *reference)
@@ -340,7 +346,7 @@ void require_within_limits(struct tally *t, const struct call *call,
     struct comparison c;
     struct tally own = { .run = t->run,
                          .result = { .kernel = call->problem.kernel,
-                                     .profile = profile_name(&call->problem) } };
+                                     .profile = numerics_name(&call->problem) } };
     struct oracle_answer *answer = oracle_get_answer(call);
     compare_begin(&c, &own);
     compare_next(&c, call, backend, RANGE_FARTHEST);

@@ -6,26 +6,20 @@
  * agrees with nothing. Then the error is measured, including the half ulp of rounding, in the metric of the kernel:
  *
  *   tables          ulp, or abs if the error limit is absolute (no promise near zeros)
- *   rotations       pair_ulp: at most the signature's limit, 1.5 with one fused product, 2
- *                   without (both provable); unrotated channels are copies, the same bits
- *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every
- *                   value (below)
+ *   rotations       pair_ulp, at most the signature's limit: 1.5 with one fused product and 2 without (both
+ *                   provable), more for rope_qk_norm, which also normalises. In the other rotations, unrotated
+ *                   channels are copies, the same bits
+ *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every value (see
+ *                   measure_sum())
  *   all others      exact: the correctly rounded result, to the bit
  *
  * In 16 bits, the first three are measured in ulp of the dtype. Each value has its own limit: the largest error after
  * rounding of an f32 result within the limit above, a little over 0.5 if the f32 error is small. All others must be
  * the correctly rounded f32 result, rounded once more, to the bit.
  *
- * The sum of a correctly rounded table value v and a product, rounded once, is off by ulp(sum)/2. A backend whose
- * table may be off by L ulp adds (L + 1/2) ulp(v). A property test checks to the bit that the sum equals
- * build-then-add with the backend's own table.
- *
  * If expected values of a whole output cost too much, as before a timing, a result is compared with another backend's,
- * the peer's. Within a family, and for kernels that are exact above, the bits must be equal. Otherwise each result is
- * within its limit of the exact value, so that both differ by at most the sum of the limits. Units are taken at the
- * peer's result, which may lie one binade below the exact value (the larger product of a rotation is at most sqrt 2
- * times the larger result of the pair). So the sum is doubled. Results in 16 bits may also be rounded to different
- * neighbours, one ulp apart.
+ * the peer's. Within a family, and for kernels that are exact above, the bits must be equal. measure_distance() has the
+ * limit of the others.
  */
 #ifndef POSENC_JUDGE_H
 #define POSENC_JUDGE_H
@@ -56,31 +50,32 @@ struct comparison {
     double ratio; /* error / limit of the worst value, whose place follows */
     int output;
     int64_t row, column;
-    bool is_undescribed; /* the result lacks the place of the worst value */
+    bool needs_place; /* the result lacks the place of the worst value */
 };
 
 /* Starts a comparison of one or more calls, with one result. */
 void compare_begin(struct comparison *c, struct tally *t);
-/* Starts the next call, of the same kernel, numerics mode and range of positions. The call must exist until the next
- * one, or until compare_end() or compare_end_call(). The latter also frees the calls of the tally. */
+/* Starts the next call, of the same kernel, numerics mode and range of positions: an index of range_name, or
+ * RANGE_FARTHEST. The call must exist until the next one, or until compare_end() or compare_end_call(). */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
+/* Ends a call, and frees the calls of the tally. */
 void compare_end_call(struct comparison *c);
 /* Compares n values in row r of output o, from a column on. `mass` (see oracle.h) may be NULL. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
 
-/* Returns the error and limit of one value without counting it; *right is true if it is correctly
- * rounded. The second returns the name of the metric. */
+/* Returns the error and limit of one value without counting it. *is_rounded is true if it is correctly rounded. */
 struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t column,
-                                  float got, double want, double mass, bool *right);
+                                  float got, double want, double mass, bool *is_rounded);
+/* Returns the name of the metric. */
 const char *compare_metric(const struct comparison *c);
 
-/* Starts a comparison of a call of `backend` with the results of `other`, whose limits `peer`
- * holds; and compares a row. */
+/* Starts a comparison of a call of `backend` with the results of `other`, whose limits `peer` holds. */
 void compare_peer_next(struct comparison *c, struct comparison *peer, const struct call *call,
                        const struct posenc_backend *backend,
                        const struct posenc_backend *other);
+/* Compares row r of output o with that of the other backend. */
 void compare_peer_row(struct comparison *c, const struct comparison *peer, int o, int64_t r,
                       const float *reference);
 
@@ -92,8 +87,8 @@ void compare_problem(struct comparison *c, const struct problem *problem, int ra
 /* Returns true if all values are correctly rounded, hence within any limit. Sets the number of values. */
 bool compare_rounded(const struct call *call, uint64_t *checked);
 
-/* Requires each value of a call to be within its limit. Kernels, modes and ranges may differ
- * between the calls of one tally; no worst value is kept. */
+/* Requires each value of a call to be within its limit. Kernels, modes and ranges may differ between the calls of one
+ * tally; no worst value is kept. */
 void require_within_limits(struct tally *t, const struct call *call,
                            const struct posenc_backend *backend);
 
@@ -104,9 +99,9 @@ void compare_end(struct comparison *c);
 enum posenc_dtype output_dtype(const struct problem *problem);
 
 /* Returns the numerics mode of a problem, or "given" for kernels without angles. */
-const char *profile_name(const struct problem *problem);
-/* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0
- * token 3 head 1 channel 8". */
+const char *numerics_name(const struct problem *problem);
+/* Describes a value's place: "position 497577 pair 317 sin of dim 768 theta 10000", or "batch 0 token 3 head 1
+ * channel 8". */
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
                     size_t size);
 

@@ -107,20 +107,20 @@ static bool is_whole(const char *path)
     return whole;
 }
 
-void *plugin_open_object(const char *path, const char *expected, char error[PLUGIN_ERROR])
+void *plugin_open_object(const char *path, const char *what, char error[PLUGIN_ERROR])
 {
     char local[4096]; /* dlopen() would search other folders for a name without a slash */
     void *object = NULL;
     snprintf(local, sizeof local, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (access(local, R_OK) != 0)
-        write_rejection(error, "cannot be loaded (%s); expected %s", strerror(errno), expected);
+        write_rejection(error, "cannot be loaded (%s); expected %s", strerror(errno), what);
     else if (!is_whole(local))
         write_rejection(error,
                         "cannot be loaded (it ends before its last segment does: cut short?); "
                         "expected %s",
-                        expected);
+                        what);
     else if (!(object = dlopen(local, RTLD_NOW | RTLD_LOCAL)))
-        write_rejection(error, "cannot be loaded (%.800s); expected %s", dlerror(), expected);
+        write_rejection(error, "cannot be loaded (%.800s); expected %s", dlerror(), what);
     return object;
 }
 
@@ -149,11 +149,18 @@ static int is_shared_object(const struct dirent *entry)
     return length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
 }
 
-size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_rejected *rejected)
+size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_failure_sink *rejected)
 {
     struct dirent **names;
     const int n = scandir(folder, &names, is_shared_object, alphasort);
     size_t n_rejected = 0;
+    if (n < 0 && errno != ENOENT) {
+        char error[PLUGIN_ERROR];
+        write_rejection(error, "cannot be read (%s); expected a folder of plug-ins",
+                        strerror(errno));
+        rejected(folder, error);
+        n_rejected++;
+    }
     for (int i = 0; i < n; i++) {
         char path[4096], error[PLUGIN_ERROR];
         snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);

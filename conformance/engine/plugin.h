@@ -10,8 +10,8 @@
 enum { PLUGIN_ERROR = 1024 };
 
 /* Opens a shared object by its path, without a search in other folders. Returns its handle for dlsym(), or NULL and a
- * message that ends with "expected" and this text. */
-void *plugin_open_object(const char *path, const char *expected, char error[PLUGIN_ERROR]);
+ * message. `what`: what the object should be, which the message ends with. */
+void *plugin_open_object(const char *path, const char *what, char error[PLUGIN_ERROR]);
 
 /* Open a shared object, which is never closed, and return its backend, or NULL and a message. plugin_find() accepts
  * any exported backend, plugin_load() only those that pass plugin_check(). */
@@ -24,10 +24,10 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
 bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
 
 /* Opens each *.so of a folder in alphabetical order, and adds its backend to the library's list. Passes failures to
- * `rejected`, and returns their number. A missing folder is no failure. */
+ * `rejected`, and returns their number. A missing folder is no failure, but one that cannot be read is. */
 typedef const struct posenc_backend *plugin_opener(const char *path, char error[PLUGIN_ERROR]);
-typedef void plugin_rejected(const char *path, const char *error);
-size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_rejected *rejected);
+typedef void plugin_failure_sink(const char *path, const char *error);
+size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_failure_sink *rejected);
 
 /* Does the same by plugin_load(), for backends with new names; prints failures to stderr. */
 size_t plugins_add(const char *folder);

@@ -48,7 +48,7 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
 {
     va_list list;
     va_start(list, name);
-    const bool selected = begin_case(t, run, p->kernel, p->dtype, suite, profile_name(p),
+    const bool selected = begin_case(t, run, p->kernel, p->dtype, suite, numerics_name(p),
                                      run->backend->f16_bf16 || problem_is_f32(p), name, list);
     va_end(list);
     t->result.scale = kernel_has_freqs(p->kernel) ? p->scale : 0.0;

@@ -202,5 +202,7 @@ int main(int argc, char **argv)
     test_rejection("/nowhere/libposenc.so", "No such file", "a missing file is rejected");
     test_rejection(argv[0], "expected a build of libposenc", "a program is rejected");
     test_truncated(argv[1]);
+    require(plugins_add("/nowhere") == 0, "a missing folder of plug-ins is no failure");
+    require(plugins_add(argv[1]) == 1, "a folder of plug-ins that cannot be read is a failure");
     return tap_end();
 }

@@ -110,6 +110,20 @@ static void leak_lane(struct kernel_call *c)
         }
 }
 
+/* Changes some scores by the lane to the right: of even heads those of key 1, 6, 11, ..., which one round of the case
+ * compares. */
+static void leak_lane_of_few(struct kernel_call *c)
+{
+    const struct posenc_tensor *out = c->out;
+    const int64_t width = tensor_width(out);
+    run_kernel(c);
+    for (int64_t r = 0; r < tensor_row_count(out); r++)
+        for (int64_t k = 1; k + 1 < width; k += 5)
+            if (r / out->shape[2] % out->shape[1] % 2 == 0 &&
+                !(fabsf(tensor_get(out, r, k + 1)) < 100.0f))
+                tensor_flip_bit(out, r, k);
+}
+
 /* ---- Offsets ---- */
 
 /* Truncates the strides of all tensors of a role to 32 bits. */
@@ -175,6 +189,11 @@ static bool encodes_x(enum posenc_kernel kernel)
     return kernel_takes_x(kernel) && kernel != POSENC_KERNEL_learned_grad;
 }
 
+static bool adds_to_scores(enum posenc_kernel kernel)
+{
+    return kernel_on_scores(kernel) && kernel_takes_x(kernel);
+}
+
 /* Returns true if the kernel has input tensors besides x. */
 static bool has_tables(enum posenc_kernel kernel)
 {
@@ -195,6 +214,8 @@ const struct fault memory_faults[] = {
     { "skips-tail", "memory", "written", BF16, every_kernel, skip_tail },
     { "misplaces-tail", "memory", "lengths", BF16, every_kernel, misplace_tail },
     { "leaks-lane", "memory", "lane-independence", F32, every_kernel, leak_lane },
+    { "leaks-lane-of-few", "memory", "lane-independence", F32, adds_to_scores,
+      leak_lane_of_few },
     { "x-offset-in-32-bits", "memory", "far-strides", BF16, kernel_takes_x, narrow_x_strides },
     { "out-offset-in-32-bits", "memory", "far-strides", BF16, every_kernel,
       narrow_out_strides },

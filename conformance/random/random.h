@@ -46,9 +46,9 @@ double draw_real(struct draws *d, double near);
 /* A class of numbers, from least to most. */
 struct value_class {
     double least, most;
-    bool
-        above_bound; /* least and most are relative to the field's bound, find_bound() in values.c */
-    bool large;      /* a size that only full runs draw */
+    /* least and most are relative to the largest value that the rest of the problem allows. */
+    bool above_bound;
+    bool large; /* a size that only full runs draw */
 };
 
 enum factor_kind { FACTOR_NUMBER, FACTOR_MEMBER, FACTOR_LIST, FACTOR_STRIDES };
@@ -96,8 +96,8 @@ bool factor_matters(const struct factor *factor, const struct problem *problem);
 
 /* Returns the names of the classes of a list or of strides, NULL at the end. */
 const char *const *value_class_names(const struct field *field, const struct tensor_spec *row);
-/* Sets the field to a value of class c; lists come from the arena. Returns false, with the field as
- * it was, if the problem leaves the class no value. */
+/* Sets the field to a value of class c; lists come from the arena. Returns false, with the field as it was, if the
+ * problem leaves the class no value. */
 bool factor_draw(const struct factor *factor, int c, struct problem *problem, struct draws *d,
                  struct arena *arena);
 /* Returns true if the field matters and has a value of class c. */

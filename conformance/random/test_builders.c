@@ -1,8 +1,8 @@
 /*
  * Tests the functions that build slopes, thresholds, indices and biases: each argument at its ends, and one beyond.
  *
- * An output has memory of exactly its size, between pages that fault. A rejected call leaves it as it
- * was, and an accepted one writes every element. conformance/golden/check_builders.py certifies the values.
+ * An output has memory of exactly its size, between pages that fault. A rejected call leaves it as it was, and an
+ * accepted one writes every element. conformance/golden/check_builders.py certifies the values.
  */
 #include "conformance/problem/guard.h"
 
@@ -35,7 +35,7 @@ struct row {
     enum builder builder;
     enum posenc_status status; /* that is expected */
     int64_t n[5];              /* integer arguments in the order of the prototype */
-    double last;               /* last element of an input array, or a real argument */
+    double value;              /* last element of an input array, or a real argument */
     int64_t count;             /* elements of the output; a rejected call gets a few */
 };
 
@@ -65,6 +65,7 @@ static const struct row rows[] = {
     { T5, PARAMETER, { 32, FAR + 1, 0 }, 0, 0 },
     { KERPLE_LOG, OK, { 3, -FAR, 5 }, 1e9, 15 },
     { KERPLE_LOG, OK, { 1, FAR, 1 }, (double)FLT_MAX, 1 },
+    { KERPLE_LOG, OK, { 2, 0, 5 }, 1e9, 10 },
     { KERPLE_LOG, SHAPE, { 0, 0, 5 }, 1.0, 0 },
     { KERPLE_LOG, SHAPE, { 65537, 0, 1 }, 1.0, 0 },
     { KERPLE_LOG, SHAPE, { 3, -FAR - 1, 5 }, 1.0, 0 },
@@ -143,22 +144,24 @@ static void require(bool holds, const char *what, size_t row)
 static enum posenc_status build(const struct row *r, void *out)
 {
     const int64_t *n = r->n;
-    float ones[] = { 1.0f, 1.0f, 1.0f }, values[] = { 1.0f, 1.0f, (float)r->last };
-    const int heads = n[r->builder == SANDWICH] < 3 ? 2 : 0; /* puts the last one at the end */
-    const uint8_t mask[] = { 1, 1, 1, 1, 1, (uint8_t)r->last };
+    float ones[] = { 1.0f, 1.0f, 1.0f }, values[] = { 1.0f, 1.0f, (float)r->value };
+    const int64_t heads = r->builder == SANDWICH ? n[1] : n[0];
+    /* Of up to three heads, the last one has the last value. */
+    const float *by_head = values + (heads > 0 && heads < 3 ? 3 - heads : 0);
+    const uint8_t mask[] = { 1, 1, 1, 1, 1, (uint8_t)r->value };
     switch (r->builder) {
     case ALIBI:
-        return posenc_alibi_slopes(n[0], r->last, out);
+        return posenc_alibi_slopes(n[0], r->value, out);
     case T5:
         return posenc_t5_thresholds(n[0], n[1], n[2] != 0, out);
     case KERPLE_LOG:
-        return posenc_kerple_log(n[0], ones, values + heads, n[1], n[2], out);
+        return posenc_kerple_log(n[0], ones, by_head, n[1], n[2], out);
     case KERPLE_POWER:
-        return posenc_kerple_power(n[0], values + heads, ones, n[1], n[2], out);
+        return posenc_kerple_power(n[0], by_head, ones, n[1], n[2], out);
     case SANDWICH:
-        return posenc_sandwich(n[0], n[1], values + heads, n[2], n[3], out);
+        return posenc_sandwich(n[0], n[1], by_head, n[2], n[3], out);
     case NORMAL:
-        return posenc_normal((uint64_t)n[0], n[1], n[2], n[3], r->last, out);
+        return posenc_normal((uint64_t)n[0], n[1], n[2], n[3], r->value, out);
     case PADDING:
         return posenc_padding_positions(n[0], n[1], mask, n[2], out);
     case SWIN:
@@ -180,7 +183,7 @@ static void check_row(size_t i, const struct memory *memory)
     const uint32_t fresh = 0x55555555u;
     const struct row *r = &rows[i];
     const size_t count = r->status ? FEW : (size_t)r->count, bytes = count * sizeof fresh;
-    char *out = memory->get(memory->user, bytes, 0, 'b');
+    char *out = memory->get(memory->user, bytes, 0, 'b'); /* flush; 'b': a role of no tensor */
     if (!out) {
         require(false, "out of memory", i);
         return;
@@ -230,7 +233,8 @@ int main(void)
             check_row(i, &memory);
     }
     const bool names = names_are_right();
-    printf("%s 1 - each argument of each builder at its limits\n", failures ? "not ok" : "ok");
+    printf("%s 1 - each argument of each builder at its limits\n",
+           failures || !guard ? "not ok" : "ok");
     printf("%s 2 - names of kernels, backends and statuses\n1..2\n", names ? "ok" : "not ok");
     guard_destroy(guard);
     return failures || !names || !guard ? 1 : 0;

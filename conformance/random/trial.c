@@ -56,11 +56,12 @@ static void judge_values(struct trial *trial, const struct call *call)
         return;
     }
     t.result.kernel = call->problem.kernel;
-    t.result.profile = profile_name(&call->problem);
+    t.result.profile = numerics_name(&call->problem);
     compare_begin(&c, &t);
-    compare_next(&c, call, t.run->backend, -1);
-    c.limit *= find_tolerance(t.run->backend, call);
-    c.table_abs *= find_tolerance(t.run->backend, call);
+    compare_next(&c, call, t.run->backend, RANGE_FARTHEST);
+    const double tolerance = find_tolerance(t.run->backend, call);
+    c.limit *= tolerance;
+    c.table_abs *= tolerance;
     compare_call(&c, NULL);
     compare_end(&c);
     trial->result = t.result;
@@ -85,6 +86,8 @@ void trial_run(struct trial *trial, const struct problem *problem)
         posenc_error_text(&call.error, reason, capacity);
     else
         snprintf(reason, capacity, "%s", g.reason);
+    if (trial->outcome == OUTCOME_RIGHT)
+        trial->result.status = CONF_PASS;
     if (trial->outcome == OUTCOME_RIGHT && has_values(&call))
         judge_values(trial, &call);
     call_destroy(&call);
@@ -92,7 +95,7 @@ void trial_run(struct trial *trial, const struct problem *problem)
 
 /* ---- Shrinking ---- */
 
-/* Limits of shrinking: attempts, so that all machines end at the same problem, and time, for slow machines. */
+/* Shrinking ends after so many attempts, the same on all machines, or after two seconds on a slow one. */
 enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
 
 struct shrinking {
@@ -138,8 +141,8 @@ static bool attempt_value(struct shrinking *s, const struct field *field, uint64
     return attempt(s, &other);
 }
 
-/* Tries the default of a field. The default of a list is a NULL pointer, of strides a count of 0 (both have 8 bytes),
- * and of sections an array in the problem. */
+/* Tries the default of a field. The default of a list is a NULL pointer, of strides a count of 0, and of sections an
+ * array in the problem. */
 static bool attempt_default(struct shrinking *s, const struct field *field)
 {
     const struct problem blank = problem_blank(s->problem->kernel);

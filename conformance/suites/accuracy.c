@@ -301,7 +301,7 @@ static void check_exhaustively(struct suite_run *run, enum posenc_kernel kernel)
         }
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", profile_name(&p), "all-p2e20"))
+    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", numerics_name(&p), "all-p2e20"))
         return;
     t.result.coverage = "exhaustive";
     compare_begin(&c, &t);

@@ -1,27 +1,24 @@
 /*
- * Sizes that models have and small problems lack, and addresses that only 64 bits hold. One result
- * for each kernel, dtype and name:
+ * Sizes that models have and small problems lack, and addresses that only 64 bits hold. One result for each kernel,
+ * dtype and name:
  *
- *   sizes         one dimension of hundreds or thousands and the others small, or two or three of
- *                 dozens; in full runs also in place, and with two tensors woven into each other
+ *   sizes         one dimension of hundreds or thousands and the others small, or two or three of dozens; in full runs
+ *                 also in place, and with two tensors woven into each other
  *   far-strides   rows farther apart than an index of 32 bits counts
- *   many-rows     tables with row numbers beyond 16 and 24 bits, of which only the rows that the
- *                 call reads have memory
+ *   many-rows     tables with row numbers beyond 16 and 24 bits, of which only the rows that the call reads have memory
  *   values        small problems with parameters and inputs of every magnitude
  *   gaps          no access between rows, where another thread may own the memory
  *
- * The first four are the problems of conformance/cases/sizes.txt with that name, in guarded memory
- * and judged by the oracle. For gaps, every row lies on pages of its own, flush with their start or
- * end, and all pages between are inaccessible. A tail that loads a whole vector, replaces its own
- * elements and stores it back faults there at any row.
+ * The first four are the problems of conformance/cases/sizes.txt with that name, in guarded memory and judged by the
+ * oracle. For gaps, every row lies on pages of its own, flush with their start or end, and all pages between are
+ * inaccessible. A tail that loads a whole vector, replaces its own elements and stores it back faults there at any row.
  *
- * Rows gigabytes apart take address space, but no memory. far-strides, many-rows and gaps are
- * skipped if the system denies the space (ulimit -v, 32 bits), or if an emulator is slow to give it.
+ * Rows gigabytes apart take address space, but no memory. far-strides, many-rows and gaps are skipped if the system
+ * denies the space (ulimit -v, 32 bits), or if an emulator is slow to give it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/cases.h"
 #include "conformance/problem/arena.h"
 #include "conformance/problem/signature.h"
 
@@ -43,22 +40,23 @@ static bool skip_if_slow(struct tally *t)
 
 /* ---- Problems of sizes.txt ---- */
 
-enum line_name { SIZES, FAR_STRIDES, MANY_ROWS, VALUES, NAMES };
-static const char *const names[NAMES] = { "sizes", "far-strides", "many-rows", "values" };
+enum sizes_case { SIZES, FAR_STRIDES, MANY_ROWS, VALUES, SIZES_CASES };
+static const char *const case_name[SIZES_CASES] = { "sizes", "far-strides", "many-rows",
+                                                    "values" };
 
-static bool is_named(const struct problem_line *line, enum line_name name)
+static bool is_named(const struct problem_line *line, enum sizes_case name)
 {
-    return strcmp(line->name, names[name]) == 0;
+    return strcmp(line->name, case_name[name]) == 0;
 }
 
-static bool needs_space(enum line_name name)
+static bool needs_space(enum sizes_case name)
 {
     return name == FAR_STRIDES || name == MANY_ROWS;
 }
 
 /* Returns false if the system lacks the address space. */
 static bool check_problem(struct tally *t, struct guard *guard, enum guard_mode mode,
-                          const struct problem *p, enum line_name name)
+                          const struct problem *p, enum sizes_case name)
 {
     struct call call;
     bool has_space = true;
@@ -72,7 +70,7 @@ static bool check_problem(struct tally *t, struct guard *guard, enum guard_mode 
 
 /* Checks a line as it stands. In full runs, small problems of `sizes` follow in place and woven. */
 static bool check_line(struct tally *t, struct guard *guard, const struct problem_line *line,
-                       enum line_name name, int turn)
+                       enum sizes_case name, int turn)
 {
     const enum guard_mode mode = turn % 2 ? GUARD_START : GUARD_END;
     struct problem p = line->problem;
@@ -92,7 +90,8 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
 }
 
 static bool is_selected(const struct suite_run *run, const struct problem_line *line,
-                        enum posenc_kernel kernel, enum posenc_dtype dtype, enum line_name name)
+                        enum posenc_kernel kernel, enum posenc_dtype dtype,
+                        enum sizes_case name)
 {
     const struct problem *p = &line->problem;
     return p->kernel == kernel && p->dtype == dtype && is_named(line, name) &&
@@ -101,7 +100,7 @@ static bool is_selected(const struct suite_run *run, const struct problem_line *
 }
 
 static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
-                        enum posenc_dtype dtype, enum line_name name)
+                        enum posenc_dtype dtype, enum sizes_case name)
 {
     struct tally t = { .selected = false };
     bool has_space = true;
@@ -109,7 +108,8 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
     for (EACH_CASE(line, CASES_SIZES)) {
         if (!is_selected(run, line, kernel, dtype, name))
             continue;
-        if (n == 0 && !tally_begin(&t, run, kernel, dtype, "memory", NULL, "%s", names[name]))
+        if (n == 0 &&
+            !tally_begin(&t, run, kernel, dtype, "memory", NULL, "%s", case_name[name]))
             return;
         if (n == 0 && needs_space(name) && skip_if_slow(&t))
             break;
@@ -123,15 +123,16 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
 static bool is_known_line(const struct problem_line *line)
 {
     bool known = false;
-    for (enum line_name name = SIZES; name < NAMES; name++)
+    for (enum sizes_case name = SIZES; name < SIZES_CASES; name++)
         known = known || is_named(line, name);
     return known;
 }
 
-/* Ends the program if a kernel has no line of sizes or far-strides for quick runs: it would go unchecked. */
+/* Ends the program if a kernel has no line of sizes or far-strides for quick runs: it would go unchecked. A kernel may lack
+ * the others, as many-rows is for tables and `values` for parameters. */
 static void require_lines(enum posenc_kernel kernel)
 {
-    for (enum line_name name = SIZES; name <= FAR_STRIDES; name++) {
+    for (enum sizes_case name = SIZES; name <= FAR_STRIDES; name++) {
         bool found = false;
         for (EACH_CASE(line, CASES_SIZES))
             found = found ||
@@ -139,7 +140,7 @@ static void require_lines(enum posenc_kernel kernel)
         if (found)
             continue;
         fprintf(stderr, "sizes.txt: %s: expected a line %s without a flag\n",
-                posenc_kernel_name(kernel), names[name]);
+                posenc_kernel_name(kernel), case_name[name]);
         abort();
     }
 }
@@ -153,15 +154,15 @@ enum { ROW_DISTANCE = 1 << 26 };
 static struct problem spread_rows(struct problem p)
 {
     const struct signature *s = signature_of(p.kernel);
-    for (EACH_TENSOR(row, s)) {
-        struct tensor_layout *layout = &p.layouts[row - s->tensors];
-        const int n = tensor_dims(row);
-        if (row->form != FORM_TENSOR || n < 2 || !tensor_present(&p, row))
+    for (EACH_TENSOR(spec, s)) {
+        struct tensor_layout *layout = &p.layouts[spec - s->tensors];
+        const int n = tensor_dims(spec);
+        if (spec->form != FORM_TENSOR || n < 2 || !tensor_present(&p, spec))
             continue;
-        int64_t stride = ROW_DISTANCE / (tensor_dtype(&p, row) == POSENC_F32 ? 4 : 2);
+        int64_t stride = ROW_DISTANCE / (tensor_dtype(&p, spec) == POSENC_F32 ? 4 : 2);
         layout->n_strides = n - 1;
         for (int d = n - 2; d >= 0; d--) {
-            const int64_t extent = problem_extent(&p, row->dims[d]);
+            const int64_t extent = problem_extent(&p, spec->dims[d]);
             layout->stride[d] = stride;
             stride *= extent > 1 ? extent : 1;
         }
@@ -169,8 +170,8 @@ static struct problem spread_rows(struct problem p)
     return p;
 }
 
-/* Checks lengths up to two vectors and a tail, each in one variant. A quick run takes the lengths
- * around one vector, and the longest. */
+/* Checks lengths up to two vectors and a tail, each in one variant. A quick run takes the lengths around one vector,
+ * and the longest. */
 static void check_gaps(struct tally *t, struct guard *guard, enum posenc_kernel kernel,
                        enum posenc_dtype dtype)
 {
@@ -178,6 +179,7 @@ static void check_gaps(struct tally *t, struct guard *guard, enum posenc_kernel 
     const int64_t lanes = backend_vector_lanes(t->run->backend), most = 2 * lanes + 3;
     bool has_space = true;
     for (int64_t n = 1; n <= most; n++) {
+        /* Lengths with the same remainder of a division by four take different variants. */
         struct problem p = problem_of_length(kernel, n, (int)((n + n / 4) % LENGTH_VARIANTS));
         if (!full && n != 3 && n != lanes - 1 && n != lanes + 1 && n != most)
             continue;
@@ -200,7 +202,7 @@ void check_sizes(struct suite_run *run, enum posenc_kernel kernel)
     struct guard *guard = guard_create();
     require_known_lines(CASES_SIZES, "sizes.txt", is_known_line);
     require_lines(kernel);
-    for (enum line_name name = SIZES; guard && name < NAMES; name++)
+    for (enum sizes_case name = SIZES; guard && name < SIZES_CASES; name++)
         for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
             check_lines(run, guard, kernel, (enum posenc_dtype)dtype, name);
     for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++) {

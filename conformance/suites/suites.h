@@ -1,4 +1,7 @@
-/* The suites, and the functions that run all of them. */
+/*
+ * The suites, and the functions that run all of them. suites.c has their order. suite_random is in
+ * conformance/random/random.h.
+ */
 #ifndef POSENC_SUITES_H
 #define POSENC_SUITES_H
 
@@ -6,20 +9,31 @@
 #include "conformance/problem/cases.h"
 
 /* Runs the cases of a suite, or of a part of it, for one kernel. */
-typedef void run_suite(struct suite_run *run, enum posenc_kernel kernel);
-run_suite suite_vectors;    /* golden vectors */
-run_suite suite_accuracy;   /* tables and random data against the oracle, within error limits */
-run_suite suite_end_to_end; /* a backend's own tables through its rotations */
-run_suite suite_model;      /* options->problem and options->presets: calls of models */
-run_suite suite_digests; /* SHA-256 of outputs: committed ones, or those of another backend */
-run_suite suite_memory;  /* guard pages, canaries, lengths, strides */
-run_suite suite_properties;   /* relations between calls, without golden data */
-run_suite suite_side_effects; /* allocations, static memory, errno, threads */
-run_suite suite_problem;      /* options->only: its values, its memory, its side effects */
+typedef void suite_function(struct suite_run *run, enum posenc_kernel kernel);
 
-/* Parts of suites in files of their own: of the suite "memory", and of "side-effects". */
-run_suite check_lanes, check_sizes, check_subnormals;
-run_suite check_kept_state;
+/* Compares with golden vectors. */
+suite_function suite_vectors;
+/* Compares tables and random data with the oracle, within error limits. */
+suite_function suite_accuracy;
+/* Rotates by a backend's own tables. */
+suite_function suite_end_to_end;
+/* Checks calls of models: options->problem and options->presets. */
+suite_function suite_model;
+/* Compares SHA-256 of outputs: committed ones, or those of another backend. */
+suite_function suite_digests;
+/* Checks accesses: guard pages, canaries, lengths, strides. */
+suite_function suite_memory;
+/* Checks relations between calls, without golden data. */
+suite_function suite_properties;
+/* Checks allocations, static memory, errno, threads. */
+suite_function suite_side_effects;
+/* Checks options->only: its values, its memory, its side effects. */
+suite_function suite_problem;
+
+/* Parts of suite_memory. */
+suite_function check_lanes, check_sizes, check_subnormals;
+/* Part of suite_side_effects. */
+suite_function check_kept_state;
 
 /* Run the cases of these suites on one problem. */
 void memory_sweep(struct suite_run *run, const struct problem *problem);

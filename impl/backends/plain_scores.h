@@ -3,13 +3,13 @@
  *
  *   alibi          -slope |i - j|                                 Press et al. 2108.12409
  *   t5             table[bucket(j - i)]                           Raffel et al. 1910.10683, 2.1
- *   distance       values[i - j]                                  KERPLE 2205.09921, Sandwich
- *                  2212.10356
- *   window         table[index[i, j]]                             Swin 2103.14030, BEiT
- *                  2106.08254
- *   relative       c2p[i, c] + p2c[j, c], c = index[i - j]        DeBERTa 2006.03654, Shaw
- *                  1803.02155
+ *   distance       values[i - j]                                  KERPLE 2205.09921, Sandwich 2212.10356
+ *   window         table[index[i, j]]                             Swin 2103.14030, BEiT 2106.08254
+ *   relative       c2p[i, c] + p2c[j, c], c = index[i - j]        DeBERTa 2006.03654, Shaw 1803.02155
  *   relative_sum   sums of x[i, j] over the keys j with the same c
+ *
+ * Queries of the first three count from query_offset, and values from `first`. A bias is added to x * x_scale, if the call
+ * has scores x.
  */
 #ifndef POSENC_BACKENDS_PLAIN_SCORES_H
 #define POSENC_BACKENDS_PLAIN_SCORES_H
@@ -30,7 +30,7 @@ static const void *scores_at(const struct posenc_const_tensor *x, int64_t b, int
     return x->data ? input_row(x, b, h, i) : NULL;
 }
 
-/* Adding +0 turns the -0 of a negative slope at distance 0 into +0. */
+/* Writes -slope |i - j|. Adding +0 turns the -0 of a negative slope at distance 0 into +0. */
 TYPED void alibi_rows(enum posenc_dtype type, const struct posenc_alibi_args *args)
 {
     int64_t keys = args->out.shape[3];
@@ -141,7 +141,8 @@ static enum posenc_status plain_window_bias(const struct posenc_window_args *arg
     return POSENC_OK;
 }
 
-/* Computes a row of scale (c2p + p2c): the product with c2p is rounded, that with p2c fused. */
+/* Computes a row of scale (c2p + p2c): the product with c2p is rounded, that with p2c fused. A product
+ * without the other one is rounded. */
 TYPED void relative_row(enum posenc_dtype type, const struct posenc_relative_args *args,
                         int64_t b, int64_t h, int64_t i)
 {

@@ -9,9 +9,9 @@ name=$(basename "$bundle" .tar.gz)
 
 # ---- The archive ----
 
-(cd "$tree" && ./run --no-install bundle "$scratch/again.tar.gz") >stdout 2>stderr
+(umask 077 && cd "$tree" && ./run --no-install bundle "$scratch/again.tar.gz") >stdout 2>stderr
 cmp -s "$bundle" again.tar.gz
-verdict 'made again it has the same bytes'
+verdict 'made again, with another umask, it has the same bytes'
 here="$scratch/work/a folder, with spaces"
 mkdir "$here" && tar -xzf "$bundle" -C "$here"
 same 'it has one folder, named like it' "$(ls "$here")" "$name"

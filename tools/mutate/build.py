@@ -6,6 +6,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 
 # Warnings of gcc and clang that reject a mutant, since no such code would be committed.
 ERRORS = ['-Werror=incompatible-pointer-types', '-Werror=int-conversion', '-Werror=discarded-qualifiers',
@@ -14,10 +15,11 @@ LIBRARY = 'impl/libposenc.a'
 
 
 class Ended:
-    """The end of a command: its status (negative: the signal), true if it took too long, and its output."""
+    """The end of a command: its status (negative: the signal), true if it took too long, its output, and its seconds of
+    processor time."""
 
-    def __init__(self, status, late, output):
-        self.status, self.late, self.output = status, late, output
+    def __init__(self, status, late, output, cpu):
+        self.status, self.late, self.output, self.cpu = status, late, output, cpu
 
 
 def limits(cpu):
@@ -33,14 +35,17 @@ def run(command, folder, cpu, wall=None):
     wall = wall or 200 * cpu  # its share of a busy machine may be small
     child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits(cpu))
-    try:
-        output = child.communicate(timeout=wall)[0]
-        return Ended(child.returncode, child.returncode == -signal.SIGXCPU, output.decode(errors='replace'))
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        return Ended(child.wait(), True, f'more than {wall} s')
-    finally:
-        child.stdout.close()
+    killer = threading.Timer(wall, os.killpg, (child.pid, signal.SIGKILL))
+    killer.start()
+    with child.stdout:
+        output = child.stdout.read().decode(errors='replace')
+    # wait4() gives the time of this child; getrusage() would add that of children of other threads.
+    _, status, usage = os.wait4(child.pid, 0)
+    in_time = killer.is_alive()
+    killer.cancel()
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(child.returncode, not in_time or child.returncode == -signal.SIGXCPU,
+                 output if in_time else f'more than {wall} s', usage.ru_utime + usage.ru_stime)
 
 
 def words_of(command):

@@ -4,12 +4,11 @@ interrupted goes on.
 import json
 import os
 import queue
-import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 QUICK, FULL = '--quick', '--full'
-# Verdicts of mutants.  The last two do not count for the suite.
+# Verdicts of mutants.  Those with the last two are no mutants that a suite can kill.
 BY_QUICK, BY_FULL, SURVIVED, SAME_CODE, NOT_COMPILED = 'quick', 'full', 'survived', 'same code', 'not compiled'
 FAILED = 1  # exit status of verify if a check fails
 # Limits of processor time: the larger of so many seconds, and of so many times the time of --quick without a mutation.
@@ -18,11 +17,17 @@ TIMES = {QUICK: 5, FULL: 100}
 
 
 class Campaign:
-    """Tests mutants of a build, in one copy of its sources for each that runs at the same time."""
+    """Tests mutants of a build, in one copy of its sources for each that runs at the same time.
+
+    `depth` is QUICK or FULL, an option of the suite; `level` is an option of the compiler, such as -O1.
+    """
 
     def __init__(self, build, folder, jobs=2):
         self.build, self.folder, self.jobs = build, folder, jobs
-        self.trees, self.lock, self.originals, self.cpu = queue.Queue(), threading.Lock(), {}, {}
+        self.trees = queue.Queue()  # copies that no mutant uses now
+        self.lock = threading.Lock()  # for the two dictionaries
+        self.originals = {}  # {(backend, source, level): object without a mutation}
+        self.cpu = {}  # {(backend, kernel): seconds of --quick without a mutation}
         for n in range(jobs):
             tree = os.path.join(folder, f'tree{n}')
             build.copy(tree)
@@ -47,12 +52,10 @@ class Campaign:
         key = unit.backend, kernel
         with self.lock:
             if key not in self.cpu:
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
                 ended = self.build.verify(self.unmutated(unit), unit, kernel, QUICK, 600)
-                after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 if ended.status != 0:
                     raise SystemExit(f'{kernel} on {unit.backend} fails as it is:\n{ended.output}')
-                self.cpu[key] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                self.cpu[key] = ended.cpu
             return max(LEAST_CPU[depth], round(TIMES[depth] * self.cpu[key]))
 
     def unmutated(self, unit):
@@ -81,6 +84,7 @@ class Campaign:
             self.trees.put(tree)
 
     def test_in(self, mutant, tree, folder):
+        """Compiles, links and runs a mutant in a copy of the sources. Returns (verdict, detail)."""
         unit, built = mutant.unit, os.path.join(folder, 'unit.o')
         write_file(os.path.join(tree, mutant.path), mutant.text.encode())
         error = self.build.compile(unit, tree, built)
@@ -96,9 +100,12 @@ class Campaign:
                 if ended.status != 0:
                     check_status(ended, mutant)
                     return verdict, f'{kernel}: ' + ('took too long' if ended.late else first_failure(ended))
-        # Other levels optimize more: if one of them makes the same code, no suite can tell the two apart.
+        # Other levels optimize more: if one makes the same code, no suite can tell the two apart. The object that was
+        # tested stays in place, as it may be kept.
+        optimized = os.path.join(tree, 'optimized.o')
         for level in ('-O2', '-O3'):
-            if not self.build.compile(unit, tree, built, level) and read_file(built) == self.original(unit, level):
+            if not self.build.compile(unit, tree, optimized, level) and \
+                    read_file(optimized) == self.original(unit, level):
                 return SAME_CODE, level
         return SURVIVED, ''
 
@@ -148,11 +155,13 @@ class Results:
     def __init__(self, path):
         self.path, self.verdicts = path, {}
         if os.path.exists(path):
-            with open(path, encoding='utf-8') as file:
-                for line in file:
-                    if line.endswith('\n'):  # the last one may be cut short
-                        record = json.loads(line)
-                        self.verdicts[record['id']] = record['verdict'], record['detail']
+            with open(path, 'rb+') as file:
+                lines = file.read().splitlines(keepends=True)
+                if lines and not lines[-1].endswith(b'\n'):  # cut short: what add() appends must not join it
+                    file.truncate(sum(map(len, lines[:-1])))
+                    del lines[-1]
+            for record in map(json.loads, lines):
+                self.verdicts[record['id']] = record['verdict'], record['detail']
 
     def add(self, mutant, verdict, detail):
         self.verdicts[mutant.id] = verdict, detail

@@ -17,8 +17,8 @@ SIZES = {"hidden_size": [512, 1024, 3072], "n_embd": [512, 1024], "d_model": [51
 
 class Comparer:
     """Base class of comparers."""
-    encodings = ()  # of the rows that it compares
-    flag = None  # a flag that these rows need as well
+    encodings = ()  # encodings of types.txt that it compares
+    flag = None  # a flag of types.txt, without which it compares no row; None: any row
     max_mutations = math.inf  # files of a type, fewer if compute() is slow
     values = {}  # {member: values of mutated files}
 
@@ -34,7 +34,7 @@ class Comparer:
         raise NotImplementedError
 
     def mutate(self, rng, defaults, inspected):
-        """Returns the members of a file with other values than the defaults."""
+        """Returns the members of a file, some of them with random values."""
         return choose_members(rng, defaults, self.values)
 
 
@@ -44,5 +44,5 @@ def choose_members(rng, defaults, values):
 
 
 def near(a, b):
-    """Returns true if two numbers agree to f32 accuracy."""
+    """Returns true if two numbers agree to 2e-5, which covers angles computed in f32."""
     return abs(a - b) <= 2e-5 * max(abs(a), abs(b)) + 1e-30

@@ -3,7 +3,8 @@
 
     models_page.py NEWER.json OLDER.json > docs/models.md
 
-survey.py --figures writes such files. "types" has for each type its row of types.txt and results of compare_files().
+survey.py --published FILE --figures FILE writes such files. "types" has for each type its row of types.txt and results
+of compare_files().
 "published" has for each outcome a list of "model: reason".
 """
 import json
@@ -24,7 +25,9 @@ SAVED = "saved: "  # prefix of outcomes of files as their class saves them, see 
 
 
 def evidence(result):
-    """Returns the evidence for the reading of a type: files that were compared, or people who wrote its row."""
+    """Returns the evidence for the reading of a type: "mutated" files or the one with "defaults" were read rightly, or
+    else "people" wrote its row.
+    """
     rightly = result.get("counts", {}).get("read rightly", 0)
     return "mutated" if rightly > 1 else "defaults" if rightly else "people"
 
@@ -95,7 +98,7 @@ def count_composites(types):
 
 
 def summarize(defaults):
-    """Returns in few words what transformers computes from the defaults of a class."""
+    """Returns in few words what transformers computes from the defaults of a class: at most three parts of them."""
     if isinstance(defaults, str):
         return "rejected by it"
     if not isinstance(defaults, dict):
@@ -122,7 +125,7 @@ def summarize(defaults):
 
 
 def differences(newer, older):
-    """Yields the types of both releases whose defaults differ, with both in words."""
+    """Yields the types of both releases whose defaults differ in the words of summarize(), with both in words."""
     for name in sorted(set(newer) & set(older)):
         a, b = newer[name].get("defaults"), older[name].get("defaults")
         if a is not None and b is not None and a != b and summarize(a) != summarize(b):
@@ -133,8 +136,13 @@ def main():
     if len(sys.argv) != 3:
         raise SystemExit(__doc__)
     newer, older = (json.loads(Path(path).read_text()) for path in sys.argv[1:])
+    if "published" not in newer:
+        raise SystemExit(f"models_page.py: {sys.argv[1]} lacks \"published\": write it by survey.py --published FILE")
     types, old = newer["types"], older["types"]
     with_positions = [t for t in types.values() if t["encoding"] not in ("none", "composite", "unknown")]
+    lacking = {t["encoding"] for t in with_positions} - {encoding for encoding, _ in GROUPS} - {"refused"}
+    if lacking:
+        raise SystemExit(f"models_page.py: GROUPS lacks {', '.join(sorted(lacking))}")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     print(environment.from_string(TEMPLATE.read_text()).render(
         newer=newer, older=older, types=types, published=newer["published"], old=old,

@@ -2,6 +2,9 @@
 
 A module computes the products with all rows, then shifts or indexes them to columns of keys. Each form below runs that
 step on numbers that name their own row. The result shows which row a query and a key take: the row of the pair.
+
+The forms are both_ways, in_blocks, decomposed, nearest, limited and behind. Each has a probe, which returns numbers of
+a model or None, and a comparison with what posenc read. FORMS at the end lists them.
 """
 import collections
 import copy
@@ -72,6 +75,7 @@ def bias_shape(module):
 
 
 def probe_both_ways(model, config):
+    """Returns the width, the stacks [heads, layers], the rows of pairs, and three rows of the table."""
     width = getattr(config, "hidden_size", None)
     found = {path: m for path, m in model.named_modules() if bias_shape(m)}
     if not found or not isinstance(width, int):
@@ -119,19 +123,20 @@ def distance_table(module, width):
         out = limit_time(5, lambda: own(torch.zeros(1, TOKENS, width)))
     except (Exception, TooLong):
         return None
-    tensors = [out for out in (out if isinstance(out, tuple) else (out,)) if isinstance(out, torch.Tensor)]
+    tensors = [t for t in (out if isinstance(out, tuple) else (out,)) if isinstance(t, torch.Tensor)]
     fits = (t for t in tensors if t.shape[-1] == width and t.numel() == (2 * TOKENS - 1) * width)
     return next((t.reshape(-1, width).double() for t in fits), None)
 
 
 def compare_both_ways(parts, expected):
-    part, mine = parts[0], sorted([p.get("heads"), p.get("layers", 0)] for p in parts)
+    mine = sorted([p.get("heads"), p.get("layers", 0)] for p in parts)
     if not all(p["encoding"] == "shaw" and p.get("both_ways") for p in parts):
         return "terms in both directions are not read"
-    if mine != expected["stacks"] or part["width"] != expected["width"]:
-        return f"heads and layers {mine} and width {part['width']} are read; there are {expected['stacks']} and " \
+    widths = sorted({p["width"] for p in parts})
+    if mine != expected["stacks"] or widths != [expected["width"]]:
+        return f"heads and layers {mine} and widths {widths} are read; there are {expected['stacks']} and " \
                f"{expected['width']}"
-    half = int(part["width"]) // 2
+    half = int(expected["width"]) // 2
     omega = 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
     for distance, row in zip((TOKENS - 1, 0, 1 - TOKENS), expected["table"]):
         if not agree(sinusoid_row(distance * omega), row):
@@ -159,6 +164,7 @@ def block_distances(cls, config):
 
 
 def probe_blocks(model, config):
+    """Returns sizes of the terms, those of a block, and the rows at three of its corners."""
     found = [m.rel_pos_emb for m in model.modules() if isinstance(getattr(m, "rel_pos_emb", None), nn.Embedding)]
     distances = block_distances(type(config), config) if found else None
     if distances is None:
@@ -181,6 +187,7 @@ def compare_blocks(parts, expected):
 # ---- decomposed: SAM's terms by rows and by columns of patches ----
 
 def probe_decomposed(model, config):
+    """Returns [height, width, head_dim] of each module, the shape of the table of positions, and the direction."""
     shapes = [s for s in map(tensor_shapes, model.modules()) if {"rel_pos_h", "rel_pos_w"} <= set(s)]
     if not shapes:
         return None
@@ -197,7 +204,9 @@ def compare_decomposed(parts, expected):
     terms, tables = ([p for p in parts if p["encoding"] == encoding] for encoding in ("decomposed", "learned"))
     mine = sorted([p["window"], p["window"], p["head_dim"]] for p in terms for _ in range(int(p.get("layers", 0))))
     table = expected["table"] and [expected["table"][1] * expected["table"][2], expected["table"][3]]
-    if mine != sorted(expected["sides"]) or not expected["backward"]:
+    if not expected["backward"]:
+        return "the rows are not those of query - key"
+    if mine != sorted(expected["sides"]):
         return f"{mine} are read, there are {expected['sides']}"
     return "" if [[t["rows"], t["width"]] for t in tables] == ([table] if table else []) else f"the table is {table}"
 
@@ -205,6 +214,7 @@ def compare_decomposed(parts, expected):
 # ---- nearest: rows of the nearest distances, for keys and for values (VITS) ----
 
 def probe_nearest(model, config):
+    """Returns sizes of the terms, the rows of pairs, and sums of rows weighted by the pairs' numbers."""
     found = [m for m in model.modules() if "emb_rel_k" in tensor_shapes(m)]
     if not found:
         return None
@@ -220,19 +230,24 @@ def probe_nearest(model, config):
 
 def compare_nearest(parts, expected):
     part, seq = parts[0], torch.arange(TOKENS)
-    last = int(part["max_distance"])  # row 0 stands for no row: rows count from 1
+    # Rows count from 1, and 0 stands for no row.
+    last = int(part["max_distance"])
     columns = (seq[None, :] - seq[:, None]).clamp(-last, last) + last
     columns[columns == 2 * last] = 0
     sums = (torch.arange(1, TOKENS * TOKENS + 1).reshape(TOKENS, TOKENS) * columns).sum(1).double()
-    if columns.tolist() != expected["columns"] or sums.tolist() != expected["sums"] or part.get("backward") or \
-            not part.get("of_values"):
+    if columns.tolist() != expected["columns"]:
         return f"columns of distances are {expected['columns']}"
+    if sums.tolist() != expected["sums"]:
+        return f"sums by distance are {expected['sums']}"
+    if part.get("backward") or not part.get("of_values"):
+        return "distances from query to key are not read, or not for values"
     return compare_numbers(part, expected, 2 * part["max_distance"] - 1)
 
 
 # ---- limited: distances clipped to a limit on either side (Wav2Vec2-BERT, SpeechT5) ----
 
 def probe_limited(model, config):
+    """Returns sizes of the terms, and the rows of the first query and of the last."""
     clipping = [m for m in model.modules() if hasattr(m, "left_max_position_embeddings")
                 and isinstance(getattr(m, "distance_embedding", None), nn.Embedding)]
     encoder = next((m for m in model.modules() if isinstance(getattr(m, "pe_k", None), nn.Embedding)), None)
@@ -278,6 +293,7 @@ def compare_limited(parts, expected):
 # ---- behind: distances of earlier keys, up to a limit (Inkling) ----
 
 def probe_behind(model, config):
+    """Returns the stacks [heads, head_dim, extent, layers], and rows of the first query and of the last."""
     found = [(m, m.rel_logits_proj) for m in model.modules() if hasattr(m, "rel_logits_proj")]
     if not found:
         return None
@@ -292,10 +308,12 @@ def probe_behind(model, config):
 def compare_behind(parts, expected):
     mine = {(part["heads"], part["head_dim"], part["max_distance"]) for part in parts}
     theirs, extent = {tuple(stack[:3]) for stack in expected["stacks"]}, expected["extent"]
-    last = [0 if extent + 1 - j >= extent else extent + 2 - j for j in range(extent + 2)]  # rows count from 1
+    # Rows count from 1, and 0 stands for no row.
+    last = [0 if distance >= extent else distance + 1 for distance in range(extent + 1, -1, -1)]
     bare = all(part.get("backward") and part.get("bare") for part in parts)
     if expected["last"] != last or any(expected["first"][1:]) or not bare:
         return "columns of distances are others"
+    # posenc does not read how many layers slide, and keeps a type of layers that a model lacks.
     return "" if theirs <= mine else f"{mine} are read, there are {theirs}"
 
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
@@ -130,6 +131,17 @@ def test_samples(tap, mutants):
               'a sample of all has each mutant')
 
 
+def test_times(tap):
+    """The busy child ends while the other one sleeps, whose time must not include that of the busy one."""
+    with ThreadPoolExecutor(2) as pool:
+        ended = list(pool.map(lambda command: run(command, HERE, 1),
+                              ([sys.executable, '-c', 'while True: pass'], ['sleep', '2'])))
+    tap.check([one.late for one in ended] == [True, False], 'a command that takes too long is ended, and no other')
+    tap.check(ended[1].cpu < 0.5 < ended[0].cpu, 'the time of a command is its own', str([one.cpu for one in ended]))
+    slow = run(['sleep', '60'], HERE, 1, wall=0.2)
+    tap.check(slow.late and slow.status < 0, 'a command that waits too long is ended')
+
+
 def test_runs(tap, folder, mutants):
     # A mutant that never ends takes all of this time.
     campaign.LEAST_CPU = {campaign.QUICK: 1, campaign.FULL: 1}
@@ -150,9 +162,24 @@ def test_runs(tap, folder, mutants):
     told = []
     work.run(chosen, again, lambda mutant, *_: told.append(mutant))
     tap.check(not told, 'a run that goes on runs no mutant twice')
+    again.add(chosen[0], *results.verdicts[chosen[0].id])
+    tap.check(campaign.Results(path).verdicts == results.verdicts, 'what it adds can be read')
     again.forget(campaign.SURVIVED)
     tap.check(len(again.verdicts) == len(chosen) - 1, 'what survived can be forgotten')
     return chosen, results
+
+
+def test_kept(tap, folder, chosen):
+    """The object of a survivor, which --one keeps, is that of the program beside it."""
+    mutant = next(m for m in chosen if EXPECTED[m.operator, m.old, m.new] == campaign.SURVIVED)
+    tiny, kept, tree = Tiny(folder), os.path.join(folder, 'kept'), os.path.join(folder, 'mutated')
+    os.makedirs(kept)
+    campaign.Campaign(tiny, folder).test(mutant, kept)
+    tiny.copy(tree)
+    campaign.write_file(os.path.join(tree, mutant.path), mutant.text.encode())
+    tiny.compile(UNIT, tree, os.path.join(tree, 'unit.o'))
+    objects = [campaign.read_file(os.path.join(place, 'unit.o')) for place in (kept, tree)]
+    tap.check(objects[0] == objects[1], 'the object of a survivor is kept as it was tested')
 
 
 def test_report(tap, folder, mutants, chosen, results):
@@ -226,7 +253,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         test_list(tap, folder, mutants)
         test_samples(tap, mutants)
-        test_report(tap, folder, mutants, *test_runs(tap, folder, mutants))
+        test_times(tap)
+        chosen, results = test_runs(tap, folder, mutants)
+        test_kept(tap, folder, chosen)
+        test_report(tap, folder, mutants, chosen, results)
         test_faults(tap, folder)
         test_options(tap, folder)
     print(f'1..{tap.n}')

@@ -1,4 +1,5 @@
-/* A build of libposenc with another ABI, as far as a caller sees before it calls a kernel. */
+/* A stand-in for a libposenc of another ABI, which test_library opens. It has only the functions that a caller uses
+ * before it calls a kernel. */
 #include <posenc.h>
 
 const char *posenc_version(void) { return "9.9.9"; }
