@@ -209,14 +209,14 @@ static void check_sections(struct tally *t, const struct call *got)
         spec.mrope_layout = POSENC_MROPE_CHUNKED;
         spec.dim = 2 * sections[axis];
         own.columns = columns_per_pair * sections[axis];
-        if (!require(t, posenc_freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
+        if (!require(t, got->implementation->freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
                      "no frequencies for a section"))
             return;
         const struct call *want = run_axis(t, p, axis, edit_section, &own);
         for (EACH_ELEMENT(at, want ? got : NULL))
             if (at.column >= own.from && at.column < own.from + own.columns)
                 element_require(t, &at, element_of_twin(&at, want), "as its own encoding");
-        posenc_freqs_destroy(own.freqs);
+        got->implementation->freqs_destroy(own.freqs);
     }
 }
 

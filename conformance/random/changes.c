@@ -332,9 +332,9 @@ static void set_freqs(struct call_test *t, int kind)
     if (kind == HF)
         spec.profile = POSENC_HF_F32;
     t->freqs_spec = spec;
-    posenc_freqs_destroy(t->freqs);
+    t->implementation->freqs_destroy(t->freqs);
     t->freqs = NULL;
-    if (kind < 0 || posenc_freqs_create(&spec, &t->freqs, NULL) != POSENC_OK)
+    if (kind < 0 || t->implementation->freqs_create(&spec, &t->freqs, NULL) != POSENC_OK)
         t->freqs = NULL;
     t->after.freqs_spec = t->freqs ? &t->freqs_spec : NULL;
     memcpy((char *)&t->after.args + t->after.signature->freqs, &t->freqs, sizeof t->freqs);

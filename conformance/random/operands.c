@@ -447,7 +447,7 @@ void call_test_release(struct call_test *t)
             memory.free(memory.user, t->buffer[r]);
         free(t->saved[r]);
     }
-    posenc_freqs_destroy(t->freqs);
+    t->implementation->freqs_destroy(t->freqs);
     arena_free(&t->values);
 }
 

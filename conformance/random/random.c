@@ -145,12 +145,13 @@ static void check_freqs(struct tally *t, const char *name, const char *allowed,
 {
     struct posenc_error error = { .what = NULL };
     struct posenc_freqs *freqs = NULL;
-    const enum posenc_status status = posenc_freqs_create(spec, &freqs, &error);
+    const enum posenc_status status =
+        t->run->implementation->freqs_create(spec, &freqs, &error);
     require(t, is_among(status, allowed), "%s: answered \"%s\"", name,
             posenc_status_string(status));
     require(t, !status || (status == error.status && error.what), "%s: no reason", name);
     require(t, !freqs == (status != POSENC_OK), "%s: frequencies of a rejected spec", name);
-    posenc_freqs_destroy(freqs);
+    t->run->implementation->freqs_destroy(freqs);
 }
 
 /* Creates frequencies of each scaling in each numerics mode, of an unknown size, and with unknown values of enums. */
