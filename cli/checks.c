@@ -9,6 +9,7 @@
 #include "plugins.h"
 #include "worker.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -136,9 +137,20 @@ static bool check_subject(struct kernel_checks *kernel)
     return is_plugin;
 }
 
+/* Makes malloc() reuse large blocks instead of returning them to the system: page faults of new blocks took a fifth of
+ * the time of a full run. */
+static void keep_freed_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
+#endif
+}
+
 /* Checks the subjects from `first` on, up to and including the first plug-in. */
 static size_t check_subjects(void *user, size_t first)
 {
+    keep_freed_memory();
     struct kernel_checks *kernel = user;
     const struct checks *checks = kernel->queue->checks;
     bool is_plugin = false;

@@ -139,16 +139,28 @@ static bool slot_fill_pattern(const struct guard *g, struct slot *s)
     return add_region(s, from, to);
 }
 
-/* Makes the regions of a slot read-only, or writable again. */
-static void slot_protect(struct slot *s, bool sealed)
+/* Makes memory of a slot read-only or writable. Of a dense slot these are its region and SEALED_PAGES on each side:
+ * all of a slot that was enlarged for another call would take long. */
+static bool region_protect(const struct guard *g, const struct slot *s, const struct region *r,
+                           int access)
 {
-    const int access = sealed ? PROT_READ : PROT_READ | PROT_WRITE;
+    enum { SEALED_PAGES = 16 };
+    char *start = slot_start(s), *end = start + s->capacity, *from = r->from, *to = r->to;
+    if (!s->sparse) {
+        const size_t before = (size_t)(from - start) / g->page * g->page;
+        const size_t after = (size_t)(end - to) / g->page * g->page;
+        from = start + before - smaller(before, SEALED_PAGES * g->page);
+        to = end - after + smaller(after, SEALED_PAGES * g->page);
+    }
+    return mprotect(from, (size_t)(to - from), access) == 0;
+}
+
+/* Makes the regions of a slot read-only, or writable again. */
+static void slot_protect(const struct guard *g, struct slot *s, bool sealed)
+{
     bool done = s->sealed != sealed;
-    if (done && !s->sparse)
-        done = mprotect(slot_start(s), s->capacity, access) == 0;
     for (EACH_REGION(r, s))
-        if (done && s->sparse)
-            done = mprotect(r->from, (size_t)(r->to - r->from), access) == 0;
+        done = done && region_protect(g, s, r, sealed ? PROT_READ : PROT_READ | PROT_WRITE);
     s->sealed = done ? sealed : s->sealed;
 }
 
@@ -246,7 +258,7 @@ static void guard_seal(void *user)
     struct guard *g = user;
     for (EACH_SLOT(s, g))
         if (s->data && s->role == 'i')
-            slot_protect(s, true);
+            slot_protect(g, s, true);
 }
 
 static void guard_free(void *user, void *data)
@@ -256,7 +268,7 @@ static void guard_free(void *user, void *data)
         if (s->data == data && s->sparse) {
             slot_release(s);
         } else if (s->data == data) {
-            slot_protect(s, false);
+            slot_protect(g, s, false);
             s->data = NULL;
         }
 }
