@@ -15,6 +15,7 @@ LEVELS = ('-O0', '-O1', '-O2', '-O3')
 OFF = '-ffp-contract=off'
 OTHERS = ('-Os', '-funroll-loops', '-fno-tree-vectorize', '-fno-strict-aliasing', '-fwrapv', '-fno-builtin',
           '-fno-math-errno', '-flto', '-fno-inline', '-fstack-protector-all')
+GCC_ONLY = ['-fno-split-loops']  # flags of the build that clang rejects
 CPU = 600  # seconds; no command takes as long
 
 
@@ -65,6 +66,8 @@ def try_backend(build, folder, way):
     for unit in units:
         output = os.path.join(folder, os.path.basename(unit.source) + '.o')
         base = build.flags(build.entry(unit), build.root, flags[0])
+        if compiler == 'clang':
+            base = [flag for flag in base if flag not in GCC_ONLY]
         made = run([compiler, *base[1:], *flags[1:], '-w', '-o', output, '-c', unit.source], build.root, CPU)
         if made.status != 0:
             return 'not compiled', made.output
