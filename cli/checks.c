@@ -9,10 +9,12 @@
 #include "plugins.h"
 #include "worker.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* Limits of the CPU time of one case, the second with --full and --exhaustive. */
 static const double QUICK_S = 600.0, FULL_S = 7200.0;
@@ -137,8 +139,8 @@ static bool check_subject(struct kernel_checks *kernel)
     return is_plugin;
 }
 
-/* Makes malloc() reuse large blocks instead of returning them to the system: page faults of new blocks took a fifth of
- * the time of a full run. */
+/* Makes malloc() reuse large blocks instead of returning them to the system, as page faults of new blocks slow a full
+ * run. */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
@@ -150,10 +152,10 @@ static void keep_freed_memory(void)
 /* Checks the subjects from `first` on, up to and including the first plug-in. */
 static size_t check_subjects(void *user, size_t first)
 {
-    keep_freed_memory();
     struct kernel_checks *kernel = user;
     const struct checks *checks = kernel->queue->checks;
     bool is_plugin = false;
+    keep_freed_memory();
     for (kernel->subject = first; kernel->subject < checks->n_subjects && !is_plugin;
          kernel->subject++) {
         kernel->first_case[0] = kernel->last_case[0] = '\0';
