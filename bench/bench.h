@@ -5,7 +5,7 @@
 #include "conformance/problem/problem.h"
 
 struct bench_case {
-    char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
+    char id[96]; /* kernel/dtype/numerics/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
     const char *level; /* of memory, bench_level() of its working set: "L1", ... "DRAM" */
     struct problem problem;
     uint64_t max_bytes; /* tuning: largest footprint of its level; else 0 */
@@ -63,7 +63,7 @@ struct bench_options {
                                   const struct posenc_backend *backend);
 };
 
-enum { BENCH_DTYPES = POSENC_BF16 + 1 };
+enum { BENCH_DTYPES = POSENC_DTYPE_BF16 + 1 };
 
 /* Allocates the cases of a benchmark: each kernel and dtype that is set, at each level of memory. If no kernel is set,
  * all are; if no dtype is, f32. A case has L1 16 KiB, L2 512 KiB, L3 16 MiB, less in a smaller cache, and DRAM four

@@ -224,7 +224,7 @@ void timed_call_make_repeatable(struct call *call)
     const float one = 1.0f;
     if (at)
         memcpy((char *)&call->args + at, &one, sizeof one);
-    if (call->problem.kernel == POSENC_KERNEL_rope_qk_norm)
+    if (call->problem.kernel == POSENC_KERNEL_ROPE_QK_NORM)
         make_weights_one(&call->args.rope_qk_norm);
 }
 
@@ -340,8 +340,8 @@ static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args
 {
     const struct posenc_backend *backend = NULL;
     switch (kernel) {
-#define POSENC_KERNEL(name, signature, summary, stage, x, ...)                                 \
-    case POSENC_KERNEL_##name: {                                                               \
+#define POSENC_KERNEL(ID, name, signature, summary, stage, x, ...)                             \
+    case POSENC_KERNEL_##ID: {                                                                 \
         struct posenc_##signature##_args call;                                                 \
         bool empty;                                                                            \
         return posenc_setup_##signature(&backend, kernel, X_##x, args, &call, &empty);         \

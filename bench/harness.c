@@ -113,10 +113,10 @@ static void add_backends(struct case_run *run, const struct posenc_backend *cons
     for (size_t i = 0; i < run->n_backends; i++) {
         struct contender *c = &run->rounds.contenders[run->rounds.n++];
         *c = contender_of_backend(&run->timed, backends[i]);
-        const char *unavailable = posenc_backend_obstacle(backends[i]), *why;
+        const char *unavailable = posenc_backend_unavailable_reason(backends[i]), *why;
         if (unavailable)
             contender_reject(c, BENCH_REJECTED, unavailable);
-        else if (!posenc_provides(backends[i], now->problem.kernel))
+        else if (!posenc_backend_provides(backends[i], now->problem.kernel))
             contender_reject(c, BENCH_NOT_PROVIDED, "not provided");
         else if (!backends[i]->f16_bf16 && !problem_is_f32(&now->problem))
             contender_reject(c, BENCH_REJECTED, "takes f32 alone");

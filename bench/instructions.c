@@ -257,7 +257,7 @@ static bool count_problem(const struct implementation *implementation,
 
 /* Chooses two realistic problems of some thousand elements, the first one larger. */
 static void choose_problems(enum posenc_kernel kernel, enum posenc_dtype dtype,
-                            enum posenc_profile profile, struct problem problems[2])
+                            enum posenc_numerics numerics, struct problem problems[2])
 {
     enum { SMALL = 2048, LARGE = 4096, MOST = 1 << 20 };
     const size_t size = storage_size(dtype);
@@ -268,22 +268,22 @@ static void choose_problems(enum posenc_kernel kernel, enum posenc_dtype dtype,
             break;
     }
     for (int i = 0; i < 2 && kernel_has_freqs(kernel); i++)
-        problems[i].freqs.profile = profile;
+        problems[i].freqs.numerics = numerics;
 }
 
-size_t instructions_profiles(enum posenc_kernel kernel, enum posenc_profile profiles[2])
+size_t instructions_numerics(enum posenc_kernel kernel, enum posenc_numerics modes[2])
 {
-    profiles[0] = POSENC_EXACT;
-    profiles[1] = POSENC_HF_F32;
+    modes[0] = POSENC_NUMERICS_EXACT;
+    modes[1] = POSENC_NUMERICS_HF_F32;
     return kernel_has_freqs(kernel) && strcmp(kernel_stage(kernel), "table") == 0 ? 2 : 1;
 }
 
 bool instructions_of_kernel(const struct implementation *implementation,
                             enum posenc_kernel kernel, enum posenc_dtype dtype,
-                            enum posenc_profile profile, struct kernel_instructions *result)
+                            enum posenc_numerics numerics, struct kernel_instructions *result)
 {
     struct problem problems[2];
-    choose_problems(kernel, dtype, profile, problems);
+    choose_problems(kernel, dtype, numerics, problems);
     *result = (struct kernel_instructions){ .problem = problems[0] };
     for (int i = 0; i < 2; i++)
         if (!count_problem(implementation, &problems[i], &result->elements[i],

@@ -23,11 +23,11 @@ static bool reads_stored(const struct problem *p)
 static enum roofline_kind kind_of_conversion(const struct call *call)
 {
     switch (call->outputs[0].tensor.dtype) {
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         return BOUND_f16;
-    case POSENC_BF16:
+    case POSENC_DTYPE_BF16:
         return BOUND_bf16;
-    case POSENC_F32: /* kernels with frequencies compute in f64 */
+    case POSENC_DTYPE_F32: /* kernels with frequencies compute in f64 */
         break;
     }
     return kernel_has_freqs(call->problem.kernel) ? BOUND_from_f64 : ROOFLINE_KIND_COUNT;
@@ -46,10 +46,10 @@ struct loop_work loop_work_of_conversion(const struct call *call, int64_t stored
 static enum roofline_kind kind_of_angles(const struct problem *p)
 {
     const bool has_layout = signature_argument(signature_of(p->kernel), MEMBER(layout));
-    if (p->freqs.profile != POSENC_EXACT)
+    if (p->freqs.numerics != POSENC_NUMERICS_EXACT)
         return BOUND_angles;
-    return has_layout && p->layout == POSENC_INTERLEAVED ? BOUND_table_interleaved
-                                                         : BOUND_table;
+    return has_layout && p->layout == POSENC_LAYOUT_INTERLEAVED ? BOUND_table_interleaved
+                                                                : BOUND_table;
 }
 
 /* Eight rows, of queries or heads, are summed in parallel; fewer form a dependency chain. */
@@ -72,14 +72,14 @@ static enum roofline_kind kind_of_runs(const struct problem *p)
 static enum roofline_kind kind_of_rotation(const struct problem *p)
 {
     static const enum roofline_kind kinds[2][3] = {
-        { [POSENC_F32] = BOUND_rotate,
-          [POSENC_F16] = BOUND_rotate_f16,
-          [POSENC_BF16] = BOUND_rotate_bf16 },
-        { [POSENC_F32] = BOUND_rotate_pairs,
-          [POSENC_F16] = BOUND_rotate_pairs_f16,
-          [POSENC_BF16] = BOUND_rotate_pairs_bf16 },
+        { [POSENC_DTYPE_F32] = BOUND_rotate,
+          [POSENC_DTYPE_F16] = BOUND_rotate_f16,
+          [POSENC_DTYPE_BF16] = BOUND_rotate_bf16 },
+        { [POSENC_DTYPE_F32] = BOUND_rotate_pairs,
+          [POSENC_DTYPE_F16] = BOUND_rotate_pairs_f16,
+          [POSENC_DTYPE_BF16] = BOUND_rotate_pairs_bf16 },
     };
-    return kinds[p->kernel == POSENC_KERNEL_rope_interleaved][p->dtype];
+    return kinds[p->kernel == POSENC_KERNEL_ROPE_INTERLEAVED][p->dtype];
 }
 
 static enum roofline_kind kind_of_work(const struct problem *p)
@@ -117,7 +117,8 @@ static enum roofline_kind kind_of_work(const struct problem *p)
 static bool runs_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
-    const bool alike = call->outputs[0].tensor.dtype == POSENC_F32 || s->work == WORK_ROTATION;
+    const bool alike =
+        call->outputs[0].tensor.dtype == POSENC_DTYPE_F32 || s->work == WORK_ROTATION;
     return alike && !s->count_work && s->work != WORK_NORM;
 }
 

@@ -118,7 +118,7 @@ bool overhead_measure(int64_t heads, struct overhead *overhead)
     static _Alignas(64) uint64_t words[3 * PACE_WORDS];
     struct token_call call = { .q = q,
                                .words = words,
-                               .backend = posenc_selection(POSENC_KERNEL_rope_half).backend,
+                               .backend = posenc_selection(POSENC_KERNEL_ROPE_HALF).backend,
                                .args = posenc_rope_args_init() };
     if (!call.backend || heads > OVERHEAD_MOST_HEADS)
         return false;
@@ -132,10 +132,10 @@ bool overhead_measure(int64_t heads, struct overhead *overhead)
     call.normal = call.args;
     call.normal.out = posenc_dense(q, 4, 1, 1, heads, DIM);
     call.normal.x = posenc_view(call.normal.out);
-    if (posenc_prepare(call.backend, POSENC_KERNEL_rope_half, &call.args, &call.prepared))
+    if (posenc_prepare(call.backend, POSENC_KERNEL_ROPE_HALF, &call.args, &call.prepared))
         return false;
     *overhead = (struct overhead){ .backend = call.backend,
-                                   .kernel = POSENC_KERNEL_rope_half,
+                                   .kernel = POSENC_KERNEL_ROPE_HALF,
                                    .heads = heads,
                                    .head_dim = DIM,
                                    .rounds = ROUNDS };

@@ -95,7 +95,7 @@ static void libc_copy(float *dst, const float *src, const float *add, size_t n)
 static bool backend_runs(const char *name)
 {
     const struct posenc_backend *backend = posenc_backend_find(name);
-    return backend && !posenc_backend_obstacle(backend);
+    return backend && !posenc_backend_unavailable_reason(backend);
 }
 
 #define ISA(name)                                                                              \

@@ -86,29 +86,29 @@ static bool has_any(const bool *set, int n)
 
 /* Returns the name of a numerics mode if the kernel is timed in it, else NULL: tables in exact and hf_f32, other
  * kernels with frequencies in exact, kernels without frequencies once ("given"). */
-static const char *timed_profile_name(enum posenc_kernel kernel, enum posenc_profile profile)
+static const char *timed_numerics_name(enum posenc_kernel kernel, enum posenc_numerics numerics)
 {
     if (!kernel_has_freqs(kernel))
-        return profile == POSENC_EXACT ? "given" : NULL;
-    if (profile == POSENC_EXACT)
+        return numerics == POSENC_NUMERICS_EXACT ? "given" : NULL;
+    if (numerics == POSENC_NUMERICS_EXACT)
         return "exact";
     return strcmp(kernel_stage(kernel), "table") == 0 ? "hf_f32" : NULL;
 }
 
 /* Adds the case of a kernel in a level if it is timed. */
 static struct bench_case *add_case(struct case_list *case_list, enum posenc_kernel kernel,
-                                   enum posenc_dtype dtype, enum posenc_profile profile,
+                                   enum posenc_dtype dtype, enum posenc_numerics numerics,
                                    enum level level)
 {
     const struct level_shape *shape = &case_list->levels[level];
-    const char *name = timed_profile_name(kernel, profile);
+    const char *name = timed_numerics_name(kernel, numerics);
     if (!name || shape->bytes == 0)
         return NULL;
     struct bench_case *c = &case_list->cases[case_list->n++];
     c->level = shape->name;
     c->problem = problem_realistic(kernel, dtype, shape->bytes);
     if (kernel_has_freqs(kernel))
-        c->problem.freqs.profile = profile;
+        c->problem.freqs.numerics = numerics;
     snprintf(c->id, sizeof c->id, "%s/%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
              name, shape->id);
     return c;
@@ -118,25 +118,26 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases)
 {
-    enum { PROFILES = 2 };
-    static const enum posenc_profile profiles[PROFILES] = { POSENC_EXACT, POSENC_HF_F32 };
+    enum { MODES = 2 };
+    static const enum posenc_numerics modes[MODES] = { POSENC_NUMERICS_EXACT,
+                                                       POSENC_NUMERICS_HF_F32 };
     const bool every_kernel = !has_any(kernels, POSENC_KERNEL_COUNT),
                f32_alone = !has_any(dtypes, BENCH_DTYPES);
     const size_t beyond = 4 * assumed_caches().l3;
     struct case_list case_list = { .cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES *
-                                                       PROFILES * LEVELS,
+                                                       MODES * LEVELS,
                                                    sizeof **cases) };
     list_levels(case_list.levels, beyond > 256 * MIB ? beyond : 256 * MIB);
     for (int k = 0; case_list.cases && k < POSENC_KERNEL_COUNT; k++)
         for (int d = 0; d < BENCH_DTYPES; d++)
-            for (int at = 0; at < PROFILES * LEVELS; at++) {
-                const enum posenc_profile profile = profiles[at / LEVELS];
+            for (int at = 0; at < MODES * LEVELS; at++) {
+                const enum posenc_numerics numerics = modes[at / LEVELS];
                 const enum level level = (enum level)(at % LEVELS);
-                const bool quick =
-                    level == LEVEL_L2 || (level == LEVEL_DRAM && profile == POSENC_EXACT);
-                if ((every_kernel || kernels[k]) && (f32_alone ? d == POSENC_F32 : dtypes[d]) &&
-                    (full || quick))
-                    add_case(&case_list, (enum posenc_kernel)k, (enum posenc_dtype)d, profile,
+                const bool quick = level == LEVEL_L2 ||
+                                   (level == LEVEL_DRAM && numerics == POSENC_NUMERICS_EXACT);
+                if ((every_kernel || kernels[k]) &&
+                    (f32_alone ? d == POSENC_DTYPE_F32 : dtypes[d]) && (full || quick))
+                    add_case(&case_list, (enum posenc_kernel)k, (enum posenc_dtype)d, numerics,
                              level);
             }
     *cases = case_list.cases;
@@ -163,8 +164,9 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
             for (enum level level = LEVEL_L1;
                  (every_kernel || kernels[k]) && (every_dtype || dtypes[d]) && level < LEVELS;
                  level++) {
-                struct bench_case *c = add_case(&case_list, (enum posenc_kernel)k,
-                                                (enum posenc_dtype)d, POSENC_EXACT, level);
+                struct bench_case *c =
+                    add_case(&case_list, (enum posenc_kernel)k, (enum posenc_dtype)d,
+                             POSENC_NUMERICS_EXACT, level);
                 if (c)
                     c->max_bytes = case_list.levels[level].max_bytes;
             }

@@ -92,7 +92,7 @@ static void choose_backends(struct bench *bench)
 {
     const struct selection *selected = &bench->session.selected;
     for (size_t i = 0; i < selected->n; i++)
-        if (!posenc_backend_obstacle(selected->backends[i]) &&
+        if (!posenc_backend_unavailable_reason(selected->backends[i]) &&
             !(bench->session.cli->tune && plugins_is_stub(selected->backends[i])))
             bench->backends[bench->n_backends++] = selected->backends[i];
 }
@@ -169,19 +169,19 @@ static int time_cases(struct bench *bench)
 static void time_overhead(struct session *session)
 {
     static const uint64_t positions = (uint64_t)1 << 48; /* beyond those of all cases */
-    const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_rope_half).backend;
+    const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_ROPE_HALF).backend;
     bool chosen = false;
     for (size_t i = 0; i < session->selected.n; i++)
         chosen |= session->selected.backends[i] == backend;
     if (!chosen || plugins_is_stub(backend) || session->cli->cases.n > 0 ||
-        !selection_times_dtype(&session->selected, NULL, POSENC_F32) ||
+        !selection_times_dtype(&session->selected, NULL, POSENC_DTYPE_F32) ||
         (session->selected.names_kernels &&
-         !session->selected.kernels[POSENC_KERNEL_rope_half]))
+         !session->selected.kernels[POSENC_KERNEL_ROPE_HALF]))
         return;
     for (int i = 0; i < OVERHEAD_HEAD_COUNTS; i++) {
         struct overhead overhead;
         char id[EMIT_ID];
-        emit_overhead_id(POSENC_KERNEL_rope_half, overhead_heads[i], id);
+        emit_overhead_id(POSENC_KERNEL_ROPE_HALF, overhead_heads[i], id);
         if (shard_has_case(&session->shard, id) &&
             overhead_measure(overhead_heads[i], &overhead))
             session_append(session, emit_overhead(&overhead), positions + (uint64_t)i);
@@ -222,7 +222,7 @@ static int use_tuning(const struct cli *cli)
     char reason[TUNING_FILE_REASON];
     if (!cli->tuning)
         return EXIT_OK;
-    const enum posenc_status status = posenc_select_profile(cli->tuning, reason, sizeof reason);
+    const enum posenc_status status = posenc_load_tuning(cli->tuning, reason, sizeof reason);
     if (status == POSENC_OK)
         return EXIT_OK;
     cli_reject(cli, "tuning file", NULL, "%s", reason);

@@ -88,7 +88,7 @@ static struct conf_result make_result(const struct kernel_checks *kernel, size_t
     struct conf_result r = {
         .kernel = kernel->kernel,
         .suite = suite,
-        .profile = "given",
+        .numerics = "given",
         .backend = kernel->queue->checks->subjects[subject].implementation.backend,
         .status = status
     };
@@ -102,7 +102,7 @@ static void check_loading(struct kernel_checks *kernel, const struct posenc_back
     const struct conf_options *options = kernel->queue->checks->options;
     const char *load_error = plugins_load_error(backend),
                *lanes_error = plugins_lanes_error(backend);
-    if ((!load_error && !lanes_error) || !posenc_provides(backend, kernel->kernel))
+    if ((!load_error && !lanes_error) || !posenc_backend_provides(backend, kernel->kernel))
         return;
     struct conf_result r =
         make_result(kernel, kernel->subject, "all", load_error ? "loaded" : "lanes",
@@ -124,7 +124,8 @@ static bool check_subject(struct kernel_checks *kernel)
     check_loading(kernel, backend);
     if (plugins_load_error(backend))
         return false;
-    const bool is_plugin = plugins_is_stub(backend) && posenc_provides(backend, kernel->kernel);
+    const bool is_plugin =
+        plugins_is_stub(backend) && posenc_backend_provides(backend, kernel->kernel);
     if (is_plugin)
         plugins_load_family(backend);
     memset(options.kernels, 0, sizeof options.kernels);

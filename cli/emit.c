@@ -71,14 +71,14 @@ json_t *emit_env(void)
 
 static json_t *emit_backend(const struct posenc_backend *backend)
 {
-    const char *obstacle = posenc_backend_obstacle(backend);
+    const char *obstacle = posenc_backend_unavailable_reason(backend);
     json_t *kernels = json_array(), *serves = json_object();
     json_t *dtypes = json_array();
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         json_array_append_new(dtypes, json_string(dtype_names[dtype]));
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (posenc_provides(backend, kernel))
+        if (posenc_backend_provides(backend, kernel))
             json_array_append_new(kernels, json_string(posenc_kernel_name(kernel)));
         struct posenc_selection selection = posenc_selection(kernel);
         if (selection.backend == backend)
@@ -137,16 +137,16 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name",
                      model->name, "title", model->title, "source", model->source, "checked",
                      model->checked, "notes", notes, "encoding", model->encoding,
-                     "trained_numerics", model->trained_profile, "max_position_embeddings",
+                     "trained_numerics", model->trained_numerics, "max_position_embeddings",
                      (json_int_t)model->max_position_embeddings, "cases", cases);
 }
 
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
-                    const char *profile, const char *id, const struct posenc_backend *backend)
+                    const char *numerics, const char *id, const struct posenc_backend *backend)
 {
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", kind, "kernel",
                      posenc_kernel_name(kernel), "dtype", dtype_names[dtype], "numerics",
-                     profile, "stage", kernel_stage(kernel), "case", id, "backend",
+                     numerics, "stage", kernel_stage(kernel), "case", id, "backend",
                      backend ? backend->name : "none", "family",
                      backend ? backend->family : "none");
 }
@@ -228,7 +228,7 @@ json_t *emit_check(const struct conf_result *r, const char *selection)
         text_member(r->problem), "scale", scale_member(r->scale), "classes", classes_member(r),
         "error", error_member(r), "command", is_bad ? rerun_command(r, selection) : NULL);
     return merge_members(emit_result("check", r->kernel, case_dtype(r->id),
-                                     r->profile ? r->profile : "given", r->id, r->backend),
+                                     r->numerics ? r->numerics : "given", r->id, r->backend),
                          members);
 }
 
@@ -317,7 +317,7 @@ json_t *emit_overhead(const struct overhead *o)
     char id[EMIT_ID];
     emit_overhead_id(o->kernel, o->heads, id);
     return merge_members(
-        emit_result("overhead", o->kernel, POSENC_F32, "given", id, o->backend),
+        emit_result("overhead", o->kernel, POSENC_DTYPE_F32, "given", id, o->backend),
         json_pack("{s:I,s:I,s:i,s:o,s:o,s:o,s:o,s:o}", "heads", (json_int_t)o->heads,
                   "head_dim", (json_int_t)o->head_dim, "rounds", o->rounds, "function_ns",
                   record_number(o->function_ns), "pace", record_number(o->pace), "frontend",

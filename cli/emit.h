@@ -27,9 +27,9 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
 json_t *emit_check(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
 json_t *emit_overhead(const struct overhead *overhead);
-/* Returns a record with the members that all results have. `profile` is the numerics mode, or "given". */
+/* Returns a record with the members that all results have. `numerics` is the numerics mode, or "given". */
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
-                    const char *profile, const char *id, const struct posenc_backend *backend);
+                    const char *numerics, const char *id, const struct posenc_backend *backend);
 /* Writes the id of the record of an overhead. */
 enum { EMIT_ID = 96 };
 void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);

@@ -87,7 +87,7 @@ static void count_one(struct counting *counting, const struct posenc_backend *ba
     struct kernel_instructions count;
     worker_enter_kernel(posenc_kernel_name(form->kernel));
     counting->counted += instructions_of_kernel(&implementation, form->kernel, form->dtype,
-                                                form->freqs.profile, &count);
+                                                form->freqs.numerics, &count);
     worker_leave_kernel();
     records_append(&counting->session->records, instructions_record(&count, backend, NULL));
 }
@@ -105,8 +105,9 @@ static void count_form(struct counting *counting, const struct problem *form)
         const struct posenc_backend *backend = session->selected.backends[i];
         show_progress(counting, id, backend->name);
         counting->done++;
-        if (!posenc_backend_obstacle(backend) && posenc_provides(backend, form->kernel) &&
-            (backend->f16_bf16 || form->dtype == POSENC_F32))
+        if (!posenc_backend_unavailable_reason(backend) &&
+            posenc_backend_provides(backend, form->kernel) &&
+            (backend->f16_bf16 || form->dtype == POSENC_DTYPE_F32))
             count_one(counting, backend, form);
         session_exit_if_interrupted(session);
     }
@@ -121,15 +122,15 @@ static size_t list_forms(struct session *session, struct problem forms[MOST_FORM
     size_t n = 0;
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
         for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-            enum posenc_profile profiles[2];
-            const size_t n_profiles = instructions_profiles((enum posenc_kernel)k, profiles);
+            enum posenc_numerics modes[2];
+            const size_t n_modes = instructions_numerics((enum posenc_kernel)k, modes);
             if (!selection_times_dtype(selected, NULL, (enum posenc_dtype)dtype) ||
                 (selected->names_kernels && !selected->kernels[k]))
                 continue;
-            for (size_t i = 0; i < n_profiles; i++) {
+            for (size_t i = 0; i < n_modes; i++) {
                 forms[n] = problem_default((enum posenc_kernel)k);
                 forms[n].dtype = (enum posenc_dtype)dtype;
-                forms[n].freqs.profile = profiles[i];
+                forms[n].freqs.numerics = modes[i];
                 problem_id(&forms[n], "count", id, sizeof id);
                 n += session_wants_case(session, id);
             }

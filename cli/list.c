@@ -20,7 +20,7 @@ static bool list_kernel_names(const struct posenc_backend *backend, char *text, 
     int n = 0;
     text[0] = '\0';
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        if (posenc_provides(backend, (enum posenc_kernel)k)) {
+        if (posenc_backend_provides(backend, (enum posenc_kernel)k)) {
             text_list_add(text, size, " ", posenc_kernel_name((enum posenc_kernel)k));
             n++;
         }
@@ -48,7 +48,7 @@ static int list_backends(struct cli *cli)
     bool has_partial_default = false;
     for (size_t i = 0; i < all.n; i++) {
         const struct posenc_backend *backend = all.backends[i];
-        const char *obstacle = posenc_backend_obstacle(backend);
+        const char *obstacle = posenc_backend_unavailable_reason(backend);
         char kernels[512], lanes[16] = "-";
         const bool provides_all = list_kernel_names(backend, kernels, sizeof kernels);
         /* lanes() may execute instructions that the CPU lacks, and a plug-in may return any number. */
@@ -78,9 +78,9 @@ static void print_providers(const struct selection *all, enum posenc_kernel kern
 {
     size_t n = 0;
     for (size_t i = 0; i < all->n; i++)
-        n += posenc_provides(all->backends[i], kernel);
+        n += posenc_backend_provides(all->backends[i], kernel);
     for (size_t i = 0; i < all->n && n < all->n; i++)
-        if (posenc_provides(all->backends[i], kernel))
+        if (posenc_backend_provides(all->backends[i], kernel))
             printf(" %s", all->backends[i]->name);
     puts(n == all->n ? " all" : "");
 }
@@ -212,7 +212,7 @@ static const struct list_kind kinds[] = {
     { "backends", list_backends, NULL, NULL },
     { "kernels", list_kernels, NULL, NULL },
     { "models", list_models, NULL, NULL },
-    { "profiles", NULL, "profile", "how the angle is formed" },
+    { "numerics", NULL, "numerics mode", "how the angle is formed" },
     { "scalings", NULL, "scaling",
       "change of the frequencies w_i when the context is extended" },
     { "methods", NULL, "method", "a kernel used in a certain way: posenc explain NAME" },

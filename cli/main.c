@@ -25,7 +25,7 @@
 
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
-      "[backends|kernels|models|types|profiles|scalings|methods|cases|tuning]",
+      "[backends|kernels|models|types|numerics|scalings|methods|cases|tuning]",
       "Lists backends, kernels, models and cases",
       "Without an argument: backends, kernels and models. `types` lists the model types that\n"
       "--config supports and rejects.\n"
@@ -141,7 +141,7 @@ static void print_help(FILE *out)
           "\nEnvironment\n"
           "  POSENC_BACKEND  force a backend\n"
           "  POSENC_MAX_ISA  use no backend above this one\n"
-          "  POSENC_PROFILE  use a tuning file of posenc tune\n"
+          "  POSENC_TUNING  use a tuning file of posenc tune\n"
           "  POSENC_VERBOSE  1: print the backend of each kernel\n"
           "  POSENC_VECTORS  use other golden vectors\n"
           "  POSENC_PLUGINS  load another folder of plug-ins (empty: none)\n"

@@ -152,7 +152,7 @@ static int check_backend(const struct pair_run *run, const char *name)
             continue;
         known = true;
         runs = runs || backend->base || backend->head;
-        obstacle = posenc_backend_obstacle(descriptor_of(run, backend));
+        obstacle = posenc_backend_unavailable_reason(descriptor_of(run, backend));
     }
     if (!known)
         return cli_reject_name(run->session.cli, "--backend", name, names, run->n_backends);

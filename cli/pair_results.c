@@ -57,7 +57,7 @@ static void send_change(void *user, const struct change *c)
     if (!selection_has_dtype(&results->run->session.selected, r->id))
         return;
     json_t *record =
-        emit_result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
+        emit_result("change", r->kernel, case_dtype(r->id), r->numerics, r->id, r->backend);
     json_object_set_new(record, "suite", json_string(r->suite));
     json_object_set_new(record, "what", json_string("bits"));
     json_object_set_new(record, "worse", worse || better ? json_boolean(worse) : json_null());
@@ -88,7 +88,7 @@ static void send_fault(void *user, const struct conf_result *base,
 static bool has_kernel(const struct results *results, size_t subject, enum posenc_kernel kernel)
 {
     const struct posenc_backend *backend = results->subjects[subject].implementation.backend;
-    return backend && posenc_provides(backend, kernel);
+    return backend && posenc_backend_provides(backend, kernel);
 }
 
 /* Sends a check that belongs to no suite. */
@@ -134,8 +134,8 @@ static void compare_outputs(void *user, size_t subject, enum posenc_kernel kerne
         if (!results->run->session.selected.any_dtype ||
             results->run->session.selected.dtypes[dtype])
             send_own_check(results, kernel, (enum posenc_dtype)dtype, "supported",
-                           subject_has && (dtype == POSENC_F32 || backend->f16_bf16));
-    send_own_check(results, kernel, POSENC_F32, "ended", true);
+                           subject_has && (dtype == POSENC_DTYPE_F32 || backend->f16_bf16));
+    send_own_check(results, kernel, POSENC_DTYPE_F32, "ended", true);
     if (subject != base)
         worker_send(json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I}", "t", "agreement", "kernel",
                               posenc_kernel_name(kernel), "backend", backend->name, "family",

@@ -215,7 +215,7 @@ static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
 {
     const struct problem *p = &a->bench_case->problem, *q = &b->bench_case->problem;
     return a->backend == b->backend && p->kernel == q->kernel && p->dtype == q->dtype &&
-           (p->freqs.profile == q->freqs.profile || !kernel_has_freqs(p->kernel));
+           (p->freqs.numerics == q->freqs.numerics || !kernel_has_freqs(p->kernel));
 }
 
 static bool is_counted(const struct pair_run *run, const struct pair_row *row)
@@ -234,7 +234,7 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
     const struct problem *p = &row->bench_case->problem;
     for (int i = 0; i < 2; i++) {
         struct kernel_instructions count;
-        (void)instructions_of_kernel(implementations[i], p->kernel, p->dtype, p->freqs.profile,
+        (void)instructions_of_kernel(implementations[i], p->kernel, p->dtype, p->freqs.numerics,
                                      &count);
         records_append(
             &run->session.records,

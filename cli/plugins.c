@@ -42,7 +42,7 @@ static json_t *describe_backend(const struct posenc_backend *found)
 {
     json_int_t kernels = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        kernels |= (json_int_t)posenc_provides(found, (enum posenc_kernel)k) << k;
+        kernels |= (json_int_t)posenc_backend_provides(found, (enum posenc_kernel)k) << k;
     return json_pack("{s:s,s:s,s:s,s:s,s:I,s:b,s:b,s:b,s:b,s:I}", "name", found->name, "family",
                      found->family, "description", found->description, "needs",
                      found->needs ? found->needs : "", "size", (json_int_t)found->size, "fused",
@@ -65,7 +65,7 @@ static size_t send_facts(void *user, size_t first)
         found ? json_pack("{s:o}", "facts", describe_backend(found))
               : json_pack("{s:o,s:b}", "error", record_string(error), "exports", exports));
     worker_set_activity(true, "in lanes()");
-    if (found && found->lanes && !posenc_backend_obstacle(found)) {
+    if (found && found->lanes && !posenc_backend_unavailable_reason(found)) {
         const int lanes[2] = { found->lanes(), found->lanes() };
         worker_send(json_pack("{s:[i,i]}", "lanes", lanes[0], lanes[1]));
     }
@@ -123,7 +123,7 @@ static void load_in_worker(struct plugin *plugin)
 
 /* ---- Stubs ---- */
 
-#define POSENC_KERNEL(kernel, signature, ...)                                                  \
+#define POSENC_KERNEL(ID, kernel, signature, ...)                                              \
     static enum posenc_status absent_##kernel(const struct posenc_##signature##_args *args)    \
     {                                                                                          \
         (void)args;                                                                            \
@@ -164,8 +164,8 @@ static void fill_stub(struct plugin *plugin)
                                   .f16_bf16 = has_flag(plugin, "f16_bf16"),
                                   .contracts = has_flag(plugin, "contracts") };
     set_texts(plugin);
-#define POSENC_KERNEL(kernel, ...)                                                             \
-    b->kernel = kernels >> POSENC_KERNEL_##kernel & 1 ? absent_##kernel : NULL;
+#define POSENC_KERNEL(ID, kernel, ...)                                                         \
+    b->kernel = kernels >> POSENC_KERNEL_##ID & 1 ? absent_##kernel : NULL;
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 }

@@ -72,7 +72,7 @@ static struct problem keep_frequencies(const struct problem *call)
     struct problem result = problem_blank(call->kernel);
     result.freqs = call->freqs;
     result.layout = call->layout;
-    result.freqs.profile = POSENC_EXACT;
+    result.freqs.numerics = POSENC_NUMERICS_EXACT;
     result.freqs.seq_len = 0;
     return result;
 }
@@ -161,7 +161,7 @@ static int find_base(const struct cli *cli, enum posenc_kernel kernel,
         return EXIT_USAGE;
     const struct layers layers = find_layers(&input->model, kernel);
     const struct model_case *chosen;
-    if (layers.n == 0 && kernel == POSENC_KERNEL_sinusoidal &&
+    if (layers.n == 0 && kernel == POSENC_KERNEL_SINUSOIDAL &&
         strcmp(input->model.encoding, "sinusoidal") == 0)
         return cli_reject(cli, "--model", cli->model.item[0],
                           "has all cosines before all sines: expected posenc table rope_table, "

@@ -70,7 +70,7 @@ static size_t list_usable(const struct candidates *candidates, const char *names
 {
     size_t n = 0;
     for (size_t i = 0; i < candidates->n; i++)
-        if (!posenc_backend_obstacle(candidates->backend[i]))
+        if (!posenc_backend_unavailable_reason(candidates->backend[i]))
             names[n++] = candidates->backend[i]->name;
     return n;
 }
@@ -118,7 +118,7 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
         const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
         if (!exact && strcmp(candidates->backend[i]->family, name) != 0)
             continue;
-        const char *reason = posenc_backend_obstacle(candidates->backend[i]);
+        const char *reason = posenc_backend_unavailable_reason(candidates->backend[i]);
         known = true;
         obstacle = reason ? reason : obstacle;
         usable = usable || !reason;
@@ -153,8 +153,8 @@ int select_require(const struct cli *cli, const struct selection *selection,
                    enum posenc_kernel kernel)
 {
     for (size_t i = 0; i < selection->n; i++)
-        if (posenc_provides(selection->backends[i], kernel) &&
-            !posenc_backend_obstacle(selection->backends[i]))
+        if (posenc_backend_provides(selection->backends[i], kernel) &&
+            !posenc_backend_unavailable_reason(selection->backends[i]))
             return EXIT_OK;
     return reject_kernel(cli, selection->n > 0 ? selection->backends[0]->name : NULL, kernel);
 }
@@ -172,10 +172,10 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
         return cli_reject(cli, "--backend", cli->backend.item[1], "expected one backend");
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
     for (size_t i = 0; i < candidates.n; i++) {
-        const char *obstacle = posenc_backend_obstacle(candidates.backend[i]);
+        const char *obstacle = posenc_backend_unavailable_reason(candidates.backend[i]);
         if (candidates.chosen[i] && obstacle)
             return reject_unusable(cli, "--plugin", name, &candidates, obstacle);
-        if (candidates.chosen[i] && posenc_provides(candidates.backend[i], kernel)) {
+        if (candidates.chosen[i] && posenc_backend_provides(candidates.backend[i], kernel)) {
             *backend = candidates.backend[i];
             return EXIT_OK;
         }
@@ -194,7 +194,7 @@ int select_environment(const struct cli *cli)
         const struct posenc_backend *backend = posenc_backend_find(forced);
         if (!backend)
             return reject_unknown(cli, "POSENC_BACKEND", forced, &candidates, false);
-        const char *reason = posenc_backend_obstacle(backend);
+        const char *reason = posenc_backend_unavailable_reason(backend);
         return !reason ? EXIT_OK
                        : reject_unusable(cli, "POSENC_BACKEND", forced, &candidates, reason);
     }
@@ -239,7 +239,7 @@ enum posenc_dtype case_dtype(const char *id)
         if (strncmp(after + 1, dtype_names[dtype], n) == 0 && after[1 + n] == '/')
             return (enum posenc_dtype)dtype;
     }
-    return POSENC_F32;
+    return POSENC_DTYPE_F32;
 }
 
 bool selection_has_dtype(const struct selection *selection, const char *id)
@@ -251,7 +251,7 @@ bool selection_times_dtype(const struct selection *selection, const struct model
                            enum posenc_dtype dtype)
 {
     return selection->any_dtype ? selection->dtypes[dtype]
-                                : dtype == (model ? model->storage : POSENC_F32);
+                                : dtype == (model ? model->storage : POSENC_DTYPE_F32);
 }
 
 struct bench_case case_with_dtype(const struct model_case *one, enum posenc_dtype dtype)

@@ -28,7 +28,7 @@ static bool is_called_by_model(const struct session *session, enum posenc_kernel
 static bool is_provided(const struct session *session, enum posenc_kernel kernel)
 {
     for (size_t i = 0; i < session->selected.n; i++)
-        if (posenc_provides(session->selected.backends[i], kernel))
+        if (posenc_backend_provides(session->selected.backends[i], kernel))
             return true;
     return false;
 }
@@ -152,7 +152,7 @@ void session_select_plugin_kernels(struct session *session)
     for (size_t i = 0; i < selected->n && !named; i++) {
         const struct posenc_backend *backend = selected->backends[i];
         for (int k = 0; k < POSENC_KERNEL_COUNT && selected->is_plugin[i]; k++)
-            if (posenc_provides(backend, (enum posenc_kernel)k))
+            if (posenc_backend_provides(backend, (enum posenc_kernel)k))
                 selected->kernels[k] = selected->names_kernels = true;
     }
 }

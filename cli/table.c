@@ -128,8 +128,8 @@ static void free_table(struct number_table *table)
 /* Stores the position or time of each row on each axis; the index of the row if the kernel has no positions. */
 static enum posenc_status store_positions(const struct problem *p, struct number_table *table)
 {
-    const bool of_positions = p->kernel == POSENC_KERNEL_sinusoidal ||
-                              p->kernel == POSENC_KERNEL_rope_table,
+    const bool of_positions = p->kernel == POSENC_KERNEL_SINUSOIDAL ||
+                              p->kernel == POSENC_KERNEL_ROPE_TABLE,
                are_times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
     table->position_header = of_positions ? "position" : "row";
     if (table->positions || table->times)
@@ -303,8 +303,8 @@ static int check_format(const struct cli *cli, const struct number_table *table,
         !table ? "it cannot hold columns of several types: expected csv"
         : table->n_arrays > 1
             ? "one file holds one array, and the table has two: expected csv or safetensors"
-        : table->dtype == POSENC_BF16 ? "NumPy has no bf16: expected csv or safetensors"
-                                      : NULL;
+        : table->dtype == POSENC_DTYPE_BF16 ? "NumPy has no bf16: expected csv or safetensors"
+                                            : NULL;
     const bool bad = table ? strcmp(format, "npy") == 0 : strcmp(format, "csv") != 0;
     return bad && why ? cli_reject(cli, "--out", format, "%s", why) : EXIT_OK;
 }

@@ -26,7 +26,7 @@ static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_fr
 {
     const struct posenc_freqs_view scaled = posenc_freqs_view(freqs),
                                    base = posenc_freqs_view(plain);
-    const bool is_exact = scaled.profile == POSENC_EXACT; /* other modes use f32 */
+    const bool is_exact = scaled.numerics == POSENC_NUMERICS_EXACT; /* other modes use f32 */
     fputs(
         "pair,axis,radians,wavelength,unscaled_radians,unscaled_wavelength,attention_factor\n",
         out);
@@ -90,7 +90,7 @@ static enum posenc_status create_tables(const struct posenc_freqs_spec *spec, st
     t->pairs = spec->dim / 2;
     t->rows = spec->dim < TABLE_FLOATS ? TABLE_FLOATS / spec->dim : 1;
     for (int i = 0; i < 2 && status == POSENC_OK; i++) {
-        in_mode.profile = i == 0 ? spec->profile : POSENC_EXACT;
+        in_mode.numerics = i == 0 ? spec->numerics : POSENC_NUMERICS_EXACT;
         status = posenc_freqs_create(&in_mode, &t->freqs[i], error);
         t->values[i] = malloc((size_t)(2 * t->rows * t->pairs) * sizeof *t->values[i]);
         if (status == POSENC_OK && !t->values[i])
@@ -183,7 +183,7 @@ static int write_drift(struct cli *cli, const struct problem *p, const struct ou
 int table_write_columns(struct cli *cli, enum table_kind kind, struct problem *problem,
                         const struct outputs *outputs)
 {
-    const bool rotates = problem->kernel == POSENC_KERNEL_rope_table;
+    const bool rotates = problem->kernel == POSENC_KERNEL_ROPE_TABLE;
     if (kind == TABLE_ERRORS ? !rotates : !kernel_has_freqs(problem->kernel))
         return cli_reject(cli, "--problem", posenc_kernel_name(problem->kernel),
                           "has no %s: expected rope_table%s",

@@ -37,7 +37,7 @@ static void choose_positions(struct reference *r)
         const uint64_t width = end > from ? (uint64_t)(end - from) : 1;
         for (int s = 0; s < SAMPLES; s++) {
             const int64_t at = from + (int64_t)(rng_u64((uint64_t)bin, (uint64_t)s) % width);
-            const float rounded = storage_round(POSENC_BF16, (float)at);
+            const float rounded = storage_round(POSENC_DTYPE_BF16, (float)at);
             r->positions[bin * SAMPLES + s] = at;
             r->rounded[bin * SAMPLES + s] =
                 (int64_t)fminf(rounded, 0x1.fep30f); /* positions are below 2^31 */
@@ -121,8 +121,8 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
 
 static bool runs_here(const struct posenc_backend *backend)
 {
-    return !posenc_backend_obstacle(backend) &&
-           posenc_provides(backend, POSENC_KERNEL_rope_table);
+    return !posenc_backend_unavailable_reason(backend) &&
+           posenc_backend_provides(backend, POSENC_KERNEL_ROPE_TABLE);
 }
 
 /* Measures all backends in the numerics mode of `spec`. Skips a mode that does not support these frequencies. */
@@ -132,17 +132,17 @@ static enum posenc_status write_backends(const struct selection *selected,
                                          struct posenc_error *error)
 {
     struct posenc_freqs *freqs = NULL;
-    struct curve curve = { .numerics = profile_names[spec->profile], .storage = "" };
+    struct curve curve = { .numerics = numerics_names[spec->numerics], .storage = "" };
     double errors[BINS];
     const enum posenc_status status = posenc_freqs_create(spec, &freqs, error);
-    if (status == POSENC_ERR_ARGUMENT && spec->profile != POSENC_EXACT) {
+    if (status == POSENC_ERR_ARGUMENT && spec->numerics != POSENC_NUMERICS_EXACT) {
         cli_print_note("posenc table: skipped: %s: %s\n", curve.numerics, error->what);
         return POSENC_OK;
     }
     for (size_t i = 0; status == POSENC_OK && i < selected->n; i++) {
         curve.backend = selected->backends[i]->name;
         if (runs_here(selected->backends[i]) &&
-            measure(selected->backends[i], freqs, r->positions, POSENC_F32, r, errors))
+            measure(selected->backends[i], freqs, r->positions, POSENC_DTYPE_F32, r, errors))
             write_curve(&curve, errors, outputs);
     }
     posenc_freqs_destroy(freqs);
@@ -161,7 +161,7 @@ static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
     const int64_t pairs = view.dim / 2;
     double *values = malloc((size_t)pairs * sizeof *values);
     for (int64_t i = 0; values && i < pairs; i++)
-        values[i] = (double)storage_round(POSENC_BF16, (float)view.omega[i]);
+        values[i] = (double)storage_round(POSENC_DTYPE_BF16, (float)view.omega[i]);
     spec.dim = view.dim;
     spec.values = values;
     if (!values || view.attention_factor != 1.0 ||
@@ -182,10 +182,10 @@ static void write_storages(const struct selection *selected, const struct posenc
         const int64_t *positions;
         enum posenc_dtype dtype;
     } storages[] = {
-        { "tables in f16", freqs, r->positions, POSENC_F16 },
-        { "tables in bf16", freqs, r->positions, POSENC_BF16 },
-        { "frequencies in bf16", rounded, r->positions, POSENC_F32 },
-        { "positions in bf16", freqs, r->rounded, POSENC_F32 },
+        { "tables in f16", freqs, r->positions, POSENC_DTYPE_F16 },
+        { "tables in bf16", freqs, r->positions, POSENC_DTYPE_BF16 },
+        { "frequencies in bf16", rounded, r->positions, POSENC_DTYPE_F32 },
+        { "positions in bf16", freqs, r->rounded, POSENC_DTYPE_F32 },
     };
     size_t first = 0;
     while (first < selected->n && !runs_here(selected->backends[first]))
@@ -212,14 +212,14 @@ static enum posenc_status write_all(const struct selection *selected,
     struct posenc_freqs_spec in_mode = *spec;
     struct posenc_freqs *freqs = NULL;
     struct reference r = { 0 };
-    in_mode.profile = POSENC_EXACT;
+    in_mode.numerics = POSENC_NUMERICS_EXACT;
     enum posenc_status status = posenc_freqs_create(&in_mode, &freqs, error);
     if (status == POSENC_OK && !make_reference(&in_mode, &r))
         status = POSENC_ERR_MEMORY;
     for (size_t i = 0; i < outputs->n; i++)
         fputs("numerics,storage,backend,position,error\n", outputs->output[i].stream);
-    for (int p = 0; status == POSENC_OK && profile_names[p]; p++) {
-        in_mode.profile = (enum posenc_profile)p;
+    for (int p = 0; status == POSENC_OK && numerics_names[p]; p++) {
+        in_mode.numerics = (enum posenc_numerics)p;
         status = write_backends(selected, &in_mode, &r, outputs, error);
     }
     if (status == POSENC_OK)
@@ -235,7 +235,7 @@ int table_write_errors(struct cli *cli, struct posenc_freqs_spec *spec,
     struct selection selected;
     struct posenc_error error = { 0 };
     if (select_all(cli, &selected, false) != EXIT_OK ||
-        select_require(cli, &selected, POSENC_KERNEL_rope_table) != EXIT_OK)
+        select_require(cli, &selected, POSENC_KERNEL_ROPE_TABLE) != EXIT_OK)
         return EXIT_USAGE;
     table_set_seq_len(cli, last_position, spec);
     const enum posenc_status status = write_all(&selected, spec, outputs, &error);

@@ -78,7 +78,8 @@ static void load_plugins(struct timing_run *run, size_t first)
     for (size_t i = 0; i < timings->n_backends; i++) {
         bool wanted = false;
         for (size_t c = first; c < timings->n_cases; c++)
-            wanted |= posenc_provides(timings->backends[i], timings->cases[c].problem.kernel) &&
+            wanted |= posenc_backend_provides(timings->backends[i],
+                                              timings->cases[c].problem.kernel) &&
                       !exclusion_reason(run, &timings->cases[c], timings->backends[i]);
         worker_set_number(AT_BACKEND, i + 1);
         if (wanted)

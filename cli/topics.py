@@ -7,7 +7,7 @@ from pathlib import Path
 
 for page in sorted(Path(sys.argv[1]).glob("*.md")):
     begins = re.match(
-        r"# (\w+)\n\nA (kernel|method|profile|scaling)(?:, for|:) (.*)\n", page.read_text(encoding="utf-8")
+        r"# (\w+)\n\nA (kernel|method|numerics mode|scaling)(?:, for|:) (.*)\n", page.read_text(encoding="utf-8")
     )
     if begins:
         name, kind, what = begins.groups()

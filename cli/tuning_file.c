@@ -21,14 +21,14 @@ static const char *read_environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Writes $XDG_CONFIG_HOME/posenc/profile or ~/.config/posenc/profile. Returns false without a home folder. */
+/* Writes $XDG_CONFIG_HOME/posenc/tuning or ~/.config/posenc/tuning. Returns false without a home folder. */
 static bool find_user_file(char path[TUNING_FILE_PATH])
 {
     const char *config = read_environment("XDG_CONFIG_HOME"), *home = read_environment("HOME");
     if (!config && !home)
         return false;
-    const int n = snprintf(path, TUNING_FILE_PATH, "%s%s/posenc/profile",
-                           config ? config : home, config ? "" : "/.config");
+    const int n = snprintf(path, TUNING_FILE_PATH, "%s%s/posenc/tuning", config ? config : home,
+                           config ? "" : "/.config");
     return n > 0 && n < TUNING_FILE_PATH;
 }
 
@@ -40,29 +40,28 @@ static bool is_backend_forced(void)
 
 void tuning_file_select_default(void)
 {
-    if (read_environment("POSENC_PROFILE") || is_backend_forced() ||
+    if (read_environment("POSENC_TUNING") || is_backend_forced() ||
         !find_user_file(user_file) || access(user_file, R_OK) != 0)
         *user_file = '\0';
     else
-        (void)!posenc_select_profile(user_file, user_file_error, sizeof user_file_error);
+        (void)!posenc_load_tuning(user_file, user_file_error, sizeof user_file_error);
 }
 
 int tuning_file_select_environment(const struct cli *cli)
 {
     char reason[TUNING_FILE_REASON];
-    const char *path = read_environment("POSENC_PROFILE");
+    const char *path = read_environment("POSENC_TUNING");
     if (!path || is_backend_forced())
         return EXIT_OK;
-    const enum posenc_status status = posenc_select_profile(path, reason, sizeof reason);
+    const enum posenc_status status = posenc_load_tuning(path, reason, sizeof reason);
     (void)!posenc_select(NULL);
-    return status == POSENC_OK ? EXIT_OK
-                               : cli_reject(cli, "POSENC_PROFILE", NULL, "%s", reason);
+    return status == POSENC_OK ? EXIT_OK : cli_reject(cli, "POSENC_TUNING", NULL, "%s", reason);
 }
 
 int tuning_file_list(struct cli *cli)
 {
     char line[512];
-    const char *from_environment = read_environment("POSENC_PROFILE"),
+    const char *from_environment = read_environment("POSENC_TUNING"),
                *path = from_environment ? from_environment : user_file;
     FILE *file = *path ? fopen(path, "r") : NULL;
     if (!*path) {

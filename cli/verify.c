@@ -231,7 +231,7 @@ static struct conf_result result_of_check(const json_t *check, const struct sele
 {
     struct conf_result r = { .status = has_status(check, CONF_PASS) ? CONF_PASS : CONF_FAIL,
                              .kernel = posenc_kernel_find(record_text(check, "kernel")),
-                             .profile = record_text(check, "numerics"),
+                             .numerics = record_text(check, "numerics"),
                              .range = record_text(check, "range"),
                              .metric = record_text(check, "error.metric"),
                              .max = record_value(check, "error.max", (double)NAN) };

@@ -30,8 +30,8 @@ struct shown_calls {
 static double stored_ulps(const struct output *output, float got, double want)
 {
     const enum posenc_dtype dtype = output->tensor.dtype;
-    return dtype == POSENC_F32 ? exact_ulp_error(got, want)
-                               : exact_stored_error(dtype, got, want, 0.0).error;
+    return dtype == POSENC_DTYPE_F32 ? exact_ulp_error(got, want)
+                                     : exact_stored_error(dtype, got, want, 0.0).error;
 }
 
 /* Returns the index in [rows, width] of the value with the largest error: the first whose error is infinite, such as a
@@ -149,8 +149,8 @@ static void show_values(const struct problem *problem, const struct selection *s
     if (!shown)
         puts("  no memory for them");
     for (size_t i = 0; i < selected->n && shown; i++)
-        if (posenc_provides(selected->backends[i], problem->kernel) &&
-            !posenc_backend_obstacle(selected->backends[i]))
+        if (posenc_backend_provides(selected->backends[i], problem->kernel) &&
+            !posenc_backend_unavailable_reason(selected->backends[i]))
             show_backend(shown, selected->backends[i], problem);
     while (shown && shown->n > 0)
         call_destroy(&shown->calls[--shown->n]);

@@ -183,7 +183,7 @@ def loudness() -> None:
 def axes_of_text() -> None:
     """The same position on all axes gives the bits of a table without axes."""
     plain = _table("rope_table rotary_dim=128 tokens=37")
-    for layout in ("chunked", "interleaved"):
+    for layout in ("qwen2_vl", "qwen3_vl"):
         text = _table(f"rope_table rotary_dim=128 tokens=37 mrope_section=24,20,20 mrope_layout={layout}")
         assert text == plain, f"{layout}: text is rotated otherwise"
 

@@ -58,14 +58,15 @@ static double dot(const float *a, const float *b)
 static double larger(double a, double b) { return a <= b || isnan(b) ? b : a; }
 
 /* Makes query and key of token n, appends the key to the cache, and rotates both in place. */
-static void append(struct posenc_rotary *rope, int64_t n, uint16_t *q, float *q_f32)
+static void append(struct posenc_rope *rope, int64_t n, uint16_t *q, float *q_f32)
 {
     project(q_f32, Q_WIDTH);
     project(cache_f32[n], K_WIDTH);
     require(posenc_f32_to_bf16(Q_WIDTH, q_f32, q));
     require(posenc_f32_to_bf16(K_WIDTH, cache_f32[n], cache[n]));
-    require(posenc_rotary_turn(rope, POSENC_BF16, 1, n, q, HEADS, cache[n], K_HEADS));
-    require(posenc_rotary_turn(rope, POSENC_F32, 1, n, q_f32, HEADS, cache_f32[n], K_HEADS));
+    require(posenc_rope_apply(rope, POSENC_DTYPE_BF16, 1, n, q, HEADS, cache[n], K_HEADS));
+    require(
+        posenc_rope_apply(rope, POSENC_DTYPE_F32, 1, n, q_f32, HEADS, cache_f32[n], K_HEADS));
 }
 
 /* Returns the largest error of the scores of head h against f32, as a fraction of |query| |key|. */
@@ -91,10 +92,10 @@ int main(void)
      * twice, before and after the rotation. 1 % is for terms of higher order. */
     double allowed = 1.01 * 4 * 0x1p-8, largest = 0.0;
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    struct posenc_rotary *rope;
+    struct posenc_rope *rope;
     spec.dim = DIM;
-    require(posenc_rotary_create(&spec, DIM, POSENC_PAIRS_HALF, &rope, NULL));
-    require(posenc_rotary_reserve(rope, STEPS)); /* no step allocates */
+    require(posenc_rope_create(&spec, DIM, POSENC_PAIRING_HALF, &rope, NULL));
+    require(posenc_rope_reserve(rope, STEPS)); /* no step allocates */
     for (int64_t n = 0; n < STEPS; n++) {
         uint16_t q[Q_WIDTH];
         float q_f32[Q_WIDTH];
@@ -106,6 +107,6 @@ int main(void)
                 "position %3d, keys %3d: scores are off by up to %.1e |q||k|, %.1e allowed\n",
                 (int)n, (int)n + 1, largest, allowed);
     }
-    posenc_rotary_destroy(rope);
+    posenc_rope_destroy(rope);
     return !(largest <= allowed); /* 1 for NaN, too */
 }

@@ -17,7 +17,7 @@
 /* Returns the position of a token, which is its row in the tables cos and sin. */
 static int64_t position_of(const struct posenc_positions *p, int64_t batch, int64_t token)
 {
-    if (p->kind == POSENC_OFFSET) /* the other members are unchecked then */
+    if (p->kind == POSENC_POSITIONS_OFFSET) /* the other members are unchecked then */
         return p->offset + token;
     const int64_t i = batch * p->stride_batch + token * p->stride_token;
     return p->kind == POSENC_POSITIONS_I32 ? ((const int32_t *)p->data)[i]

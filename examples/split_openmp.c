@@ -20,7 +20,7 @@ static enum posenc_status run_together(const struct posenc_sinusoidal_args *whol
     {
         struct posenc_sinusoidal_args part;
         enum posenc_status part_status =
-            posenc_split(POSENC_KERNEL_sinusoidal, whole, omp_get_thread_num(),
+            posenc_split(POSENC_KERNEL_SINUSOIDAL, whole, omp_get_thread_num(),
                          omp_get_num_threads(), &part);
         if (part_status == POSENC_OK)
             part_status = posenc_sinusoidal(NULL, &part);

@@ -28,7 +28,7 @@ static void *run_part(void *user)
 {
     struct part *part = user;
     struct posenc_alibi_args args;
-    part->status = posenc_split(POSENC_KERNEL_alibi_add, part->whole, part->k, THREADS, &args);
+    part->status = posenc_split(POSENC_KERNEL_ALIBI_ADD, part->whole, part->k, THREADS, &args);
     if (part->status == POSENC_OK) {
         args.error = &part->error;
         part->status = posenc_alibi_add(NULL, &args);

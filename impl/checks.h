@@ -12,7 +12,7 @@
 struct call_summary {
     bool empty; /* no output has elements */
     unsigned
-        dtypes; /* the dtypes of all tensors, ORed: POSENC_F32 (0) if all of them are f32 */
+        dtypes; /* the dtypes of all tensors, ORed: POSENC_DTYPE_F32 (0) if all of them are f32 */
 };
 
 /* `takes_x` is true if the kernel reads x; several signatures serve a kernel that does and one that does not. */

@@ -27,7 +27,7 @@ static const struct tensor_names names_cos = TENSOR_NAMES("cos"),
 /* A stride of 0 stands for that of a dense array. */
 static void set_token_stride(struct posenc_positions *positions)
 {
-    if (positions->kind != POSENC_OFFSET && positions->stride_token == 0)
+    if (positions->kind != POSENC_POSITIONS_OFFSET && positions->stride_token == 0)
         positions->stride_token = 1;
 }
 
@@ -67,7 +67,7 @@ static enum posenc_status check_axes(struct posenc_positions *positions, int32_t
     enum posenc_status status = POSENC_OK;
 
     set_token_stride(positions);
-    if (positions->kind == POSENC_OFFSET || n_axes == 1)
+    if (positions->kind == POSENC_POSITIONS_OFFSET || n_axes == 1)
         positions->stride_axis = 0;
     if (positions->stride_axis == 0)
         n_axes = 1;
@@ -79,7 +79,7 @@ static enum posenc_status check_axes(struct posenc_positions *positions, int32_t
         if (status)
             break;
         struct posenc_positions on_axis = posenc_positions_on_axis(positions, axis);
-        int checks = on_axis.kind == POSENC_OFFSET ? 1 : n_spans;
+        int checks = on_axis.kind == POSENC_POSITIONS_OFFSET ? 1 : n_spans;
         for (int i = 0; i < checks && !status; i++)
             status = check_tokens(&on_axis, shape, spans[i], range, error);
     }
@@ -124,9 +124,9 @@ enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, 
     enum posenc_status status = check_sinusoidal_freqs(call->freqs, error);
     if (status)
         return status;
-    if ((unsigned)call->layout > POSENC_COS_SIN)
+    if ((unsigned)call->layout > POSENC_LAYOUT_COS_SIN)
         return reject_range(error, POSENC_ERR_ARGUMENT, "layout", (double)call->layout,
-                            POSENC_INTERLEAVED, POSENC_COS_SIN);
+                            POSENC_LAYOUT_INTERLEAVED, POSENC_LAYOUT_COS_SIN);
     status = posenc_check_finite(call->scale, "scale", error);
     if (!status && call->scale == 0.0)
         status = reject(error, POSENC_ERR_PARAMETER, "scale (0 leaves no encoding)");

@@ -143,7 +143,7 @@ INLINE bool check_tables(const struct posenc_const_tensor *cos,
                          int64_t *row_stride)
 {
     return (cos->rank == 2) && (sin->rank == 2) && (cos->dtype == sin->dtype) &&
-           ((unsigned)cos->dtype <= POSENC_BF16) && (cos->shape[0] == sin->shape[0]) &&
+           ((unsigned)cos->dtype <= POSENC_DTYPE_BF16) && (cos->shape[0] == sin->shape[0]) &&
            (cos->shape[1] == sin->shape[1]) && (cos->stride[0] == sin->stride[0]) &&
            (cos->stride[1] == sin->stride[1]) &&
            add_last_dimension(layout, cos->shape[1], cos->stride[1]) &&
@@ -181,8 +181,8 @@ INLINE bool check_call(const struct posenc_rope_args *args, int token_dim,
     struct layout layout, angles;
     struct outer_strides strides;
     int64_t row_stride;
-    if (UNLIKELY((args->positions.kind != POSENC_OFFSET) ||
-                 ((unsigned)out->dtype > POSENC_BF16) || (x->rank != out->rank) ||
+    if (UNLIKELY((args->positions.kind != POSENC_POSITIONS_OFFSET) ||
+                 ((unsigned)out->dtype > POSENC_DTYPE_BF16) || (x->rank != out->rank) ||
                  (x->dtype != out->dtype) ||
                  !equal_dimensions(x->shape, out->shape, token_dim) ||
                  !check_layout(out->shape, out->stride, token_dim, &layout, &strides)))

@@ -117,7 +117,7 @@ static inline bool posenc_whole_zero(double value, double omega, double scale)
 
 static inline size_t posenc_dtype_size(enum posenc_dtype dtype)
 {
-    return dtype == POSENC_F32 ? sizeof(float) : sizeof(uint16_t);
+    return dtype == POSENC_DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
 static inline size_t posenc_position_size(enum posenc_position_kind kind)
@@ -130,7 +130,7 @@ static inline struct posenc_positions
 posenc_positions_on_axis(const struct posenc_positions *positions, int32_t axis)
 {
     struct posenc_positions on_axis = *positions;
-    if (on_axis.kind != POSENC_OFFSET && axis != 0 && on_axis.stride_axis != 0)
+    if (on_axis.kind != POSENC_POSITIONS_OFFSET && axis != 0 && on_axis.stride_axis != 0)
         on_axis.data = (const char *)on_axis.data +
                        axis * on_axis.stride_axis * (int64_t)posenc_position_size(on_axis.kind);
     return on_axis;

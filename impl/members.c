@@ -6,8 +6,8 @@
 const struct args_members *posenc_args_members(enum posenc_kernel kernel)
 {
     static const struct args_members *const by_kernel[] = {
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    [POSENC_KERNEL_##name] = &posenc_members_##signature,
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
+    [POSENC_KERNEL_##ID] = &posenc_members_##signature,
 #include <posenc_kernels.def>
     };
     return (unsigned)kernel < POSENC_KERNEL_COUNT ? by_kernel[kernel] : NULL;

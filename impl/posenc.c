@@ -14,7 +14,7 @@ const char *posenc_version(void) { return POSENC_VERSION; }
 struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, int64_t d2,
                                   int64_t d3)
 {
-    struct posenc_tensor tensor = { .data = data, .dtype = POSENC_F32, .rank = rank };
+    struct posenc_tensor tensor = { .data = data, .dtype = POSENC_DTYPE_F32, .rank = rank };
     const int64_t sizes[4] = { d0, d1, d2, d3 };
     /* Unsigned, as the product of sizes that are too large wraps. Checks of a call reject them. */
     uint64_t stride = 1;
@@ -104,10 +104,10 @@ static inline bool do_nothing(const void *call)
 static enum posenc_status check_dtypes(const struct posenc_backend *backend, unsigned dtypes,
                                        struct posenc_error *error)
 {
-    if (backend->f16_bf16 || dtypes == POSENC_F32)
+    if (backend->f16_bf16 || dtypes == POSENC_DTYPE_F32)
         return POSENC_OK;
     return reject_range(error, POSENC_ERR_DTYPE, "dtype of a tensor (this backend takes f32)",
-                        (double)dtypes, POSENC_F32, POSENC_F32);
+                        (double)dtypes, POSENC_DTYPE_F32, POSENC_DTYPE_F32);
 }
 
 /* Copies arguments that were built with an older or a newer header. */
@@ -146,7 +146,7 @@ static inline bool fail_fast_check(const void *args, void *call, struct call_sum
         bool *empty)                                                                           \
     {                                                                                          \
         enum posenc_status status = POSENC_OK;                                                 \
-        struct call_summary summary = { false, POSENC_F16 | POSENC_BF16 };                     \
+        struct call_summary summary = { false, POSENC_DTYPE_F16 | POSENC_DTYPE_BF16 };         \
         if (!args)                                                                             \
             return POSENC_ERR_ARGUMENT;                                                        \
         if (!FAST_CHECK(args)(args, call, &summary)) {                                         \
@@ -167,13 +167,13 @@ static inline bool fail_fast_check(const void *args, void *call, struct call_sum
     }
 #include <posenc_signatures.def>
 
-#define POSENC_KERNEL(name, signature, summary, stage, x, ...)                                 \
+#define POSENC_KERNEL(ID, name, signature, summary, stage, x, ...)                             \
     enum posenc_status posenc_##name(const struct posenc_backend *backend,                     \
                                      const struct posenc_##signature##_args *args)             \
     {                                                                                          \
         struct posenc_##signature##_args call;                                                 \
         bool empty;                                                                            \
-        enum posenc_status status = posenc_setup_##signature(&backend, POSENC_KERNEL_##name,   \
+        enum posenc_status status = posenc_setup_##signature(&backend, POSENC_KERNEL_##ID,     \
                                                              X_##x, args, &call, &empty);      \
         return status || empty || WRITE_SUMS_OF_NONE(&call) ? status                           \
                                                             : RUN(backend->name, &call);       \

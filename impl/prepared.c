@@ -133,7 +133,7 @@ static enum posenc_status prepare_sinusoidal(struct posenc_prepared *p, const vo
                                              bool *empty)
 {
     struct posenc_sinusoidal_args *call = &p->call.sinusoidal;
-    bool add = p->kernel == POSENC_KERNEL_sinusoidal_add;
+    bool add = p->kernel == POSENC_KERNEL_SINUSOIDAL_ADD;
     enum posenc_status status =
         posenc_setup_sinusoidal(&p->backend, p->kernel, add, args, call, empty);
     if (status || *empty)
@@ -174,7 +174,7 @@ static enum posenc_status prepare_learned(struct posenc_prepared *p, const void 
 static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *args, bool *empty)
 {
     struct posenc_rope_args *call = &p->call.rope;
-    bool half = p->kernel == POSENC_KERNEL_rope_half;
+    bool half = p->kernel == POSENC_KERNEL_ROPE_HALF;
     enum posenc_status status =
         posenc_setup_rope(&p->backend, p->kernel, true, args, call, empty);
     if (status || *empty)
@@ -214,15 +214,15 @@ static enum posenc_status prepare_norm(struct posenc_prepared *p, const void *ar
 static enum posenc_status prepare(struct posenc_prepared *p, const void *args, bool *empty)
 {
     switch ((int)p->kernel) {
-    case POSENC_KERNEL_sinusoidal:
-    case POSENC_KERNEL_sinusoidal_add:
+    case POSENC_KERNEL_SINUSOIDAL:
+    case POSENC_KERNEL_SINUSOIDAL_ADD:
         return prepare_sinusoidal(p, args, empty);
-    case POSENC_KERNEL_learned_add:
+    case POSENC_KERNEL_LEARNED_ADD:
         return prepare_learned(p, args, empty);
-    case POSENC_KERNEL_rope_half:
-    case POSENC_KERNEL_rope_interleaved:
+    case POSENC_KERNEL_ROPE_HALF:
+    case POSENC_KERNEL_ROPE_INTERLEAVED:
         return prepare_rope(p, args, empty);
-    case POSENC_KERNEL_rope_qk_norm:
+    case POSENC_KERNEL_ROPE_QK_NORM:
         return prepare_norm(p, args, empty);
     }
     return POSENC_ERR_NOT_PROVIDED;
@@ -295,14 +295,14 @@ enum posenc_status posenc_run(struct posenc_prepared *prepared, const void *x, v
                               int64_t offset)
 {
     struct posenc_positions *positions = prepared->call_members.positions;
-    if (positions->kind == POSENC_OFFSET && offset >= prepared->least &&
+    if (positions->kind == POSENC_POSITIONS_OFFSET && offset >= prepared->least &&
         offset <= prepared->most && pass_fast_check(prepared, x, out)) {
         *prepared->call_members.x = x;
         *prepared->call_members.out = out;
         positions->offset = offset;
         return prepared->run_kernel(prepared);
     }
-    if (positions->kind != POSENC_OFFSET)
+    if (positions->kind != POSENC_POSITIONS_OFFSET)
         return POSENC_ERR_ARGUMENT;
     prepared->original_members.positions->offset = offset;
     return run_with_checks(prepared, x, out);
@@ -311,7 +311,7 @@ enum posenc_status posenc_run(struct posenc_prepared *prepared, const void *x, v
 enum posenc_status posenc_run_at(struct posenc_prepared *prepared, const void *x, void *out,
                                  const void *positions)
 {
-    if (prepared->call_members.positions->kind == POSENC_OFFSET)
+    if (prepared->call_members.positions->kind == POSENC_POSITIONS_OFFSET)
         return POSENC_ERR_ARGUMENT;
     prepared->original_members.positions->data = positions;
     return run_with_checks(prepared, x, out);

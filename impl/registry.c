@@ -13,7 +13,7 @@ static const struct kernel_entry {
     const char *name, *summary;
     size_t offset; /* of the function pointer in struct posenc_backend */
 } kernels[] = {
-#define POSENC_KERNEL(name, signature, summary, ...)                                           \
+#define POSENC_KERNEL(ID, name, signature, summary, ...)                                       \
     { #name, summary, offsetof(struct posenc_backend, name) },
 #include "posenc_kernels.def"
 };
@@ -21,12 +21,12 @@ static const struct kernel_entry {
 /* posenc.h repeats the list as ids, prototypes and members of a backend, so that readers and tools see plain C. These
  * assertions keep both equal. */
 enum kernel_index {
-#define POSENC_KERNEL(name, ...) INDEX_##name,
+#define POSENC_KERNEL(ID, name, ...) INDEX_##name,
 #include "posenc_kernels.def"
     KERNELS
 };
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    _Static_assert((int)POSENC_KERNEL_##name == (int)INDEX_##name, "the id of " #name);        \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
+    _Static_assert((int)POSENC_KERNEL_##ID == (int)INDEX_##name, "the id of " #name);          \
     _Static_assert(offsetof(struct posenc_backend, name) ==                                    \
                        offsetof(struct posenc_backend, sinusoidal) +                           \
                            INDEX_##name * sizeof(void (*)(void)),                              \
@@ -91,7 +91,7 @@ bool posenc_backend_is_compatible(const struct posenc_backend *backend)
             posenc_versioned_is_valid(&posenc_versioned_backend, backend));
 }
 
-bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel kernel)
+bool posenc_backend_provides(const struct posenc_backend *backend, enum posenc_kernel kernel)
 {
     void (*function)(void);
     if (!posenc_backend_is_compatible(backend) || !posenc_kernel_is_valid(kernel) ||
@@ -139,7 +139,7 @@ enum posenc_status posenc_backend_add(const struct posenc_backend *backend)
     return POSENC_ERR_MEMORY;
 }
 
-const char *posenc_backend_obstacle(const struct posenc_backend *backend)
+const char *posenc_backend_unavailable_reason(const struct posenc_backend *backend)
 {
     if (!backend)
         return "no backend";
@@ -173,12 +173,12 @@ bool posenc_backend_runs(const struct posenc_backend *backend)
             continue;
         unsigned char answer = atomic_load_explicit(&cache[i], memory_order_relaxed);
         if (answer == UNKNOWN) {
-            answer = posenc_backend_obstacle(backend) ? NO : YES;
+            answer = posenc_backend_unavailable_reason(backend) ? NO : YES;
             if (answer == YES && i < BUILT_IN)
                 add_runnable(backend);
             atomic_store_explicit(&cache[i], answer, memory_order_relaxed);
         }
         return answer == YES;
     }
-    return posenc_backend_obstacle(backend) == NULL;
+    return posenc_backend_unavailable_reason(backend) == NULL;
 }

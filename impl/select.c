@@ -68,7 +68,7 @@ static void set_all(struct selection_table *table, struct posenc_selection selec
 static void set_backend(struct selection_table *table, const struct posenc_backend *backend)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        bool has = posenc_provides(backend, (enum posenc_kernel)k);
+        bool has = posenc_backend_provides(backend, (enum posenc_kernel)k);
         table->by_kernel[k] =
             has ? (struct posenc_selection){ backend, POSENC_OK, table->reason }
                 : (struct posenc_selection){ NULL, POSENC_ERR_NOT_PROVIDED,
@@ -87,7 +87,7 @@ static void set_defaults(struct selection_table *table, int max_level)
         for (size_t i = 0; i < posenc_built_in_count && (b = posenc_backend_at(i)) != NULL;
              i++) {
             if (posenc_cpu_level(b->needs) > max_level || !posenc_backend_runs(b) ||
-                !posenc_provides(b, (enum posenc_kernel)k))
+                !posenc_backend_provides(b, (enum posenc_kernel)k))
                 continue;
             table->by_kernel[k] = (struct posenc_selection){ b, POSENC_OK, table->reason };
             break;
@@ -123,7 +123,8 @@ static const char *get_variable(const char *variable)
 static void set_forced_backend(struct selection_table *table, const char *forced)
 {
     const struct posenc_backend *backend = posenc_backend_find(forced);
-    const char *error = backend ? posenc_backend_obstacle(backend) : "no such backend";
+    const char *error =
+        backend ? posenc_backend_unavailable_reason(backend) : "no such backend";
     if (error) {
         set_error(table, "POSENC_BACKEND", forced,
                   backend ? POSENC_ERR_UNSUPPORTED : POSENC_ERR_UNKNOWN, error);
@@ -159,8 +160,8 @@ static void set_defaults_or_tuning(struct selection_table *table, const char *tu
     snprintf(table->missing_reason, sizeof table->missing_reason,
              "no backend that runs here has this kernel");
     set_defaults(table, INT32_MAX);
-    if (tuning_file && apply_tuning_file(table, "POSENC_PROFILE=", tuning_file, reason))
-        snprintf(table->reason, sizeof table->reason, "%s; POSENC_PROFILE is not used: %.400s",
+    if (tuning_file && apply_tuning_file(table, "POSENC_TUNING=", tuning_file, reason))
+        snprintf(table->reason, sizeof table->reason, "%s; POSENC_TUNING is not used: %.400s",
                  default_reason, reason);
 }
 
@@ -173,7 +174,7 @@ static void select_by_environment(struct selection_table *table)
     else if (max_isa)
         set_defaults_up_to(table, max_isa);
     else
-        set_defaults_or_tuning(table, get_variable("POSENC_PROFILE"));
+        set_defaults_or_tuning(table, get_variable("POSENC_TUNING"));
 }
 
 /* ---- posenc_select() ---- */
@@ -233,7 +234,7 @@ enum posenc_status posenc_select(const char *text)
     return POSENC_OK;
 }
 
-enum posenc_status posenc_select_profile(const char *path, char *reason, size_t size)
+enum posenc_status posenc_load_tuning(const char *path, char *reason, size_t size)
 {
     char why[REASON_SIZE] = "no path, or no memory";
     struct selection_table *table = path ? calloc(1, sizeof *table) : NULL;
@@ -295,7 +296,7 @@ struct posenc_selection posenc_selection_for(enum posenc_kernel kernel, enum pos
 
 struct posenc_selection posenc_selection(enum posenc_kernel kernel)
 {
-    return posenc_selection_for(kernel, POSENC_F32, 0);
+    return posenc_selection_for(kernel, POSENC_DTYPE_F32, 0);
 }
 
 enum posenc_status posenc_resolve_backend_slow(const struct posenc_backend **backend,
@@ -312,12 +313,13 @@ enum posenc_status posenc_resolve_backend_slow(const struct posenc_backend **bac
         what = selection.reason;
     } else if (!posenc_backend_is_compatible(*backend)) {
         status = POSENC_ERR_ARGUMENT;
-        what = posenc_backend_obstacle(*backend);
+        what = posenc_backend_unavailable_reason(*backend);
     } else if (!posenc_backend_runs(*backend)) {
         status = POSENC_ERR_UNSUPPORTED;
-        what = posenc_backend_obstacle(*backend);
+        what = posenc_backend_unavailable_reason(*backend);
     } else {
-        status = posenc_provides(*backend, kernel) ? POSENC_OK : POSENC_ERR_NOT_PROVIDED;
+        status =
+            posenc_backend_provides(*backend, kernel) ? POSENC_OK : POSENC_ERR_NOT_PROVIDED;
         what = "kernel that this backend lacks";
     }
     return status ? reject(error, status, what) : POSENC_OK;

@@ -235,7 +235,7 @@ static void cut_positions(const struct cut *cut, const struct args_member *m, ch
     const int64_t stride = cut->axis == 't'   ? p->stride_token ? p->stride_token : 1
                            : cut->axis == 'b' ? p->stride_batch
                                               : 0;
-    if (p->kind == POSENC_OFFSET)
+    if (p->kind == POSENC_POSITIONS_OFFSET)
         p->offset += cut->axis == 't' ? cut->from : 0;
     else
         p->data = (const void *)((uintptr_t)p->data + (uintptr_t)cut->from * (uintptr_t)stride *
@@ -293,9 +293,9 @@ static enum posenc_status check_tensors(const struct args_members *members, cons
         if (t->rank < least || t->rank > most)
             return reject_range(error, POSENC_ERR_SHAPE, "rank of a tensor", t->rank, least,
                                 most);
-        if ((unsigned)t->dtype > (unsigned)POSENC_BF16)
+        if ((unsigned)t->dtype > (unsigned)POSENC_DTYPE_BF16)
             return reject_range(error, POSENC_ERR_DTYPE, "dtype of a tensor", (double)t->dtype,
-                                POSENC_F32, POSENC_BF16);
+                                POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
         for (const char *axis = members->split_axes; *axis && t->rank > 0; axis++) {
             const int64_t want = axis_size(members, args, *axis);
             const int d = posenc_axis_dimension(m->axes, t->rank, *axis);

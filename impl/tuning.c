@@ -78,9 +78,9 @@ static enum posenc_status read_condition(const struct line *line, struct selecti
 {
     const struct word type = line->words[2], max_bytes = line->words[3];
     int dtype = 0;
-    while (dtype <= POSENC_BF16 && !is_word(type, dtypes[dtype]))
+    while (dtype <= POSENC_DTYPE_BF16 && !is_word(type, dtypes[dtype]))
         dtype++;
-    if (dtype > POSENC_BF16)
+    if (dtype > POSENC_DTYPE_BF16)
         return reject_line(reason, line, POSENC_ERR_ARGUMENT,
                            "'%.*s' is no type: f32, f16 or bf16", shown_length(type),
                            type.text);
@@ -114,14 +114,14 @@ static enum posenc_status read_rule(const struct line *line, struct selection_ru
                            shown_length(kernel_name), kernel_name.text);
     struct selection_rule rule = { posenc_backend_find_n(backend_name.text,
                                                          backend_name.length),
-                                   UINT64_MAX, POSENC_F32, true };
+                                   UINT64_MAX, POSENC_DTYPE_F32, true };
     if (!rule.backend)
         return reject_line(reason, line, POSENC_ERR_UNKNOWN, "'%.*s' is no backend",
                            shown_length(backend_name), backend_name.text);
     if (!posenc_backend_runs(rule.backend))
         return reject_line(reason, line, POSENC_ERR_UNSUPPORTED, "%s cannot run here: %s",
-                           rule.backend->name, posenc_backend_obstacle(rule.backend));
-    if (!posenc_provides(rule.backend, kernel))
+                           rule.backend->name, posenc_backend_unavailable_reason(rule.backend));
+    if (!posenc_backend_provides(rule.backend, kernel))
         return reject_line(reason, line, POSENC_ERR_NOT_PROVIDED, "%s does not provide %.*s",
                            rule.backend->name, shown_length(kernel_name), kernel_name.text);
     if (rules->n[kernel] == MAX_RULES)

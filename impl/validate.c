@@ -80,10 +80,10 @@ static enum posenc_status check_form(const struct posenc_const_tensor *t,
     if (t->rank < rule->min_rank || t->rank > rule->max_rank)
         return reject_range(error, POSENC_ERR_SHAPE, names->rank, t->rank, rule->min_rank,
                             rule->max_rank);
-    enum posenc_dtype last_dtype = rule->any_dtype ? POSENC_BF16 : POSENC_F32;
+    enum posenc_dtype last_dtype = rule->any_dtype ? POSENC_DTYPE_BF16 : POSENC_DTYPE_F32;
     if ((unsigned)t->dtype > (unsigned)last_dtype)
-        return reject_range(error, POSENC_ERR_DTYPE, names->dtype, (double)t->dtype, POSENC_F32,
-                            (double)last_dtype);
+        return reject_range(error, POSENC_ERR_DTYPE, names->dtype, (double)t->dtype,
+                            POSENC_DTYPE_F32, (double)last_dtype);
     *empty = false;
     for (int i = 0; i < t->rank; i++) {
         bool last = i == t->rank - 1;
@@ -108,7 +108,7 @@ static inline bool passes_fast_check(const void *data, enum posenc_dtype dtype, 
     uintptr_t first = (uintptr_t)data;
     int last = rank - 1;
     if (rank < rule->min_rank || rank > rule->max_rank ||
-        (unsigned)dtype > (unsigned)(rule->any_dtype ? POSENC_BF16 : POSENC_F32))
+        (unsigned)dtype > (unsigned)(rule->any_dtype ? POSENC_DTYPE_BF16 : POSENC_DTYPE_F32))
         return false;
     /* Unsigned, as sizes and strides that are too large wrap. They fail one of the conditions. */
     uint64_t extent = (uint64_t)shape[last];
@@ -356,13 +356,13 @@ enum posenc_status posenc_check_positions(const struct posenc_positions *positio
 {
     enum posenc_position_kind kind = positions->kind;
     *span = (struct span){ 0, 0 };
-    if (kind == POSENC_OFFSET)
+    if (kind == POSENC_POSITIONS_OFFSET)
         return check_offset(positions->offset, tokens, range, error);
     enum posenc_position_kind last =
         range->least < 0 ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64;
     if ((unsigned)kind > (unsigned)last) /* rows of a table have no fractions */
         return reject_range(error, POSENC_ERR_ARGUMENT, "kind of the positions", (double)kind,
-                            POSENC_OFFSET, last);
+                            POSENC_POSITIONS_OFFSET, last);
     size_t item = posenc_position_size(kind);
     enum posenc_status status = posenc_check_array(
         positions->data, 1, item, "data of the positions (NULL or not aligned)", span, error);

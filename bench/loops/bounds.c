@@ -22,10 +22,10 @@
 LOOP(from_f64)
 {
     (void)third;
-    convert(POSENC_F32, dst, src, NULL, (int64_t)n);
+    convert(POSENC_DTYPE_F32, dst, src, NULL, (int64_t)n);
 }
 
-LOOP(f16) { convert(POSENC_F16, dst, src, third, 2 * (int64_t)n); }
+LOOP(f16) { convert(POSENC_DTYPE_F16, dst, src, third, 2 * (int64_t)n); }
 
 LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (int64_t)n); }
 
@@ -101,12 +101,12 @@ LOOP(angles)
         (void)third;                                                                           \
         call;                                                                                  \
     }
-ONTO(rotate, rotate_halves_as(POSENC_F32, dst, src, (int64_t)n))
-ONTO(rotate_f16, rotate_halves_as(POSENC_F16, dst, src, 2 * (int64_t)n))
-ONTO(rotate_bf16, rotate_halves_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
-ONTO(rotate_pairs, rotate_pairs_as(POSENC_F32, dst, src, (int64_t)n))
-ONTO(rotate_pairs_f16, rotate_pairs_as(POSENC_F16, dst, src, 2 * (int64_t)n))
-ONTO(rotate_pairs_bf16, rotate_pairs_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
+ONTO(rotate, rotate_halves_as(POSENC_DTYPE_F32, dst, src, (int64_t)n))
+ONTO(rotate_f16, rotate_halves_as(POSENC_DTYPE_F16, dst, src, 2 * (int64_t)n))
+ONTO(rotate_bf16, rotate_halves_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
+ONTO(rotate_pairs, rotate_pairs_as(POSENC_DTYPE_F32, dst, src, (int64_t)n))
+ONTO(rotate_pairs_f16, rotate_pairs_as(POSENC_DTYPE_F16, dst, src, 2 * (int64_t)n))
+ONTO(rotate_pairs_bf16, rotate_pairs_as(POSENC_DTYPE_BF16, dst, src, 2 * (int64_t)n))
 ONTO(norm, norm(dst, src, (int64_t)n))
 #undef ONTO
 
@@ -162,11 +162,11 @@ SIMD_INLINE void put_row(enum bias_layout layout, float *dst, const float *src,
     const int32_t *order = reversed_lanes();
 
     if (src)
-        put_bias_row(POSENC_F32, ADD_UNSCALED, layout, bias, order, value, value, 1.0f, src,
-                     dst, j, n);
+        put_bias_row(POSENC_DTYPE_F32, ADD_UNSCALED, layout, bias, order, value, value, 1.0f,
+                     src, dst, j, n);
     else
-        put_bias_row(POSENC_F32, STORE, layout, bias, order, value, value, 1.0f, NULL, dst, j,
-                     n);
+        put_bias_row(POSENC_DTYPE_F32, STORE, layout, bias, order, value, value, 1.0f, NULL,
+                     dst, j, n);
 }
 
 /* Writes the last RUN_LINE elements of a row, aligned to vectors. */

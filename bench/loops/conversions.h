@@ -22,7 +22,7 @@ SIMD_INLINE vf load_or_make(enum posenc_dtype type, const void *src, const float
                             int64_t i, int64_t n)
 {
     vf value = src ? load_as(type, src, i, n) : load_made(wide, i);
-    return src && type == POSENC_F32 ? vf_add(value, round_made(i)) : value;
+    return src && type == POSENC_DTYPE_F32 ? vf_add(value, round_made(i)) : value;
 }
 
 /* Converts four vectors at a time, after reading all of them. */
@@ -60,5 +60,5 @@ SIMD_INLINE void convert_bf16(uint16_t *dst, const uint16_t *src, const float *w
             vf_load_bf16_pairs(src + i, &even, &odd);
         vf_store_bf16_pairs(dst + i, even, odd);
     }
-    convert(POSENC_BF16, dst + i, src ? src + i : NULL, wide, n - i);
+    convert(POSENC_DTYPE_BF16, dst + i, src ? src + i : NULL, wide, n - i);
 }

@@ -46,7 +46,7 @@ SIMD_INLINE void rotate_split(uint16_t *dst, const uint16_t *src, int64_t half)
 SIMD_INLINE void rotate_halves_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
 {
     const int64_t w = vf_lanes(), half = HEAD_CHANNELS / 2;
-    const bool split = type == POSENC_BF16 && vf_prefers_bf16_pairs() && 2 * w <= half;
+    const bool split = type == POSENC_DTYPE_BF16 && vf_prefers_bf16_pairs() && 2 * w <= half;
 
     for (int64_t h = 0; h + HEAD_CHANNELS <= n; h += HEAD_CHANNELS) {
         for (int64_t i = h; split && i + 2 * w <= h + half; i += 2 * w)
@@ -72,7 +72,7 @@ SIMD_INLINE void rotate_two_vectors(enum posenc_dtype type, void *dst, const voi
     const int64_t w = vf_lanes();
     vf a, b;
 
-    if (type == POSENC_BF16 && vf_prefers_bf16_pairs()) {
+    if (type == POSENC_DTYPE_BF16 && vf_prefers_bf16_pairs()) {
         vf_load_bf16_pairs((const uint16_t *)src + i, &a, &b);
         rotate_vectors(a, b, &a, &b);
         vf_store_bf16_pairs((uint16_t *)dst + i, a, b);
@@ -113,6 +113,6 @@ SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
         }
         vf factor = vf_sqrt(vf_add(vf_add(a, b), vf_add(c, d)));
         for (int64_t i = 0; i + w <= half; i += w)
-            rotate_pair(POSENC_F32, true, dst, src, h + i, h + half + i, factor);
+            rotate_pair(POSENC_DTYPE_F32, true, dst, src, h + i, h + half + i, factor);
     }
 }

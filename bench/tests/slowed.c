@@ -33,7 +33,7 @@ static void delay(uint64_t steps)
 static enum posenc_status rope_half(const struct posenc_rope_args *args)
 {
     const enum posenc_status status =
-        posenc_selection(POSENC_KERNEL_rope_half).backend->rope_half(args);
+        posenc_selection(POSENC_KERNEL_ROPE_HALF).backend->rope_half(args);
     delay(SLOWED_STEPS);
     return status;
 }

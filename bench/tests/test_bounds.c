@@ -67,16 +67,16 @@ static bool has_angles(const float *values, int n)
 
 static enum posenc_dtype dtype_of(enum roofline_kind kind)
 {
-    return kind == BOUND_rotate_f16 || kind == BOUND_rotate_pairs_f16     ? POSENC_F16
-           : kind == BOUND_rotate_bf16 || kind == BOUND_rotate_pairs_bf16 ? POSENC_BF16
-                                                                          : POSENC_F32;
+    return kind == BOUND_rotate_f16 || kind == BOUND_rotate_pairs_f16     ? POSENC_DTYPE_F16
+           : kind == BOUND_rotate_bf16 || kind == BOUND_rotate_pairs_bf16 ? POSENC_DTYPE_BF16
+                                                                          : POSENC_DTYPE_F32;
 }
 
 /* Elements `apart` from each other are those of x rotated, each rounded once. */
 static bool is_rotated(const float *values, enum posenc_dtype type, int apart, int n)
 {
     static const double off[] = {
-        [POSENC_F32] = 1e-6, [POSENC_F16] = 0x1p-11, [POSENC_BF16] = 0x1p-8
+        [POSENC_DTYPE_F32] = 1e-6, [POSENC_DTYPE_F16] = 0x1p-11, [POSENC_DTYPE_BF16] = 0x1p-8
     };
     bool all = true;
     n *= (int)(sizeof(float) / storage_size(type));

@@ -147,7 +147,7 @@ static bool is_wrong(const struct stored_results *seen, size_t i)
 static struct bench_case rope_case(int64_t tokens)
 {
     struct bench_case c = { .id = "rope_half/f32/given/test", .level = "L2" };
-    c.problem = problem_default(POSENC_KERNEL_rope_half);
+    c.problem = problem_default(POSENC_KERNEL_ROPE_HALF);
     c.problem.tokens = c.problem.rows = tokens;
     c.problem.heads = HEADS;
     c.problem.in_place = true;
@@ -194,9 +194,9 @@ static void test_numbers(int threads)
 /* Kernels of either family that are wrong in one element near the end of a large output. */
 static void test_late_errors(void)
 {
-    static const enum posenc_kernel kernels[] = { POSENC_KERNEL_rope_half,
-                                                  POSENC_KERNEL_sinusoidal,
-                                                  POSENC_KERNEL_alibi };
+    static const enum posenc_kernel kernels[] = { POSENC_KERNEL_ROPE_HALF,
+                                                  POSENC_KERNEL_SINUSOIDAL,
+                                                  POSENC_KERNEL_ALIBI };
     struct posenc_backend same_family = make_backend("native"), other_family;
     same_family.rope_half = rope_late_error;
     same_family.sinusoidal = sinusoidal_late_error;
@@ -277,7 +277,7 @@ static void test_stop(void)
 static void test_rejections(void)
 {
     struct bench_case c = { .id = "sinusoidal/f32/exact/test", .level = "L1" };
-    c.problem = problem_default(POSENC_KERNEL_sinusoidal);
+    c.problem = problem_default(POSENC_KERNEL_SINUSOIDAL);
     struct posenc_backend lacks = make_backend("native"), idle = lacks, foreign = lacks;
     idle.sinusoidal = write_nothing;
     foreign.needs = "no_such_feature";
@@ -345,7 +345,7 @@ static void test_shapes(void)
     require(misplaced == 0, "every shape lies in the cache it is named after");
     const size_t all = bench_tuning_cases(kernels, dtypes, &cases);
     free(cases);
-    kernels[POSENC_KERNEL_rope_half] = dtypes[POSENC_BF16] = true;
+    kernels[POSENC_KERNEL_ROPE_HALF] = dtypes[POSENC_DTYPE_BF16] = true;
     n = bench_tuning_cases(kernels, dtypes, &cases);
     bool grow = n >= 2 && strcmp(cases[0].id, "rope_half/bf16/given/l1") == 0;
     for (size_t i = 1; i < n; i++)

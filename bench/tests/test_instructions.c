@@ -35,7 +35,7 @@ static bool has_same_counts(const struct call_instructions *a,
 /* Makes a call of alibi that has been run once. */
 static struct counted_call make_counted_call(struct call *call)
 {
-    const struct problem problem = problem_default(POSENC_KERNEL_alibi);
+    const struct problem problem = problem_default(POSENC_KERNEL_ALIBI);
     if (call_create(call, &problem, NULL) || call_run(call, posenc_backend_find("scalar")))
         abort();
     return (struct counted_call){ (void (*)(void))posenc_alibi, posenc_backend_find("scalar"),
@@ -156,10 +156,10 @@ static int64_t count_all(enum posenc_status (*call)(const struct rotation *r),
 /* The limits are for x86-64, where gcc 12 takes 274 and 61 instructions, clang 14 304 and 51. */
 static void test_limits(int64_t heads, int extra)
 {
-    const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_rope_half).backend;
+    const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_ROPE_HALF).backend;
     struct rotation call = { make_token_args(heads, false), backend, NULL, extra };
     const struct rotation function = { make_token_args(heads, true), backend, NULL, 0 };
-    if (posenc_prepare(backend, POSENC_KERNEL_rope_half, &call.args, &call.prepared))
+    if (posenc_prepare(backend, POSENC_KERNEL_ROPE_HALF, &call.args, &call.prepared))
         abort();
     const int64_t kernel = count_all(call_function, &function),
                   front = count_all(call_front_end, &call),
@@ -186,7 +186,7 @@ static void test_named_backends(void)
         abort();
     const struct call_instructions selected = count_call(&call);
     for (size_t i = 0; (backend = posenc_backend_at(i)) != NULL; i++) {
-        if (posenc_backend_obstacle(backend) || posenc_rope_half(backend, &args))
+        if (posenc_backend_unavailable_reason(backend) || posenc_rope_half(backend, &args))
             continue;
         call.first = backend;
         const struct call_instructions named = count_call(&call);

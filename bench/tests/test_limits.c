@@ -33,11 +33,12 @@ static void test_rotation_loops(void)
         { BOUND_rotate, BOUND_rotate_f16, BOUND_rotate_bf16 },
         { BOUND_rotate_pairs, BOUND_rotate_pairs_f16, BOUND_rotate_pairs_bf16 }
     };
-    static const enum posenc_dtype dtypes[] = { POSENC_F32, POSENC_F16, POSENC_BF16 };
+    static const enum posenc_dtype dtypes[] = { POSENC_DTYPE_F32, POSENC_DTYPE_F16,
+                                                POSENC_DTYPE_BF16 };
     for (int pairs = 0; pairs < 2; pairs++)
         for (int d = 0; d < 3; d++) {
-            struct problem problem = problem_default(pairs ? POSENC_KERNEL_rope_interleaved
-                                                           : POSENC_KERNEL_rope_half);
+            struct problem problem = problem_default(pairs ? POSENC_KERNEL_ROPE_INTERLEAVED
+                                                           : POSENC_KERNEL_ROPE_HALF);
             problem.dtype = dtypes[d];
             problem_derive(&problem);
             require(loop_of(&problem) == kinds[pairs][d],
@@ -109,7 +110,7 @@ static struct contender run_loop(const struct opened *o, bool in_tensors)
 /* Adds slopes to the scores of a call: all that loops of whole blocks cover, each once, nothing else. */
 static void test_loop_over_scores(int threads)
 {
-    struct problem problem = problem_default(POSENC_KERNEL_alibi_add);
+    struct problem problem = problem_default(POSENC_KERNEL_ALIBI_ADD);
     problem.heads = 3;
     problem.queries = 64;
     problem.keys = 91;
@@ -167,7 +168,7 @@ static int64_t count_rotated_pairs(enum posenc_dtype type, const float *before,
 /* Rotates what is stored in 16 bits, over a call's tensor and over a block. */
 static bool runs_over_16_bits(enum posenc_dtype type, int threads)
 {
-    struct problem problem = problem_realistic(POSENC_KERNEL_rope_interleaved, type, 1 << 18);
+    struct problem problem = problem_realistic(POSENC_KERNEL_ROPE_INTERLEAVED, type, 1 << 18);
     problem.in_place = true;
     struct opened o;
     open_timed_call(&o, &problem, threads);
@@ -193,11 +194,11 @@ static bool runs_over_16_bits(enum posenc_dtype type, int threads)
 static bool runs_over_rows(void)
 {
     enum { TOKENS = 24, WIDTH = 512, HALF = WIDTH / 2 };
-    struct problem problem = problem_default(POSENC_KERNEL_sinusoidal);
+    struct problem problem = problem_default(POSENC_KERNEL_SINUSOIDAL);
     problem.batch = 1;
     problem.tokens = TOKENS;
     problem.freqs.dim = WIDTH;
-    problem.layout = POSENC_SIN_COS;
+    problem.layout = POSENC_LAYOUT_SIN_COS;
     problem_derive(&problem);
     struct opened o;
     open_timed_call(&o, &problem, 1);
@@ -221,7 +222,7 @@ enum place { NOT_OPENED, IN_BLOCKS, IN_TENSORS };
 /* Returns where the loop of a kernel runs, on a call of so many bytes. In tensors it must write all outputs. */
 static enum place find_place_of_loop(enum posenc_kernel kernel, size_t bytes)
 {
-    const struct problem problem = problem_realistic(kernel, POSENC_F32, bytes);
+    const struct problem problem = problem_realistic(kernel, POSENC_DTYPE_F32, bytes);
     struct opened o;
     open_timed_call(&o, &problem, 1);
     bool over = o.before;
@@ -239,18 +240,18 @@ static void test_loops_over_tensors(void)
 {
     for (int threads = 1; threads < 4; threads++) {
         test_loop_over_scores(threads);
-        require(runs_over_16_bits(POSENC_F16, threads) &&
-                    runs_over_16_bits(POSENC_BF16, threads),
+        require(runs_over_16_bits(POSENC_DTYPE_F16, threads) &&
+                    runs_over_16_bits(POSENC_DTYPE_BF16, threads),
                 "a loop goes over elements of 16 bits, once, or over a block of them");
     }
-    require(find_place_of_loop(POSENC_KERNEL_rope_table, 1 << 16) == IN_TENSORS,
+    require(find_place_of_loop(POSENC_KERNEL_ROPE_TABLE, 1 << 16) == IN_TENSORS,
             "a loop goes over both tables of its call");
     require(runs_over_rows(), "a loop goes over rows as long as those of its call");
-    require(find_place_of_loop(POSENC_KERNEL_alibi, 1 << 12) == IN_BLOCKS,
+    require(find_place_of_loop(POSENC_KERNEL_ALIBI, 1 << 12) == IN_BLOCKS,
             "a loop runs in its block if the call is less than a block");
-    require(find_place_of_loop(POSENC_KERNEL_rope_qk_norm, 1 << 16) == IN_BLOCKS,
+    require(find_place_of_loop(POSENC_KERNEL_ROPE_QK_NORM, 1 << 16) == IN_BLOCKS,
             "a loop runs in its block if the kernel is a norm, which would grow in place");
-    require(find_place_of_loop(POSENC_KERNEL_relative_sum, 1 << 16) == IN_BLOCKS,
+    require(find_place_of_loop(POSENC_KERNEL_RELATIVE_SUM, 1 << 16) == IN_BLOCKS,
             "a loop runs in its block if the kernel reads more than it writes");
     require(bench_in_caches(4096) && !bench_in_caches(SIZE_MAX),
             "caches hold 4 KiB, and not everything");
@@ -412,7 +413,7 @@ static void test_every_kernel(void)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
-        const struct problem problem = problem_realistic(kernel, POSENC_F32, 16384);
+        const struct problem problem = problem_realistic(kernel, POSENC_DTYPE_F32, 16384);
         const bool works = signature_of(kernel)->work > WORK_NONE;
         const enum roofline_kind loop = loop_of(&problem);
         char sentence[96];
@@ -450,7 +451,7 @@ static void test_slow_kernel(void)
                                          .description = "does all rows again and again",
                                          .needs = "",
                                          .distance_bias = repeat_rows };
-    struct problem problem = problem_default(POSENC_KERNEL_distance_bias);
+    struct problem problem = problem_default(POSENC_KERNEL_DISTANCE_BIAS);
     problem.heads = 1;
     problem.queries = 16;
     problem.keys = 300;
@@ -463,7 +464,8 @@ static void test_slow_kernel(void)
 /* A sample of a loop is multiplied by how many times it makes a call: a million times is no noise. */
 static void test_multiplied_samples(void)
 {
-    const struct problem problem = problem_realistic(POSENC_KERNEL_alibi, POSENC_F32, 16384);
+    const struct problem problem =
+        problem_realistic(POSENC_KERNEL_ALIBI, POSENC_DTYPE_F32, 16384);
     struct opened o;
     open_timed_call(&o, &problem, 1);
     struct contender two[2];

@@ -96,7 +96,7 @@ static struct posenc_backend
 static struct bench_case small_case(enum posenc_kernel kernel)
 {
     struct bench_case c = { .id = "test", .level = "L1", .problem = problem_default(kernel) };
-    if (kernel == POSENC_KERNEL_rope_half) {
+    if (kernel == POSENC_KERNEL_ROPE_HALF) {
         c.problem.tokens = c.problem.rows = 64;
         c.problem.heads = 4;
     }
@@ -126,7 +126,7 @@ static void test_times(void)
     const struct posenc_backend slow = backend_with(rope_repeated);
     const struct implementation a = implementation_of(scalar()), b = implementation_of(&slow);
     const struct bench_pair pairs[] = { { { &a, &a, &a } }, { { &a, &b, &a } } };
-    const struct bench_case c = small_case(POSENC_KERNEL_rope_half);
+    const struct bench_case c = small_case(POSENC_KERNEL_ROPE_HALF);
     const struct stored_results seen = run_pairs(&c, pairs, 2, false);
     const struct pair_result *same = &seen.results[0], *slower = &seen.results[1];
     const double much = log(30.0); /* a factor that noise never reaches */
@@ -152,7 +152,7 @@ static void test_wrong_sides(void)
     const struct bench_pair pairs[] = { { { &right, &bad, &right } },
                                         { { &bad, &right, &bad } },
                                         { { &right, &no, &right } } };
-    struct bench_case c = small_case(POSENC_KERNEL_rope_half);
+    struct bench_case c = small_case(POSENC_KERNEL_ROPE_HALF);
     for (int rows = 0; rows < 2; rows++) {
         const struct stored_results seen = run_pairs(&c, pairs, 3, rows);
         require(seen.results[0].outcome == BENCH_WRONG && seen.results[0].role == PAIR_HEAD &&
@@ -163,7 +163,7 @@ static void test_wrong_sides(void)
         require(seen.results[2].outcome == BENCH_REJECTED && seen.results[2].role == PAIR_HEAD,
                 "a head that rejects its call gets that outcome");
     }
-    c = small_case(POSENC_KERNEL_sinusoidal);
+    c = small_case(POSENC_KERNEL_SINUSOIDAL);
     c.problem.freqs.rope_theta = -1.0;
     require(run_pairs(&c, pairs, 1, false).results[0].outcome == BENCH_REJECTED,
             "a problem that no build takes is not timed");
@@ -175,7 +175,7 @@ static void test_own_frequencies(void)
     struct implementation a = implementation_of(scalar()), b = a;
     b.freqs_create = create_counted;
     b.freqs_destroy = destroy_counted;
-    const struct bench_case c = small_case(POSENC_KERNEL_sinusoidal);
+    const struct bench_case c = small_case(POSENC_KERNEL_SINUSOIDAL);
     struct call call, copy;
     require(call_create(&call, &c.problem, NULL) == POSENC_OK &&
                 call_share(&call, &b, &copy) == POSENC_OK && freqs_left == 1 &&

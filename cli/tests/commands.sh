@@ -28,7 +28,7 @@ methods ^deberta
 types ^mamba +rejected +it encodes no positions
 models ^llama-3.1-8b 
 cases ^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}
-profiles ^ggml_f32 
+numerics ^ggml_f32 
 scalings ^longrope 
 KINDS
 run "$POSENC" list cases --dtype f32

@@ -25,7 +25,7 @@ hushes() {
 
 # ---- The call, and what a line changes of it ----
 
-takes 'a table of sinusoids' 'sinusoidal dim=1280 layout=sin_cos freq_convention=endpoint' sinusoidal --model whisper-large-v3
+takes 'a table of sinusoids' 'sinusoidal dim=1280 layout=sin_cos freq_spacing=endpoint' sinusoidal --model whisper-large-v3
 takes 'a rotation with its scaling' \
     'rope_table rotary_dim=128 rope_theta=500000 scaling=llama3 factor=8 low_freq_factor=1 high_freq_factor=4
     original_max_position_embeddings=8192' rope_table --model llama-3.1-8b
@@ -41,7 +41,7 @@ takes 'the first type of layers' "$gemma" rope_table --model gemma-3-4b
 says 'and both are listed' '^gemma-3-4b: .* 2 ways: full_attention \(256 channels, rope_theta 1000000, linear\), which is taken; sliding_attention \(256 channels, rope_theta 10000\)'
 takes 'layers that slide' 'rope_table rotary_dim=256' rope_table --model gemma-3-4b --layer-type sliding_attention
 hushes 'which nobody is told who chose' ' ways: '
-takes 'a tower beside text' 'rope_table rotary_dim=80 mrope_section=20,20 mrope_layout=restarted' \
+takes 'a tower beside text' 'rope_table rotary_dim=80 mrope_section=20,20 mrope_layout=qwen2_vl_vision' \
     rope_table --model qwen2-vl-7b --layer-type vision
 takes 'text beside a tower' 'rope_table rotary_dim=128 rope_theta=1e6' rope_table --model qwen2-vl-7b --layer-type text
 refuses 'unknown type of layers' '--layer-type: sliding: did you mean sliding_attention.*expected one of full_attention, sliding_attention$' \
@@ -54,7 +54,7 @@ refuses 'cosines before sines are two tables' 'has all cosines before all sines:
 # Kimi K2.5's tower turns by the column of a patch, then by its row.
 echo '{"model_type":"kimi_k25","text_config":{"model_type":"deepseek_v3"},"vision_config":{"model_type":"kimi_k25_vision"}}' >kimi.json
 for order in columns rows; do
-    run "$POSENC" table --problem 'rope_table rotary_dim=72 mrope_section=18,18 mrope_layout=alternating tokens=6' --grid "3,$order"
+    run "$POSENC" table --problem 'rope_table rotary_dim=72 mrope_section=18,18 mrope_layout=kimi tokens=6' --grid "3,$order"
     cp stdout wanted
     [ $order = rows ] || order=
     run "$POSENC" table --config "$scratch/kimi.json" --layer-type vision --problem 'rope_table tokens=6' --grid "3${order:+,rows}"
@@ -96,7 +96,7 @@ for command in 'table rope_table' 'bench --case none' 'verify --case none'; do
     # shellcheck disable=SC2086  # a list of words
     run "$POSENC" $command --model gemma-3-4b
     same "notes of $command" "$(grep -c '^gemma-3-4b: .*One layer in 6 has full attention.*vision_config is not covered' stderr) \
-$(grep -c '^gemma-3-4b: .*forms its angles in f32: profile .hf_f32' stderr)" '1 1'
+$(grep -c '^gemma-3-4b: .*forms its angles in f32: numerics .hf_f32' stderr)" '1 1'
     rm -rf work/*
 done
 

@@ -64,8 +64,8 @@ for plugins in none some; do
     test_closed_pipe compare a.jsonl b.jsonl
     ! "$POSENC" results trend --help >help.log 2>&1 || test_closed_pipe results trend a.jsonl # which takes rich
     test_closed_pipe results merge a.jsonl
-    test_closed_pipe tune --kernel alibi --dtype f32 --budget 0.1 profile
-    rm -rf work/x work/*.png work/profile
+    test_closed_pipe tune --kernel alibi --dtype f32 --budget 0.1 tuning
+    rm -rf work/x work/*.png work/tuning
 done
 test_closed_pipe doctor --quick
 

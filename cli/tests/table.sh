@@ -54,7 +54,7 @@ alike 'a picture of the problem is that of the option' \
     --problem "$picture position_kind=i64 tokens=12 position_offset=70 mrope_grid=4" = \
     --problem "$picture tokens=12 position_offset=70" --grid 4
 # 2 pi 1/(3 + 1e-6) ... in f32: numerator, sum, quotient and product rounded each (DETR).
-detr='sinusoidal dim=8 mrope_section=2,2 mrope_layout=restarted tokens=5'
+detr='sinusoidal dim=8 mrope_section=2,2 mrope_layout=qwen2_vl_vision tokens=5'
 prints 'scaled coordinates' \
     '2.09439445,3.14159131 2.09439445,6.28318262 4.18878889,3.14159131 4.18878889,6.28318262 6.28318357,3.14159131' \
     'sed 1d | cut -d, -f1,2' --problem "$detr" --grid 2,6.283185307179586
@@ -102,9 +102,9 @@ prints 'a pair that rests has no wavelength' '0,' 'tail -n 1 | cut -d, -f3,4' \
 prints 'axes' '0 1 1 2' 'sed 1d | cut -d, -f2' frequencies --problem 'rope_table rotary_dim=8 mrope_section=1,2,1'
 # Unscaled ones are f64: those of an f32 mode differ by its rounding.
 prints 'frequencies of an f32 mode are f32' 1 'awk -F, "\$1 == 1 { print (\$3 != \$5 && (\$3 / \$5 - 1) ^ 2 < 1e-13) }"' \
-    frequencies --problem 'rope_table rotary_dim=128 profile=hf_f32'
+    frequencies --problem 'rope_table rotary_dim=128 numerics=hf_f32'
 
-drift='rope_table profile=hf_f32 rotary_dim=64 tokens=1'
+drift='rope_table numerics=hf_f32 rotary_dim=64 tokens=1'
 run "$POSENC" table drift --problem "$drift position_offset=60000"
 first=$(sed -n 's/^0.001,//p' stdout)
 prints 'drift: limits, and a position for each' "limit 0.001 0.01" 'cut -d, -f1' drift --problem "$drift position_offset=60000"

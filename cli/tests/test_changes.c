@@ -101,7 +101,7 @@ static void check_faulty(const struct posenc_backend *right)
         require(back.n == there.n && back.better == there.worse && back.worse == there.better,
                 sentence);
     }
-    const struct change c = compare(right, wrong, POSENC_KERNEL_learned_add, &seen).last;
+    const struct change c = compare(right, wrong, POSENC_KERNEL_LEARNED_ADD, &seen).last;
     require(c.base_max <= 0.5 && c.head.max > 0.5 && c.head.max <= 1.5,
             "one rounding the other way: 0.5 ulp at most before, up to 1.5 after");
 }
@@ -118,7 +118,7 @@ static float edit_value(enum posenc_dtype dtype, float value, int64_t column)
                              0x80010000u); /* sign and a bit that all types have */
     if (difference == ZERO_SIGN && value == 0.0f)
         return -value;
-    if (difference == BF16_BIT && dtype == POSENC_BF16 && column == 0 && isfinite(value))
+    if (difference == BF16_BIT && dtype == POSENC_DTYPE_BF16 && column == 0 && isfinite(value))
         return bits_to_float(float_to_bits(value) ^ 0x00010000u);
     return value;
 }
@@ -162,18 +162,18 @@ static void check_respects(const struct posenc_backend *backend)
     other.alibi = edited_alibi;
     other.rope_interleaved = trapping_rope;
     difference = NAN_PAYLOAD;
-    require(compare(backend, &other, POSENC_KERNEL_learned_add, &seen).n == 0,
+    require(compare(backend, &other, POSENC_KERNEL_LEARNED_ADD, &seen).n == 0,
             "another NaN is no change");
     difference = ZERO_SIGN;
-    const struct reports zero = compare(backend, &other, POSENC_KERNEL_alibi, &seen);
+    const struct reports zero = compare(backend, &other, POSENC_KERNEL_ALIBI, &seen);
     require(zero.n > 0 && zero.complete && zero.last.first_base == 0.0f && zero.worse == zero.n,
             "a zero of the other sign is one");
     difference = BF16_BIT;
-    const struct reports bf16 = compare(backend, &other, POSENC_KERNEL_learned_add, &seen);
+    const struct reports bf16 = compare(backend, &other, POSENC_KERNEL_LEARNED_ADD, &seen);
     require(bf16.n > 0 && bf16.complete && strstr(bf16.last.head.id, "/bf16/") &&
                 bf16.worse == bf16.n,
             "a bit of a 16-bit value is one");
-    const struct reports trap = compare(backend, &other, POSENC_KERNEL_rope_interleaved, &seen);
+    const struct reports trap = compare(backend, &other, POSENC_KERNEL_ROPE_INTERLEAVED, &seen);
     require(trap.n == 0 && trap.faults > 1 && trap.fault.status == CONF_CRASH,
             "a kernel that faults has another status, and the comparison goes on");
 }

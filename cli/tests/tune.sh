@@ -32,23 +32,23 @@ ended 'another file is not overwritten' 2 'the file exists and is no earlier out
 same 'and keeps its text' "$(cat work/notes)" mine
 rm work/notes
 
-# ---- A file that POSENC_PROFILE names ----
+# ---- A file that POSENC_TUNING names ----
 
 # lists KIND: runs posenc list with the tuning file q.
-lists() { run env POSENC_PROFILE=../q POSENC_VERBOSE=1 "$POSENC" list "$1"; }
+lists() { run env POSENC_TUNING=../q POSENC_VERBOSE=1 "$POSENC" list "$1"; }
 cp p q
 lists tuning
 ended 'a file that is named is in force' 0 '^In force: ../q'
 lists kernels
-ended 'and is the reason of a choice' 0 '^posenc: rope_half: .*\(measured: POSENC_PROFILE=../q\)' stderr
-ended 'which the list of kernels prints for those kernels' 0 '^Defaults: measured: POSENC_PROFILE=../q'
+ended 'and is the reason of a choice' 0 '^posenc: rope_half: .*\(measured: POSENC_TUNING=../q\)' stderr
+ended 'which the list of kernels prints for those kernels' 0 '^Defaults: measured: POSENC_TUNING=../q'
 same 'beside the reason of all others' "$(grep -c '^Defaults: first of the list that runs here' stdout)" 1
 
 # Each line: the change of the file, as sed makes it, and the message.
 while IFS="|" read -r change message; do
     sed "$change" p >q
     lists kernels
-    ended "a tuning file after $change is rejected" 2 "list: POSENC_PROFILE: ../q: $message" stderr
+    ended "a tuning file after $change is rejected" 2 "list: POSENC_TUNING: ../q: $message" stderr
     same 'and nothing is printed' "$(cat stdout)" ''
 done <<'CHANGES'
 s/^cpu .*/cpu vax-780/|line 3: it is of the CPU vax-780, and this is
@@ -64,8 +64,8 @@ ended 'a tuning file that does not exist is rejected' 2 'No such file' stderr
 
 # shellcheck disable=SC2086
 succeeds 'without a name the default file is written' 'This program uses it from now on' tune $quick
-succeeds 'which the program uses' '^In force: .*/config/posenc/profile' list tuning
-sed -i.old 's/^build .*/build 0.0.1 tcc/' config/posenc/profile
+succeeds 'which the program uses' '^In force: .*/config/posenc/tuning' list tuning
+sed -i.old 's/^build .*/build 0.0.1 tcc/' config/posenc/tuning
 succeeds 'of another build it is not used' '^Not used: .*it is of the build 0.0.1 tcc' list tuning
 succeeds 'and no command fails for it' '^Defaults: first of the list that runs here' list kernels
 rm -r config

@@ -57,7 +57,7 @@ static void run(const struct conf_options *options, struct outcome *outcome)
     cr_assert(plugins_add_of_build() == 0, "a plug-in of this build cannot be loaded");
     for (size_t i = 0; (backend = posenc_backend_at(i)); i++) {
         cr_assert(n < MOST_BACKENDS);
-        if (!posenc_backend_obstacle(backend))
+        if (!posenc_backend_unavailable_reason(backend))
             usable[n++] = backend;
     }
     conf_run(usable, n, options, on_result, outcome);
@@ -83,6 +83,6 @@ static void check_kernel(enum posenc_kernel kernel)
               posenc_kernel_name(kernel), outcome.n_failed, outcome.text);
 }
 
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    Test(conformance, name, .timeout = 1200) { check_kernel(POSENC_KERNEL_##name); }
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
+    Test(conformance, name, .timeout = 1200) { check_kernel(POSENC_KERNEL_##ID); }
 #include <posenc_kernels.def>

@@ -15,7 +15,7 @@ struct pair_place {
 /* Returns the pair of a column. With several axes, the columns of one section are contiguous. */
 static struct pair_place find_pair(const struct problem *p, int64_t column)
 {
-    if (p->layout == POSENC_INTERLEAVED)
+    if (p->layout == POSENC_LAYOUT_INTERLEAVED)
         return (struct pair_place){ column / 2, column % 2 == 1 };
     const struct exact_section section = exact_section(&p->freqs, column / 2);
     const int64_t in_section = column - 2 * section.start, half = section.pairs;
@@ -31,7 +31,7 @@ static void describe_angle(const struct problem *p, const struct tensor_spec *ro
     struct pair_place at = { column, false };
     if (!is_rope_table) {
         at = find_pair(p, column);
-        is_cosine = at.is_second == (p->layout != POSENC_COS_SIN);
+        is_cosine = at.is_second == (p->layout != POSENC_LAYOUT_COS_SIN);
     }
     int64_t position = problem_axis_position(p, b, t, exact_axis(&p->freqs, at.pair));
     snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",

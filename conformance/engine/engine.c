@@ -74,7 +74,7 @@ static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
 {
     struct conf_result r = { .kernel = kernel,
                              .suite = run->options->suite ? run->options->suite : "all",
-                             .profile = "given",
+                             .numerics = "given",
                              .status = status };
     snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(kernel),
              status == CONF_UNSUPPORTED ? "unsupported" : "never-entered");
@@ -107,10 +107,11 @@ size_t engine_run(const struct suite *suites, size_t n,
                              .backend = implementation->backend,
                              .sink = sink,
                              .user = user };
-    const char *unavailable_reason = posenc_backend_obstacle(implementation->backend);
+    const char *unavailable_reason = posenc_backend_unavailable_reason(implementation->backend);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (!conf_selects(options, kernel) || !posenc_provides(implementation->backend, kernel))
+        if (!conf_selects(options, kernel) ||
+            !posenc_backend_provides(implementation->backend, kernel))
             continue;
         run.kernel = kernel;
         if (unavailable_reason)

@@ -32,8 +32,8 @@ struct conf_classes {
 struct conf_result {
     char id[96]; /* case id, [a-z0-9_./-] */
     enum posenc_kernel kernel;
-    const char *suite;   /* name of the suite (suites/suites.c) */
-    const char *profile; /* numerics mode; "given" for kernels without angles */
+    const char *suite;    /* name of the suite (suites/suites.c) */
+    const char *numerics; /* numerics mode; "given" for kernels without angles */
     const struct posenc_backend *backend;
     enum conf_status status;
     char reason[200]; /* reason of a status other than CONF_PASS */

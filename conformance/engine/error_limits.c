@@ -144,7 +144,7 @@ static const char *find_error(const struct limit_line *line, enum column *at)
         [KERNEL] = { is_table_kernel(posenc_kernel_find(word[KERNEL])),
                      "no kernel that makes tables; expected sinusoidal or rope_table" },
         [FAMILY] = { is_family(word[FAMILY]), "no family of a backend (posenc list backends)" },
-        [NUMERICS] = { is_one_of(word[NUMERICS], profile_names, N_NUMERICS),
+        [NUMERICS] = { is_one_of(word[NUMERICS], numerics_names, N_NUMERICS),
                        "no numerics mode; expected exact, hf_f32, ggml_f32 or torch_exp_f32" },
         [RANGE] = { is_one_of(word[RANGE], range_name, N_RANGES),
                     "no range; expected 2^10, 2^17, 2^20, 2^24 or 2^31" },
@@ -280,7 +280,8 @@ static const struct conf_result *find_worst(const struct error_limit *row,
     for (const struct conf_result *r = results; r < results + n; r++) {
         if (r->status != CONF_PASS || !r->range || !r->metric || !r->backend)
             continue;
-        print_row(own, posenc_kernel_name(r->kernel), r->backend->family, r->profile, r->range);
+        print_row(own, posenc_kernel_name(r->kernel), r->backend->family, r->numerics,
+                  r->range);
         if (strcmp(own, row->row) == 0 && (strcmp(r->metric, "abs") == 0) == row->is_absolute &&
             (!worst || r->max > worst->max))
             worst = r;

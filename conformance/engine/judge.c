@@ -9,7 +9,8 @@
 
 const char *numerics_name(const struct problem *problem)
 {
-    return kernel_has_freqs(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
+    return kernel_has_freqs(problem->kernel) ? numerics_names[problem->freqs.numerics]
+                                             : "given";
 }
 
 enum posenc_dtype output_dtype(const struct problem *problem)
@@ -95,7 +96,7 @@ void compare_next(struct comparison *c, const struct call *call,
         return;
     int at = range == RANGE_FARTHEST ? problem_range(&call->problem) : range;
     const enum posenc_kernel table =
-        is_table_kernel(kernel) ? kernel : POSENC_KERNEL_sinusoidal;
+        is_table_kernel(kernel) ? kernel : POSENC_KERNEL_SINUSOIDAL;
     const struct error_limit *limit =
         error_limits_find(table, backend, numerics_name(&call->problem), at);
     c->range = range_name[at];
@@ -109,7 +110,7 @@ void compare_next(struct comparison *c, const struct call *call,
     c->kind = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = limit->limit * power_above(scale);
-    else if (call->problem.freqs.profile == POSENC_EXACT || is_power_of_two(scale))
+    else if (call->problem.freqs.numerics == POSENC_NUMERICS_EXACT || is_power_of_two(scale))
         c->limit = limit->limit;
     else
         c->limit = scaled_limit(limit->limit);
@@ -117,7 +118,7 @@ void compare_next(struct comparison *c, const struct call *call,
     c->least_unit = rounds_angle(limit->family) ? ANGLE_ERROR : 0.0;
 }
 
-static double ulp_of_f32(double value) { return exact_ulp(POSENC_F32, fabs(value)); }
+static double ulp_of_f32(double value) { return exact_ulp(POSENC_DTYPE_F32, fabs(value)); }
 
 /* Compares the classes: returns infinity for different ones, 0 for equal special values, -1 for finite values. */
 static double class_error(const struct comparison *c, float got, double want, double mass)
@@ -210,7 +211,7 @@ struct stored_error compare_value(const struct comparison *c, int64_t r, int64_t
         e.error = *is_rounded ? 0.0 : (double)INFINITY;
     } else if (*is_rounded && (c->kind == COMPARE_EXACT || isinf(got))) {
         e.error = 0.0;
-    } else if (c->dtype != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
+    } else if (c->dtype != POSENC_DTYPE_F32 && (e.error < 0.0 || isinf(got))) {
         struct measure f32 = measure_of(c, r, column, want, mass);
         e = exact_stored_error(c->dtype, got, want,
                                c->kind == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
@@ -291,7 +292,7 @@ static struct stored_error measure_distance(const struct comparison *c,
     double most = 2.0 * (own_measure.limit * own_measure.unit +
                          peer_measure.limit * peer_measure.unit),
            unit = own_measure.unit;
-    if (c->dtype != POSENC_F32) {
+    if (c->dtype != POSENC_DTYPE_F32) {
         unit = exact_ulp(c->dtype, fmax(fabs(want), fabs((double)got)));
         most += unit;
     }
@@ -346,7 +347,7 @@ void require_within_limits(struct tally *t, const struct call *call,
     struct comparison c;
     struct tally own = { .run = t->run,
                          .result = { .kernel = call->problem.kernel,
-                                     .profile = numerics_name(&call->problem) } };
+                                     .numerics = numerics_name(&call->problem) } };
     struct oracle_answer *answer = oracle_get_answer(call);
     compare_begin(&c, &own);
     compare_next(&c, call, backend, RANGE_FARTHEST);
@@ -403,14 +404,14 @@ void compare_end_call(struct comparison *c)
 const char *compare_metric(const struct comparison *c)
 {
     static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
-    return c->dtype != POSENC_F32 && c->kind != COMPARE_EXACT ? "ulp" : metric[c->kind];
+    return c->dtype != POSENC_DTYPE_F32 && c->kind != COMPARE_EXACT ? "ulp" : metric[c->kind];
 }
 
 void compare_end(struct comparison *c)
 {
     struct tally *t = c->tally;
     struct conf_result *r = &t->result;
-    bool narrow = c->dtype != POSENC_F32,
+    bool narrow = c->dtype != POSENC_DTYPE_F32,
          table = c->kind == COMPARE_ULP || c->kind == COMPARE_ABS;
     if (r->status != CONF_PASS) /* a call could not be made */
         return;
@@ -419,7 +420,7 @@ void compare_end(struct comparison *c)
     r->range = table && !narrow ? c->range : NULL; /* error limits are for f32 results */
     if (c->lacks_limit)
         require(t, false, "no error limit for %s %s %s", posenc_kernel_name(r->kernel),
-                r->profile, c->range);
+                r->numerics, c->range);
     else if (!c->checked)
         require(t, false, "no value was compared");
     else if (within_limit(c))

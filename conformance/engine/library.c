@@ -118,7 +118,7 @@ static bool find_functions(void *handle, struct implementation *implementation)
         dlsym(handle, "posenc_freqs_create") && dlsym(handle, "posenc_freqs_destroy");
 #define FUNCTION(name) find_symbol(handle, "posenc_" #name, &implementation->name);
     IMPLEMENTATION_BUILDERS(FUNCTION)
-#define POSENC_KERNEL(name, ...)                                                               \
+#define POSENC_KERNEL(ID, name, ...)                                                           \
     implementation->name = NULL;                                                               \
     FUNCTION(name)
 #include <posenc_kernels.def>
@@ -146,7 +146,7 @@ static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
 {
     const struct posenc_backend *backend = dlsym(library->handle, "posenc_plugin");
     library->abi = backend->abi;
-    library->obstacle = posenc_backend_obstacle;
+    library->obstacle = posenc_backend_unavailable_reason;
     if (backend->abi != POSENC_ABI)
         return true;
     return plugin_check(backend, error) &&
@@ -163,7 +163,7 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
         find_symbol(library->handle, "posenc_backend_at", &at) &&
         find_symbol(library->handle, "posenc_backend_find", &find) &&
         find_symbol(library->handle, "posenc_version", &version) &&
-        find_symbol(library->handle, "posenc_backend_obstacle", &library->obstacle) &&
+        find_symbol(library->handle, "posenc_backend_unavailable_reason", &library->obstacle) &&
         find_functions(library->handle, &functions);
     const struct posenc_backend *backend = whole ? at(0) : NULL;
     if (!backend) {
@@ -243,6 +243,6 @@ const struct implementation *library_implementation(const struct library *librar
 bool implementation_provides(const struct implementation *implementation,
                              enum posenc_kernel kernel)
 {
-    return implementation && posenc_provides(implementation->backend, kernel) &&
+    return implementation && posenc_backend_provides(implementation->backend, kernel) &&
            implementation_entry(implementation, kernel);
 }

@@ -18,9 +18,10 @@ struct library {
     size_t n;
     struct implementation
         *implementations; /* one for each backend, with this build's functions */
-    const char *(*obstacle)(const struct posenc_backend *); /* its posenc_backend_obstacle() */
-    void *handle;                                           /* of dlopen() */
-    int file;                                               /* descriptor of the copy */
+    const char *(*obstacle)(
+        const struct posenc_backend *); /* its posenc_backend_unavailable_reason() */
+    void *handle;                       /* of dlopen() */
+    int file;                           /* descriptor of the copy */
 };
 
 /* Opens a file. Returns NULL on failure, with a message to print after the path and a colon. */

@@ -17,7 +17,7 @@ const struct posenc_backend *posenc_backend_find(const char *name)
     return name ? posenc_backend_at(0) : NULL;
 }
 
-const char *posenc_backend_obstacle(const struct posenc_backend *backend)
+const char *posenc_backend_unavailable_reason(const struct posenc_backend *backend)
 {
     return backend ? NULL : "none";
 }

@@ -60,7 +60,7 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
             error, "has no description, or one that is not plain text, or such needs: "
                    "expected one line of UTF-8 each, without control characters");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        if (posenc_provides(backend, (enum posenc_kernel)k))
+        if (posenc_backend_provides(backend, (enum posenc_kernel)k))
             return true;
     if (backend->size != sizeof *backend) /* a newer backend, whose kernels are unknown here */
         return reject_layout(backend, error);

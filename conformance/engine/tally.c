@@ -11,34 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *profile_of(enum posenc_kernel kernel)
+static const char *numerics_of(enum posenc_kernel kernel)
 {
     return kernel_has_freqs(kernel) ? "exact" : "given";
 }
 
 /* Begins a case. `has_dtypes` is false if the backend lacks a dtype of the case. */
 static bool begin_case(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                       enum posenc_dtype dtype, const char *suite, const char *profile,
+                       enum posenc_dtype dtype, const char *suite, const char *numerics,
                        bool has_dtypes, const char *name, va_list list)
 {
     struct conf_result *r = &t->result;
     *t = (struct tally){ .run = run };
     *r = (struct conf_result){ .kernel = kernel, .suite = suite, .coverage = "sampled" };
-    r->profile = profile ? profile : profile_of(kernel);
-    r->metric = profile ? NULL : "exact";
+    r->numerics = numerics ? numerics : numerics_of(kernel);
+    r->metric = numerics ? NULL : "exact";
     size_t n = (size_t)snprintf(r->id, sizeof r->id, "%s/%s/%s/", posenc_kernel_name(kernel),
-                                dtype_names[dtype], profile ? profile : suite);
+                                dtype_names[dtype], numerics ? numerics : suite);
     vsnprintf(r->id + n, sizeof r->id - n, name, list);
     return t->selected = has_dtypes && suite_selected(run, r->id);
 }
 
 bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                 enum posenc_dtype dtype, const char *suite, const char *profile,
+                 enum posenc_dtype dtype, const char *suite, const char *numerics,
                  const char *name, ...)
 {
     va_list list;
     va_start(list, name);
-    const bool selected = begin_case(t, run, kernel, dtype, suite, profile, true, name, list);
+    const bool selected = begin_case(t, run, kernel, dtype, suite, numerics, true, name, list);
     va_end(list);
     return selected;
 }

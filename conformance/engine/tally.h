@@ -15,12 +15,12 @@ struct tally {
         *kept; /* calls of tally_run() and tally_create_call(), the last one first */
 };
 
-/* Begins the case "<kernel>/<dtype>/<profile>/<name>", with the suite in place of a NULL profile. Returns false if the
+/* Begins the case "<kernel>/<dtype>/<numerics>/<name>", with the suite in place of a NULL numerics. Returns false if the
  * options exclude it. */
 __attribute__((format(printf, 7, 8))) bool tally_begin(struct tally *t, struct suite_run *run,
                                                        enum posenc_kernel kernel,
                                                        enum posenc_dtype dtype,
-                                                       const char *suite, const char *profile,
+                                                       const char *suite, const char *numerics,
                                                        const char *name, ...);
 /* Does the same for a problem and its numerics mode. Also returns false if the problem has a 16-bit
  * tensor and the backend supports f32 alone. */

@@ -40,8 +40,8 @@ static bool file_is(const char *text)
 /* Returns a result with this error, for the row that can be lowered. */
 static struct conf_result measured(double max)
 {
-    return (struct conf_result){ .kernel = POSENC_KERNEL_sinusoidal,
-                                 .profile = "exact",
+    return (struct conf_result){ .kernel = POSENC_KERNEL_SINUSOIDAL,
+                                 .numerics = "exact",
                                  .backend = posenc_backend_find("libm"),
                                  .status = CONF_PASS,
                                  .metric = "abs",
@@ -118,7 +118,7 @@ static void check_wrong_rows(void)
                 "a wrong row is rejected with its line and column, and the file stays");
     }
     const struct error_limit *kept =
-        error_limits_find(POSENC_KERNEL_rope_table, posenc_backend_find("libm"), "exact", 1);
+        error_limits_find(POSENC_KERNEL_ROPE_TABLE, posenc_backend_find("libm"), "exact", 1);
     require(kept && kept->limit >= 0.5 && kept->limit <= 0.5, "the table is the last good one");
     require(!error_limits_read("/nowhere/limits", error) && strstr(error, "/nowhere/limits"),
             "a file that is not there");

@@ -50,7 +50,7 @@ static bool has_own_functions(const struct library *library,
     memcpy(&address, &implementation->name, sizeof address);                                   \
     own = own && object_of(address) == object_of_library(library);
     IMPLEMENTATION_BUILDERS(FUNCTION)
-#define POSENC_KERNEL(name, ...) FUNCTION(name)
+#define POSENC_KERNEL(ID, name, ...) FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
     return own;
@@ -102,7 +102,7 @@ static bool same_results(const struct implementation *one, const struct implemen
 static void test_front_end(const struct library *library)
 {
     struct implementation implementation = *library_implementation(library, "scalar");
-    const struct problem problem = problem_default(POSENC_KERNEL_rope_half);
+    const struct problem problem = problem_default(POSENC_KERNEL_ROPE_HALF);
     struct call call;
     implementation.backend = &added_backend;
     require(call_create_by(&implementation, &call, &problem, NULL) == POSENC_OK &&
@@ -134,9 +134,9 @@ static void test_copies(const char *path)
     const struct implementation mine = implementation_of(posenc_backend_find("scalar"));
     require(same_results(&mine, a) && same_results(a, b), "all give the same bits");
     require(!library_implementation(one, "nobody") &&
-                implementation_provides(a, POSENC_KERNEL_alibi) &&
+                implementation_provides(a, POSENC_KERNEL_ALIBI) &&
                 !implementation_provides(a, POSENC_KERNEL_COUNT) &&
-                !implementation_provides(NULL, POSENC_KERNEL_alibi),
+                !implementation_provides(NULL, POSENC_KERNEL_ALIBI),
             "missing backends and kernels are reported");
     library_close(one);
     struct library *three = library_open(path, error);

@@ -10,9 +10,9 @@ float exact_round_f32(double want) { return (float)want; }
 /* Formats of types: bits of the fraction, exponents of the least normal value and past the largest value. */
 static const struct {
     int fraction, least, beyond;
-} formats[] = { [POSENC_F32] = { 23, -126, 128 },
-                [POSENC_F16] = { 10, -14, 16 },
-                [POSENC_BF16] = { 7, -126, 128 } };
+} formats[] = { [POSENC_DTYPE_F32] = { 23, -126, 128 },
+                [POSENC_DTYPE_F16] = { 10, -14, 16 },
+                [POSENC_DTYPE_BF16] = { 7, -126, 128 } };
 
 /* Subnormal values are as far apart as the least normal ones. Beyond the largest value the distance is that just
  * below it. */
@@ -29,7 +29,7 @@ double exact_ulp(enum posenc_dtype type, double magnitude)
 float exact_round(enum posenc_dtype type, double want)
 {
     const double value = (double)exact_round_f32(want);
-    if (type == POSENC_F32 || !isfinite(value) || value == 0)
+    if (type == POSENC_DTYPE_F32 || !isfinite(value) || value == 0)
         return (float)value;
     const double ulp = exact_ulp(type, fabs(value));
     const double rounded = nearbyint(fabs(value) / ulp) * ulp; /* ties to even */
@@ -49,7 +49,7 @@ double exact_pair_ulp_error(float got, double want, double magnitude)
     if (magnitude == 0 && want == 0 && got == 0) /* an exact zero has a sign */
         return (signbit(got) != 0) == (signbit(want) != 0) ? 0.0 : wrong;
     return fabs((double)got - want) /
-           exact_ulp(POSENC_F32, fabs(magnitude != 0 ? magnitude : want));
+           exact_ulp(POSENC_DTYPE_F32, fabs(magnitude != 0 ? magnitude : want));
 }
 
 struct stored_error exact_stored_error(enum posenc_dtype type, float got, double want,

@@ -57,9 +57,9 @@ static struct dealt_pair find_dealt_pair(const struct posenc_freqs_spec *spec, i
 int exact_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const int axis = (int)(i % 3);
-    if (spec->mrope_layout == POSENC_MROPE_ALTERNATING && spec->mrope_section[0] != 0)
+    if (spec->mrope_layout == POSENC_MROPE_LAYOUT_KIMI && spec->mrope_section[0] != 0)
         return find_dealt_pair(spec, i).axis;
-    if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
+    if (spec->mrope_layout != POSENC_MROPE_LAYOUT_QWEN3_VL || spec->mrope_section[0] == 0)
         return exact_section(spec, i).axis;
     return i < 3 * spec->mrope_section[axis] ? axis : 0;
 }
@@ -73,23 +73,24 @@ static void compute_exponent(const struct posenc_freqs_spec *spec, int64_t i,
     const int64_t pairs = spec->dim / 2;
     *numerator = 2 * i;
     *denominator = spec->dim;
-    if (spec->convention == POSENC_ENDPOINT) {
+    if (spec->spacing == POSENC_SPACING_ENDPOINT) {
         *numerator = pairs > 1 ? i : 0;
         *denominator = pairs > 1 ? pairs - 1 : 1;
     }
-    if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
+    if (spec->mrope_layout == POSENC_MROPE_LAYOUT_QWEN2_VL_VISION &&
+        spec->mrope_section[0] != 0) {
         *numerator = 2 * (i - section.start);
         *denominator = 2 * section.pairs;
     }
     if (spec->mrope_section[0] == 0)
         return;
     struct dealt_pair pair = { 0, 0, 0 };
-    if (spec->mrope_layout == POSENC_MROPE_DEALT) { /* modeling_pixtral.py */
+    if (spec->mrope_layout == POSENC_MROPE_LAYOUT_PIXTRAL) { /* modeling_pixtral.py */
         while (pair.axis != section.axis || pair.on_axis != i - section.start)
             next_dealt_pair(spec, &pair);
         *numerator = 2 * pair.index;
     }
-    if (spec->mrope_layout == POSENC_MROPE_ALTERNATING) {
+    if (spec->mrope_layout == POSENC_MROPE_LAYOUT_KIMI) {
         pair = find_dealt_pair(spec, i);
         *numerator = 2 * pair.on_axis;
         *denominator = 2 * spec->mrope_section[pair.axis];
@@ -159,7 +160,8 @@ static float theta_f32(const struct posenc_freqs_spec *spec)
     const double power = (double)spec->dim / ((double)spec->dim - 2.0);
     if (!family->python_base)
         return (float)spec->rope_theta;
-    if (spec->profile != POSENC_GGML_F32 && family->is_tensor && family->is_tensor(spec)) {
+    if (spec->numerics != POSENC_NUMERICS_GGML_F32 && family->is_tensor &&
+        family->is_tensor(spec)) {
         const double base = (double)family->tensor_base(spec);
         return (float)spec->rope_theta * big_to_float(compute_power(base, power));
     }
@@ -183,7 +185,7 @@ static float inv_freq_of_pair(const struct scaling_state *state, int64_t i)
         return (float)spec->values[i];
     int64_t numerator, denominator;
     compute_exponent(spec, i, &numerator, &denominator);
-    if (spec->profile == POSENC_TORCH_EXP_F32)
+    if (spec->numerics == POSENC_NUMERICS_TORCH_EXP_F32)
         return torch_exp_f32(state, numerator, denominator);
     if (family->is_unrotated && family->is_unrotated(spec, i))
         return 0.0f;

@@ -199,7 +199,7 @@ static double yarn_attention(const struct posenc_freqs_spec *spec)
 {
     const bool both = spec->mscale != 0 && spec->mscale_all_dim != 0;
     if (!both)
-        return spec->profile == POSENC_GGML_F32
+        return spec->numerics == POSENC_NUMERICS_GGML_F32
                    ? ggml_magnitude(spec)
                    : big_to_double(yarn_magnitude(spec->factor, 1.0));
     return big_to_double(big_divide(yarn_magnitude(spec->factor, spec->mscale),

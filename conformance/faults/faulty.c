@@ -62,7 +62,7 @@ void tensor_flip_bit(const struct posenc_tensor *t, int64_t r, int64_t column)
     const float value = tensor_get(t, r, column);
     if (!isfinite(value) || value == 0.0f)
         tensor_put(t, r, column, 1.0f);
-    else if (t->dtype == POSENC_F32)
+    else if (t->dtype == POSENC_DTYPE_F32)
         tensor_put(t, r, column, bits_to_float(float_to_bits(value) ^ 1u));
     else
         *(uint16_t *)tensor_at(t, r, column) ^= 1;
@@ -80,8 +80,8 @@ unsigned long faulty_calls(void) { return atomic_load(n_calls); }
 void run_kernel(struct kernel_call *c)
 {
     switch (c->kernel) {
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    case POSENC_KERNEL_##name:                                                                 \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
+    case POSENC_KERNEL_##ID:                                                                   \
         c->status = current_base->name(&c->args.signature);                                    \
         break;
 #include <posenc_kernels.def>
@@ -137,10 +137,10 @@ static enum posenc_status run_faulty(enum posenc_kernel kernel, union arguments 
     return c.status;
 }
 
-#define POSENC_KERNEL(name, signature, ...)                                                    \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
     static enum posenc_status faulty_##name(const struct posenc_##signature##_args *args)      \
     {                                                                                          \
-        return run_faulty(POSENC_KERNEL_##name, (union arguments){ .signature = *args });      \
+        return run_faulty(POSENC_KERNEL_##ID, (union arguments){ .signature = *args });        \
     }
 #include <posenc_kernels.def>
 
@@ -156,8 +156,8 @@ const struct posenc_backend *faulty_backend(const struct fault *fault,
     atomic_init(n_calls, 0);
     backend = *base;
     backend.name = fault ? fault->name : "right";
-#define POSENC_KERNEL(kernel_name, ...)                                                        \
-    if (!fault || fault->concerns(POSENC_KERNEL_##kernel_name))                                \
+#define POSENC_KERNEL(ID, kernel_name, ...)                                                    \
+    if (!fault || fault->concerns(POSENC_KERNEL_##ID))                                         \
         backend.kernel_name = faulty_##kernel_name;
 #include <posenc_kernels.def>
     return &backend;

@@ -127,7 +127,7 @@ int main(void)
     const bool right = try_right(base);
     printf("%-26s %-5s %-12s %-18s failed cases\n", "fault", "type", "suite", "case");
     for (int i = 0; (fault = fault_at(i)); i++)
-        for (int dtype = POSENC_F32; dtype <= (int)fault->last_dtype; dtype++, tried++)
+        for (int dtype = POSENC_DTYPE_F32; dtype <= (int)fault->last_dtype; dtype++, tried++)
             verdicts[try_fault(base, fault, dtype_names[dtype])]++;
     printf("\n%d of %d runs of a fault fail in the case meant for it\n", verdicts[DETECTED],
            tried);

@@ -186,7 +186,7 @@ static void leave_rounding_mode(struct kernel_call *c)
 
 static bool encodes_x(enum posenc_kernel kernel)
 {
-    return kernel_takes_x(kernel) && kernel != POSENC_KERNEL_learned_grad;
+    return kernel_takes_x(kernel) && kernel != POSENC_KERNEL_LEARNED_GRAD;
 }
 
 static bool adds_to_scores(enum posenc_kernel kernel)
@@ -203,8 +203,8 @@ static bool has_tables(enum posenc_kernel kernel)
     return has;
 }
 
-#define BF16 POSENC_BF16
-#define F32  POSENC_F32
+#define BF16 POSENC_DTYPE_BF16
+#define F32  POSENC_DTYPE_F32
 const struct fault memory_faults[] = {
     { "over-write", "memory", "canaries", BF16, every_kernel, over_write },
     { "over-write-before", "memory", "guard-start", BF16, every_kernel, over_write_before },

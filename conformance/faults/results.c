@@ -271,7 +271,7 @@ static void share_scratch(struct kernel_call *c)
 
 /* ---- The table ---- */
 
-static bool encodes(enum posenc_kernel kernel) { return kernel != POSENC_KERNEL_learned_grad; }
+static bool encodes(enum posenc_kernel kernel) { return kernel != POSENC_KERNEL_LEARNED_GRAD; }
 static bool in_place_by_position(enum posenc_kernel kernel)
 {
     return token_kernel(kernel) && kernel_in_place(kernel);
@@ -306,8 +306,8 @@ static bool has_wide_rows(enum posenc_kernel kernel)
     return kernel_signature(kernel) != SIGNATURE_window;
 }
 
-#define BF16 POSENC_BF16
-#define F32  POSENC_F32
+#define BF16 POSENC_DTYPE_BF16
+#define F32  POSENC_DTYPE_F32
 const struct fault result_faults[] = {
     { "encodes-nothing", "random", "pairs", F32, encodes, encode_nothing },
     { "last-row-differs", "properties", "slices", F32, every_kernel, differ_in_last_row },

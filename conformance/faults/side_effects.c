@@ -75,7 +75,7 @@ static void run_in_buffer(struct kernel_call *c, void *buffer)
     for (int d = out->rank; d-- > 0; stride *= out->shape[d])
         out->stride[d] = stride;
     out->data = buffer;
-    if (c->kernel == POSENC_KERNEL_learned_grad) /* which may add to the old contents */
+    if (c->kernel == POSENC_KERNEL_LEARNED_GRAD) /* which may add to the old contents */
         copy_tensor(&real, out);
     run_kernel(c);
     copy_tensor(out, &real);
@@ -105,7 +105,7 @@ static void use_shared_buffer(struct kernel_call *c)
 
 /* ---- The table ---- */
 
-#define F32 POSENC_F32
+#define F32 POSENC_DTYPE_F32
 const struct fault side_effect_faults[] = {
     { "allocates", "side-effects", "allocations", F32, every_kernel, allocate },
     { "maps-memory", "side-effects", "allocations", F32, every_kernel, map_memory },

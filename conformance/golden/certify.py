@@ -26,7 +26,7 @@ from freqs import COSINE, SINE, Freqs, convergents
 from problem import Disagreement, GoldenCase, Output, Problem, floats, library, read_problem
 from scalings import SCALINGS
 
-PROFILES = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
+NUMERICS = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
 TABLE_ROWS = 12  # rows of each table
 PAIR_POSITIONS = 12  # random positions of each pair
 N_RANDOM = 40  # random problems of each kernel
@@ -122,7 +122,7 @@ def compare_oracle_freqs(freqs: Freqs, who: str, got: Dict[str, Any], seed: int)
     compare_axes(freqs, who, got)
     words, single = array("Q", bytes.fromhex(got["turn"])), floats("f", got["f32"])
     points = 0
-    for i, omega in enumerate(freqs.omega if freqs.spec.profile != "ggml_f32" else []):
+    for i, omega in enumerate(freqs.omega if freqs.spec.numerics != "ggml_f32" else []):
         turn = words[3 * i : 3 * i + 3]
         error = turn_error(freqs, i, turn[0] << 128 | turn[1] << 64 | turn[2], 192)
         compare_frequency(f"{who}: frequency {i}", error, mpfr(2) ** -191 * max(1, omega), single[i], freqs.inv_freq[i])
@@ -139,7 +139,7 @@ def compare_oracle_freqs(freqs: Freqs, who: str, got: Dict[str, Any], seed: int)
 def compare_point(freqs: Freqs, who: str, pair: int, position: int, turn: "array[int]") -> None:
     """Compares the oracle's sine and cosine of a pair at a position."""
     sine, cosine = c_double(), c_double()
-    if freqs.spec.profile == "exact":
+    if freqs.spec.numerics == "exact":
         library().exact_sincos_turn((c_uint64 * 3)(*turn), c_int64(position), byref(sine), byref(cosine))
     else:
         library().exact_sincos(c_double(freqs.angle(pair, position)), byref(sine), byref(cosine))
@@ -155,7 +155,7 @@ def compare_library_freqs(freqs: Freqs, who: str, got: Dict[str, Any]) -> None:
     omega, single = floats("d", got["omega"]), floats("f", got["f32"])
     for i, exact in enumerate(freqs.omega):
         error = turn_error(freqs, i, high[i] << 64 | low[i], 128)
-        as_f32 = freqs.inv_freq[i] if freqs.spec.profile in ("hf_f32", "torch_exp_f32") else nearest_f32(exact)
+        as_f32 = freqs.inv_freq[i] if freqs.spec.numerics in ("hf_f32", "torch_exp_f32") else nearest_f32(exact)
         compare_frequency(f"{who}: frequency {i}", error, math.ldexp(float(exact), -102) + 2.0**-127, single[i], as_f32)
         if omega[i] != float(exact):
             raise Disagreement(f"{who}: frequency {i}: {omega[i]!r}, MPFR {float(exact)!r}")
@@ -172,12 +172,13 @@ def certify_spec(item: Tuple[FreqsSpec, int]) -> Counts:
     found = problem.read_freqs(line)
     points = compare_oracle_freqs(freqs, f"oracle, {line}", found["oracle"], seed)
     compare_library_freqs(freqs, f"library, {line}", found["library"])
-    return Counts(sum(certify_line(table, spec.profile != "exact").values for table in table_lines(spec, seed)), points)
+    rounded = spec.numerics != "exact"
+    return Counts(sum(certify_line(table, rounded).values for table in table_lines(spec, seed)), points)
 
 
 def spec_of(line: str) -> FreqsSpec:
     """Returns the spec of a problem of sinusoidal or rope_table in the mode exact, for longrope with other factors."""
-    spec = replace(FreqsSpec.of(read_problem(line).fields), profile="exact")
+    spec = replace(FreqsSpec.of(read_problem(line).fields), numerics="exact")
     if spec.scaling != "longrope":
         return spec
     # Factors that differ from pair to pair, the first below 1.
@@ -192,17 +193,17 @@ def certified_specs(pool: Pool, root: Path, cases: List[GoldenCase]) -> List[Tup
     specs = dict.fromkeys(pool.map(spec_of, lines))
     plain = [spec for spec in specs if not spec.inv_freq and spec.xpos_scale_base == 0]
     return [
-        (replace(spec, profile=profile), 1000 * k + j)
+        (replace(spec, numerics=numerics), 1000 * k + j)
         for k, spec in enumerate(plain)
-        for j, profile in enumerate(PROFILES)
-        if has_profile(spec, profile)
+        for j, numerics in enumerate(NUMERICS)
+        if has_numerics(spec, numerics)
     ]
 
 
-def has_profile(spec: FreqsSpec, profile: str) -> bool:
+def has_numerics(spec: FreqsSpec, numerics: str) -> bool:
     """Returns true if a numerics mode supports the scaling and the exponents of a spec."""
-    own_exponents = spec.freq_convention != "exponent" or spec.mrope_layout in ("restarted", "dealt", "alternating")
-    return profile in SCALINGS[spec.scaling].profiles and not (profile == "ggml_f32" and own_exponents)
+    own_exponents = spec.freq_spacing != "exponent" or spec.mrope_layout in ("qwen2_vl_vision", "pixtral", "kimi")
+    return numerics in SCALINGS[spec.scaling].numerics and not (numerics == "ggml_f32" and own_exponents)
 
 
 # ---- Problems ----

@@ -52,7 +52,7 @@ class Freqs:
         numerator, denominator = exponent(spec, i)
         if spec.inv_freq:
             return f32(spec.inv_freq[i])
-        if spec.profile == "torch_exp_f32":
+        if spec.numerics == "torch_exp_f32":
             slope = -float(F64.log(spec.rope_theta)) / denominator
             with in_f32():
                 return gmpy2.exp(f32(numerator) * f32(slope))
@@ -83,7 +83,7 @@ class Freqs:
 
     def angle(self, pair: int, position: float) -> float:
         """Returns the angle of a pair in an f32 mode."""
-        if self.spec.profile != "ggml_f32":
+        if self.spec.numerics != "ggml_f32":
             return nearest_f32(f32(position) * self.inv_freq[pair])
         if position not in self._angles:
             self._angles[position] = self._ggml_angles(position)
@@ -94,7 +94,7 @@ class Freqs:
 
         In an f32 mode with m other than 1, they are exact products of f32 values.
         """
-        if self.spec.profile == "exact":
+        if self.spec.numerics == "exact":
             return self._exact_sincos(pair, position, m)
         sine, cosine = sincos_of_angle(self.angle(pair, position))
         if m == 1:

@@ -3,11 +3,11 @@
 Before scaling, omega_i = theta^(-2i/d), or theta^(-i/(n-1)) with n = d/2 for the spacing `endpoint`. If positions have
 several axes (2409.12191), each pair rotates with one of them. mrope_layout is one of:
 
-    chunked       the pairs of an axis follow each other: a section
-    interleaved   pair k of axis a is pair 3k + a of all; the rest rotates with axis 0
-    restarted     as chunked, but a section of n pairs has omega_j = theta^(-2j/(2n))
-    dealt         as chunked, but pair j of an axis has the frequency of pair rank(axis, j) of all
-    alternating   as restarted, but pair j of an axis is pair rank(axis, j) of all
+    qwen2_vl         the pairs of an axis follow each other: a section
+    qwen3_vl         pair k of axis a is pair 3k + a of all; the rest rotates with axis 0
+    qwen2_vl_vision  as qwen2_vl, but a section of n pairs has omega_j = theta^(-2j/(2n))
+    pixtral          as qwen2_vl, but pair j of an axis has the frequency of pair rank(axis, j) of all
+    kimi             as qwen2_vl_vision, but pair j of an axis is pair rank(axis, j) of all
 
 rank(axis, j) is the number of pairs before pair j of an axis, if axes take turns as long as they have pairs.
 """
@@ -23,8 +23,8 @@ class FreqsSpec:
     """The fields of a problem that determine its frequencies, by their names in the notation."""
 
     dim: int = 0  # rotary_dim, if the kernel has that field
-    profile: str = "exact"
-    freq_convention: str = "exponent"
+    numerics: str = "exact"
+    freq_spacing: str = "exponent"
     scaling: str = "none"
     rope_theta: float = 10000.0
     factor: float = 1.0
@@ -41,7 +41,7 @@ class FreqsSpec:
     seq_len: int = 0
     partial_rotary_factor: float = 1.0
     mrope_section: Tuple[int, ...] = ()
-    mrope_layout: str = "chunked"
+    mrope_layout: str = "qwen2_vl"
     xpos_scale_base: float = 0.0
     xpos_centre: float = 0.0
     xpos_inverse: bool = False
@@ -117,9 +117,9 @@ def unrank(spec: FreqsSpec, wanted: int) -> Tuple[int, int]:
 
 def axis_of(spec: FreqsSpec, i: int) -> int:
     """Returns the axis with which pair i rotates."""
-    if spec.mrope_section and spec.mrope_layout == "alternating":
+    if spec.mrope_section and spec.mrope_layout == "kimi":
         return unrank(spec, i)[0]
-    if spec.mrope_section and spec.mrope_layout == "interleaved":
+    if spec.mrope_section and spec.mrope_layout == "qwen3_vl":
         return i % 3 if i // 3 < pairs_of_axis(spec, i % 3) else 0
     return section(spec, i).axis
 
@@ -128,14 +128,14 @@ def exponent(spec: FreqsSpec, i: int) -> Tuple[int, int]:
     """Returns numerator and denominator of the exponent e of pair i: omega_i = theta^-e."""
     layout = spec.mrope_layout if spec.mrope_section else ""
     own = section(spec, i)
-    if layout == "restarted":
+    if layout == "qwen2_vl_vision":
         return 2 * (i - own.first), 2 * own.n
-    if spec.freq_convention == "endpoint":
+    if spec.freq_spacing == "endpoint":
         n = spec.dim // 2
         return (i, n - 1) if n > 1 else (0, 1)
-    if layout == "dealt":
+    if layout == "pixtral":
         return 2 * rank(spec, own.axis, i - own.first), spec.dim
-    if layout == "alternating":
+    if layout == "kimi":
         axis, j = unrank(spec, i)
         return 2 * j, 2 * pairs_of_axis(spec, axis)
     return 2 * i, spec.dim

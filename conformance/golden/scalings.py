@@ -27,7 +27,7 @@ from freqs_spec import FreqsSpec, exponent
 class Scaling:
     """Base class, which changes no frequency. Subclasses override the steps that they change."""
 
-    profiles: Tuple[str, ...] = ("exact", "hf_f32", "ggml_f32")
+    numerics: Tuple[str, ...] = ("exact", "hf_f32", "ggml_f32")
     rounds_wavelength = False  # as the last step, wavelengths are rounded to whole positions
 
     def __init__(self, spec: FreqsSpec) -> None:
@@ -79,7 +79,7 @@ class Scaling:
 class Unscaled(Scaling):
     """No scaling, in every numerics mode."""
 
-    profiles = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
+    numerics = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
 
 
 class Linear(Scaling):
@@ -176,7 +176,7 @@ class Yarn(Scaling):
     def attention(self) -> float:
         spec = self.spec
         both = spec.mscale != 0 and spec.mscale_all_dim != 0
-        if spec.profile == "ggml_f32" and not both:
+        if spec.numerics == "ggml_f32" and not both:
             with in_f32():
                 return float(1 + f32(0.1) * gmpy2.log(1 / self.ggml_scale()))
         if both:
@@ -253,7 +253,7 @@ class LongRope(Scaling):
 class Proportional(Linear):
     """A share of all pairs rotates, divided by the factor."""
 
-    profiles = ("exact", "hf_f32")
+    numerics = ("exact", "hf_f32")
 
     def is_unrotated(self, i: int) -> bool:
         # int(share * dim // 2) pairs rotate. The product is a Python float.
@@ -263,14 +263,14 @@ class Proportional(Linear):
 class Resonance(Scaling):
     """Whole wavelengths."""
 
-    profiles = ("exact",)
+    numerics = ("exact",)
     rounds_wavelength = True
 
 
 class ResonanceYarn(Yarn):
     """Whole wavelengths, after YaRN."""
 
-    profiles = ("exact",)
+    numerics = ("exact",)
     rounds_wavelength = True
     inv_freq = Scaling.inv_freq
 

@@ -112,7 +112,7 @@ static int read_members(const json_t *record, struct model *m, char error[MODEL_
     copy_text(record, "checked", m->checked, sizeof m->checked);
     copy_text(record, "notes", m->notes, sizeof m->notes);
     copy_text(record, "encoding", m->encoding, sizeof m->encoding);
-    copy_text(record, "trained_profile", m->trained_profile, sizeof m->trained_profile);
+    copy_text(record, "trained_numerics", m->trained_numerics, sizeof m->trained_numerics);
     copy_text(record, "trained", m->trained, sizeof m->trained);
     copy_text(record, "storage_from", m->storage_from, sizeof m->storage_from);
     m->max_position_embeddings =

@@ -47,8 +47,8 @@ struct model {
     char checked[256];       /* reference that its numbers were compared with */
     char notes[MODEL_NOTES]; /* sentences on members that are not supported or have no effect */
     char encoding[24]; /* sinusoidal, learned, rope_half, rope_interleaved, alibi, t5, ... */
-    char trained_profile[16]; /* numerics mode of its training or published code, or "" */
-    char trained[256];        /* a sentence about this mode, also if it is unknown */
+    char trained_numerics[16]; /* numerics mode of its training or published code, or "" */
+    char trained[256];         /* a sentence about this mode, also if it is unknown */
     int64_t max_position_embeddings;
     enum posenc_dtype storage; /* dtype of its tensors; f32 if the file does not say */
     char storage_from[32];     /* member with the dtype, "torch_dtype", or "" */

@@ -65,7 +65,7 @@ static void compute_pair(const struct oracle *oracle, int64_t pair, int64_t r, d
     const struct problem *p = &oracle->call->problem;
     const double position =
         problem_time(p, r / p->tokens, r % p->tokens, exact_axis(&p->freqs, pair));
-    if (p->freqs.profile == POSENC_EXACT) {
+    if (p->freqs.numerics == POSENC_NUMERICS_EXACT) {
         struct big s, c;
         big_sincos_time(oracle->turns[pair], position, &s, &c);
         if (oracle->log_zeta && position != p->freqs.xpos_centre) {
@@ -77,7 +77,7 @@ static void compute_pair(const struct oracle *oracle, int64_t pair, int64_t r, d
         *cosine = big_times(c, factor);
         return;
     }
-    const float angle = p->freqs.profile == POSENC_GGML_F32
+    const float angle = p->freqs.numerics == POSENC_NUMERICS_GGML_F32
                             ? ggml_angle(oracle, pair, position)
                             : (float)position * oracle->inv_freq[pair];
     exact_sincos((double)angle, sine, cosine);
@@ -93,19 +93,19 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
 {
     const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
-    if (problem->layout != POSENC_INTERLEAVED && width % 2)
+    if (problem->layout != POSENC_LAYOUT_INTERLEAVED && width % 2)
         want[width - 1] = 0.0;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
         compute_pair(oracle, i, r, problem->scale, &sine, &cosine);
         const struct exact_section section = exact_section(&problem->freqs, i);
         const int64_t in_section = i - section.start;
-        if (problem->layout == POSENC_INTERLEAVED) {
+        if (problem->layout == POSENC_LAYOUT_INTERLEAVED) {
             want[2 * i] = sine;
             if (2 * i + 1 < width)
                 want[2 * i + 1] = cosine;
         } else if (in_section < section.pairs) {
-            const bool sine_first = problem->layout == POSENC_SIN_COS;
+            const bool sine_first = problem->layout == POSENC_LAYOUT_SIN_COS;
             double *at = want + 2 * section.start + in_section;
             at[0] = sine_first ? sine : cosine;
             at[section.pairs] = sine_first ? cosine : sine;
@@ -146,12 +146,12 @@ static bool create_freqs(struct oracle *oracle)
     oracle->ggml = (struct exact_ggml){ .n = (int64_t)n,
                                         .divisor = floats + n,
                                         .ramp_mix = floats + 2 * n };
-    if (spec->profile == POSENC_EXACT)
+    if (spec->numerics == POSENC_NUMERICS_EXACT)
         exact_turns(spec, oracle->n_pairs, oracle->turns);
     else
         exact_freqs(spec, oracle->n_pairs, NULL, oracle->inv_freq, NULL);
     exact_freqs(spec, 0, NULL, NULL, &oracle->attention_factor);
-    if (spec->profile == POSENC_GGML_F32)
+    if (spec->numerics == POSENC_NUMERICS_GGML_F32)
         exact_ggml(spec, &oracle->ggml);
     if (spec->xpos_scale_base != 0)
         oracle->log_zeta = bigs + n;

@@ -53,7 +53,7 @@ const struct memory memory_default = { .get = default_get, .free = default_free 
 const struct implementation implementation_library = {
 #define FUNCTION(name) .name = posenc_##name,
     IMPLEMENTATION_BUILDERS(FUNCTION)
-#define POSENC_KERNEL(name, ...) FUNCTION(name)
+#define POSENC_KERNEL(ID, name, ...) FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
 };
@@ -69,7 +69,7 @@ struct implementation implementation_of(const struct posenc_backend *backend)
 static const struct entry {
     size_t in_implementation, in_backend;
 } entries[] = {
-#define POSENC_KERNEL(name, ...)                                                               \
+#define POSENC_KERNEL(ID, name, ...)                                                           \
     { offsetof(struct implementation, name), offsetof(struct posenc_backend, name) },
 #include <posenc_kernels.def>
 };
@@ -125,11 +125,12 @@ static bool check_problem(struct call *call)
 {
     const struct problem *p = &call->problem;
     const enum posenc_dtype types[] = { p->dtype, p->table_dtype, p->values_dtype };
-    const int64_t item = p->dtype != POSENC_F32 || p->table_dtype != POSENC_F32 ? 2 : 4;
+    const int64_t item =
+        p->dtype != POSENC_DTYPE_F32 || p->table_dtype != POSENC_DTYPE_F32 ? 2 : 4;
     bool good = true;
     for (int i = 0; i < 3 && good; i++)
-        good = call_check_range(call, POSENC_ERR_DTYPE, "a type", (int64_t)types[i], POSENC_F32,
-                                POSENC_BF16);
+        good = call_check_range(call, POSENC_ERR_DTYPE, "a type", (int64_t)types[i],
+                                POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
     for (int i = 0; i < LAYOUTS && good; i++)
         good = call_check_range(call, POSENC_ERR_ARGUMENT, "offset_bytes of a tensor",
                                 p->layouts[i].offset_bytes, 0, INT64_MAX);
@@ -183,8 +184,8 @@ enum posenc_status call_create(struct call *call, const struct problem *problem,
 static enum posenc_status run_kernel(struct call *call, const struct posenc_backend *backend)
 {
     switch (call->problem.kernel) {
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    case POSENC_KERNEL_##name:                                                                 \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
+    case POSENC_KERNEL_##ID:                                                                   \
         call->args.signature.error = &call->error;                                             \
         return call->implementation->name(backend, &call->args.signature);
 #include "posenc_kernels.def"
@@ -241,7 +242,7 @@ const float *call_row(const struct call *call, int o, int64_t r)
 {
     const struct output *output = &call->outputs[o];
     const void *row = storage_row(&output->tensor, r);
-    if (output->tensor.dtype == POSENC_F32)
+    if (output->tensor.dtype == POSENC_DTYPE_F32)
         return row;
     float *wide = call->wide[o] + r * output->width;
     for (int64_t c = 0; c < output->width; c++)
@@ -384,7 +385,7 @@ static void cut_positions(struct call *c, const struct tensor_spec *spec,
         stride = p->stride_token ? p->stride_token : 1; /* the library reads 0 as 1 */
     else if (part->dim == DIM_BATCH)
         stride = p->stride_batch;
-    if (p->kind != POSENC_OFFSET)
+    if (p->kind != POSENC_POSITIONS_OFFSET)
         p->data = (const char *)p->data + part->from * stride * item;
     else if (part->dim == DIM_TOKEN)
         p->offset += part->from;

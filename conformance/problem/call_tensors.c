@@ -290,7 +290,7 @@ static bool add_output(struct call *call, const struct tensor_spec *spec,
     const int64_t rows = storage_rows(t), width = t->shape[t->rank - 1];
     const int o = call->n_outputs++;
     call->outputs[o] = (struct output){ spec->name, *t, rows, width };
-    return t->dtype == POSENC_F32 ||
+    return t->dtype == POSENC_DTYPE_F32 ||
            (call->wide[o] = call_allocate(call, rows * width, sizeof(float)));
 }
 
@@ -421,7 +421,7 @@ static bool make_positions(struct call *call, const struct tensor_spec *spec)
                           shape[2] > 1 ? (own ? p->batch : 1) * p->tokens : 0 };
     struct posenc_positions *positions = call_argument(call, spec);
     *positions = (struct posenc_positions){ .kind = p->position_kind, .offset = p->first };
-    if (p->position_kind == POSENC_OFFSET)
+    if (p->position_kind == POSENC_POSITIONS_OFFSET)
         return true;
     memcpy(stride, layout->stride, (size_t)layout->n_strides * sizeof *stride);
     positions->stride_batch = stride[0];

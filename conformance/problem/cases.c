@@ -242,15 +242,16 @@ struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
     for (EACH_WORD(word, line->flags))
         p = lengthen(p, word, draw(&d, 0, read_limit(word, 0)));
     const int64_t farthest = (int64_t)(40 * p.freqs.xpos_scale_base); /* 0 without xPos */
-    const bool select_rows = p.position_kind != POSENC_OFFSET && !kernel_has_freqs(kernel);
+    const bool select_rows =
+        p.position_kind != POSENC_POSITIONS_OFFSET && !kernel_has_freqs(kernel);
     for (int64_t t = 0; t < p.tokens && select_rows; t++)
         positions[t] = draw(&d, 0, p.rows - 1);
     for (int64_t t = 0; t < p.tokens && !select_rows && farthest > 0; t++)
         positions[t] = t > 0 ? draw(&d, -farthest, farthest) : 0;
     p.positions = select_rows || farthest > 0 ? positions : NULL;
     p.seed = seed;
-    p.dtype = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
-    p.values_dtype = (enum posenc_dtype)draw(&d, POSENC_F32, POSENC_BF16);
+    p.dtype = (enum posenc_dtype)draw(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
+    p.values_dtype = (enum posenc_dtype)draw(&d, POSENC_DTYPE_F32, POSENC_DTYPE_BF16);
     p.special = draw(&d, 0, 2) == 0;
     p.x_scale = draw(&d, 0, 1) ? 1.0f : 0.088388346f;
     p.batch = kernel_has_batch(kernel) ? draw(&d, 1, 3) : 1;

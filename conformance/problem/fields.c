@@ -473,9 +473,9 @@ bool scaling_has_parameter(enum posenc_scaling scaling, const char *parameter, s
     return text_has_word(scaling_rows[scaling].parameters, ' ', parameter, length);
 }
 
-bool scaling_supports(enum posenc_scaling scaling, enum posenc_profile profile)
+bool scaling_supports(enum posenc_scaling scaling, enum posenc_numerics numerics)
 {
-    const char *name = profile_names[profile];
-    return profile == POSENC_EXACT ||
+    const char *name = numerics_names[numerics];
+    return numerics == POSENC_NUMERICS_EXACT ||
            text_has_word(scaling_rows[scaling].numerics, ' ', name, strlen(name));
 }

@@ -88,6 +88,6 @@ extern const char *const scaling_names[]; /* by id; NULL at the end */
 /* Return true if a family has a parameter, whose name has `length` characters, and if a numerics mode supports the
  * family. */
 bool scaling_has_parameter(enum posenc_scaling scaling, const char *parameter, size_t length);
-bool scaling_supports(enum posenc_scaling scaling, enum posenc_profile profile);
+bool scaling_supports(enum posenc_scaling scaling, enum posenc_numerics numerics);
 
 #endif

@@ -70,9 +70,9 @@ static float special_value(uint64_t z, enum posenc_dtype type)
          * largest finite number. */
         float least, under, over, largest;
     } ends[] = {
-        [POSENC_F32] = { 0x7fffff, 0x1p-149f, 0.0f, INFINITY, INFINITY },
-        [POSENC_F16] = { 0x3ff, 0x1p-24f, 0x1p-25f, 0x1.ffep15f, 0x1.ffcp15f },
-        [POSENC_BF16] = { 0x7f, 0x1p-133f, 0x1p-134f, 0x1.ffp127f, 0x1.fep127f },
+        [POSENC_DTYPE_F32] = { 0x7fffff, 0x1p-149f, 0.0f, INFINITY, INFINITY },
+        [POSENC_DTYPE_F16] = { 0x3ff, 0x1p-24f, 0x1p-25f, 0x1.ffep15f, 0x1.ffcp15f },
+        [POSENC_DTYPE_BF16] = { 0x7f, 0x1p-133f, 0x1p-134f, 0x1.ffp127f, 0x1.fep127f },
     };
     const float subnormal = (float)(((uint32_t)z & ends[type].mantissa) | 1) * ends[type].least;
     float under = 0.0f, over = INFINITY, largest = INFINITY;
@@ -99,9 +99,9 @@ static float input_value(uint64_t z, bool specials, enum posenc_dtype type)
 /* Bits of the fraction, and the exponent of the least normal number. */
 static const struct {
     int fraction, least;
-} formats[] = {
-    [POSENC_F32] = { 23, -126 }, [POSENC_F16] = { 10, -14 }, [POSENC_BF16] = { 7, -126 }
-};
+} formats[] = { [POSENC_DTYPE_F32] = { 23, -126 },
+                [POSENC_DTYPE_F16] = { 10, -14 },
+                [POSENC_DTYPE_BF16] = { 7, -126 } };
 
 float inputs_draw_edge(uint64_t z, enum posenc_dtype type, float most, bool above)
 {
@@ -127,7 +127,7 @@ float inputs_draw_edge(uint64_t z, enum posenc_dtype type, float most, bool abov
 /* Returns x of the recipe "edges". */
 static float edge_x(uint64_t z, float value, enum posenc_dtype type)
 {
-    const bool is_f16 = type == POSENC_F16;
+    const bool is_f16 = type == POSENC_DTYPE_F16;
     const int least = is_f16 ? -14 : -100, exponents = is_f16 ? 28 : 128;
     if ((z >> 58 & 3) != 0 || !isfinite(value) || fabsf(value) < 0x1p-4f)
         return value;
@@ -293,7 +293,8 @@ static bool fill_rotation(float *to, int64_t first, int64_t n, const struct prob
         to[i] = inputs_draw_edge(rng_u64(key, (uint64_t)(first + i)), p->table_dtype, 1.0f,
                                  !p->special);
     for (int64_t i = 0; i < n && p->recipe == RECIPE_ANY; i++)
-        to[i] = 0x1p-4f * input_value(rng_u64(key, (uint64_t)(first + i)), false, POSENC_F32);
+        to[i] =
+            0x1p-4f * input_value(rng_u64(key, (uint64_t)(first + i)), false, POSENC_DTYPE_F32);
     if (p->recipe == RECIPE_MIX && !copy_rotations(half, first / half, n / half, sines, to))
         return false;
     storage_round_row(p->table_dtype, to, n);
@@ -305,8 +306,9 @@ bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *p,
 {
     if (stream == STREAM_COS || stream == STREAM_SIN)
         return fill_rotation(to, first, n, p, stream == STREAM_SIN);
-    const enum posenc_dtype narrow = p->values_dtype != POSENC_F32 ? p->values_dtype : p->dtype,
-                            type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
+    const enum posenc_dtype narrow = p->values_dtype != POSENC_DTYPE_F32 ? p->values_dtype
+                                                                         : p->dtype,
+                            type = stream == STREAM_TABLE ? POSENC_DTYPE_F32 : narrow;
     const uint64_t key = rng_u64(p->seed, stream);
     const bool onnx = is_onnx(p->recipe) && stream == STREAM_X,
                edges = p->recipe == RECIPE_EDGES && stream == STREAM_X,
@@ -321,7 +323,7 @@ bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *p,
         if (indices)
             to[i] = (float)((first + i) & 0xffffff);
     }
-    if (type != POSENC_F32) {
+    if (type != POSENC_DTYPE_F32) {
         storage_round_row(p->values_dtype, to, n);
         if (p->dtype != p->values_dtype)
             storage_round_row(p->dtype, to, n);

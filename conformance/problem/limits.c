@@ -93,7 +93,7 @@ static double count_elements(const struct problem *p, const struct tensor_spec *
 {
     double n = 1.0;
     if (spec->form == FORM_POSITIONS)
-        return p->position_kind == POSENC_OFFSET
+        return p->position_kind == POSENC_POSITIONS_OFFSET
                    ? 0.0
                    : (double)p->batch * (double)p->tokens * (double)problem_axes(p);
     if (spec->size)

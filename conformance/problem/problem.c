@@ -1,10 +1,10 @@
 /* Problems: properties of each kernel from posenc_kernels.def, positions, sizes (see problem.h). */
 #include "signature.h"
 
-const char *const profile_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32", NULL };
-const char *const convention_names[] = { "exponent", "endpoint", NULL };
-const char *const mrope_layout_names[] = { "chunked", "interleaved", "restarted",
-                                           "dealt",   "alternating", NULL };
+const char *const numerics_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32", NULL };
+const char *const spacing_names[] = { "exponent", "endpoint", NULL };
+const char *const mrope_layout_names[] = { "qwen2_vl", "qwen3_vl", "qwen2_vl_vision",
+                                           "pixtral",  "kimi",     NULL };
 const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
 const char *const dtype_names[] = { "f32", "f16", "bf16", NULL };
 const char *const relative_names[] = { "deberta", "shaw", "transformer_xl", NULL };
@@ -26,7 +26,7 @@ static const struct kernel_facts {
     enum angles angles;
     enum pairs pairs;
 } kernel_facts[] = {
-#define POSENC_KERNEL(name, signature, summary, stage, x, rows, angles, pairs)                 \
+#define POSENC_KERNEL(ID, name, signature, summary, stage, x, rows, angles, pairs)             \
     { SIGNATURE_##signature, stage, x, rows, angles, pairs },
 #include "posenc_kernels.def"
 };
@@ -78,13 +78,13 @@ struct channel_rotation problem_rotation(const struct problem *p, int64_t channe
 
 bool problem_draws_positions(const struct problem *problem)
 {
-    return problem->position_kind != POSENC_OFFSET &&
+    return problem->position_kind != POSENC_POSITIONS_OFFSET &&
            (problem->recipe == RECIPE_ONNX || problem->recipe == RECIPE_ONNX_3D);
 }
 
 int64_t problem_position(const struct problem *problem, int64_t b, int64_t t)
 {
-    if (problem->position_kind == POSENC_OFFSET)
+    if (problem->position_kind == POSENC_POSITIONS_OFFSET)
         return problem->first + t;
     if (problem_draws_positions(problem))
         return problem_draw_position(problem, b, t);
@@ -97,7 +97,7 @@ int problem_axes(const struct problem *problem)
     int axes = 1;
     while (axes < 3 && problem->freqs.mrope_section[axes] != 0)
         axes++;
-    return problem->mrope_grid > 0 && problem->position_kind != POSENC_OFFSET &&
+    return problem->mrope_grid > 0 && problem->position_kind != POSENC_POSITIONS_OFFSET &&
                    problem->freqs.mrope_section[0] != 0
                ? axes
                : 1;

@@ -25,7 +25,7 @@ struct implementation {
     const struct posenc_backend *backend;
 #define FUNCTION(name) __typeof__(posenc_##name) *name;
     IMPLEMENTATION_BUILDERS(FUNCTION)
-#define POSENC_KERNEL(name, ...) FUNCTION(name)
+#define POSENC_KERNEL(ID, name, ...) FUNCTION(name)
 #include <posenc_kernels.def>
 #undef FUNCTION
 };
@@ -50,7 +50,7 @@ enum signature_id kernel_signature(enum posenc_kernel kernel);
 const char *kernel_stage(enum posenc_kernel kernel); /* "table" or "apply" */
 
 /* Names of the members of the library's enums, in their order; NULL at the end. */
-extern const char *const profile_names[], *const convention_names[];
+extern const char *const numerics_names[], *const spacing_names[];
 extern const char *const layout_names[], *const mrope_layout_names[];
 extern const char *const dtype_names[], *const relative_names[];
 
@@ -142,7 +142,7 @@ struct problem {
     bool accumulate; /* learned_grad: add to the contents of out */
 
     enum posenc_position_kind position_kind;
-    int64_t first; /* POSENC_OFFSET, or the first of consecutive positions */
+    int64_t first; /* POSENC_POSITIONS_OFFSET, or the first of consecutive positions */
     /* [tokens], or NULL for consecutive ones from `first`. Batch b adds b * batch_shift. */
     const int64_t *positions;
     int64_t batch_shift;

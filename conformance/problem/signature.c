@@ -131,14 +131,14 @@ enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tenso
 {
     const enum posenc_dtype types[] = { [TYPE_CALL] = problem->dtype,
                                         [TYPE_TABLE] = problem->table_dtype,
-                                        [TYPE_F32] = POSENC_F32 };
+                                        [TYPE_F32] = POSENC_DTYPE_F32 };
     return types[spec->type];
 }
 
 bool problem_is_f32(const struct problem *problem)
 {
     for (EACH_TENSOR(spec, signature_of(problem->kernel)))
-        if (tensor_present(problem, spec) && tensor_dtype(problem, spec) != POSENC_F32)
+        if (tensor_present(problem, spec) && tensor_dtype(problem, spec) != POSENC_DTYPE_F32)
             return false;
     return true;
 }

@@ -174,7 +174,7 @@ size_t signature_argument(const struct signature *signature, size_t member);
 /* Fields that several signatures have. */
 #define FIELDS_TOKENS "tokens position_kind position_offset positions batch_shift token_major "
 #define FIELDS_FREQS                                                                           \
-    FIELDS_TOKENS "profile freq_convention scaling rope_theta factor "                         \
+    FIELDS_TOKENS "numerics freq_spacing scaling rope_theta factor "                           \
                   "original_max_position_embeddings low_freq_factor high_freq_factor "         \
                   "beta_fast beta_slow truncate attention_factor mscale mscale_all_dim "       \
                   "max_position_embeddings seq_len partial_rotary_factor short_factor "        \

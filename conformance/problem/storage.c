@@ -17,11 +17,11 @@ struct format {
 
 static struct format format_of(enum posenc_dtype dtype)
 {
-    return dtype == POSENC_F16 ? (struct format){ 10, 15, 0x7c00 }
-                               : (struct format){ 7, 127, 0x7f80 };
+    return dtype == POSENC_DTYPE_F16 ? (struct format){ 10, 15, 0x7c00 }
+                                     : (struct format){ 7, 127, 0x7f80 };
 }
 
-size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_F32 ? 4 : 2; }
+size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_DTYPE_F32 ? 4 : 2; }
 
 /* Rounds a finite magnitude to the narrow type; both are bits. */
 static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
@@ -76,23 +76,24 @@ static float of_f16(uint16_t narrow)
 
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
 {
-    return dtype == POSENC_BF16 ? bits_to_float((uint32_t)narrow << 16) : of_f16(narrow);
+    return dtype == POSENC_DTYPE_BF16 ? bits_to_float((uint32_t)narrow << 16) : of_f16(narrow);
 }
 
 float storage_round(enum posenc_dtype dtype, float value)
 {
-    return dtype == POSENC_F32 ? value : storage_widen(dtype, storage_narrow(dtype, value));
+    return dtype == POSENC_DTYPE_F32 ? value
+                                     : storage_widen(dtype, storage_narrow(dtype, value));
 }
 
 float storage_get(enum posenc_dtype dtype, const void *row, int64_t i)
 {
-    return dtype == POSENC_F32 ? ((const float *)row)[i]
-                               : storage_widen(dtype, ((const uint16_t *)row)[i]);
+    return dtype == POSENC_DTYPE_F32 ? ((const float *)row)[i]
+                                     : storage_widen(dtype, ((const uint16_t *)row)[i]);
 }
 
 void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value)
 {
-    if (dtype == POSENC_F32)
+    if (dtype == POSENC_DTYPE_F32)
         ((float *)row)[i] = value;
     else
         ((uint16_t *)row)[i] = storage_narrow(dtype, value);
@@ -101,25 +102,25 @@ void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value)
 void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float *values)
 {
     uint16_t *to = row;
-    if (dtype == POSENC_F32 && n)
+    if (dtype == POSENC_DTYPE_F32 && n)
         memcpy(row, values, (size_t)n * sizeof *values);
-    else if (dtype == POSENC_F16)
+    else if (dtype == POSENC_DTYPE_F16)
         for (int64_t i = 0; i < n; i++)
-            to[i] = narrow(format_of(POSENC_F16), values[i]);
+            to[i] = narrow(format_of(POSENC_DTYPE_F16), values[i]);
     else
         for (int64_t i = 0; i < n; i++)
-            to[i] = narrow(format_of(POSENC_BF16), values[i]);
+            to[i] = narrow(format_of(POSENC_DTYPE_BF16), values[i]);
 }
 
 void storage_round_row(enum posenc_dtype dtype, float *values, int64_t n)
 {
-    if (dtype == POSENC_F16)
+    if (dtype == POSENC_DTYPE_F16)
         for (int64_t i = 0; i < n; i++)
-            values[i] = of_f16(narrow(format_of(POSENC_F16), values[i]));
-    else if (dtype == POSENC_BF16)
+            values[i] = of_f16(narrow(format_of(POSENC_DTYPE_F16), values[i]));
+    else if (dtype == POSENC_DTYPE_BF16)
         for (int64_t i = 0; i < n; i++)
             values[i] =
-                bits_to_float((uint32_t)narrow(format_of(POSENC_BF16), values[i]) << 16);
+                bits_to_float((uint32_t)narrow(format_of(POSENC_DTYPE_BF16), values[i]) << 16);
 }
 
 int64_t storage_rows(const struct posenc_tensor *tensor)
@@ -149,6 +150,6 @@ void *storage_row(const struct posenc_tensor *tensor, int64_t r)
 
 float *storage_row_f32(const struct posenc_tensor *tensor, int64_t r)
 {
-    assert(tensor->dtype == POSENC_F32);
+    assert(tensor->dtype == POSENC_DTYPE_F32);
     return storage_row(tensor, r);
 }

@@ -24,12 +24,12 @@ static inline float bits_to_float(uint32_t bits)
     return value;
 }
 
-/* Return the nearest value of the type, ties to even; infinity above the largest one; NaN for NaN. POSENC_F32 changes
+/* Return the nearest value of the type, ties to even; infinity above the largest one; NaN for NaN. POSENC_DTYPE_F32 changes
  * nothing. The second rounds n values in place. */
 float storage_round(enum posenc_dtype dtype, float value);
 void storage_round_row(enum posenc_dtype dtype, float *values, int64_t n);
 
-/* Convert to and from the 16 bits of POSENC_F16 or POSENC_BF16. NaN becomes a quiet NaN with its sign and upper
+/* Convert to and from the 16 bits of POSENC_DTYPE_F16 or POSENC_DTYPE_BF16. NaN becomes a quiet NaN with its sign and upper
  * payload. Widening is exact. */
 uint16_t storage_narrow(enum posenc_dtype dtype, float value);
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow);

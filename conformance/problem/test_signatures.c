@@ -125,8 +125,8 @@ static void check_problems(void)
 {
     int64_t positions[MOST_RANDOM_TOKENS];
     const struct problem small = problem_default(kernel),
-                         realistic = problem_realistic(kernel, POSENC_F32, 1 << 16),
-                         larger = problem_realistic(kernel, POSENC_F32, 1 << 24);
+                         realistic = problem_realistic(kernel, POSENC_DTYPE_F32, 1 << 16),
+                         larger = problem_realistic(kernel, POSENC_DTYPE_F32, 1 << 24);
     check_call(&small, "default");
     check_call(&realistic, "realistic");
     expect(problem_working_set(&larger) > 64 * problem_working_set(&realistic), "realistic",

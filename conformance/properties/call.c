@@ -165,7 +165,7 @@ static struct problem with_layouts(const struct problem *dense, int shift)
         struct tensor_layout *to = &p.layouts[row - signature_of(p.kernel)->tensors];
         if (row->form == FORM_TENSOR)
             lay_out(&p, row, (enum order)(k++ % N_ORDERS), to);
-        else if (row->form == FORM_POSITIONS && p.position_kind != POSENC_OFFSET)
+        else if (row->form == FORM_POSITIONS && p.position_kind != POSENC_POSITIONS_OFFSET)
             lay_out_positions(&p, (enum order)(k++ % N_ORDERS), to);
     }
     return p;

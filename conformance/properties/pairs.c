@@ -30,9 +30,9 @@ struct pair_columns pair_columns(const struct problem *p, int64_t i)
         return (struct pair_columns){ from + 2 * i, from + 2 * i + 1 };
     if (rotates)
         return (struct pair_columns){ from + i, from + half + i };
-    return p->layout == POSENC_INTERLEAVED ? (struct pair_columns){ 2 * i + 1, 2 * i }
-           : p->layout == POSENC_SIN_COS   ? (struct pair_columns){ half + i, i }
-                                           : (struct pair_columns){ i, half + i };
+    return p->layout == POSENC_LAYOUT_INTERLEAVED ? (struct pair_columns){ 2 * i + 1, 2 * i }
+           : p->layout == POSENC_LAYOUT_SIN_COS   ? (struct pair_columns){ half + i, i }
+                                                  : (struct pair_columns){ i, half + i };
 }
 
 double complex pair_from_output(const struct call *call, int64_t r, int64_t i)
@@ -77,9 +77,9 @@ void pair_require(struct tally *t, const struct pair *at, double complex want, d
 double pair_table_error(const struct problem *p)
 {
     const double farthest = (double)(llabs(p->first) + p->tokens);
-    if (p->freqs.profile == POSENC_EXACT)
+    if (p->freqs.numerics == POSENC_NUMERICS_EXACT)
         return TABLE_ERROR;
     const double powers =
-        p->freqs.profile == POSENC_GGML_F32 ? (double)p->freqs.dim / 50.0 : 0.0;
+        p->freqs.numerics == POSENC_NUMERICS_GGML_F32 ? (double)p->freqs.dim / 50.0 : 0.0;
     return TABLE_ERROR + farthest * (1.0 + powers) * 0x1p-24;
 }

@@ -39,7 +39,7 @@ bool kernel_has_field(enum posenc_kernel kernel, const char *name)
 bool property_can_call(struct tally *t, enum posenc_kernel other)
 {
     char reason[100];
-    if (posenc_provides(t->run->backend, other))
+    if (posenc_backend_provides(t->run->backend, other))
         return true;
     snprintf(reason, sizeof reason,
              "the property needs %s too, which this backend does not provide",

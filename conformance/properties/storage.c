@@ -25,8 +25,8 @@ static double contraction_bound(const struct problem *p, const float *row, int64
     const struct channel_rotation rotation = problem_rotation(p, column);
     if (!rotation.rotates)
         return 0.0;
-    return 4.0 *
-           exact_ulp(POSENC_F32, hypot((double)row[column], (double)row[rotation.partner]));
+    return 4.0 * exact_ulp(POSENC_DTYPE_F32,
+                           hypot((double)row[column], (double)row[rotation.partner]));
 }
 
 /* Returns true for equal bits and for two NaN, except the canary of unwritten values. */
@@ -67,7 +67,7 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
 {
     struct problem twin = p;
     p.dtype = p.values_dtype = twin.values_dtype = dtype;
-    twin.dtype = POSENC_F32;
+    twin.dtype = POSENC_DTYPE_F32;
     p.offset_bytes = 2;
     const struct call *want = tally_run(t, &twin, edit, &dtype),
                       *got = tally_run(t, &p, edit, &dtype);
@@ -87,7 +87,7 @@ static void edit_extremes(struct call *call, const void *user)
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
     for (EACH_PLACE(at, call_x(call))) {
         const uint64_t z = rng_u64((uint64_t)at.row, (uint64_t)at.column);
-        const float value = (dtype == POSENC_F16 ? f16 : bf16)[z % 7];
+        const float value = (dtype == POSENC_DTYPE_F16 ? f16 : bf16)[z % 7];
         place_put(at, z >> 63 ? -value : value);
     }
 }
@@ -109,8 +109,8 @@ static void property_rounds(struct tally *t, const struct problem *p)
  * if e = 0. Infinities and NaN count as numbers of the next larger exponent. */
 static double grid_value(enum posenc_dtype dtype, unsigned bits)
 {
-    const int fraction_bits = dtype == POSENC_F16 ? 10 : 7;
-    const int bias = dtype == POSENC_F16 ? 15 : 127;
+    const int fraction_bits = dtype == POSENC_DTYPE_F16 ? 10 : 7;
+    const int bias = dtype == POSENC_DTYPE_F16 ? 15 : 127;
     const int exponent = (int)(bits >> fraction_bits) & (2 * bias + 1);
     const int fraction = (int)(bits & ((1u << fraction_bits) - 1));
     const int whole = exponent ? fraction + (1 << fraction_bits) : fraction;
@@ -120,7 +120,7 @@ static double grid_value(enum posenc_dtype dtype, unsigned bits)
 
 static double value_of(enum posenc_dtype dtype, unsigned bits)
 {
-    const unsigned infinity = dtype == POSENC_F16 ? 0x7c00u : 0x7f80u,
+    const unsigned infinity = dtype == POSENC_DTYPE_F16 ? 0x7c00u : 0x7f80u,
                    magnitude = bits & 0x7fffu;
     const double grid = grid_value(dtype, bits);
     if (magnitude > infinity)
@@ -206,7 +206,7 @@ static void check_every(struct tally *t, const struct call *got)
 }
 
 #define IN_16_BITS(...)                                                                        \
-    { __VA_ARGS__, .dtype = POSENC_F16 }, { __VA_ARGS__, .dtype = POSENC_BF16 }
+    { __VA_ARGS__, .dtype = POSENC_DTYPE_F16 }, { __VA_ARGS__, .dtype = POSENC_DTYPE_BF16 }
 
 const struct property properties_storage[] = {
     IN_16_BITS("rounds-f32-result", .check_problem = property_rounds,

@@ -72,11 +72,11 @@ static void check_frequency(struct tally *t, const struct call *table)
     const struct posenc_freqs_spec *spec = &table->problem.freqs;
     const double n = (double)(spec->dim / 2);
     const double bound = 3 * pair_table_error(&table->problem) +
-                         (spec->profile == POSENC_EXACT ? 0.0 : 16 * 0x1p-24);
+                         (spec->numerics == POSENC_NUMERICS_EXACT ? 0.0 : 16 * 0x1p-24);
     for (EACH_PAIR(at, table)) {
         if (at.row != 4)
             continue;
-        const double steps = spec->convention == POSENC_ENDPOINT ? fmax(n - 1, 1) : n;
+        const double steps = spec->spacing == POSENC_SPACING_ENDPOINT ? fmax(n - 1, 1) : n;
         const double omega = pow(spec->rope_theta, -(double)at.i / steps);
         pair_require(t, &at, pair_from_angle(4 * omega), 4 * bound, "position 4");
         at.z = rotation_between(table, 3, 4, at.i);
@@ -145,7 +145,7 @@ static const struct call *run_axis(struct tally *t, const struct problem *image,
     if (!require(t, image->tokens <= MOST_TOKENS, "more than %d tokens", MOST_TOKENS))
         return NULL;
     memset(p.freqs.mrope_section, 0, sizeof p.freqs.mrope_section);
-    p.freqs.mrope_layout = POSENC_MROPE_CHUNKED;
+    p.freqs.mrope_layout = POSENC_MROPE_LAYOUT_QWEN2_VL;
     p.mrope_grid = 0;
     for (int64_t token = 0; token < image->tokens; token++)
         positions[axis][token] = problem_axis_position(image, 0, token, axis);
@@ -206,7 +206,7 @@ static void check_sections(struct tally *t, const struct call *got)
     for (int axis = 0; axis < 3 && sections[axis]; axis++, own.from += own.columns) {
         struct posenc_freqs_spec spec = p->freqs;
         memset(spec.mrope_section, 0, sizeof spec.mrope_section);
-        spec.mrope_layout = POSENC_MROPE_CHUNKED;
+        spec.mrope_layout = POSENC_MROPE_LAYOUT_QWEN2_VL;
         spec.dim = 2 * sections[axis];
         own.columns = columns_per_pair * sections[axis];
         if (!require(t, got->implementation->freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
@@ -245,9 +245,9 @@ static bool is_sine(const struct element *at)
     const bool in_first = at->column < half, in_second = !in_first && at->column < 2 * half;
     if (at->call->n_outputs == 2)
         return at->output == 1;
-    if (p->layout == POSENC_INTERLEAVED)
+    if (p->layout == POSENC_LAYOUT_INTERLEAVED)
         return at->column % 2 == 0;
-    return p->layout == POSENC_SIN_COS ? in_first : in_second;
+    return p->layout == POSENC_LAYOUT_SIN_COS ? in_first : in_second;
 }
 
 static void compare_mirror(struct tally *t, const struct call *right, const struct call *left)

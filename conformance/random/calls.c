@@ -33,13 +33,13 @@ static struct argument_block current_block;
 static const struct implementation *current_implementation;
 static call_entry *current_entry; /* NULL: the implementation's front-end */
 
-#define POSENC_KERNEL(name, signature, ...)                                                    \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
     static enum posenc_status enter_##name(const struct posenc_backend *backend,               \
                                            const struct posenc_##signature##_args *args)       \
     {                                                                                          \
         (void)args;                                                                            \
         if (current_entry)                                                                     \
-            return current_entry(backend, POSENC_KERNEL_##name, &current_block);               \
+            return current_entry(backend, POSENC_KERNEL_##ID, &current_block);                 \
         return current_implementation->name(backend, (const void *)current_block.args);        \
     }
 #include <posenc_kernels.def>
@@ -47,7 +47,7 @@ static call_entry *current_entry; /* NULL: the implementation's front-end */
 
 /* An implementation that ignores the arguments of the engine and uses the current block. */
 static const struct implementation block_implementation = {
-#define POSENC_KERNEL(name, ...) .name = enter_##name,
+#define POSENC_KERNEL(ID, name, ...) .name = enter_##name,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 };
@@ -261,7 +261,7 @@ static enum posenc_status run_prepared(const struct posenc_backend *backend,
     s->blank(&args);
     memcpy(&args, block->args, block->bytes < s->size ? block->bytes : s->size);
     const struct run_arguments run = find_run_arguments(s, &args);
-    if (run.positions->kind == POSENC_OFFSET)
+    if (run.positions->kind == POSENC_POSITIONS_OFFSET)
         return posenc_run(prepared, run.x->data, run.out->data, run.positions->offset);
     return posenc_run_at(prepared, run.x->data, run.out->data, run.positions->data);
 }
@@ -278,9 +278,9 @@ static enum posenc_status prepare_and_run(const struct posenc_backend *backend,
 static bool can_be_prepared(const struct call_facts *f)
 {
     const bool has_axes = f->freqs_spec && f->freqs_spec->mrope_section[1] != 0;
-    return !has_axes && (f->kernel == POSENC_KERNEL_sinusoidal ||
-                         f->kernel == POSENC_KERNEL_sinusoidal_add ||
-                         f->kernel == POSENC_KERNEL_learned_add ||
+    return !has_axes && (f->kernel == POSENC_KERNEL_SINUSOIDAL ||
+                         f->kernel == POSENC_KERNEL_SINUSOIDAL_ADD ||
+                         f->kernel == POSENC_KERNEL_LEARNED_ADD ||
                          (kernel_rotates(f->kernel) && !kernel_has_freqs(f->kernel)));
 }
 
@@ -314,7 +314,7 @@ static bool change_run(struct call_test *t, enum run_change how, struct draws *d
                 run.out->data = o->data;
         return run.out->data != out;
     default: /* OFFSET and the number after it: two random offsets */
-        if (run.positions->kind == POSENC_OFFSET)
+        if (run.positions->kind == POSENC_POSITIONS_OFFSET)
             run.positions->offset = draw_whole(
                 d, draw_one_in(d, 2) ? run.positions->offset : t->before.extent[DIM_ROW]);
         return false;
@@ -375,7 +375,7 @@ static bool check_peer(struct call_test *t, const struct call_answer *plain)
     const struct posenc_backend *peer = posenc_backend_find("scalar"), *own = t->backend;
     if (!peer || peer == own || strcmp(peer->family, own->family) != 0 || own->contracts ||
         t->implementation->freqs_create != posenc_freqs_create ||
-        plain->result.status != POSENC_OK || !posenc_provides(peer, t->after.kernel))
+        plain->result.status != POSENC_OK || !posenc_backend_provides(peer, t->after.kernel))
         return true;
     const struct call_answer a = get_answer(t, &implementation_library, peer, NULL, true);
     return check_same(t, &a, plain, peer->name);

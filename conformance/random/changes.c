@@ -325,12 +325,13 @@ static void set_freqs(struct call_test *t, int kind)
         spec.mrope_section[0] = dim / 2 - 1;
         spec.mrope_section[1] = 1;
     }
-    spec.mrope_layout = kind == RESTARTED_AXES ? POSENC_MROPE_RESTARTED : POSENC_MROPE_CHUNKED;
+    spec.mrope_layout = kind == RESTARTED_AXES ? POSENC_MROPE_LAYOUT_QWEN2_VL_VISION
+                                               : POSENC_MROPE_LAYOUT_QWEN2_VL;
     spec.xpos_scale_base = kind == XPOS && dim % 2 == 0 ? 512.0 : 0.0;
     if (kind == GGML)
-        spec.profile = POSENC_GGML_F32;
+        spec.numerics = POSENC_NUMERICS_GGML_F32;
     if (kind == HF)
-        spec.profile = POSENC_HF_F32;
+        spec.numerics = POSENC_NUMERICS_HF_F32;
     t->freqs_spec = spec;
     t->implementation->freqs_destroy(t->freqs);
     t->freqs = NULL;

@@ -65,10 +65,11 @@ static const struct value_rule rules[] = {
     { "recipe", "rope rope_qk_norm", 0, MEMBERS(1u << RECIPE_ANY | 1u << RECIPE_EDGES) },
     { "distances", "window", 0, DEFAULT },
     { "position_kind", NULL, WITH_TABLE,
-      MEMBERS(1u << POSENC_OFFSET | 1u << POSENC_POSITIONS_I32 | 1u << POSENC_POSITIONS_I64) },
+      MEMBERS(1u << POSENC_POSITIONS_OFFSET | 1u << POSENC_POSITIONS_I32 |
+              1u << POSENC_POSITIONS_I64) },
     { "in_place", NULL, OUT_OF_PLACE, DEFAULT },
     { "batch", NULL, ONE_BATCH, DEFAULT },
-    { "mrope_layout", "sinusoidal", 0, MEMBERS(1u << POSENC_MROPE_RESTARTED) },
+    { "mrope_layout", "sinusoidal", 0, MEMBERS(1u << POSENC_MROPE_LAYOUT_QWEN2_VL_VISION) },
 
     /* Counts and widths. */
     { "batch", NULL, SIZE, CLASSES(ONE(0), ONE(1), FROM(2, 8), FROM(9, 17)) },
@@ -229,7 +230,7 @@ static void set_classes(struct factor *f, const struct value_rule *rule, bool wi
     case FACTOR_MEMBER:
         f->members = rule ? rule->members : (1u << count_members(&f->field)) - 1;
         if (f->field.names == dtype_names && !with_16_bits)
-            f->members = 1u << POSENC_F32;
+            f->members = 1u << POSENC_DTYPE_F32;
         f->n_classes = __builtin_popcount(f->members);
         break;
     default:
@@ -335,7 +336,7 @@ static bool has_dense_tensor(const struct problem *p)
 bool factor_matters(const struct factor *f, const struct problem *p)
 {
     const char *name = f->field.name;
-    const bool is_offset = p->position_kind == POSENC_OFFSET;
+    const bool is_offset = p->position_kind == POSENC_POSITIONS_OFFSET;
     if (f->row)
         return tensor_present(p, f->row) && !tensor_shares_output(p, f->row) &&
                !(f->row->form == FORM_POSITIONS && is_offset) &&

@@ -83,7 +83,7 @@ static void copy_parameters(struct call_facts *f)
 static void describe_tensor(const struct call_facts *f, struct operand *o)
 {
     const struct posenc_tensor *t = facts_tensor(f, o->row);
-    const bool narrow = t->dtype == POSENC_F16 || t->dtype == POSENC_BF16;
+    const bool narrow = t->dtype == POSENC_DTYPE_F16 || t->dtype == POSENC_DTYPE_BF16;
     const bool is_optional =
         o->row->role == ROLE_X ? !kernel_takes_x(f->kernel) : o->row->present != NULL;
     o->used = !is_optional || t->data;
@@ -99,7 +99,7 @@ static void describe_positions(const struct call_facts *f, struct operand *o)
 {
     const struct posenc_positions *p = facts_positions(f, o->row);
     const int64_t *section = f->freqs_spec ? f->freqs_spec->mrope_section : NULL;
-    o->used = p->kind != POSENC_OFFSET;
+    o->used = p->kind != POSENC_POSITIONS_OFFSET;
     o->data = (char *)(uintptr_t)p->data;
     o->item_bytes = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
     o->well_formed = (unsigned)p->kind <= POSENC_POSITIONS_F32;

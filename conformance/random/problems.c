@@ -25,7 +25,7 @@ enum { FREQS_WEIGHT = 100, GATHER_WEIGHT = 60 };
 
 static unsigned long null_calls; /* calls that reached a kernel */
 
-#define POSENC_KERNEL(name, signature, ...)                                                    \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
     static enum posenc_status null_##name(const struct posenc_##signature##_args *args)        \
     {                                                                                          \
         (void)args;                                                                            \
@@ -43,7 +43,7 @@ const struct posenc_backend null_backend = {
     .description = "computes nothing",
     .needs = "",
     .f16_bf16 = true,
-#define POSENC_KERNEL(kernel_name, ...) .kernel_name = null_##kernel_name,
+#define POSENC_KERNEL(ID, kernel_name, ...) .kernel_name = null_##kernel_name,
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
 };
@@ -255,19 +255,20 @@ static void reconcile_freqs(struct problem *p, struct draws *d)
 {
     struct posenc_freqs_spec *freqs = &p->freqs;
     const bool any_layout = signature_of(p->kernel)->rotary;
-    if (freqs->mrope_layout >= POSENC_MROPE_RESTARTED && freqs->scaling && any_layout &&
-        draw_one_in(d, 2))
-        freqs->mrope_layout = POSENC_MROPE_CHUNKED;
-    if (freqs->mrope_layout >= POSENC_MROPE_RESTARTED && (any_layout || draw_one_in(d, 4))) {
+    if (freqs->mrope_layout >= POSENC_MROPE_LAYOUT_QWEN2_VL_VISION && freqs->scaling &&
+        any_layout && draw_one_in(d, 2))
+        freqs->mrope_layout = POSENC_MROPE_LAYOUT_QWEN2_VL;
+    if (freqs->mrope_layout >= POSENC_MROPE_LAYOUT_QWEN2_VL_VISION &&
+        (any_layout || draw_one_in(d, 4))) {
         freqs->scaling = POSENC_SCALING_NONE;
-        freqs->convention = POSENC_EXPONENT;
+        freqs->spacing = POSENC_SPACING_EXPONENT;
     }
-    if (scaling_supports(freqs->scaling, freqs->profile))
+    if (scaling_supports(freqs->scaling, freqs->numerics))
         return;
     if (draw_one_in(d, 2))
         freqs->scaling = POSENC_SCALING_NONE;
     else
-        freqs->profile = POSENC_EXACT;
+        freqs->numerics = POSENC_NUMERICS_EXACT;
 }
 
 static bool can_be_drawn(const struct factor *factor, const struct problem *p)

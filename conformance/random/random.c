@@ -162,11 +162,11 @@ static void check_variants_of_freqs(struct tally *t, const struct problem *valid
     char name[2 * FIELD_TEXT];
     struct posenc_freqs_spec spec = valid->freqs;
     for (int s = 0; scaling_names[s]; s++)
-        for (int m = 0; profile_names[m]; m++) {
+        for (int m = 0; numerics_names[m]; m++) {
             spec.scaling = (enum posenc_scaling)s;
-            spec.profile = (enum posenc_profile)m;
-            const bool exists = scaling_supports(spec.scaling, spec.profile);
-            snprintf(name, sizeof name, "%s in %s", scaling_names[s], profile_names[m]);
+            spec.numerics = (enum posenc_numerics)m;
+            const bool exists = scaling_supports(spec.scaling, spec.numerics);
+            snprintf(name, sizeof name, "%s in %s", scaling_names[s], numerics_names[m]);
             check_freqs(t, name, exists ? "" : "ARGUMENT", &spec);
         }
     spec = valid->freqs;
@@ -293,7 +293,7 @@ void suite_random(struct suite_run *run, enum posenc_kernel kernel)
                                          .with_16_bits = run->backend->f16_bf16 };
     struct random_suite r = { .run = run };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (!tally_begin(&r.tally, run, kernel, POSENC_F32, "random", NULL, "%s",
+        if (!tally_begin(&r.tally, run, kernel, POSENC_DTYPE_F32, "random", NULL, "%s",
                          cases[i].name))
             continue;
         r.set = problem_set_get(&key);

@@ -122,7 +122,9 @@ static void judge_form(struct judge *j, const struct operand *o)
         reject_if(j,
                   t->shape[i] < (i == t->rank - 1 && !counts_keys) || t->shape[i] > INT32_MAX,
                   STATUS(SHAPE));
-    reject_if(j, (unsigned)t->dtype > (o->row->type == TYPE_F32 ? POSENC_F32 : POSENC_BF16),
+    reject_if(j,
+              (unsigned)t->dtype >
+                  (o->row->type == TYPE_F32 ? POSENC_DTYPE_F32 : POSENC_DTYPE_BF16),
               STATUS(DTYPE));
     if (!o->well_formed || o->empty)
         return;
@@ -208,7 +210,9 @@ static void judge_freqs(struct judge *j)
         return;
     const struct posenc_freqs_view view = posenc_freqs_view(freqs);
     if (f->signature->channels) {
-        reject_if(j, view.n_axes > 1 && f->freqs_spec->mrope_layout != POSENC_MROPE_RESTARTED,
+        reject_if(j,
+                  view.n_axes > 1 &&
+                      f->freqs_spec->mrope_layout != POSENC_MROPE_LAYOUT_QWEN2_VL_VISION,
                   STATUS(ARGUMENT));
         reject_if(j, f->freqs_spec->xpos_scale_base != 0.0, STATUS(ARGUMENT));
         reject_if(j, f->extent[DIM_CHANNEL] >= 0 && f->extent[DIM_CHANNEL] != view.dim,
@@ -256,7 +260,7 @@ static void judge_positions(struct judge *j, const struct operand *o)
     const int64_t tokens = j->f->extent[DIM_TOKEN];
     may_reject_if(j, j->f->freqs_spec && j->f->freqs_spec->xpos_scale_base != 0.0,
                   STATUS(POSITION));
-    if (p->kind == POSENC_OFFSET) {
+    if (p->kind == POSENC_POSITIONS_OFFSET) {
         judge_position(j, (double)p->offset);
         judge_position(j, (double)p->offset + (double)(tokens > 0 ? tokens - 1 : 0));
         return;

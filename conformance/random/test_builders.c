@@ -208,8 +208,8 @@ static bool names_are_right(void)
                  posenc_kernel_find("rope_hal") == POSENC_KERNEL_COUNT &&
                  !posenc_kernel_name(POSENC_KERNEL_COUNT) &&
                  !posenc_kernel_summary(POSENC_KERNEL_COUNT) && !posenc_backend_find(NULL) &&
-                 !posenc_provides(NULL, POSENC_KERNEL_alibi) &&
-                 !posenc_provides(posenc_backend_at(0), POSENC_KERNEL_COUNT) &&
+                 !posenc_backend_provides(NULL, POSENC_KERNEL_ALIBI) &&
+                 !posenc_backend_provides(posenc_backend_at(0), POSENC_KERNEL_COUNT) &&
                  posenc_selection(POSENC_KERNEL_COUNT).status == POSENC_ERR_ARGUMENT;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;

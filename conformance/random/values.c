@@ -160,7 +160,7 @@ static bool draw_positions(const struct factor *f, int c, struct problem *p, str
     const int64_t shift = p->batch_shift * (p->batch - 1);
     int64_t least = p->first - near > -far ? p->first - near : -far,
             most = p->first + near < far ? p->first + near : far;
-    if (p->position_kind == POSENC_OFFSET || p->tokens < 1 || c == CONSECUTIVE)
+    if (p->position_kind == POSENC_POSITIONS_OFFSET || p->tokens < 1 || c == CONSECUTIVE)
         return c == CONSECUTIVE;
     int64_t *list = arena_get(arena, (size_t)p->tokens * sizeof *list);
     if (!list)
@@ -321,7 +321,7 @@ static bool draw_token_strides(const struct factor *f, int c, struct problem *p,
         step = -draw_between(d, 1, 2);
     if (c == TOKENS_DENSE)
         return true;
-    if (p->position_kind == POSENC_OFFSET || p->tokens < 2 ||
+    if (p->position_kind == POSENC_POSITIONS_OFFSET || p->tokens < 2 ||
         (c == TOKENS_APART && p->batch < 2))
         return false;
     const int64_t batch = p->tokens * llabs(step) + draw_between(d, 0, 3);

@@ -200,7 +200,7 @@ static bool set_outputs(struct vectors *vectors, struct vector_case *c,
     static const char *const outputs[] = { "out", "cos", "sin" };
     for (int k = 0; k < 3; k++) {
         const struct stored_array *found = find_tensor(c->id, outputs[k], arrays, n);
-        for (int type = POSENC_F32; !found && type < (int)c->problem.dtype; type++) {
+        for (int type = POSENC_DTYPE_F32; !found && type < (int)c->problem.dtype; type++) {
             const char *id = vectors_make_id(vectors, c, (enum posenc_dtype)type);
             found = id ? find_tensor(id, outputs[k], arrays, n) : NULL;
         }

@@ -99,7 +99,7 @@ static void require_fields(void)
 static void require_numbers(void)
 {
     for (uint64_t i = 0; i < 3000; i++) {
-        struct problem p = problem_blank(POSENC_KERNEL_rope_table);
+        struct problem p = problem_blank(POSENC_KERNEL_ROPE_TABLE);
         /* Without this bit a number is finite and below 2. */
         const uint64_t below_2 = ~(1ull << 62);
         const double factors[] = { bits_to_double(rng_u64(1, i) & below_2), 1e22, -0.0 };
@@ -110,7 +110,7 @@ static void require_numbers(void)
         p.seed = i ? rng_u64(4, i) : UINT64_MAX;
         p.pad = i ? -1 : INT64_MIN;
         require_same(&p, "n");
-        p = problem_blank(POSENC_KERNEL_alibi_add);
+        p = problem_blank(POSENC_KERNEL_ALIBI_ADD);
         p.x_scale = (float)(double)(rng_u64(5, i) >> 40) * 0x1p-30f;
         require_same(&p, "f");
     }

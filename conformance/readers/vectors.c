@@ -85,11 +85,11 @@ const char *vectors_make_id(struct vectors *vectors, const struct vector_case *c
                             enum posenc_dtype dtype)
 {
     const struct problem *p = &c->problem;
-    const char *profile =
-        kernel_has_freqs(p->kernel) ? profile_names[p->freqs.profile] : "given";
+    const char *numerics =
+        kernel_has_freqs(p->kernel) ? numerics_names[p->freqs.numerics] : "given";
     char id[LONGEST_ID + 1];
     const int n = snprintf(id, sizeof id, "%s/%s/%s/%s", posenc_kernel_name(p->kernel),
-                           dtype_names[dtype], profile, c->name);
+                           dtype_names[dtype], numerics, c->name);
     return n <= LONGEST_ID ? arena_text(&vectors->arena, id, (size_t)n) : NULL;
 }
 
@@ -108,7 +108,7 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
                                .source = line->source,
                                .problem = line->problem };
     c->id = vectors_make_id(vectors, c, c->problem.dtype);
-    const char *as_f32 = vectors_make_id(vectors, c, POSENC_F32);
+    const char *as_f32 = vectors_make_id(vectors, c, POSENC_DTYPE_F32);
     if (strspn(c->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != strlen(c->name))
         return notation_fail(error, "%.200s: expected a name of characters a-z 0-9 _ . -",
                              c->name);

@@ -18,7 +18,8 @@ static bool fill_slopes(struct call *call, void *to, int64_t n)
     const float most_slope = 0x1p80f;
     float *slopes = to;
     for (int64_t i = 0; i < n && filled && p->recipe == RECIPE_EDGES; i++)
-        slopes[i] = inputs_draw_edge(rng_u64(key, (uint64_t)i), POSENC_F32, most_slope, true);
+        slopes[i] =
+            inputs_draw_edge(rng_u64(key, (uint64_t)i), POSENC_DTYPE_F32, most_slope, true);
     for (int64_t i = 0; i < n && filled && p->scattered; i++)
         slopes[i] *= (float)(problem_scattered_index(p, i, 3) - 1); /* -1, 0 or 1 */
     if (status == POSENC_ERR_PARAMETER) /* accepted values exclude 0 */

@@ -5,7 +5,7 @@ int64_t signature_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t signature_used_rows(const struct problem *p)
 {
-    bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
+    bool shared = p->position_kind == POSENC_POSITIONS_OFFSET || p->batch_shift == 0;
     return signature_min(shared ? p->tokens : p->batch * p->tokens, p->rows);
 }
 

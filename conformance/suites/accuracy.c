@@ -94,31 +94,31 @@ static void scan_set(struct comparison *c, struct problem p, int range)
 
 /* Returns true if a quick run takes set i of the frequencies of a numerics mode: one of the first seven
  * in each range and one of the others; in the f32 modes a fifth of them. */
-static bool is_quick_set(enum posenc_profile profile, int i, int sets, int range)
+static bool is_quick_set(enum posenc_numerics numerics, int i, int sets, int range)
 {
     enum { N_FIRST = 7 };
-    if (profile != POSENC_EXACT)
+    if (numerics != POSENC_NUMERICS_EXACT)
         return i % N_RANGES == range % sets;
     return i < N_FIRST ? i == range : i - N_FIRST == range % (sets - N_FIRST);
 }
 
 static void check_scan(struct suite_run *run, enum posenc_kernel kernel,
-                       enum posenc_profile profile, int range)
+                       enum posenc_numerics numerics, int range)
 {
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", profile_names[profile], "scan-%s",
-                     range_id[range]))
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", numerics_names[numerics],
+                     "scan-%s", range_id[range]))
         return;
     compare_begin(&c, &t);
     int sets = 0, i = 0;
     for (EACH_CASE(line, CASES_SCANS))
-        sets += line->problem.freqs.profile == profile;
+        sets += line->problem.freqs.numerics == numerics;
     for (EACH_CASE(line, CASES_SCANS)) {
         struct problem p = line->problem;
         p.kernel = kernel;
-        if (p.freqs.profile == profile &&
-            (is_quick_set(profile, i++, sets, range) || run->options->full))
+        if (p.freqs.numerics == numerics &&
+            (is_quick_set(numerics, i++, sets, range) || run->options->full))
             scan_set(&c, p, range);
     }
     compare_end(&c);
@@ -227,7 +227,7 @@ static void check_search(struct suite_run *run, enum posenc_kernel kernel, int r
 {
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", "exact", "search-%s",
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", "exact", "search-%s",
                      range_id[range]))
         return;
     t.result.coverage = "searched";
@@ -237,7 +237,7 @@ static void check_search(struct suite_run *run, enum posenc_kernel kernel, int r
     for (EACH_CASE(line, CASES_SCANS)) {
         struct problem p = line->problem;
         p.kernel = kernel;
-        if (p.freqs.profile == POSENC_EXACT && hard &&
+        if (p.freqs.numerics == POSENC_NUMERICS_EXACT && hard &&
             (run->options->full || strcmp(line->name, "dim-128") == 0))
             search_set(&c, p, range, hard);
     }
@@ -251,7 +251,7 @@ static void check_search(struct suite_run *run, enum posenc_kernel kernel, int r
 /* Returns true if scans do not cover a variant of a table. */
 static bool is_beyond_scans(const struct problem *p)
 {
-    return p->dtype != POSENC_F32 || p->freqs.xpos_scale_base != 0.0 ||
+    return p->dtype != POSENC_DTYPE_F32 || p->freqs.xpos_scale_base != 0.0 ||
            p->freqs.mrope_section[0] != 0;
 }
 
@@ -277,12 +277,13 @@ static void check_variants(struct suite_run *run, enum posenc_kernel kernel)
     int v = 0, last = 0; /* number of the variant in its numerics mode; that mode */
     for (EACH_CASE(line, CASES_VARIANTS)) {
         const struct problem *p = &line->problem;
-        const int profile = (int)p->freqs.profile;
+        const int numerics = (int)p->freqs.numerics;
         if (p->kernel != kernel)
             continue;
-        v = profile == last ? v : 0;
-        last = profile;
-        if ((run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3) &&
+        v = numerics == last ? v : 0;
+        last = numerics;
+        if ((run->options->full || numerics == POSENC_NUMERICS_EXACT ||
+             v % 3 == numerics % 3) &&
             (!is_table_kernel(kernel) || is_beyond_scans(p)))
             check_variant(run, *p, line->name);
         v++;
@@ -301,7 +302,8 @@ static void check_exhaustively(struct suite_run *run, enum posenc_kernel kernel)
         }
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", numerics_name(&p), "all-p2e20"))
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", numerics_name(&p),
+                     "all-p2e20"))
         return;
     t.result.coverage = "exhaustive";
     compare_begin(&c, &t);
@@ -316,8 +318,8 @@ void suite_accuracy(struct suite_run *run, enum posenc_kernel kernel)
 {
     check_variants(run, kernel);
     for (int range = 0; is_table_kernel(kernel) && range < N_RANGES; range++) {
-        for (int profile = 0; profile_names[profile]; profile++)
-            check_scan(run, kernel, (enum posenc_profile)profile, range);
+        for (int numerics = 0; numerics_names[numerics]; numerics++)
+            check_scan(run, kernel, (enum posenc_numerics)numerics, range);
         check_search(run, kernel, range);
     }
     if (is_table_kernel(kernel) && run->options->exhaustive)

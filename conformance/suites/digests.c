@@ -72,7 +72,7 @@ static const struct posenc_backend *find_other_member(const struct posenc_backen
     const struct posenc_backend *other;
     for (size_t i = 0; !of->contracts && (other = posenc_backend_at(i)) != NULL; i++)
         if (strcmp(other->name, of->name) != 0 && strcmp(other->family, of->family) == 0 &&
-            posenc_provides(other, kernel) && !posenc_backend_obstacle(other))
+            posenc_backend_provides(other, kernel) && !posenc_backend_unavailable_reason(other))
             return other;
     return NULL;
 }

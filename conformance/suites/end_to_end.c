@@ -39,7 +39,7 @@ static void compare_rotation(struct comparison *c, const struct call *rotation,
 {
     static uint64_t turn[HALF][3];
     double sin_cos[HEAD_DIM], want[HEAD_DIM], mass[HEAD_DIM];
-    bool half_split = rotation->problem.kernel == POSENC_KERNEL_rope_half;
+    bool half_split = rotation->problem.kernel == POSENC_KERNEL_ROPE_HALF;
     exact_freqs(&tables->freqs, HALF, turn, NULL, NULL);
     int64_t heads = rotation->problem.heads;
     for (int64_t r = 0; r < rotation->outputs[0].rows; r++) {
@@ -65,13 +65,13 @@ static void check_range(struct suite_run *run, enum posenc_kernel kernel, bool i
     struct tally t;
     struct comparison c;
     const struct error_limit *limit =
-        error_limits_find(POSENC_KERNEL_rope_table, run->backend, "exact", range);
+        error_limits_find(POSENC_KERNEL_ROPE_TABLE, run->backend, "exact", range);
     if (!limit || limit->is_absolute ||
-        !posenc_provides(run->backend, POSENC_KERNEL_rope_table) ||
-        !tally_begin(&t, run, kernel, POSENC_F32, "accuracy", "exact", "end-to-end-%s%s",
+        !posenc_backend_provides(run->backend, POSENC_KERNEL_ROPE_TABLE) ||
+        !tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "accuracy", "exact", "end-to-end-%s%s",
                      is_proportional ? "share-" : "", range_id[range]))
         return;
-    struct problem table = problem_default(POSENC_KERNEL_rope_table),
+    struct problem table = problem_default(POSENC_KERNEL_ROPE_TABLE),
                    p = problem_default(kernel);
     table.freqs.dim = p.dim = p.rotary_dim = HEAD_DIM;
     table.freqs.scaling = is_proportional ? POSENC_SCALING_PROPORTIONAL : POSENC_SCALING_NONE;

@@ -126,7 +126,7 @@ static void change_apply(struct call *call, const struct change *change)
 static bool is_read(const struct problem *p, const struct tensor_spec *row)
 {
     return row->role != ROLE_OUTPUT && tensor_present(p, row) &&
-           (row->form != FORM_POSITIONS || p->position_kind != POSENC_OFFSET);
+           (row->form != FORM_POSITIONS || p->position_kind != POSENC_POSITIONS_OFFSET);
 }
 
 /* Lists changes of parameters that leave the shape as it is. */
@@ -263,10 +263,10 @@ void check_kept_state(struct suite_run *run, enum posenc_kernel kernel)
     static const size_t bytes[] = { 12 << 10, 300 << 10 };
     const int64_t lanes = backend_vector_lanes(run->backend);
     struct tally t;
-    if (!tally_begin(&t, run, kernel, POSENC_F32, "side-effects", NULL, "kept-state"))
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "side-effects", NULL, "kept-state"))
         return;
-    for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++) {
-        if (dtype != POSENC_F32 && !run->backend->f16_bf16)
+    for (int dtype = POSENC_DTYPE_F32; dtype <= POSENC_DTYPE_BF16; dtype++) {
+        if (dtype != POSENC_DTYPE_F32 && !run->backend->f16_bf16)
             continue;
         for (int v = 0; v < LENGTH_VARIANTS; v++) {
             if (!run->options->full && v != dtype)

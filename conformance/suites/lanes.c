@@ -44,7 +44,7 @@ static int64_t unit_of(const struct problem *p, int64_t column)
     if (signature_of(p->kernel)->channels != MEMBER(freqs.dim))
         return column;
     const int64_t half = p->freqs.dim / 2;
-    if (p->layout == POSENC_INTERLEAVED)
+    if (p->layout == POSENC_LAYOUT_INTERLEAVED)
         return column / 2;
     return column < 2 * half ? column % half : half;
 }
@@ -209,7 +209,7 @@ static void check_frequencies(struct tally *t, struct problem p)
     static const double other[] = { 1e-12, 2.5, 1e3, 1.0 };
     double near[MOST], far[MOST];
     int64_t n = (p.freqs.dim + 1) / 2;
-    p.freqs.profile = POSENC_EXACT;
+    p.freqs.numerics = POSENC_NUMERICS_EXACT;
     p.first = 1000;
     if (!require(t, n <= MOST, "more than %d pairs", MOST))
         return;
@@ -238,7 +238,7 @@ static void check_frequencies(struct tally *t, struct problem p)
 void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    if (!tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "lane-independence"))
+    if (!tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "memory", NULL, "lane-independence"))
         return;
     int64_t lanes = backend_vector_lanes(run->backend);
     for (int v = 0; v < LENGTH_VARIANTS; v++) {

@@ -216,7 +216,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int places)
         if (!(places >> i & 1) || (weaves && !is_woven(s, &p)))
             continue;
         p.woven = weaves ? (enum woven)(1 + s->weave_turn++ % WOVEN_TENSORS) : WOVEN_NONE;
-        p.offset_bytes = offset == 4 && s->dtype != POSENC_F32 ? 2 : offset;
+        p.offset_bytes = offset == 4 && s->dtype != POSENC_DTYPE_F32 ? 2 : offset;
         is_created = run_placement(s, &p, &placements[i], &first);
     }
     for (int k = 0; k < MEMORY_CASES; k++)
@@ -239,8 +239,8 @@ static void sweep_typed(struct sweep *s, struct problem p, int places)
 static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v)
 {
     bool chosen = v == (n + n / LENGTH_VARIANTS) % LENGTH_VARIANTS;
-    if (dtype != POSENC_F32)
-        return chosen && (n <= lanes + 1 || n % 2 == (dtype == POSENC_BF16))
+    if (dtype != POSENC_DTYPE_F32)
+        return chosen && (n <= lanes + 1 || n % 2 == (dtype == POSENC_DTYPE_BF16))
                    ? ENDS | NEXT_TO_END | WOVEN
                    : 0;
     if (chosen)
@@ -316,7 +316,7 @@ static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
     if (!kernel_takes_x(kernel) ||
-        !tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "broadcast"))
+        !tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "memory", NULL, "broadcast"))
         return;
     for (int v = 0; v < 2; v++) {
         struct problem p = problem_of_length(kernel, backend_vector_lanes(run->backend) + 3, v);
@@ -361,7 +361,7 @@ static void sweep_kernel(struct suite_run *run, struct guard *guard, enum posenc
     if (!sweep_begin(&s, kernel))
         return;
     sweep_lengths(&s, kernel);
-    if (dtype == POSENC_F32 || run->options->full)
+    if (dtype == POSENC_DTYPE_F32 || run->options->full)
         sweep_rows(&s, kernel);
     for (int k = 0; k < MEMORY_CASES; k++)
         tally_end(&s.tally[k]);
@@ -370,7 +370,7 @@ static void sweep_kernel(struct suite_run *run, struct guard *guard, enum posenc
 void suite_memory(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct guard *guard = guard_create();
-    for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++)
+    for (int dtype = POSENC_DTYPE_F32; guard && dtype <= POSENC_DTYPE_BF16; dtype++)
         sweep_kernel(run, guard, kernel, (enum posenc_dtype)dtype);
     guard_destroy(guard);
     check_broadcast(run, kernel);

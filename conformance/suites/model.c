@@ -64,7 +64,7 @@ static void check_presets(struct suite_run *run, enum posenc_kernel kernel,
                           enum posenc_dtype dtype)
 {
     const struct conf_options *options = run->options;
-    const bool runs_dtype = dtype == POSENC_F32 || options->exhaustive;
+    const bool runs_dtype = dtype == POSENC_DTYPE_F32 || options->exhaustive;
     struct tally t;
     size_t n = 0;
     for (size_t i = 0; i < options->n_presets; i++)
@@ -85,6 +85,6 @@ void suite_model(struct suite_run *run, enum posenc_kernel kernel)
     for (size_t i = 0; i < run->options->n_problems; i++)
         if (run->options->problem[i].kernel == kernel)
             check_model_call(run, &run->options->problem[i], i);
-    for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
+    for (int dtype = POSENC_DTYPE_F32; dtype <= POSENC_DTYPE_BF16; dtype++)
         check_presets(run, kernel, (enum posenc_dtype)dtype);
 }

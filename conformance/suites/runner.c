@@ -42,7 +42,7 @@ static int reject_backend(const char *name, const char *reason)
     const struct posenc_backend *b;
     fprintf(stderr, "runner: --backend: %s: %s: expected one of", name, reason);
     for (size_t i = 0; (b = posenc_backend_at(i)); i++)
-        if (!posenc_backend_obstacle(b))
+        if (!posenc_backend_unavailable_reason(b))
             fprintf(stderr, " %s", b->name);
     fprintf(stderr, "\n");
     return EXIT_BAD_INPUT;
@@ -53,8 +53,8 @@ static int add_backend(struct run *run, const char *name)
     const struct posenc_backend *backend = name ? posenc_backend_find(name) : NULL;
     if (!backend)
         return reject_backend(name ? name : "no name", "there is no such backend");
-    if (posenc_backend_obstacle(backend))
-        return reject_backend(name, posenc_backend_obstacle(backend));
+    if (posenc_backend_unavailable_reason(backend))
+        return reject_backend(name, posenc_backend_unavailable_reason(backend));
     for (size_t i = 0; i < run->n_backends; i++)
         if (run->backends[i] == backend)
             return 0;
@@ -69,7 +69,7 @@ static unsigned long add_all_backends(struct run *run)
     const struct posenc_backend *b;
     unsigned long off = 0;
     for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
-        const char *obstacle = posenc_backend_obstacle(b);
+        const char *obstacle = posenc_backend_unavailable_reason(b);
         if (obstacle) {
             printf("off: %s: %s\n", b->name, obstacle);
             off++;

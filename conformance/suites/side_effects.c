@@ -151,10 +151,10 @@ static void check_streaming(const struct watch *w)
     static const struct {
         enum posenc_dtype dtype;
         size_t bytes;
-    } calls[] = { { POSENC_F32, 12 << 10 },
-                  { POSENC_F16, 300 << 10 },
-                  { POSENC_BF16, 300 << 10 },
-                  { POSENC_F32, 72 << 20 } };
+    } calls[] = { { POSENC_DTYPE_F32, 12 << 10 },
+                  { POSENC_DTYPE_F16, 300 << 10 },
+                  { POSENC_DTYPE_BF16, 300 << 10 },
+                  { POSENC_DTYPE_F32, 72 << 20 } };
     struct tally t;
     int n = 0, n_unknown = 0;
     if (!tally_begin(&t, w->run, w->kernel, w->dtype, "side-effects", NULL, "streaming-stores"))
@@ -163,7 +163,7 @@ static void check_streaming(const struct watch *w)
         tally_skip(&t, streaming_unavailable_reason());
     for (size_t i = 0; i < sizeof calls / sizeof *calls && !t.skipped; i++) {
         const struct problem p = problem_realistic(w->kernel, calls[i].dtype, calls[i].bytes);
-        if (calls[i].dtype != POSENC_F32 && !w->run->backend->f16_bf16)
+        if (calls[i].dtype != POSENC_DTYPE_F32 && !w->run->backend->f16_bf16)
             continue;
         t.problem = &p;
         const enum fence_verdict fence = streaming_find_fence(&t, &p);
@@ -197,11 +197,11 @@ void side_effects_sweep(struct suite_run *run, const struct problem *problem)
 
 void suite_side_effects(struct suite_run *run, enum posenc_kernel kernel)
 {
-    const struct problem p = problem_realistic(kernel, POSENC_F32, REALISTIC_BYTES);
-    struct watch w = { .run = run, .kernel = kernel, .dtype = POSENC_F32 };
+    const struct problem p = problem_realistic(kernel, POSENC_DTYPE_F32, REALISTIC_BYTES);
+    struct watch w = { .run = run, .kernel = kernel, .dtype = POSENC_DTYPE_F32 };
     watch_begin(&w);
-    for (int dtype = POSENC_F32; w.any_selected && dtype <= POSENC_BF16; dtype++)
-        if (dtype == POSENC_F32 || run->backend->f16_bf16)
+    for (int dtype = POSENC_DTYPE_F32; w.any_selected && dtype <= POSENC_DTYPE_BF16; dtype++)
+        if (dtype == POSENC_DTYPE_F32 || run->backend->f16_bf16)
             watch_dtype(&w, (enum posenc_dtype)dtype);
     check_threads(&w, &p);
     if (run->options->full)

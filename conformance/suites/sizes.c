@@ -159,7 +159,7 @@ static struct problem spread_rows(struct problem p)
         const int n = tensor_dims(spec);
         if (spec->form != FORM_TENSOR || n < 2 || !tensor_present(&p, spec))
             continue;
-        int64_t stride = ROW_DISTANCE / (tensor_dtype(&p, spec) == POSENC_F32 ? 4 : 2);
+        int64_t stride = ROW_DISTANCE / (tensor_dtype(&p, spec) == POSENC_DTYPE_F32 ? 4 : 2);
         layout->n_strides = n - 1;
         for (int d = n - 2; d >= 0; d--) {
             const int64_t extent = problem_extent(&p, spec->dims[d]);
@@ -203,9 +203,9 @@ void check_sizes(struct suite_run *run, enum posenc_kernel kernel)
     require_known_lines(CASES_SIZES, "sizes.txt", is_known_line);
     require_lines(kernel);
     for (enum sizes_case name = SIZES; guard && name < SIZES_CASES; name++)
-        for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
+        for (int dtype = POSENC_DTYPE_F32; dtype <= POSENC_DTYPE_BF16; dtype++)
             check_lines(run, guard, kernel, (enum posenc_dtype)dtype, name);
-    for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++) {
+    for (int dtype = POSENC_DTYPE_F32; guard && dtype <= POSENC_DTYPE_BF16; dtype++) {
         struct tally t;
         if (!tally_begin(&t, run, kernel, (enum posenc_dtype)dtype, "memory", NULL, "gaps"))
             continue;

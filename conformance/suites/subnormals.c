@@ -20,7 +20,7 @@
  * number of a dtype. */
 static float small_factor(enum posenc_dtype dtype)
 {
-    return dtype == POSENC_F16 ? 0x1p-16f : 0x1p-126f;
+    return dtype == POSENC_DTYPE_F16 ? 0x1p-16f : 0x1p-126f;
 }
 
 /* Returns true for elements to make small: of a table about half; of x and terms every 16th row, and half of another
@@ -66,7 +66,7 @@ static struct problem with_small_scale(struct problem p)
     if (kernel_takes_x(p.kernel) || !kernel_has_freqs(p.kernel))
         return p;
     p.scale = (double)small_factor(p.dtype);
-    if (p.kernel == POSENC_KERNEL_rope_table)
+    if (p.kernel == POSENC_KERNEL_ROPE_TABLE)
         p.freqs.attention_factor = p.scale;
     return p;
 }
@@ -103,7 +103,7 @@ static void run_parts(struct tally *t, const struct call *whole)
 static int64_t compare_parts(struct tally *t, const struct call *parts,
                              const struct call *whole)
 {
-    const float least = parts->problem.dtype == POSENC_F16 ? 0x1p-14f : 0x1p-126f;
+    const float least = parts->problem.dtype == POSENC_DTYPE_F16 ? 0x1p-14f : 0x1p-126f;
     int64_t subnormals = 0;
     for (int o = 0; o < parts->n_outputs; o++)
         for (int64_t r = 0; r < parts->outputs[o].rows; r++) {
@@ -141,13 +141,14 @@ static int64_t check_size(struct tally *t, struct problem p)
 void check_subnormals(struct suite_run *run, enum posenc_kernel kernel)
 {
     static const size_t bytes[] = { 12 << 10, 300 << 10, 12 << 20 };
-    for (int dtype = POSENC_F32; dtype <= POSENC_BF16 && run->options->full; dtype++) {
+    for (int dtype = POSENC_DTYPE_F32; dtype <= POSENC_DTYPE_BF16 && run->options->full;
+         dtype++) {
         struct tally t;
         int64_t subnormals = 0;
         if (!tally_begin(&t, run, kernel, (enum posenc_dtype)dtype, "memory", NULL,
                          "subnormals"))
             continue;
-        for (int i = 0; i < (dtype == POSENC_F32 ? 3 : 2); i++)
+        for (int i = 0; i < (dtype == POSENC_DTYPE_F32 ? 3 : 2); i++)
             subnormals +=
                 check_size(&t, problem_realistic(kernel, (enum posenc_dtype)dtype, bytes[i]));
         require(&t, t.result.status != CONF_PASS || subnormals > 0, "no subnormal number");

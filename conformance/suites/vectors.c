@@ -70,7 +70,7 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
 static void report_missing(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    tally_begin(&t, run, kernel, POSENC_F32, "vectors", NULL, "none");
+    tally_begin(&t, run, kernel, POSENC_DTYPE_F32, "vectors", NULL, "none");
     tally_skip(&t, "no golden vectors were given");
     tally_end(&t);
 }

@@ -33,6 +33,6 @@ const struct posenc_backend PLAIN_SYMBOL(PLAIN_NAME) = {
     .needs = PLAIN_NEEDS,
     .f16_bf16 = true,
     .contracts = PLAIN_CONTRACTS,
-#define POSENC_KERNEL(name, ...) .name = plain_##name,
+#define POSENC_KERNEL(ID, name, ...) .name = plain_##name,
 #include <posenc_kernels.def>
 };

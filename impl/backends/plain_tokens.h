@@ -19,9 +19,9 @@
 static void sincos_pair(const struct posenc_freqs *freqs, double scale, double position,
                         int64_t pair, float *phi, float *sine, float *cosine)
 {
-    if (freqs->view.profile != POSENC_EXACT) {
+    if (freqs->view.numerics != POSENC_NUMERICS_EXACT) {
         float angle = (float)position * freqs->view.omega_f32[pair];
-        if (freqs->view.profile == POSENC_GGML_F32)
+        if (freqs->view.numerics == POSENC_NUMERICS_GGML_F32)
             *phi = posenc_ggml_f32_angles(freqs, *phi, pair, 1, &angle);
         *sine = (float)scale * sinf(angle);
         *cosine = (float)scale * cosf(angle);
@@ -54,7 +54,7 @@ static void sinusoidal_row(const struct posenc_sinusoidal_args *args, double pos
                            const void *x, void *out)
 {
     int64_t dim = args->out.shape[3], half = dim / 2;
-    bool interleaved = args->layout == POSENC_INTERLEAVED;
+    bool interleaved = args->layout == POSENC_LAYOUT_INTERLEAVED;
     float phi = (float)position;
 
     for (int64_t i = 0; i < half + (interleaved ? dim % 2 : 0); i++) {
@@ -65,8 +65,8 @@ static void sinusoidal_row(const struct posenc_sinusoidal_args *args, double pos
             if (2 * i + 1 < dim)
                 put(args, x, out, 2 * i + 1, cosine);
         } else {
-            put(args, x, out, i, args->layout == POSENC_SIN_COS ? sine : cosine);
-            put(args, x, out, half + i, args->layout == POSENC_SIN_COS ? cosine : sine);
+            put(args, x, out, i, args->layout == POSENC_LAYOUT_SIN_COS ? sine : cosine);
+            put(args, x, out, half + i, args->layout == POSENC_LAYOUT_SIN_COS ? cosine : sine);
         }
     }
     if (!interleaved && dim % 2)

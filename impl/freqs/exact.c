@@ -58,26 +58,27 @@ static int64_t round_robin_index(const int64_t section[3], struct axis_pair pair
 
 static struct axis_pair axis_pair_of(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    const bool alternating = spec->mrope_layout == POSENC_MROPE_ALTERNATING;
+    const bool alternating = spec->mrope_layout == POSENC_MROPE_LAYOUT_KIMI;
     return (alternating ? round_robin_pair : chunked_pair)(spec->mrope_section, i);
 }
 
 int posenc_axis_of(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    if (spec->mrope_layout == POSENC_MROPE_INTERLEAVED)
+    if (spec->mrope_layout == POSENC_MROPE_LAYOUT_QWEN3_VL)
         return i < 3 * spec->mrope_section[i % 3] ? (int)(i % 3) : 0;
     return axis_pair_of(spec, i).axis;
 }
 
 struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    if (spec->mrope_layout >= POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
+    if (spec->mrope_layout >= POSENC_MROPE_LAYOUT_QWEN2_VL_VISION &&
+        spec->mrope_section[0] != 0) {
         const struct axis_pair pair = axis_pair_of(spec, i);
-        if (spec->mrope_layout != POSENC_MROPE_DEALT)
+        if (spec->mrope_layout != POSENC_MROPE_LAYOUT_PIXTRAL)
             return (struct exponent){ (double)pair.j, (double)spec->mrope_section[pair.axis] };
         i = round_robin_index(spec->mrope_section, pair);
     }
-    if (spec->convention == POSENC_EXPONENT)
+    if (spec->spacing == POSENC_SPACING_EXPONENT)
         return (struct exponent){ 2.0 * (double)i, (double)spec->dim };
     int64_t n = spec->dim / 2;
     return n > 1 ? (struct exponent){ (double)i, (double)(n - 1) }

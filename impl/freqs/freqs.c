@@ -65,27 +65,26 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
     if (sum != pairs)
         return reject_range(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)",
                             (double)sum, (double)pairs, (double)pairs);
-    if ((unsigned)spec->mrope_layout > POSENC_MROPE_ALTERNATING)
+    if ((unsigned)spec->mrope_layout > POSENC_MROPE_LAYOUT_KIMI)
         return reject_range(error, bad, "mrope_layout", (double)spec->mrope_layout, 0.0,
-                            POSENC_MROPE_ALTERNATING);
-    if (spec->mrope_layout < POSENC_MROPE_RESTARTED)
+                            POSENC_MROPE_LAYOUT_KIMI);
+    if (spec->mrope_layout < POSENC_MROPE_LAYOUT_QWEN2_VL_VISION)
         return POSENC_OK;
     if (spec->scaling != POSENC_SCALING_NONE)
         return reject_range(error, bad,
                             "scaling (sections that restart or are dealt have none)",
                             (double)spec->scaling, 0.0, 0.0);
-    if (spec->convention != POSENC_EXPONENT)
+    if (spec->spacing != POSENC_SPACING_EXPONENT)
         return reject_range(
-            error, bad,
-            "convention (sections that restart or are dealt have only the exponent)",
-            (double)spec->convention, 0.0, 0.0);
+            error, bad, "spacing (sections that restart or are dealt have only the exponent)",
+            (double)spec->spacing, 0.0, 0.0);
     if (spec->values)
         return reject_range(error, bad,
                             "values (sections that restart or are dealt make their own)", 1.0,
                             0.0, 0.0);
-    if (spec->profile == POSENC_GGML_F32)
-        return reject_range(error, bad, "profile (ggml_f32 restarts and deals no sections)",
-                            (double)spec->profile, 0.0, POSENC_HF_F32);
+    if (spec->numerics == POSENC_NUMERICS_GGML_F32)
+        return reject_range(error, bad, "numerics (ggml_f32 restarts and deals no sections)",
+                            (double)spec->numerics, 0.0, POSENC_NUMERICS_HF_F32);
     return POSENC_OK;
 }
 
@@ -94,25 +93,26 @@ static enum posenc_status check_mode(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
     static const char *const unsupported[] = {
-        [POSENC_HF_F32] = "scaling (not one that profile hf_f32 has)",
-        [POSENC_GGML_F32] = "scaling (not one that profile ggml_f32 has)",
-        [POSENC_TORCH_EXP_F32] = "scaling (profile torch_exp_f32 knows none)",
+        [POSENC_NUMERICS_HF_F32] = "scaling (not one that numerics mode hf_f32 has)",
+        [POSENC_NUMERICS_GGML_F32] = "scaling (not one that numerics mode ggml_f32 has)",
+        [POSENC_NUMERICS_TORCH_EXP_F32] = "scaling (numerics mode torch_exp_f32 knows none)",
     };
-    if (spec->profile == POSENC_EXACT)
+    if (spec->numerics == POSENC_NUMERICS_EXACT)
         return POSENC_OK;
     if (!(spec->rope_theta >= (double)FLT_MIN && spec->rope_theta <= (double)FLT_MAX))
-        return reject_range(error, POSENC_ERR_THETA, "rope_theta (an f32 in this profile)",
-                            spec->rope_theta, (double)FLT_MIN, (double)FLT_MAX);
-    if (!(posenc_scaling_of(spec)->modes >> spec->profile & 1u))
-        return reject_range(error, POSENC_ERR_ARGUMENT, unsupported[spec->profile],
+        return reject_range(error, POSENC_ERR_THETA,
+                            "rope_theta (an f32 in this numerics mode)", spec->rope_theta,
+                            (double)FLT_MIN, (double)FLT_MAX);
+    if (!(posenc_scaling_of(spec)->modes >> spec->numerics & 1u))
+        return reject_range(error, POSENC_ERR_ARGUMENT, unsupported[spec->numerics],
                             (double)spec->scaling, 0.0,
-                            posenc_scaling_count_of(spec->profile) - 1);
-    if (spec->profile != POSENC_GGML_F32)
+                            posenc_scaling_count_of(spec->numerics) - 1);
+    if (spec->numerics != POSENC_NUMERICS_GGML_F32)
         return POSENC_OK;
-    if (spec->convention != POSENC_EXPONENT)
+    if (spec->spacing != POSENC_SPACING_EXPONENT)
         return reject_range(error, POSENC_ERR_ARGUMENT,
-                            "convention (profile ggml_f32 has only the exponent 2i/dim)",
-                            (double)spec->convention, 0.0, 0.0);
+                            "spacing (numerics mode ggml_f32 has only the exponent 2i/dim)",
+                            (double)spec->spacing, 0.0, 0.0);
     return POSENC_OK;
 }
 
@@ -120,12 +120,12 @@ static enum posenc_status check_mode(const struct posenc_freqs_spec *spec,
 static enum posenc_status check_base(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
-    float theta = spec->profile == POSENC_EXACT ? 1.0f : posenc_f32_theta(spec);
+    float theta = spec->numerics == POSENC_NUMERICS_EXACT ? 1.0f : posenc_f32_theta(spec);
     if (theta <= FLT_MAX)
         return POSENC_OK;
     return reject_range(error, POSENC_ERR_THETA,
-                        "rope_theta after scaling (an f32 in this profile)", (double)theta,
-                        (double)FLT_MIN, (double)FLT_MAX);
+                        "rope_theta after scaling (an f32 in this numerics mode)",
+                        (double)theta, (double)FLT_MIN, (double)FLT_MAX);
 }
 
 /* Checks the parameters of xPos. With a scale base below 1, the factors of a block of 64 positions would overflow
@@ -141,9 +141,10 @@ static enum posenc_status check_xpos(const struct posenc_freqs_spec *spec,
         status = posenc_check_range(error, "xpos_centre", spec->xpos_centre, -0x1p40, 0x1p40);
     if (status)
         return status;
-    if (spec->profile != POSENC_EXACT)
-        return reject_range(error, POSENC_ERR_ARGUMENT, "profile (xPos is exact)",
-                            (double)spec->profile, POSENC_EXACT, POSENC_EXACT);
+    if (spec->numerics != POSENC_NUMERICS_EXACT)
+        return reject_range(error, POSENC_ERR_ARGUMENT, "numerics (xPos is exact)",
+                            (double)spec->numerics, POSENC_NUMERICS_EXACT,
+                            POSENC_NUMERICS_EXACT);
     if (spec->mrope_section[1] != 0)
         return reject_range(error, POSENC_ERR_ARGUMENT,
                             "mrope_section of a second axis (xPos has one)",
@@ -160,10 +161,10 @@ static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
         return reject_range(error, POSENC_ERR_ARGUMENT,
                             "scaling (the caller's own frequencies take none)",
                             (double)spec->scaling, 0.0, 0.0);
-    if (spec->profile == POSENC_GGML_F32)
+    if (spec->numerics == POSENC_NUMERICS_GGML_F32)
         return reject_range(error, POSENC_ERR_ARGUMENT,
-                            "profile (ggml_f32 makes frequencies from rope_theta alone)",
-                            (double)spec->profile, 0.0, POSENC_HF_F32);
+                            "numerics (ggml_f32 makes frequencies from rope_theta alone)",
+                            (double)spec->numerics, 0.0, POSENC_NUMERICS_HF_F32);
     for (int64_t i = 0; i < (spec->dim + 1) / 2; i++)
         if (!(spec->values[i] >= 0.0 && spec->values[i] <= max_omega))
             return reject_range(error, POSENC_ERR_PARAMETER, "frequency of a pair, as given",
@@ -175,12 +176,12 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
     const enum posenc_status bad = POSENC_ERR_ARGUMENT;
-    if ((unsigned)spec->profile > POSENC_TORCH_EXP_F32)
-        return reject_range(error, bad, "profile", (double)spec->profile, 0.0,
-                            POSENC_TORCH_EXP_F32);
-    if ((unsigned)spec->convention > POSENC_ENDPOINT)
-        return reject_range(error, bad, "convention", (double)spec->convention, 0.0,
-                            POSENC_ENDPOINT);
+    if ((unsigned)spec->numerics > POSENC_NUMERICS_TORCH_EXP_F32)
+        return reject_range(error, bad, "numerics", (double)spec->numerics, 0.0,
+                            POSENC_NUMERICS_TORCH_EXP_F32);
+    if ((unsigned)spec->spacing > POSENC_SPACING_ENDPOINT)
+        return reject_range(error, bad, "spacing", (double)spec->spacing, 0.0,
+                            POSENC_SPACING_ENDPOINT);
     if ((unsigned)spec->scaling >= (unsigned)posenc_scaling_count())
         return reject_range(error, bad, "scaling", (double)spec->scaling, 0.0,
                             posenc_scaling_count() - 1);
@@ -228,11 +229,11 @@ static size_t place_arrays(struct posenc_freqs *freqs, bool xpos, unsigned char 
     freqs->whole_turns = reserve(memory, &bytes, n, sizeof(uint32_t));
     if (freqs->view.n_axes > 1)
         freqs->view.axis = reserve(memory, &bytes, n, sizeof(uint8_t));
-    if (freqs->view.profile == POSENC_EXACT) {
+    if (freqs->view.numerics == POSENC_NUMERICS_EXACT) {
         freqs->middle = reserve(memory, &bytes, POSENC_GROUPS * (4 * n), sizeof(double));
         freqs->twice_cos = reserve(memory, &bytes, n, sizeof(double));
     }
-    if (freqs->view.profile == POSENC_GGML_F32) {
+    if (freqs->view.numerics == POSENC_NUMERICS_GGML_F32) {
         freqs->ggml.divisor = reserve(memory, &bytes, n, sizeof(float));
         freqs->ggml.ramp_mix = reserve(memory, &bytes, n, sizeof(float));
     }
@@ -248,7 +249,7 @@ static size_t place_arrays(struct posenc_freqs *freqs, bool xpos, unsigned char 
 static struct posenc_freqs *allocate_freqs(const struct posenc_freqs_spec *spec)
 {
     struct posenc_freqs layout = { 0 };
-    layout.view.profile = spec->profile;
+    layout.view.numerics = spec->numerics;
     layout.view.dim = spec->dim;
     layout.view.n_pairs = (spec->dim + 1) / 2;
     layout.view.n_axes = 1;
@@ -256,7 +257,7 @@ static struct posenc_freqs *allocate_freqs(const struct posenc_freqs_spec *spec)
         layout.view.n_axes++;
     layout.stride =
         (layout.view.n_pairs + POSENC_PLAN_PAD - 1) / POSENC_PLAN_PAD * POSENC_PLAN_PAD;
-    if (layout.view.n_axes > 1 && spec->mrope_layout == POSENC_MROPE_RESTARTED)
+    if (layout.view.n_axes > 1 && spec->mrope_layout == POSENC_MROPE_LAYOUT_QWEN2_VL_VISION)
         memcpy(layout.section, spec->mrope_section, sizeof layout.section);
     bool xpos = spec->xpos_scale_base != 0.0;
     size_t bytes = place_arrays(&layout, xpos, NULL);
@@ -323,9 +324,9 @@ static enum posenc_status fill_arrays(const struct posenc_freqs_spec *spec,
     for (int64_t i = 0; freqs->view.axis && i < freqs->view.n_pairs; i++)
         ((uint8_t *)freqs->view.axis)[i] = (uint8_t)posenc_axis_of(spec, i);
     freqs->view.attention_factor = posenc_attention_factor(spec);
-    if (spec->profile == POSENC_EXACT)
+    if (spec->numerics == POSENC_NUMERICS_EXACT)
         posenc_freqs_fill_rotations(freqs);
-    else if (spec->profile == POSENC_GGML_F32)
+    else if (spec->numerics == POSENC_NUMERICS_GGML_F32)
         posenc_ggml_f32_fill(spec, freqs);
     else if (!spec->values)
         posenc_f32_fill_omega(spec, freqs->view.n_pairs, omega_f32);

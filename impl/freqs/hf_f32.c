@@ -32,7 +32,7 @@ float posenc_f32_theta(const struct posenc_freqs_spec *spec)
     const struct scaling *scaling = posenc_scaling_of(spec);
     if (!scaling->theta_factor_f64)
         return (float)spec->rope_theta;
-    float factor = spec->profile == POSENC_HF_F32 && scaling->theta_factor_f32
+    float factor = spec->numerics == POSENC_NUMERICS_HF_F32 && scaling->theta_factor_f32
                        ? scaling->theta_factor_f32(spec)
                        : 0.0f;
     if (factor > 0.0f)
@@ -75,7 +75,7 @@ static void fill_hf_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs,
 void posenc_f32_fill_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs,
                            float *inv_freq)
 {
-    if (spec->profile == POSENC_TORCH_EXP_F32)
+    if (spec->numerics == POSENC_NUMERICS_TORCH_EXP_F32)
         fill_torch_exp_omega(spec, n_pairs, inv_freq);
     else
         fill_hf_omega(spec, n_pairs, inv_freq);

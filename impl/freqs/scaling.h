@@ -17,7 +17,7 @@ struct f32_rule {
  * `check`. */
 struct scaling {
     unsigned
-        modes; /* the f32 numerics modes that have this family, as bits: 1u << POSENC_HF_F32 */
+        modes; /* the f32 numerics modes that have this family, as bits: 1u << POSENC_NUMERICS_HF_F32 */
     /* Rejects parameters that are out of range, except for `factor`, which freqs.c checks. */
     enum posenc_status (*check)(const struct posenc_freqs_spec *spec,
                                 struct posenc_error *error);
@@ -50,7 +50,7 @@ const struct scaling *posenc_scaling_of(const struct posenc_freqs_spec *spec);
 int posenc_scaling_count(void);
 
 /* Returns the number of families, counted from id 0 up to the first one that the mode lacks. */
-int posenc_scaling_count_of(enum posenc_profile mode);
+int posenc_scaling_count_of(enum posenc_numerics mode);
 
 /* ---- yarn.c ---- */
 

@@ -259,9 +259,9 @@ static enum posenc_status resonance_check(const struct posenc_freqs_spec *spec,
 /* ---- The list ---- */
 
 enum {
-    HF = 1 << POSENC_HF_F32,
-    GGML = 1 << POSENC_GGML_F32,
-    TORCH = 1 << POSENC_TORCH_EXP_F32
+    HF = 1 << POSENC_NUMERICS_HF_F32,
+    GGML = 1 << POSENC_NUMERICS_GGML_F32,
+    TORCH = 1 << POSENC_NUMERICS_TORCH_EXP_F32
 };
 
 /* clang-format off */
@@ -296,11 +296,11 @@ const struct scaling *posenc_scaling_of(const struct posenc_freqs_spec *spec)
 
 int posenc_scaling_count(void) { return (int)(sizeof scalings / sizeof scalings[0]); }
 
-int posenc_scaling_count_of(enum posenc_profile mode)
+int posenc_scaling_count_of(enum posenc_numerics mode)
 {
     int n = 0;
     while (n < posenc_scaling_count() &&
-           (mode == POSENC_EXACT || (scalings[n].modes >> mode & 1u)))
+           (mode == POSENC_NUMERICS_EXACT || (scalings[n].modes >> mode & 1u)))
         n++;
     return n;
 }

@@ -126,7 +126,7 @@ POSENC_API size_t posenc_error_text(const struct posenc_error *error, char *text
  * Arithmetic is f32 whatever the storage; a result is the f32 result rounded once more, to
  * nearest even, subnormals included. x and out of a call have one type; cosines and sines may
  * have another; tables that are learned, slopes and what is computed from integers are f32. */
-enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 };
+enum posenc_dtype { POSENC_DTYPE_F32 = 0, POSENC_DTYPE_F16, POSENC_DTYPE_BF16 };
 
 /* Arrays of n elements from one storage to another, as kernels read and write them: to 16 bits
  * rounded to nearest even, subnormals included, infinity where f32 exceeds them by half of a last
@@ -186,9 +186,9 @@ static inline struct posenc_const_tensor posenc_view(struct posenc_tensor tensor
 }
 
 enum posenc_position_kind {
-    POSENC_OFFSET = 0,    /* token t is at position offset + t, in every batch */
-    POSENC_POSITIONS_I32, /* int32_t data[batch * stride_batch + token * stride_token] */
-    POSENC_POSITIONS_I64, /* of each array a stride_token of 0 means 1: it is dense */
+    POSENC_POSITIONS_OFFSET = 0, /* token t is at position offset + t, in every batch */
+    POSENC_POSITIONS_I32,        /* int32_t data[batch * stride_batch + token * stride_token] */
+    POSENC_POSITIONS_I64,        /* of each array a stride_token of 0 means 1: it is dense */
     POSENC_POSITIONS_F32, /* float data[]: times, of diffusion; not where positions are rows */
 };
 
@@ -208,17 +208,17 @@ struct posenc_positions {
 /* ---- Stage 1: frequencies ---- */
 
 /* How the angle is formed (see docs/accuracy.md). Concerns frequencies and tables only. */
-enum posenc_profile {
-    POSENC_EXACT = 0,     /* real mathematics, rounded once */
-    POSENC_HF_F32,        /* Hugging Face: f32 inverse frequency times f32 position */
-    POSENC_GGML_F32,      /* ggml: position times theta^(-2/dim), i times over, in f32; a ggml
+enum posenc_numerics {
+    POSENC_NUMERICS_EXACT = 0, /* real mathematics, rounded once */
+    POSENC_NUMERICS_HF_F32,    /* Hugging Face: f32 inverse frequency times f32 position */
+    POSENC_NUMERICS_GGML_F32, /* ggml: position times theta^(-2/dim), i times over, in f32; a ggml
                              built for FMA rounds once less where yarn blends */
-    POSENC_TORCH_EXP_F32, /* exp of f32 2i times f32 -ln(theta)/dim, times f32 position */
+    POSENC_NUMERICS_TORCH_EXP_F32, /* exp of f32 2i times f32 -ln(theta)/dim, times f32 position */
 };
 
-enum posenc_convention {
-    POSENC_EXPONENT = 0, /* theta^(-2i/dim): Vaswani et al. 2017, every RoPE */
-    POSENC_ENDPOINT,     /* theta^(-i/(n-1)), n = dim/2 (n = 1: 1): tensor2tensor, Whisper */
+enum posenc_spacing {
+    POSENC_SPACING_EXPONENT = 0, /* theta^(-2i/dim): Vaswani et al. 2017, every RoPE */
+    POSENC_SPACING_ENDPOINT, /* theta^(-i/(n-1)), n = dim/2 (n = 1: 1): tensor2tensor, Whisper */
 };
 
 /* Context extension, by the rules of Hugging Face modeling_rope_utils.py (ntk: of others). L
@@ -229,7 +229,7 @@ enum posenc_convention {
  *   yarn          L, beta_fast, beta_slow, truncate, attention_factor, mscale, mscale_all_dim
  *                 (Peng et al. 2309.00071)
  *   dynamic       M, seq_len: theta (factor s/M - (factor - 1))^(dim/(dim-2)), s the larger of
- *                 seq_len and M; in profile hf_f32 beyond M in f32, as there s is a tensor
+ *                 seq_len and M; in numerics mode hf_f32 beyond M in f32, as there s is a tensor
  *   ntk           theta factor^(dim/(dim-2)), at any length
  *   longrope      L, seq_len, short_factor, long_factor: omega / long_factor[i] where seq_len >
  *                 L, else / short_factor[i]; `factor` (M/L) only makes the attention factor
@@ -238,7 +238,7 @@ enum posenc_convention {
  *                 floor(partial_rotary_factor dim/2) pairs, 0 of the others: those do not turn
  *   resonance     2 pi / lambda, lambda the whole number nearest to the wavelength 2 pi / omega:
  *                 a pair repeats itself exactly after lambda positions (Wang et al. 2403.00071).
- *                 Nothing besides; profile exact; rope_theta from 1
+ *                 Nothing besides; numerics mode exact; rope_theta from 1
  *   resonance_yarn    the same of what yarn makes, with its parameters
  * Profile hf_f32 has those up to proportional, ggml_f32 those up to longrope and no endpoint,
  * torch_exp_f32 none (ARGUMENT).
@@ -269,21 +269,21 @@ enum posenc_scaling {
  *                i = 0, 2, 4, ..., the second those between (the tower of Pixtral)
  *   alternating  as restarted, the pairs themselves dealt out so: axis 0, 1, 0, 1, ... with
  *                frequencies 1, 1, theta^(-1/section), ... (the tower of Kimi K2.5)
- * The last three are without scaling, endpoint or `values`, and not in profile ggml_f32 (ARGUMENT).
+ * The last three are without scaling, endpoint or `values`, and not in numerics mode ggml_f32 (ARGUMENT).
  */
 enum posenc_mrope_layout {
-    POSENC_MROPE_CHUNKED = 0,
-    POSENC_MROPE_INTERLEAVED,
-    POSENC_MROPE_RESTARTED,
-    POSENC_MROPE_DEALT,
-    POSENC_MROPE_ALTERNATING,
+    POSENC_MROPE_LAYOUT_QWEN2_VL = 0,
+    POSENC_MROPE_LAYOUT_QWEN3_VL,
+    POSENC_MROPE_LAYOUT_QWEN2_VL_VISION,
+    POSENC_MROPE_LAYOUT_PIXTRAL,
+    POSENC_MROPE_LAYOUT_KIMI,
 };
 
 /* What a plan is made from. Start from posenc_freqs_spec_init(). */
 struct posenc_freqs_spec {
     size_t size;
-    enum posenc_profile profile;
-    enum posenc_convention convention;
+    enum posenc_numerics numerics;
+    enum posenc_spacing spacing;
     enum posenc_scaling scaling;
     int64_t dim;       /* rotary_dim, or d_model of a sinusoidal encoding; 1 to 65536 */
     double rope_theta; /* base, max_timescale, temperature, max_period; > 0 */
@@ -337,10 +337,10 @@ posenc_freqs_create(const struct posenc_freqs_spec *spec, struct posenc_freqs **
 POSENC_API void posenc_freqs_destroy(struct posenc_freqs *freqs);
 
 /* What a plan holds, for reading: for each pair the frequency in radians per position as f64
- * and f32 (profile hf_f32: the f32 value in that framework's operation order; the f64 is the
+ * and f32 (numerics mode hf_f32: the f32 value in that framework's operation order; the f64 is the
  * exact one), and as a binary fraction of a turn, turn = (turn_hi + turn_lo / 2^64) / 2^64. */
 struct posenc_freqs_view {
-    enum posenc_profile profile;
+    enum posenc_numerics numerics;
     int64_t dim, n_pairs; /* n_pairs = ceil(dim/2) */
     const double *omega;
     const float *omega_f32;
@@ -450,9 +450,9 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_normal(uint64_t seed, int
 struct posenc_backend;
 
 enum posenc_layout {
-    POSENC_INTERLEAVED = 0, /* sin, cos, sin, cos, ...; odd dim ends in a sine */
-    POSENC_SIN_COS,         /* all sines, then all cosines; odd dim ends in a zero column */
-    POSENC_COS_SIN,         /* all cosines, then all sines; likewise */
+    POSENC_LAYOUT_INTERLEAVED = 0, /* sin, cos, sin, cos, ...; odd dim ends in a sine */
+    POSENC_LAYOUT_SIN_COS, /* all sines, then all cosines; odd dim ends in a zero column */
+    POSENC_LAYOUT_COS_SIN, /* all cosines, then all sines; likewise */
 };
 
 /* sinusoidal: out[b,t,:] = scale * PE(position(b,t)).
@@ -816,31 +816,31 @@ posenc_rope_qk_norm(const struct posenc_backend *backend,
 
 /* Which channels of a head turn together. */
 enum posenc_pairing {
-    POSENC_PAIRS_HALF = 0, /* i and i + rotary_dim/2: Llama as in Hugging Face, GPT-NeoX */
-    POSENC_PAIRS_INTERLEAVED = 1, /* 2i and 2i + 1: Llama as published, GPT-J */
+    POSENC_PAIRING_HALF = 0, /* i and i + rotary_dim/2: Llama as in Hugging Face, GPT-NeoX */
+    POSENC_PAIRING_INTERLEAVED = 1, /* 2i and 2i + 1: Llama as published, GPT-J */
 };
 
 /* A model's rotation: its plan, and the rows of cosines and sines it has needed so far. Any
  * number of threads may use one at once; allocates when it is made and when it sees positions
  * beyond its rows (512 at first, then twice as many, up to 2^20; of positions beyond those, and
  * of negative ones, rows are made for the call). */
-struct posenc_rotary;
+struct posenc_rope;
 
 /* `spec` says rope_theta, scaling and dim, the channels of a head that turn, from the first on;
  * head_dim is at least that. What turns queries and keys differently (xPos) takes two objects.
  * Errors: as posenc_freqs_create(), ODD, ROTARY_DIM. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
-posenc_rotary_create(const struct posenc_freqs_spec *spec, int64_t head_dim,
-                     enum posenc_pairing pairing, struct posenc_rotary **rotary,
-                     struct posenc_error *error);
+posenc_rope_create(const struct posenc_freqs_spec *spec, int64_t head_dim,
+                   enum posenc_pairing pairing, struct posenc_rope **rotary,
+                   struct posenc_error *error);
 /* No thread may be using it; NULL is fine. */
-POSENC_API void posenc_rotary_destroy(struct posenc_rotary *rotary);
+POSENC_API void posenc_rope_destroy(struct posenc_rope *rotary);
 /* Its plan, which lives as long. */
-POSENC_API const struct posenc_freqs *posenc_rotary_freqs(const struct posenc_rotary *rotary);
+POSENC_API const struct posenc_freqs *posenc_rope_freqs(const struct posenc_rope *rotary);
 /* Makes the rows of positions 0 ... positions - 1 now, up to 2^20 of them, so that calls with no
  * others allocate nothing. Errors: ARGUMENT, POSITION, MEMORY. */
-POSENC_API POSENC_MUST_CHECK enum posenc_status
-posenc_rotary_reserve(struct posenc_rotary *rotary, int64_t positions);
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_rope_reserve(struct posenc_rope *rotary,
+                                                                    int64_t positions);
 
 /* Turns queries and keys in place, on the backend that is selected: q [tokens, q_heads,
  * head_dim], k [tokens, k_heads, head_dim], dense, of one type; with 0 heads there are none and
@@ -848,12 +848,12 @@ posenc_rotary_reserve(struct posenc_rotary *rotary, int64_t positions);
  * of tokens in the KV cache), or at positions[t]; |position| < 2^31. Errors: ARGUMENT, SHAPE,
  * DTYPE, POSITION, OVERLAP, OVERFLOW, MEMORY; then neither q nor k has changed. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
-posenc_rotary_turn(struct posenc_rotary *rotary, enum posenc_dtype dtype, int64_t tokens,
-                   int64_t first_position, void *q, int64_t q_heads, void *k, int64_t k_heads);
+posenc_rope_apply(struct posenc_rope *rotary, enum posenc_dtype dtype, int64_t tokens,
+                  int64_t first_position, void *q, int64_t q_heads, void *k, int64_t k_heads);
 POSENC_API POSENC_MUST_CHECK enum posenc_status
-posenc_rotary_turn_at(struct posenc_rotary *rotary, enum posenc_dtype dtype, int64_t tokens,
-                      const int32_t *positions, void *q, int64_t q_heads, void *k,
-                      int64_t k_heads);
+posenc_rope_apply_at(struct posenc_rope *rotary, enum posenc_dtype dtype, int64_t tokens,
+                     const int32_t *positions, void *q, int64_t q_heads, void *k,
+                     int64_t k_heads);
 
 /* x = fma(x, x_scale, sinusoidal encoding), in place: x [tokens, dim], dense, dim that of the
  * plan, from first_position on. x_scale: 1, or sqrt(d_model) where a model scales its
@@ -867,25 +867,25 @@ posenc_add_sinusoids(const struct posenc_freqs *freqs, enum posenc_layout layout
 
 /* Ids of kernels: only ever added to. */
 enum posenc_kernel {
-    POSENC_KERNEL_sinusoidal = 0,
-    POSENC_KERNEL_sinusoidal_add = 1,
-    POSENC_KERNEL_learned_add = 2,
-    POSENC_KERNEL_learned_grad = 3,
-    POSENC_KERNEL_rope_table = 4,
-    POSENC_KERNEL_rope_half = 5,
-    POSENC_KERNEL_rope_interleaved = 6,
-    POSENC_KERNEL_alibi = 7,
-    POSENC_KERNEL_alibi_add = 8,
-    POSENC_KERNEL_t5_bias = 9,
-    POSENC_KERNEL_t5_bias_add = 10,
-    POSENC_KERNEL_distance_bias = 11,
-    POSENC_KERNEL_distance_bias_add = 12,
-    POSENC_KERNEL_window_bias = 13,
-    POSENC_KERNEL_window_bias_add = 14,
-    POSENC_KERNEL_relative_bias = 15,
-    POSENC_KERNEL_relative_bias_add = 16,
-    POSENC_KERNEL_relative_sum = 17,
-    POSENC_KERNEL_rope_qk_norm = 18,
+    POSENC_KERNEL_SINUSOIDAL = 0,
+    POSENC_KERNEL_SINUSOIDAL_ADD = 1,
+    POSENC_KERNEL_LEARNED_ADD = 2,
+    POSENC_KERNEL_LEARNED_GRAD = 3,
+    POSENC_KERNEL_ROPE_TABLE = 4,
+    POSENC_KERNEL_ROPE_HALF = 5,
+    POSENC_KERNEL_ROPE_INTERLEAVED = 6,
+    POSENC_KERNEL_ALIBI = 7,
+    POSENC_KERNEL_ALIBI_ADD = 8,
+    POSENC_KERNEL_T5_BIAS = 9,
+    POSENC_KERNEL_T5_BIAS_ADD = 10,
+    POSENC_KERNEL_DISTANCE_BIAS = 11,
+    POSENC_KERNEL_DISTANCE_BIAS_ADD = 12,
+    POSENC_KERNEL_WINDOW_BIAS = 13,
+    POSENC_KERNEL_WINDOW_BIAS_ADD = 14,
+    POSENC_KERNEL_RELATIVE_BIAS = 15,
+    POSENC_KERNEL_RELATIVE_BIAS_ADD = 16,
+    POSENC_KERNEL_RELATIVE_SUM = 17,
+    POSENC_KERNEL_ROPE_QK_NORM = 18,
     POSENC_KERNEL_COUNT /* of this header: a later one may have more */
 };
 
@@ -946,8 +946,8 @@ POSENC_API const char *posenc_kernel_summary(enum posenc_kernel kernel);
 POSENC_API enum posenc_kernel posenc_kernel_find(const char *name);
 
 /* Whether a backend provides a kernel. */
-POSENC_API bool posenc_provides(const struct posenc_backend *backend,
-                                enum posenc_kernel kernel);
+POSENC_API bool posenc_backend_provides(const struct posenc_backend *backend,
+                                        enum posenc_kernel kernel);
 
 /* The backends built into this library, whether or not this CPU runs them, then those that were
  * added; NULL past the end. */
@@ -961,7 +961,7 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_backend_add(const struct posenc_backend *backend);
 /* NULL when the backend can run here; else the first thing that is missing, e.g. "CPU lacks
  * avx512f". */
-POSENC_API const char *posenc_backend_obstacle(const struct posenc_backend *backend);
+POSENC_API const char *posenc_backend_unavailable_reason(const struct posenc_backend *backend);
 
 /* What the CPU has of the features backends may need, space separated; and its key: on x86
  * vendor-family-model-stepping in hexadecimal ("amd-1a-02-1"), on ARM
@@ -972,11 +972,11 @@ POSENC_API const char *posenc_cpu_key(void);
 /* Chooses for calls with backend NULL. `text` is a backend's name, or lines
  *     kernel backend [dtype [bytes]]
  * or NULL to go back to the environment (POSENC_BACKEND: exactly that one; POSENC_MAX_ISA: none
- * that needs more of the CPU than that one; POSENC_PROFILE: the lines of that file, a profile that
+ * that needs more of the CPU than that one; POSENC_TUNING: the lines of that file, which
  * posenc tune wrote) and the order of features. A line with a dtype (f32, f16, bf16) is about
  * calls stored so, one with bytes about those whose posenc_footprint() is at most that; of the
  * lines of a kernel (24 at most) the first that holds counts, and where none does all is as
- * without. The text of a profile is taken, too, and refused (UNSUPPORTED) when it is of another
+ * without. The text of a tuning file is taken, too, and refused (UNSUPPORTED) when it is of another
  * CPU or another build of this library.
  * Atomic; calls under way finish with the old choice. Errors: ARGUMENT (a line that is none),
  * UNKNOWN, UNSUPPORTED, NOT_PROVIDED, MEMORY; the selection is then unchanged. */
@@ -1030,12 +1030,12 @@ POSENC_API uint64_t posenc_footprint(enum posenc_kernel kernel, const void *args
 POSENC_API struct posenc_selection
 posenc_selection_for(enum posenc_kernel kernel, enum posenc_dtype dtype, uint64_t bytes);
 
-/* Chooses as posenc_select() does with the text of a profile, which posenc tune wrote to the file
- * `path`, whatever POSENC_PROFILE says. `reason` (NULL: none is wanted; `size` bytes, 512 hold any)
+/* Chooses as posenc_select() does with the text of a tuning file, which posenc tune wrote to the file
+ * `path`, whatever POSENC_TUNING says. `reason` (NULL: none is wanted; `size` bytes, 512 hold any)
  * says what was refused and why, or is made empty. Errors: those of posenc_select(); ARGUMENT, too,
  * for a file that cannot be read or is none. */
-POSENC_API POSENC_MUST_CHECK enum posenc_status
-posenc_select_profile(const char *path, char *reason, size_t size);
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_load_tuning(const char *path,
+                                                                   char *reason, size_t size);
 
 /* Which build of the library this is: its version, compiler and optimisation, and a sum of its
  * sources. */

@@ -12,12 +12,12 @@
 #ifdef POSENC_F32_ISA
 #include "impl/members.h"
 
-#define POSENC_KERNEL(name, signature, ...)                                                    \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
     enum posenc_status KERNEL_SYMBOL(POSENC_F32_ISA,                                           \
                                      name)(const struct posenc_##signature##_args *args);      \
     static enum posenc_status name(const struct posenc_##signature##_args *args)               \
     {                                                                                          \
-        return posenc_args_dtype(POSENC_KERNEL_##name, args) == POSENC_BF16                    \
+        return posenc_args_dtype(POSENC_KERNEL_##ID, args) == POSENC_DTYPE_BF16                \
                    ? KERNEL(name)(args)                                                        \
                    : KERNEL_SYMBOL(POSENC_F32_ISA, name)(args);                                \
     }
@@ -39,6 +39,6 @@ const struct posenc_backend KERNEL_SYMBOL(backend, POSENC_ISA) = {
     .fused = true,
     .f16_bf16 = true,
     .family = "native",
-#define POSENC_KERNEL(name, ...) .name = KERNEL_OF(name),
+#define POSENC_KERNEL(ID, name, ...) .name = KERNEL_OF(name),
 #include <posenc_kernels.def>
 };

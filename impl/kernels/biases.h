@@ -76,11 +76,11 @@ SIMD_INLINE vf load_biases(enum bias_layout layout, const float *bias, const int
         break;
     case FORWARD_PREFETCH:
         prefetch_in_order(bias + k, 4096);
-        return load_as(POSENC_F32, bias, k, n);
+        return load_as(POSENC_DTYPE_F32, bias, k, n);
     case FORWARD:
-        return load_as(POSENC_F32, bias, k, n);
+        return load_as(POSENC_DTYPE_F32, bias, k, n);
     case REVERSED:
-        return vf_lookup(load_as(POSENC_F32, bias - k - n + 1, 0, n), index,
+        return vf_lookup(load_as(POSENC_DTYPE_F32, bias - k - n + 1, 0, n), index,
                          (int32_t)(vf_lanes() - n));
     case INDEXED:
         return vf_lookup2(a, b, index + k);
@@ -135,12 +135,12 @@ SIMD_INLINE void put_masked_ends(enum bias_layout layout, const float *bias,
                                  const int32_t *index, vf a, vf b, void *out, int64_t j,
                                  int64_t n)
 {
-    const int64_t w = vf_lanes(), begin = to_vector_boundary(POSENC_F32, out, j);
+    const int64_t w = vf_lanes(), begin = to_vector_boundary(POSENC_DTYPE_F32, out, j);
     float *to = (float *)out + j;
 
     if (begin > 0)
         vf_store_cold_n(to, load_biases(layout, bias, index, a, b, 0, w), begin);
-    const int64_t k = put_whole_vectors(POSENC_F32, STORE, layout, bias, index, a, b,
+    const int64_t k = put_whole_vectors(POSENC_DTYPE_F32, STORE, layout, bias, index, a, b,
                                         vf_set1(1.0f), NULL, out, j, begin, n);
     if (k < n)
         vf_store_cold_n(to + k, load_biases(layout, bias, index, a, b, k, n - k), n - k);
@@ -164,7 +164,7 @@ SIMD_INLINE void put_bias_row(enum posenc_dtype type, enum store_mode mode,
         put_single_vectors(type, mode, layout, bias, index, a, b, scale, x, out, j, 0, n);
         return;
     }
-    if (vf_has_masks() && mode == STORE && type == POSENC_F32) {
+    if (vf_has_masks() && mode == STORE && type == POSENC_DTYPE_F32) {
         put_masked_ends(layout, bias, index, a, b, out, j, n);
         return;
     }

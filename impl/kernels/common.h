@@ -12,7 +12,7 @@ static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Activations of more bytes than this are assumed to come from DRAM, and are prefetched. */
 enum { CACHED_MAX_BYTES = 16 << 20 };
 
-/* Returns the index of token t's position in batch b. Not for POSENC_OFFSET, which has no array. */
+/* Returns the index of token t's position in batch b. Not for POSENC_POSITIONS_OFFSET, which has no array. */
 static inline int64_t posenc_position_index(const struct posenc_positions *p, int64_t b,
                                             int64_t t)
 {
@@ -29,7 +29,7 @@ static inline int64_t posenc_position(const struct posenc_positions *p, int64_t 
         return ((const int64_t *)p->data)[posenc_position_index(p, b, t)];
     case POSENC_POSITIONS_F32:
         return (int64_t)((const float *)p->data)[posenc_position_index(p, b, t)];
-    case POSENC_OFFSET:
+    case POSENC_POSITIONS_OFFSET:
         break;
     }
     return p->offset + t;

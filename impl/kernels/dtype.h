@@ -24,9 +24,11 @@
 #define FOR_TYPE(dtype, function, ...)                                                         \
     do {                                                                                       \
         (void)(dtype);                                                                         \
-        IF_F32_F16(if ((dtype) == POSENC_F32) function(POSENC_F32, __VA_ARGS__); else)         \
-        IF_F32_F16(if ((dtype) == POSENC_F16) function(POSENC_F16, __VA_ARGS__); else)         \
-        function(POSENC_BF16, __VA_ARGS__);                                                    \
+        IF_F32_F16(if ((dtype) == POSENC_DTYPE_F32) function(POSENC_DTYPE_F32, __VA_ARGS__);   \
+                   else)                                                                       \
+        IF_F32_F16(if ((dtype) == POSENC_DTYPE_F16) function(POSENC_DTYPE_F16, __VA_ARGS__);   \
+                   else)                                                                       \
+        function(POSENC_DTYPE_BF16, __VA_ARGS__);                                              \
     } while (0)
 
 /* Return the address of element 0 of row (i0, i1, i2) of an output and of an input of rank 4. */
@@ -47,11 +49,11 @@ DTYPE_INLINE const void *input_row(const struct posenc_const_tensor *t, int64_t 
 DTYPE_INLINE float posenc_get(enum posenc_dtype type, const void *row, int64_t i)
 {
     switch (type) {
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         return f32_from_f16(((const uint16_t *)row)[i]);
-    case POSENC_BF16:
+    case POSENC_DTYPE_BF16:
         return f32_from_bf16(((const uint16_t *)row)[i]);
-    case POSENC_F32:
+    case POSENC_DTYPE_F32:
         break;
     }
     return ((const float *)row)[i];
@@ -60,13 +62,13 @@ DTYPE_INLINE float posenc_get(enum posenc_dtype type, const void *row, int64_t i
 DTYPE_INLINE void posenc_put(enum posenc_dtype type, void *row, int64_t i, float value)
 {
     switch (type) {
-    case POSENC_F32:
+    case POSENC_DTYPE_F32:
         ((float *)row)[i] = value;
         break;
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         ((uint16_t *)row)[i] = f16_from_f32(value);
         break;
-    case POSENC_BF16:
+    case POSENC_DTYPE_BF16:
         ((uint16_t *)row)[i] = bf16_from_f32(value);
         break;
     }
@@ -96,11 +98,11 @@ SIMD_INLINE vf load_as(enum posenc_dtype type, const void *row, int64_t i, int64
     bool whole = n == vf_lanes();
 
     switch (type) {
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         return whole ? vf_load_f16(half) : vf_load_f16_n(half, n);
-    case POSENC_BF16:
+    case POSENC_DTYPE_BF16:
         return whole ? vf_load_bf16(half) : vf_load_bf16_n(half, n);
-    case POSENC_F32:
+    case POSENC_DTYPE_F32:
         break;
     }
     return whole ? vf_load((const float *)row + i) : vf_load_n((const float *)row + i, n);
@@ -130,13 +132,13 @@ SIMD_INLINE void store_f32(float *p, vf v, int64_t n)
 SIMD_INLINE void store_as(enum posenc_dtype type, void *row, int64_t i, vf v, int64_t n)
 {
     switch (type) {
-    case POSENC_F32:
+    case POSENC_DTYPE_F32:
         store_f32((float *)row + i, v, n);
         break;
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         store_f16((uint16_t *)row + i, v, n);
         break;
-    case POSENC_BF16:
+    case POSENC_DTYPE_BF16:
         store_bf16((uint16_t *)row + i, v, n);
         break;
     }

@@ -21,7 +21,7 @@
 #define KERNEL_SYMBOL(isa, name) KERNEL_PASTE(isa, name)
 #define KERNEL(name)             KERNEL_SYMBOL(POSENC_ISA, name)
 
-#define POSENC_KERNEL(name, signature, ...)                                                    \
+#define POSENC_KERNEL(ID, name, signature, ...)                                                \
     enum posenc_status KERNEL(name)(const struct posenc_##signature##_args *args);
 #include <posenc_kernels.def>
 

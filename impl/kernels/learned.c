@@ -32,7 +32,7 @@ SIMD_INLINE void add_rows(enum posenc_dtype type, enum store_mode mode,
 {
     const struct posenc_learned_args copy = *given, *args = &copy;
     const bool prefetches_table =
-        mode != ADD && mode != ADD_UNSCALED && args->positions.kind == POSENC_OFFSET;
+        mode != ADD && mode != ADD_UNSCALED && args->positions.kind == POSENC_POSITIONS_OFFSET;
 
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < args->out.shape[1]; t++)
@@ -70,7 +70,7 @@ SIMD_INLINE vf sum_vector(enum posenc_dtype type, enum store_mode mode, const ch
     vf sum = vf_set1(0.0f);
 
     if (mode_adds(mode))
-        sum = load_as(POSENC_F32, out, i, n);
+        sum = load_as(POSENC_DTYPE_F32, out, i, n);
     for (int64_t k = 0; k < batches; k++)
         sum = vf_add(sum, load_as(type, x + k * step, i, n));
     return sum;
@@ -100,7 +100,7 @@ SIMD_INLINE void sum_batches(enum posenc_dtype type, enum store_mode mode, const
                              int64_t batches, int64_t step, float *out, int64_t n)
 {
     const int64_t w = vf_lanes();
-    int64_t i = mode_streams(mode) ? to_line_boundary(POSENC_F32, out, 0, n) : 0;
+    int64_t i = mode_streams(mode) ? to_line_boundary(POSENC_DTYPE_F32, out, 0, n) : 0;
 
     sum_single_vectors(type, mode, x, batches, step, out, 0, i);
     for (; i + 4 * w <= n; i += 4 * w) {
@@ -120,7 +120,7 @@ SIMD_INLINE void sum_batches(enum posenc_dtype type, enum store_mode mode, const
             c = sum_onto(type, mode, from, i + 2 * w, c);
             d = sum_onto(type, mode, from, i + 3 * w, d);
         }
-        store_four(POSENC_F32, mode, out, i, a, b, c, d);
+        store_four(POSENC_DTYPE_F32, mode, out, i, a, b, c, d);
     }
     sum_single_vectors(type, mode, x, batches, step, out, i, n);
 }
@@ -185,7 +185,7 @@ SIMD_INLINE void accumulate_rows(enum posenc_dtype type,
 
 enum posenc_status KERNEL(learned_grad)(const struct posenc_learned_grad_args *args)
 {
-    if (args->positions.kind == POSENC_OFFSET) {
+    if (args->positions.kind == POSENC_POSITIONS_OFFSET) {
         sum_positions(args);
         return POSENC_OK;
     }

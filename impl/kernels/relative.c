@@ -82,7 +82,7 @@ SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, const int32
 {
     if (__builtin_expect(start >= 0, 1))
         return vf_lookup(load_as(type, row, start, vf_lanes()), columns, start);
-    if (type == POSENC_F32)
+    if (type == POSENC_DTYPE_F32)
         return vf_gather_n(row, columns, m);
 
     /* cleared for compilers that do not see that m is not 0 */
@@ -150,8 +150,8 @@ SIMD_INLINE bool try_transpose_matrix(enum posenc_dtype type, const char *p2c, i
     enum { FARTHEST = 1 << 24 }; /* largest stride of vf_load4, in floats */
     const int64_t w = vf_lanes(), floats = next / (int64_t)sizeof(float), n = rows + w - 1;
 
-    if (type != POSENC_F32 || w == 1 || m < w || rows % 4 != 0 || floats >= FARTHEST - 1 ||
-        floats <= 1 - FARTHEST)
+    if (type != POSENC_DTYPE_F32 || w == 1 || m < w || rows % 4 != 0 ||
+        floats >= FARTHEST - 1 || floats <= 1 - FARTHEST)
         return false;
     const float *first = (const float *)p2c + *columns;
     if (advances_by(-1, columns, start, n))
@@ -263,7 +263,7 @@ SIMD_INLINE vf relative_vector(enum posenc_dtype type, enum terms which,
         bias = vf_mul(scale, load_columns(type, terms->c2p, terms->columns + k, start, m));
     }
     if (which & P2C) {
-        vf p2c = load_as(POSENC_F32, terms->p2c, k, m);
+        vf p2c = load_as(POSENC_DTYPE_F32, terms->p2c, k, m);
         bias = which & C2P ? vf_fma(scale, p2c, bias) : vf_mul(scale, p2c);
     }
     return bias;

@@ -114,9 +114,10 @@ SIMD_INLINE void add_rising_columns(int64_t rows, const float *const *x, int64_t
         for (int64_t k = 0; k < n; k += w) {
             int64_t m = n - k < w ? n - k : w;
             float *to = sums + r * SUM_PITCH + k;
-            store_f32(
-                to, vf_add(load_as(POSENC_F32, to, 0, m), load_as(POSENC_F32, x[r] + t, k, m)),
-                m);
+            store_f32(to,
+                      vf_add(load_as(POSENC_DTYPE_F32, to, 0, m),
+                             load_as(POSENC_DTYPE_F32, x[r] + t, k, m)),
+                      m);
         }
 }
 
@@ -188,13 +189,13 @@ SIMD_INLINE void add_all(enum posenc_dtype type, int64_t rows, struct sums *sums
 
     add_ragged(type, rows, sums, t, min_i64(end, 0));
     for (t = t < 0 ? 0 : t; t < full;) {
-        int64_t n = type == POSENC_F32 ? full - t : min_i64(full - t, SUM_STEPS);
+        int64_t n = type == POSENC_DTYPE_F32 ? full - t : min_i64(full - t, SUM_STEPS);
 
         for (int64_t r = 0; r < rows; r++) {
             int64_t key = sums->lead[r] + t;
 
-            x[r] = type == POSENC_F32 ? (const float *)sums->x[r] + key : wide[r];
-            for (int64_t k = 0; type != POSENC_F32 && k < n; k += w)
+            x[r] = type == POSENC_DTYPE_F32 ? (const float *)sums->x[r] + key : wide[r];
+            for (int64_t k = 0; type != POSENC_DTYPE_F32 && k < n; k += w)
                 store_f32(wide[r] + k, load_as(type, sums->x[r], key + k, min_i64(n - k, w)),
                           min_i64(n - k, w));
         }
@@ -257,7 +258,7 @@ SIMD_INLINE void sum_rows(enum posenc_dtype type, int64_t rows,
             for (int64_t k = 0; k < sums->n; k += w) {
                 int64_t m = min_i64(sums->n - k, w);
                 store_as(type, sums->out[r], c + k,
-                         load_as(POSENC_F32, sums->buffer + r * SUM_PITCH, k, m), m);
+                         load_as(POSENC_DTYPE_F32, sums->buffer + r * SUM_PITCH, k, m), m);
             }
     }
 }
@@ -304,7 +305,7 @@ SIMD_INLINE void sum_block(enum posenc_dtype type, const struct posenc_relative_
  * rows that are a multiple of 4 KiB apart. Those share a set of the L1 cache, which holds eight or twelve lines. */
 static int64_t rows_together(enum posenc_dtype type, int64_t stride)
 {
-    const bool share = type == POSENC_F32 && stride * (int64_t)sizeof(float) % 4096 == 0;
+    const bool share = type == POSENC_DTYPE_F32 && stride * (int64_t)sizeof(float) % 4096 == 0;
 
     return vf_lanes() == SUM_ROWS && !share ? SUM_ROWS : SUM_QUERIES;
 }

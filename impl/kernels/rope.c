@@ -81,8 +81,8 @@ SIMD_INLINE int64_t packed_min_bytes(enum pairing pairing, enum posenc_dtype typ
                                      bool in_place)
 {
     if (!in_place)
-        return type == POSENC_F32 ? 32 << 10 : 384 << 10;
-    if (type != POSENC_F32)
+        return type == POSENC_DTYPE_F32 ? 32 << 10 : 384 << 10;
+    if (type != POSENC_DTYPE_F32)
         return 8 << 20;
     return pairing == INTERLEAVED ? 2 << 20 : INT64_MAX;
 }
@@ -187,7 +187,7 @@ static int64_t count_consecutive(const struct posenc_positions *positions, int64
 {
     int64_t first = posenc_position(positions, b, t), k = 1;
 
-    if (positions->kind == POSENC_OFFSET)
+    if (positions->kind == POSENC_POSITIONS_OFFSET)
         return n;
     while (k < n && posenc_position(positions, b, t + k) == first + k)
         k++;
@@ -216,7 +216,7 @@ SIMD_INLINE bool can_stream(enum posenc_dtype type, const struct posenc_rope_arg
     const int64_t *out = args->out.stride, size = (int64_t)sizeof(float);
     const int64_t steps = (out[0] | out[1] | out[2] | args->rotary_offset) * size;
 
-    return type == POSENC_F32 && vf_has_streams() && args->x.data != args->out.data &&
+    return type == POSENC_DTYPE_F32 && vf_has_streams() && args->x.data != args->out.data &&
            left == 0 && tensor_bytes(&args->out) >= STREAM_MIN_BYTES &&
            ((int64_t)(uintptr_t)args->out.data | steps) % (vf_lanes() * size) == 0;
 }
@@ -247,11 +247,11 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
     const bool packed =
         !one_strip && uses_packed_angles(pairing, type, &token, bytes, in_place);
     const bool in_strips = one_strip || !(exceeds_cache || packed);
-    const bool even_odd =
-        type == POSENC_BF16 && vf_prefers_bf16_pairs() && token.angles == POSENC_F32;
+    const bool even_odd = type == POSENC_DTYPE_BF16 && vf_prefers_bf16_pairs() &&
+                          token.angles == POSENC_DTYPE_F32;
     struct narrow narrow;
 
-    token.kind = token.angles != POSENC_F32                ? STRIP_ANY
+    token.kind = token.angles != POSENC_DTYPE_F32          ? STRIP_ANY
                  : !exceeds_cache                          ? STRIP_CACHED
                  : can_stream(type, args, token.pairs % w) ? STRIP_STREAM
                                                            : STRIP_PREFETCH;

@@ -101,7 +101,7 @@ SIMD_INLINE void load_angles(enum pairing pairing, enum posenc_dtype type,
         *s = vf_mul(load_as(type, cursor->sine, i, n), vf_set1(sign));
         return;
     }
-    if (type == POSENC_F32 && n == step_pairs(INTERLEAVED)) {
+    if (type == POSENC_DTYPE_F32 && n == step_pairs(INTERLEAVED)) {
         *c = vf_load_twice((const float *)(const void *)cursor->cosine + i);
         *s = vf_load_twice((const float *)(const void *)cursor->sine + i);
     } else {
@@ -234,9 +234,10 @@ SIMD_INLINE void rotate_even_odd(enum pairing pairing, enum strip_kind kind, int
     vf x0, x1, z0, z1;
 
     if (kind == STRIP_PREFETCH)
-        prefetch_x(POSENC_BF16, x, pairing == INTERLEAVED ? 2 * i : i);
+        prefetch_x(POSENC_DTYPE_BF16, x, pairing == INTERLEAVED ? 2 * i : i);
     if (kind == STRIP_PREFETCH && pairing == HALF)
-        prefetch_x(POSENC_BF16, x + second_half_offset(pairing, POSENC_BF16, pairs), i);
+        prefetch_x(POSENC_DTYPE_BF16, x + second_half_offset(pairing, POSENC_DTYPE_BF16, pairs),
+                   i);
     if (pairing == INTERLEAVED) {
         vf_load_bf16_pairs(from + 2 * i, &x0, &x1);
         vf_store_bf16_pairs(to + 2 * i, vf_cross(x0, c0, x1, s0),

@@ -57,7 +57,7 @@ SIMD_INLINE vf sum_quarter(enum posenc_dtype type, const void *x, int64_t dim, i
         vf p = load_as(type, x, i, lanes), q = load_as(type, x, i + quarter, lanes);
         vf r = load_as(type, x, i + 2 * quarter, lanes);
         vf s = load_as(type, x, i + 3 * quarter, lanes);
-        if (type == POSENC_F32 && k == 0) {
+        if (type == POSENC_DTYPE_F32 && k == 0) {
             const int64_t at = i * (int64_t)sizeof(float) + NORM_PREFETCH_BYTES;
 
             prefetch_in_order(x, at);
@@ -127,7 +127,7 @@ SIMD_INLINE vf sum_squares_bf16(const uint16_t *x, int64_t dim)
 SIMD_INLINE bool uses_bf16_pairs(enum posenc_dtype type, int64_t dim)
 {
     const int64_t both = 2 * vf_lanes();
-    return type == POSENC_BF16 && vf_prefers_bf16_pairs() && both <= PARTIAL_SUMS &&
+    return type == POSENC_DTYPE_BF16 && vf_prefers_bf16_pairs() && both <= PARTIAL_SUMS &&
            dim % both == 0;
 }
 
@@ -204,7 +204,7 @@ SIMD_INLINE vf inverse_root(vf sum, float n, float epsilon)
 SIMD_INLINE vf load_weights(const struct normed *heads, int64_t h, int64_t i, int64_t n)
 {
     const float *weight = heads->weight + h * heads->weight_stride;
-    return vf_add(load_as(POSENC_F32, weight, i, n), vf_set1(heads->weight_offset));
+    return vf_add(load_as(POSENC_DTYPE_F32, weight, i, n), vf_set1(heads->weight_offset));
 }
 
 /* Normalises and rotates n pairs from pair i on of each head; scales[h] is r of head h. With `shared`, all heads
@@ -290,7 +290,8 @@ SIMD_INLINE void put_group(enum posenc_dtype type, bool shared, const struct nor
     int64_t i = 0;
 
     put_normed(type, heads, n_heads, scales, 0, heads->offset);
-    if (type == POSENC_BF16 && vf_prefers_bf16_pairs() && shared && heads->angles == POSENC_F32)
+    if (type == POSENC_DTYPE_BF16 && vf_prefers_bf16_pairs() && shared &&
+        heads->angles == POSENC_DTYPE_F32)
         for (; i + 2 * lanes <= heads->pairs; i += 2 * lanes)
             rotate_bf16_pairs(heads, n_heads, scales, i);
     for (; i + lanes <= heads->pairs; i += lanes)
@@ -331,7 +332,7 @@ SIMD_INLINE void norm_rows(enum posenc_dtype type, bool shared,
     const int64_t size = (int64_t)posenc_dtype_size(type);
     const int64_t *shape = args->x.shape;
     struct normed heads = { .angles = args->cos.dtype,
-                            .exceeds_cache = type == POSENC_F32 &&
+                            .exceeds_cache = type == POSENC_DTYPE_F32 &&
                                              shape[0] * shape[1] * shape[2] * shape[3] >
                                                  CACHED_MAX_BYTES / size,
                             .pairs = args->cos.shape[1],

@@ -17,7 +17,8 @@ SIMD_INLINE void rotate_even_odd_strip(enum pairing pairing, enum strip_kind kin
     const int64_t x_stride = token->x_stride, out_stride = token->out_stride;
     const float sign = token->sign;
     const struct token_step step = token_step_of(token);
-    struct strip_cursor cursor = strip_cursor_at(pairing, POSENC_BF16, POSENC_F32, token, i);
+    struct strip_cursor cursor =
+        strip_cursor_at(pairing, POSENC_DTYPE_BF16, POSENC_DTYPE_F32, token, i);
     vf c0, c1, c2, c3, s0, s1, s2, s3;
 
     for (int64_t tokens_after = token->tokens_after; tokens_after >= 0;
@@ -47,7 +48,8 @@ SIMD_INLINE void rotate_even_odd_eight(enum strip_kind kind, const struct rope_t
     const int64_t x_stride = token->x_stride, out_stride = token->out_stride;
     const float sign = token->sign;
     const struct token_step step = token_step_of(token);
-    struct strip_cursor cursor = strip_cursor_at(pairing, POSENC_BF16, POSENC_F32, token, i);
+    struct strip_cursor cursor =
+        strip_cursor_at(pairing, POSENC_DTYPE_BF16, POSENC_DTYPE_F32, token, i);
     vf c0, c1, c2, c3, s0, s1, s2, s3, same, too;
 
     for (int64_t tokens_after = token->tokens_after; tokens_after >= 0;
@@ -112,7 +114,7 @@ SIMD_INLINE void rotate_eight(enum posenc_dtype type, enum strip_kind kind,
                               const struct rope_token *token, int64_t i)
 {
     const enum pairing pairing = INTERLEAVED;
-    const enum posenc_dtype angles = POSENC_F32;
+    const enum posenc_dtype angles = POSENC_DTYPE_F32;
     const int64_t pairs = token->pairs, heads = token->heads, n = step_pairs(pairing);
     const int64_t x_stride = token->x_stride, out_stride = token->out_stride;
     const float sign = token->sign;
@@ -151,7 +153,8 @@ SIMD_INLINE void rotate_steps(enum pairing pairing, enum posenc_dtype type,
                               int64_t i, int64_t last)
 {
     const int64_t n = steps > 0 ? step_pairs(pairing) : token->pairs;
-    const bool even_odd = kind != STRIP_ANY && type == POSENC_BF16 && vf_prefers_bf16_pairs();
+    const bool even_odd =
+        kind != STRIP_ANY && type == POSENC_DTYPE_BF16 && vf_prefers_bf16_pairs();
 
     if (kind != STRIP_ANY)
         last = steps > 0 ? i + (steps - 1) * n : i;
@@ -162,8 +165,8 @@ SIMD_INLINE void rotate_steps(enum pairing pairing, enum posenc_dtype type,
     else if (even_odd && steps > 0 && steps % 2 == 0)
         rotate_even_odd_strip(pairing, kind, token, i, steps);
     else
-        rotate_strip(pairing, type, kind, kind == STRIP_ANY ? token->angles : POSENC_F32, token,
-                     i, steps > 0 ? steps : 1, last, n);
+        rotate_strip(pairing, type, kind, kind == STRIP_ANY ? token->angles : POSENC_DTYPE_F32,
+                     token, i, steps > 0 ? steps : 1, last, n);
 }
 
 /* Each combination is a function, HALF_F32_STRIP_CACHED_2 for example: in one body gcc runs out of registers. */
@@ -172,7 +175,7 @@ typedef void strip_function(const struct rope_token *token, int64_t i, int64_t l
     static __attribute__((noinline)) void pairing##_##type##_##kind##_##steps(                 \
         const struct rope_token *token, int64_t i, int64_t last)                               \
     {                                                                                          \
-        rotate_steps(pairing, POSENC_##type, kind, steps, token, i, last);                     \
+        rotate_steps(pairing, POSENC_DTYPE_##type, kind, steps, token, i, last);               \
     }
 #define STRIPS(pairing, type, kind)                                                            \
     STRIP(pairing, type, kind, 0)                                                              \
@@ -233,16 +236,16 @@ struct strip_table {
             past_eight                                                                         \
         }                                                                                      \
     }
-static const struct strip_table strip_tables[][POSENC_BF16 + 1] = {
+static const struct strip_table strip_tables[][POSENC_DTYPE_BF16 + 1] = {
 #ifndef POSENC_F32_ISA
-    [HALF][POSENC_F32] = HALF_STRIPS(F32, HALF_F32_STRIP_STREAM),
-    [HALF][POSENC_F16] = HALF_STRIPS(F16, NULL),
-    [INTERLEAVED][POSENC_F32] = INTERLEAVED_STRIPS(F32, INTERLEAVED_F32_STRIP_STREAM,
-                                                   INTERLEAVED_F32_STRIP_STREAM_EIGHT_STEPS),
-    [INTERLEAVED][POSENC_F16] = INTERLEAVED_STRIPS(F16, NULL, NULL),
+    [HALF][POSENC_DTYPE_F32] = HALF_STRIPS(F32, HALF_F32_STRIP_STREAM),
+    [HALF][POSENC_DTYPE_F16] = HALF_STRIPS(F16, NULL),
+    [INTERLEAVED][POSENC_DTYPE_F32] = INTERLEAVED_STRIPS(
+        F32, INTERLEAVED_F32_STRIP_STREAM, INTERLEAVED_F32_STRIP_STREAM_EIGHT_STEPS),
+    [INTERLEAVED][POSENC_DTYPE_F16] = INTERLEAVED_STRIPS(F16, NULL, NULL),
 #endif
-    [HALF][POSENC_BF16] = HALF_STRIPS(BF16, NULL),
-    [INTERLEAVED][POSENC_BF16] = INTERLEAVED_STRIPS(BF16, NULL, NULL),
+    [HALF][POSENC_DTYPE_BF16] = HALF_STRIPS(BF16, NULL),
+    [INTERLEAVED][POSENC_DTYPE_BF16] = INTERLEAVED_STRIPS(BF16, NULL, NULL),
 };
 #undef INTERLEAVED_STRIPS
 #undef HALF_STRIPS
@@ -255,7 +258,7 @@ SIMD_INLINE int64_t next_strip_steps(const struct strip_table *strips,
 {
     const int64_t steps = (left + w - 1) / w;
 
-    if (strips->eight[STRIP_CACHED] && vf_lanes() >= 16 && token->angles == POSENC_F32 &&
+    if (strips->eight[STRIP_CACHED] && vf_lanes() >= 16 && token->angles == POSENC_DTYPE_F32 &&
         left >= EIGHT_STEPS * w && steps != EIGHT_STEPS + 1)
         return EIGHT_STEPS;
     return steps < 5 ? steps : steps == 5 ? 3 : 4;

@@ -92,17 +92,17 @@ static __attribute__((noinline)) void fix_exact_zeros(const struct run *run, int
 
 /* Evaluates all rows by the plug-in's functions. */
 SIMD_INLINE void run_own_sincos(const struct run *run, enum sink sink, enum store_mode mode,
-                                enum posenc_profile profile, bool scaled)
+                                enum posenc_numerics numerics, bool scaled)
 {
     const struct posenc_freqs *freqs = run->freqs;
-    const bool ggml = profile == POSENC_GGML_F32;
+    const bool ggml = numerics == POSENC_NUMERICS_GGML_F32;
 
     for (int64_t row = 0; row < run->count; row++) {
         uint32_t position = run->first + (uint32_t)row;
         struct vector_cursor at = row_begin(run, ggml, row);
         for (; at.i < run->pairs; at.i += vf_lanes()) {
             vf cosine, sine;
-            if (profile == POSENC_EXACT) {
+            if (numerics == POSENC_NUMERICS_EXACT) {
                 vq q;
                 vd r = phase_reduced(freqs, position, at.i, &q);
                 vd scale = scaled ? vd_load(scales_at(run, row, at.i)) : vd_set1(run->scale);
@@ -176,8 +176,8 @@ static bool may_stream(const struct run *run, enum sink sink)
     int64_t rows = run->out_stride * (int64_t)sizeof(float),
             bases = (int64_t)(uintptr_t)run->out;
 
-    if (!vf_has_streams() || run->from != 0 || run->axis_of || !is_large(run, POSENC_F32) ||
-        !fills_lines(sink))
+    if (!vf_has_streams() || run->from != 0 || run->axis_of ||
+        !is_large(run, POSENC_DTYPE_F32) || !fills_lines(sink))
         return false;
     if (sink == TO_COS_AND_SIN) {
         rows |= run->sine_stride * (int64_t)sizeof(float);
@@ -223,28 +223,28 @@ SIMD_INLINE void run_fraction(const struct run *run, enum sink sink, enum store_
 SIMD_INLINE void run_evaluate(const struct run *run, enum sink sink, bool add)
 {
     const enum store_mode mode = add ? ADD : STORE;
-    const enum posenc_profile profile = run->freqs->view.profile;
+    const enum posenc_numerics numerics = run->freqs->view.numerics;
 
-    if (profile == POSENC_GGML_F32)
-        run_own_sincos(run, sink, mode, POSENC_GGML_F32, false);
-    else if (profile != POSENC_EXACT)
-        run_own_sincos(run, sink, mode, POSENC_HF_F32, false);
+    if (numerics == POSENC_NUMERICS_GGML_F32)
+        run_own_sincos(run, sink, mode, POSENC_NUMERICS_GGML_F32, false);
+    else if (numerics != POSENC_NUMERICS_EXACT)
+        run_own_sincos(run, sink, mode, POSENC_NUMERICS_HF_F32, false);
     else if (run->time != 0.0f)
         run_fraction(run, sink, mode);
     else if (sink == TO_TILE && run->scales)
-        run_own_sincos(run, sink, mode, POSENC_EXACT, true);
+        run_own_sincos(run, sink, mode, POSENC_NUMERICS_EXACT, true);
     else
-        run_own_sincos(run, sink, mode, POSENC_EXACT, false);
+        run_own_sincos(run, sink, mode, POSENC_NUMERICS_EXACT, false);
 }
 #else
 SIMD_INLINE void run_evaluate(const struct run *run, enum sink sink, bool add)
 {
     const enum store_mode mode = add ? ADD : STORE;
-    const enum posenc_profile profile = run->freqs->view.profile;
+    const enum posenc_numerics numerics = run->freqs->view.numerics;
 
-    if (profile == POSENC_GGML_F32) {
+    if (numerics == POSENC_NUMERICS_GGML_F32) {
         run_f32_angles(run, sink, mode, true);
-    } else if (profile != POSENC_EXACT) {
+    } else if (numerics != POSENC_NUMERICS_EXACT) {
         run_f32_angles(run, sink, mode, false);
     } else if (run->time != 0.0f) {
         run_fraction(run, sink, mode);

@@ -40,10 +40,10 @@ static enum store_mode buffer_store_mode(const struct run *run, enum posenc_dtyp
 /* Returns true if a run can be computed in a buffer, and has to be or gains from it. */
 static bool can_buffer(const struct run *run, enum sink sink, enum posenc_dtype type)
 {
-    return !HAS_OWN_SINCOS && run->freqs->view.profile == POSENC_EXACT && run->time == 0.0f &&
-           !run->freqs->xpos_step && !run->axis_of && run->from == 0 && run->pairs > 0 &&
-           run->pairs <= WIDE_STRIP_PAIRS &&
-           (type != POSENC_F32 ||
+    return !HAS_OWN_SINCOS && run->freqs->view.numerics == POSENC_NUMERICS_EXACT &&
+           run->time == 0.0f && !run->freqs->xpos_step && !run->axis_of && run->from == 0 &&
+           run->pairs > 0 && run->pairs <= WIDE_STRIP_PAIRS &&
+           (type != POSENC_DTYPE_F32 ||
             (mode_streams(buffer_store_mode(run, type)) && (run->x || !fills_lines(sink))));
 }
 
@@ -51,7 +51,8 @@ static bool can_buffer(const struct run *run, enum sink sink, enum posenc_dtype 
  * filled less, since streaming stores wait in the core's write buffers while the next rows are computed. */
 static int64_t buffer_end(const struct run *run, enum posenc_dtype type, int64_t row)
 {
-    const int64_t room = type == POSENC_F32 ? BUFFER_TARGET_FLOATS / 4 : BUFFER_TARGET_FLOATS;
+    const int64_t room =
+        type == POSENC_DTYPE_F32 ? BUFFER_TARGET_FLOATS / 4 : BUFFER_TARGET_FLOATS;
     const int64_t more = room / (2 * run->pairs) - POSENC_GROUP;
     int64_t end = group_end(run, row, run->count);
 
@@ -107,7 +108,7 @@ SIMD_INLINE void run_buffered_as(enum posenc_dtype type, enum store_mode mode,
                                  const struct run *run, enum sink sink)
 {
     const int64_t n = row_elements(run, sink);
-    const bool prefetches_x = type == POSENC_F32 && mode == ADD_STREAM_BUFFERED;
+    const bool prefetches_x = type == POSENC_DTYPE_F32 && mode == ADD_STREAM_BUFFERED;
     struct row_buffer buffer;
 
     for (int64_t row = 0, end; row < run->count; row = end) {

@@ -194,7 +194,7 @@ SIMD_INLINE void run_write(const struct run *run, enum sink sink, bool add,
 {
     if (can_buffer(run, sink, type))
         run_buffered(run, sink, type);
-    else if (type == POSENC_F32 && !run->freqs->xpos_step)
+    else if (type == POSENC_DTYPE_F32 && !run->freqs->xpos_step)
         run_evaluate(run, sink, add);
     else
         run_in_tiles(run, sink, type);

@@ -84,7 +84,7 @@ static inline enum store_mode choose_store_mode(bool add, const struct posenc_co
     static __attribute__((noinline)) void function##_##type##_##mode(                          \
         const struct args_struct *args)                                                        \
     {                                                                                          \
-        function(POSENC_##type, mode, args);                                                   \
+        function(POSENC_DTYPE_##type, mode, args);                                             \
     }
 #define INSTANCES(function, args_struct, mode)                                                 \
     IF_F32_F16(INSTANCE(function, args_struct, F32, mode))                                     \
@@ -105,8 +105,8 @@ static inline enum store_mode choose_store_mode(bool add, const struct posenc_co
 #define RUN_INSTANCE(function, type, mode, args)                                               \
     do {                                                                                       \
         (void)(type);                                                                          \
-        IF_F32_F16(if ((type) == POSENC_F32) function##_F32_##mode(args); else)                \
-        IF_F32_F16(if ((type) == POSENC_F16) function##_F16_##mode(args); else)                \
+        IF_F32_F16(if ((type) == POSENC_DTYPE_F32) function##_F32_##mode(args); else)          \
+        IF_F32_F16(if ((type) == POSENC_DTYPE_F16) function##_F16_##mode(args); else)          \
         function##_BF16_##mode(args);                                                          \
     } while (0)
 #define RUN_WRITING(function, args)                                                            \
@@ -138,13 +138,13 @@ static inline enum store_mode choose_store_mode(bool add, const struct posenc_co
 SIMD_INLINE void stream_as(enum posenc_dtype type, void *row, int64_t i, vf v)
 {
     switch (type) {
-    case POSENC_F32:
+    case POSENC_DTYPE_F32:
         vf_stream((float *)row + i, v);
         break;
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         vf_stream_f16((uint16_t *)row + i, v);
         break;
-    case POSENC_BF16:
+    case POSENC_DTYPE_BF16:
         vf_stream_bf16((uint16_t *)row + i, v);
         break;
     }

@@ -23,7 +23,7 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
     run->time = 0.0f;
     if (!posenc_is_whole(positions, b, t))
         run->time = (float)fabs(posenc_time(positions, b, t));
-    else if (positions->kind == POSENC_OFFSET)
+    else if (positions->kind == POSENC_POSITIONS_OFFSET)
         n = p < 0 ? min_i64(-p, tokens - t) : tokens - t;
     else
         while (t + n < tokens && posenc_is_whole(positions, b, t + n) &&
@@ -77,7 +77,7 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
     int64_t tokens = args->out.shape[1];
 
     run.dim = args->out.shape[3];
-    *(args->layout == POSENC_SIN_COS ? &run.cosine_at : &run.sine_at) = run.dim / 2;
+    *(args->layout == POSENC_LAYOUT_SIN_COS ? &run.cosine_at : &run.sine_at) = run.dim / 2;
     run.pairs = sink == TO_INTERLEAVED ? (run.dim + 1) / 2 : run.dim / 2;
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < tokens;) {
@@ -96,7 +96,7 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
 
 enum posenc_status KERNEL(sinusoidal)(const struct posenc_sinusoidal_args *args)
 {
-    if (args->layout == POSENC_INTERLEAVED)
+    if (args->layout == POSENC_LAYOUT_INTERLEAVED)
         sinusoidal_runs(args, TO_INTERLEAVED, false);
     else
         sinusoidal_runs(args, TO_HALVES, false);
@@ -105,7 +105,7 @@ enum posenc_status KERNEL(sinusoidal)(const struct posenc_sinusoidal_args *args)
 
 enum posenc_status KERNEL(sinusoidal_add)(const struct posenc_sinusoidal_args *args)
 {
-    if (args->layout == POSENC_INTERLEAVED)
+    if (args->layout == POSENC_LAYOUT_INTERLEAVED)
         sinusoidal_runs(args, TO_INTERLEAVED, true);
     else
         sinusoidal_runs(args, TO_HALVES, true);
@@ -122,7 +122,7 @@ static void copy_pairs(const struct run *run, enum posenc_dtype type, const void
     for (int64_t i = run->from; i < run->pairs; i++)
         if (run->axis_of && run->axis_of[i] != run->axis)
             continue;
-        else if (type == POSENC_F32)
+        else if (type == POSENC_DTYPE_F32)
             ((float *)to)[i] = from_f32[i];
         else
             ((uint16_t *)to)[i] = from_16[i];
@@ -134,7 +134,7 @@ static int64_t repeat_row(const struct posenc_rope_table_args *args,
                           const struct posenc_positions *positions, int64_t b, int64_t t,
                           const struct run *run)
 {
-    for (; positions->kind != POSENC_OFFSET && t < args->cos.shape[1] &&
+    for (; positions->kind != POSENC_POSITIONS_OFFSET && t < args->cos.shape[1] &&
            posenc_time(positions, b, t) == posenc_time(positions, b, t - 1);
          t++) {
         copy_pairs(run, args->cos.dtype, output_row(&args->cos, b, t - 1, 0),

@@ -56,7 +56,7 @@ SIMD_INLINE void window_put_heads(enum posenc_dtype type, enum store_mode mode,
                                   const struct window *to)
 {
     const bool is_cached = mode != ADD_PREFETCH && !mode_streams(mode);
-    const bool prefetches = is_cached && mode_adds(mode) && type == POSENC_F32 &&
+    const bool prefetches = is_cached && mode_adds(mode) && type == POSENC_DTYPE_F32 &&
                             tensor_bytes(&args->out) > PREFETCH_MIN_BYTES;
     const int64_t batches = args->out.shape[0];
 
@@ -89,7 +89,7 @@ SIMD_INLINE void window_heads(enum posenc_dtype type, enum store_mode mode,
                 const struct window to = { h, heads.n, i, rows, j, n, dense ? rows : 1 };
                 const int32_t *index = args->index + i * keys + j;
 
-                if (type == POSENC_F32 && mode == STORE && heads.n == HEAD_GROUP &&
+                if (type == POSENC_DTYPE_F32 && mode == STORE && heads.n == HEAD_GROUP &&
                     n == args->out.stride[2]) { /* contiguous rows, one batch: fetch to out */
                     fetch_biases(&heads, index, rows * n, output_row(&args->out, 0, h, i),
                                  args->out.stride[1]);

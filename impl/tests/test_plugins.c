@@ -43,8 +43,9 @@ static void test_plugin(const char *path, const struct posenc_freqs *freqs)
     require_of(path, backend, library ? "exports posenc_plugin" : dlerror());
     if (!backend)
         return;
-    if (posenc_backend_obstacle(backend)) {
-        printf("# skipped: %s: %s\n", backend->name, posenc_backend_obstacle(backend));
+    if (posenc_backend_unavailable_reason(backend)) {
+        printf("# skipped: %s: %s\n", backend->name,
+               posenc_backend_unavailable_reason(backend));
         return;
     }
     require_of(backend->name, posenc_select(backend->name) == POSENC_ERR_UNKNOWN,
@@ -53,7 +54,7 @@ static void test_plugin(const char *path, const struct posenc_freqs *freqs)
     require_of(backend->name,
                posenc_backend_add(backend) == POSENC_OK &&
                    posenc_select(backend->name) == POSENC_OK && is_right(NULL, freqs) &&
-                   posenc_selection(POSENC_KERNEL_sinusoidal).backend == backend,
+                   posenc_selection(POSENC_KERNEL_SINUSOIDAL).backend == backend,
                "added and selected, it runs");
 }
 

@@ -46,7 +46,7 @@ static void test_offsets(enum posenc_kernel kernel)
         fill(want);
         struct posenc_rope_args direct = make_args(want);
         direct.positions.offset = offset;
-        enum posenc_status status = kernel == POSENC_KERNEL_rope_half
+        enum posenc_status status = kernel == POSENC_KERNEL_ROPE_HALF
                                         ? posenc_rope_half(NULL, &direct)
                                         : posenc_rope_interleaved(NULL, &direct);
         same &= status == POSENC_OK &&
@@ -68,7 +68,7 @@ static void test_rejections(void)
     fill(x);
     x[N] = 0.0f;
     memcpy(before, x, sizeof x);
-    if (posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &prepared))
+    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared))
         abort();
     require(posenc_run(prepared, x, x, ROWS - 1) == POSENC_ERR_POSITION &&
                 error.value == (double)ROWS && error.most == ROWS - 1,
@@ -83,10 +83,10 @@ static void test_rejections(void)
     require(posenc_run(prepared, odd, odd, 0) == POSENC_ERR_ARGUMENT, "data not aligned");
     require(posenc_run_at(prepared, x, x, x) == POSENC_ERR_ARGUMENT, "an array for an offset");
     args.rotary_offset = 1;
-    require(posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &none) ==
+    require(posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &none) ==
                 POSENC_ERR_ROTARY_DIM,
             "arguments that the kernel rejects");
-    require(posenc_prepare(NULL, POSENC_KERNEL_alibi, &args, &none) == POSENC_ERR_NOT_PROVIDED,
+    require(posenc_prepare(NULL, POSENC_KERNEL_ALIBI, &args, &none) == POSENC_ERR_NOT_PROVIDED,
             "a kernel whose shape changes by step");
     require(memcmp(x, before, sizeof x) == 0, "nothing has been written");
     require(posenc_run(prepared, x, x, 0) == POSENC_OK, "and it still runs");
@@ -108,7 +108,7 @@ static void test_between_tables(bool sines_first)
     args.sin.data = sines_first ? memory : behind;
     fill(x);
     fill(want);
-    if (posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &prepared))
+    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared))
         abort();
     require(posenc_run(prepared, x, out, 3) == POSENC_OK &&
                 posenc_run(prepared, want, want, 3) == POSENC_OK &&
@@ -137,7 +137,7 @@ static void test_positions(int64_t stride)
                                                 .stride_token = 1 };
     direct.positions = args.positions;
     args.positions.stride_token = stride;
-    if (posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &prepared) ||
+    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared) ||
         posenc_rope_half(NULL, &direct))
         abort();
     require(posenc_run_at(prepared, x, x, bad) == POSENC_ERR_POSITION,
@@ -165,13 +165,13 @@ struct preparable_call {
 static enum posenc_status run_directly(const struct preparable_call *k)
 {
     switch ((int)k->kernel) {
-    case POSENC_KERNEL_sinusoidal:
+    case POSENC_KERNEL_SINUSOIDAL:
         return posenc_sinusoidal(NULL, k->args);
-    case POSENC_KERNEL_sinusoidal_add:
+    case POSENC_KERNEL_SINUSOIDAL_ADD:
         return posenc_sinusoidal_add(NULL, k->args);
-    case POSENC_KERNEL_learned_add:
+    case POSENC_KERNEL_LEARNED_ADD:
         return posenc_learned_add(NULL, k->args);
-    case POSENC_KERNEL_rope_qk_norm:
+    case POSENC_KERNEL_ROPE_QK_NORM:
         return posenc_rope_qk_norm(NULL, k->args);
     }
     abort();
@@ -240,14 +240,14 @@ static void test_other_kernels(void)
     sinusoidal.freqs = freqs;
     sinusoidal.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
     test_as_kernel(&(struct preparable_call){
-        POSENC_KERNEL_sinusoidal, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
+        POSENC_KERNEL_SINUSOIDAL, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
         &sinusoidal.positions, NULL, -INT32_MAX, most, false });
     sinusoidal.out.data = out;
     sinusoidal.x = posenc_view(sinusoidal.out);
     sinusoidal.x.data = x;
     sinusoidal.positions.offset = 0;
     test_as_kernel(&(struct preparable_call){
-        POSENC_KERNEL_sinusoidal_add, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
+        POSENC_KERNEL_SINUSOIDAL_ADD, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
         &sinusoidal.positions, NULL, -INT32_MAX, most, true });
 
     struct posenc_learned_args learned = posenc_learned_args_init();
@@ -256,7 +256,7 @@ static void test_other_kernels(void)
     learned.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
     learned.x = posenc_view(learned.out);
     test_as_kernel(&(struct preparable_call){
-        POSENC_KERNEL_learned_add, &learned, &learned.x.data, &learned.out.data,
+        POSENC_KERNEL_LEARNED_ADD, &learned, &learned.x.data, &learned.out.data,
         &learned.positions, table, 0, ROWS - TOKENS, true });
 
     struct posenc_rope_qk_norm_args norm = posenc_rope_qk_norm_args_init();
@@ -266,7 +266,7 @@ static void test_other_kernels(void)
     norm.weight = posenc_const_dense(weight, 1, DIM, 0, 0, 0);
     norm.out = posenc_dense(out, 3, TOKENS, HEADS, DIM, 0);
     norm.x = posenc_view(norm.out);
-    test_as_kernel(&(struct preparable_call){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
+    test_as_kernel(&(struct preparable_call){ POSENC_KERNEL_ROPE_QK_NORM, &norm, &norm.x.data,
                                               &norm.out.data, &norm.positions, weight, 0,
                                               ROWS - TOKENS, true });
     posenc_freqs_destroy(freqs);
@@ -278,8 +278,8 @@ int main(void)
         cosines[i] = 1.0f / (float)(i + 1);
         sines[i] = 1.0f - cosines[i];
     }
-    test_offsets(POSENC_KERNEL_rope_half);
-    test_offsets(POSENC_KERNEL_rope_interleaved);
+    test_offsets(POSENC_KERNEL_ROPE_HALF);
+    test_offsets(POSENC_KERNEL_ROPE_INTERLEAVED);
     test_rejections();
     test_between_tables(false);
     test_between_tables(true);

@@ -24,7 +24,7 @@ static bool is_selected_for_all(const char *name, const char *reason)
     const struct posenc_backend *backend = posenc_backend_find(name);
     bool all = backend != NULL;
     for (int k = 0; all && k < POSENC_KERNEL_COUNT; k++)
-        all = !posenc_provides(backend, (enum posenc_kernel)k) ||
+        all = !posenc_backend_provides(backend, (enum posenc_kernel)k) ||
               (strcmp(selected_name((enum posenc_kernel)k), name) == 0 &&
                strcmp(posenc_selection((enum posenc_kernel)k).reason, reason) == 0);
     return all;
@@ -39,11 +39,11 @@ static void test_text(void)
             "a name with a comment is no line of two words");
     require(posenc_select("# a tuning file\n\nrope_half scalar\n  alibi libm # measured\n") ==
                     POSENC_OK &&
-                strcmp(selected_name(POSENC_KERNEL_rope_half), "scalar") == 0 &&
-                strcmp(selected_name(POSENC_KERNEL_alibi), "libm") == 0,
+                strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "scalar") == 0 &&
+                strcmp(selected_name(POSENC_KERNEL_ALIBI), "libm") == 0,
             "lines of a tuning file, with comments");
     require(posenc_select(NULL) == POSENC_OK && posenc_select("rope_half libm") == POSENC_OK &&
-                strcmp(selected_name(POSENC_KERNEL_rope_half), "libm") == 0,
+                strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "libm") == 0,
             "a line alone");
 }
 
@@ -84,9 +84,9 @@ static void test_rejections(void)
         char line[128];
         snprintf(line, sizeof line, "learned_grad %s", backend->name);
         enum posenc_status want = POSENC_OK;
-        if (posenc_backend_obstacle(backend))
+        if (posenc_backend_unavailable_reason(backend))
             want = POSENC_ERR_UNSUPPORTED;
-        else if (!posenc_provides(backend, POSENC_KERNEL_learned_grad))
+        else if (!posenc_backend_provides(backend, POSENC_KERNEL_LEARNED_GRAD))
             want = POSENC_ERR_NOT_PROVIDED;
         require(posenc_select(line) == want, line);
     }
@@ -97,7 +97,7 @@ static void test_rejections(void)
 static const char *selected_for(enum posenc_dtype dtype, uint64_t bytes)
 {
     const struct posenc_selection s =
-        posenc_selection_for(POSENC_KERNEL_rope_half, dtype, bytes);
+        posenc_selection_for(POSENC_KERNEL_ROPE_HALF, dtype, bytes);
     return s.backend ? s.backend->name : "none";
 }
 
@@ -110,19 +110,21 @@ static void test_footprint(void)
 {
     if (posenc_select(NULL))
         abort();
-    const struct posenc_backend *usual = posenc_selection(POSENC_KERNEL_rope_half).backend;
+    const struct posenc_backend *usual = posenc_selection(POSENC_KERNEL_ROPE_HALF).backend;
     require(posenc_select("rope_half scalar f32 1000\nrope_half libm f32\n"
                           "rope_half scalar bf16\n") == POSENC_OK,
             "lines with types and bytes");
-    require(is_selected(POSENC_F32, 0, "scalar") && is_selected(POSENC_F32, 1000, "scalar") &&
-                is_selected(POSENC_F32, 1001, "libm") &&
-                is_selected(POSENC_BF16, UINT64_MAX, "scalar"),
+    require(is_selected(POSENC_DTYPE_F32, 0, "scalar") &&
+                is_selected(POSENC_DTYPE_F32, 1000, "scalar") &&
+                is_selected(POSENC_DTYPE_F32, 1001, "libm") &&
+                is_selected(POSENC_DTYPE_BF16, UINT64_MAX, "scalar"),
             "the first line that holds a call counts");
     require(usual &&
-                posenc_selection_for(POSENC_KERNEL_rope_half, POSENC_F16, 1).backend == usual,
+                posenc_selection_for(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F16, 1).backend ==
+                    usual,
             "a call that no line holds is run as without them");
     require(posenc_select("rope_half libm\nrope_half scalar f32 1000") == POSENC_OK &&
-                is_selected(POSENC_F32, 1, "libm"),
+                is_selected(POSENC_DTYPE_F32, 1, "libm"),
             "a line that holds all is before those after it");
     enum { MOST_LINES = 24 }; /* of a kernel, in select.c */
     char many[(MOST_LINES + 1) * sizeof "alibi libm f32 1000\n"] = "";
@@ -131,7 +133,7 @@ static void test_footprint(void)
     require(posenc_select(many) == POSENC_OK, "24 lines of a kernel are accepted");
     require(posenc_select(strcat(many, "alibi libm")) == POSENC_ERR_ARGUMENT,
             "25 lines of a kernel are rejected");
-    require(posenc_selection_for(POSENC_KERNEL_COUNT, POSENC_F32, 0).status ==
+    require(posenc_selection_for(POSENC_KERNEL_COUNT, POSENC_DTYPE_F32, 0).status ==
                 POSENC_ERR_ARGUMENT,
             "an unknown kernel has no backend");
 }
@@ -169,12 +171,12 @@ static void test_calls_by_footprint(void)
     args.x = posenc_const_dense(x, 3, HEADS, QUERIES, KEYS, 0);
     args.out = posenc_dense(out, 3, HEADS, QUERIES, KEYS, 0);
     const uint64_t bytes = 2 * sizeof x;
-    require(posenc_footprint(POSENC_KERNEL_alibi_add, &args) == bytes,
+    require(posenc_footprint(POSENC_KERNEL_ALIBI_ADD, &args) == bytes,
             "a footprint is x and out");
     args.x.data = out;
-    require(posenc_footprint(POSENC_KERNEL_alibi_add, &args) == sizeof x,
+    require(posenc_footprint(POSENC_KERNEL_ALIBI_ADD, &args) == sizeof x,
             "in place it is one of them");
-    require(posenc_footprint(POSENC_KERNEL_alibi_add, NULL) == 0 &&
+    require(posenc_footprint(POSENC_KERNEL_ALIBI_ADD, NULL) == 0 &&
                 posenc_footprint(POSENC_KERNEL_COUNT, &args) == 0,
             "of nothing it is 0");
     char line[2][64];
@@ -210,9 +212,9 @@ static void write_tuning(const char *cpu, const char *build, const char *rest)
 static void require_rejected(enum posenc_status status, const char *word)
 {
     char why[512] = "";
-    const bool same = posenc_select_profile(path, why, sizeof why) == status;
+    const bool same = posenc_load_tuning(path, why, sizeof why) == status;
     require(same && strstr(why, word) && strstr(why, path) &&
-                strcmp(selected_name(POSENC_KERNEL_rope_half), "libm") == 0,
+                strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "libm") == 0,
             *why ? why : word);
 }
 
@@ -237,18 +239,18 @@ static void test_tuning_file(void)
     write_tuning(cpu, posenc_build(), "rope_half scalar f32 4096\nrope_full scalar\n");
     require_rejected(POSENC_ERR_ARGUMENT, "line 6: 'rope_full' is no kernel");
     write_tuning(cpu, posenc_build(), choices);
-    require(posenc_select_profile(path, why, sizeof why) == POSENC_OK && !*why &&
-                is_selected(POSENC_F32, 4096, "scalar") &&
-                strstr(posenc_selection(POSENC_KERNEL_rope_half).reason, path),
+    require(posenc_load_tuning(path, why, sizeof why) == POSENC_OK && !*why &&
+                is_selected(POSENC_DTYPE_F32, 4096, "scalar") &&
+                strstr(posenc_selection(POSENC_KERNEL_ROPE_HALF).reason, path),
             "a tuning file of this CPU and build");
     snprintf(text, sizeof text, "posenc.tune/1\ncpu %s\nbuild %s\nalibi libm\n", cpu,
              posenc_build());
     require(posenc_select(text) == POSENC_OK &&
-                strcmp(selected_name(POSENC_KERNEL_alibi), "libm") == 0,
+                strcmp(selected_name(POSENC_KERNEL_ALIBI), "libm") == 0,
             "the text of a tuning file");
-    require(posenc_select_profile("no/such/profile", why, sizeof why) == POSENC_ERR_ARGUMENT &&
-                strstr(why, "no/such/profile") &&
-                posenc_select_profile(NULL, NULL, 0) == POSENC_ERR_ARGUMENT,
+    require(posenc_load_tuning("no/such/tuning", why, sizeof why) == POSENC_ERR_ARGUMENT &&
+                strstr(why, "no/such/tuning") &&
+                posenc_load_tuning(NULL, NULL, 0) == POSENC_ERR_ARGUMENT,
             "a file that is not there");
     close(file);
 }
@@ -257,7 +259,7 @@ static void select_in(const char *name, const char *value)
 {
     unsetenv("POSENC_BACKEND");
     unsetenv("POSENC_MAX_ISA");
-    unsetenv("POSENC_PROFILE");
+    unsetenv("POSENC_TUNING");
     if (name)
         setenv(name, value, 1);
     require(posenc_select(NULL) == POSENC_OK, "back to the environment");
@@ -266,23 +268,23 @@ static void select_in(const char *name, const char *value)
 static void test_environment(void)
 {
     select_in(NULL, NULL);
-    const struct posenc_selection first = posenc_selection(POSENC_KERNEL_rope_half);
-    require(first.backend && !posenc_backend_obstacle(first.backend) &&
+    const struct posenc_selection first = posenc_selection(POSENC_KERNEL_ROPE_HALF);
+    require(first.backend && !posenc_backend_unavailable_reason(first.backend) &&
                 strcmp(first.reason, "first of the list that runs here") == 0,
             "the first that runs here");
     select_in("POSENC_BACKEND", "libm");
     require(is_selected_for_all("libm", "POSENC_BACKEND=libm"), "POSENC_BACKEND=libm");
     select_in("POSENC_MAX_ISA", "scalar");
-    require(strcmp(selected_name(POSENC_KERNEL_rope_half), "scalar") == 0,
+    require(strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "scalar") == 0,
             "POSENC_MAX_ISA=scalar");
     select_in("POSENC_BACKEND", "fastest");
-    const struct posenc_selection none = posenc_selection(POSENC_KERNEL_alibi);
+    const struct posenc_selection none = posenc_selection(POSENC_KERNEL_ALIBI);
     require(!none.backend && none.status == POSENC_ERR_UNKNOWN &&
                 strstr(none.reason, "POSENC_BACKEND=fastest") && strstr(none.reason, " scalar"),
             "an unknown one selects nothing, and usable ones are named");
     select_in("POSENC_MAX_ISA", "ssse5");
-    require(!posenc_selection(POSENC_KERNEL_alibi).backend &&
-                strstr(posenc_selection(POSENC_KERNEL_alibi).reason, "POSENC_MAX_ISA=ssse5"),
+    require(!posenc_selection(POSENC_KERNEL_ALIBI).backend &&
+                strstr(posenc_selection(POSENC_KERNEL_ALIBI).reason, "POSENC_MAX_ISA=ssse5"),
             "nor does an unknown POSENC_MAX_ISA");
     select_in(NULL, NULL);
     require(posenc_selection(POSENC_KERNEL_COUNT).status == POSENC_ERR_ARGUMENT,
@@ -292,19 +294,20 @@ static void test_environment(void)
 static void test_tuning_file_of_environment(void)
 {
     select_in(NULL, NULL);
-    const char *first = selected_name(POSENC_KERNEL_rope_half);
-    select_in("POSENC_PROFILE", path);
-    require(is_selected(POSENC_F32, 1, "scalar") && is_selected(POSENC_F32, 4097, first) &&
-                strstr(posenc_selection(POSENC_KERNEL_rope_half).reason, path),
-            "POSENC_PROFILE");
+    const char *first = selected_name(POSENC_KERNEL_ROPE_HALF);
+    select_in("POSENC_TUNING", path);
+    require(is_selected(POSENC_DTYPE_F32, 1, "scalar") &&
+                is_selected(POSENC_DTYPE_F32, 4097, first) &&
+                strstr(posenc_selection(POSENC_KERNEL_ROPE_HALF).reason, path),
+            "POSENC_TUNING");
     setenv("POSENC_BACKEND", "libm", 1);
-    require(posenc_select(NULL) == POSENC_OK && is_selected(POSENC_F32, 1, "libm"),
+    require(posenc_select(NULL) == POSENC_OK && is_selected(POSENC_DTYPE_F32, 1, "libm"),
             "POSENC_BACKEND goes before it");
     write_tuning("vax-780", posenc_build(), "rope_half scalar\n");
-    select_in("POSENC_PROFILE", path);
-    const struct posenc_selection usual = posenc_selection(POSENC_KERNEL_rope_half);
+    select_in("POSENC_TUNING", path);
+    const struct posenc_selection usual = posenc_selection(POSENC_KERNEL_ROPE_HALF);
     require(usual.backend && strcmp(usual.backend->name, first) == 0 &&
-                strstr(usual.reason, "POSENC_PROFILE is not used") &&
+                strstr(usual.reason, "POSENC_TUNING is not used") &&
                 strstr(usual.reason, "vax-780"),
             "one of another CPU is not used, and the reason says so");
     remove(path);
@@ -325,14 +328,14 @@ static void test_added_backend(void)
         last = backend;
     require(last == &mine, "it is the last of the list");
     require(posenc_select(NULL) == POSENC_OK &&
-                strcmp(selected_name(POSENC_KERNEL_alibi), "mine") != 0,
+                strcmp(selected_name(POSENC_KERNEL_ALIBI), "mine") != 0,
             "it is no default");
     require(posenc_select("mine") == POSENC_OK &&
                 is_selected_for_all("mine", "selected by the program"),
             "it is selected");
     select_in("POSENC_BACKEND", "mine");
     require(is_selected_for_all("mine", "POSENC_BACKEND=mine") &&
-                posenc_selection(POSENC_KERNEL_t5_bias).status == POSENC_ERR_NOT_PROVIDED,
+                posenc_selection(POSENC_KERNEL_T5_BIAS).status == POSENC_ERR_NOT_PROVIDED,
             "it is forced, and its missing kernels are not provided");
     select_in(NULL, NULL);
     other = old = mine;
@@ -357,8 +360,8 @@ static void test_other_version(void)
     float slope = 1.0f, out[1];
     args.slopes = &slope;
     args.out = posenc_dense(out, 3, 1, 1, 1, 0);
-    require(posenc_backend_obstacle(&older) &&
-                strstr(posenc_backend_obstacle(&older), "another version of posenc"),
+    require(posenc_backend_unavailable_reason(&older) &&
+                strstr(posenc_backend_unavailable_reason(&older), "another version of posenc"),
             "one of another version says so");
     require(posenc_alibi(&older, &args) == POSENC_ERR_UNSUPPORTED &&
                 posenc_backend_add(&older) == POSENC_OK &&

@@ -37,8 +37,8 @@ static struct posenc_rope_args make_args(const struct shape *s)
     out->stride[1] = s->backward ? -token : token;
     out->stride[0] = s->tokens * token;
     if (s->backward)
-        out->data =
-            (char *)out->data + (s->tokens - 1) * token * (s->dtype == POSENC_F32 ? 4 : 2);
+        out->data = (char *)out->data +
+                    (s->tokens - 1) * token * (s->dtype == POSENC_DTYPE_F32 ? 4 : 2);
     args.x = posenc_view(*out);
     args.positions.offset = 5;
     return args;
@@ -47,7 +47,7 @@ static struct posenc_rope_args make_args(const struct shape *s)
 /* Marks the elements of a tensor; returns false if another part has one. */
 static bool mark_elements(const struct posenc_tensor *t, int part)
 {
-    const int item = t->dtype == POSENC_F32 ? 4 : 2;
+    const int item = t->dtype == POSENC_DTYPE_F32 ? 4 : 2;
     bool alone = true;
     for (int64_t i = 0; i < t->shape[0]; i++)
         for (int64_t j = 0; j < t->shape[1]; j++)
@@ -92,7 +92,7 @@ static bool has_clean_cut(const struct posenc_tensor *whole)
             struct posenc_tensor a = *whole, b = *whole;
             a.shape[d] = f;
             b.shape[d] -= f;
-            b.data = (char *)b.data + f * b.stride[d] * (b.dtype == POSENC_F32 ? 4 : 2);
+            b.data = (char *)b.data + f * b.stride[d] * (b.dtype == POSENC_DTYPE_F32 ? 4 : 2);
             clear_marks();
             (void)mark_elements(&a, 0);
             (void)mark_elements(&b, 1);
@@ -111,7 +111,7 @@ static bool has_good_parts(const struct shape *s, int n)
     clear_marks();
     for (int k = 0; k < n; k++) {
         struct posenc_rope_args part;
-        good = good && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, n, &part);
+        good = good && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, n, &part);
         good = good && mark_elements(&part.out, k) &&
                memcmp(part.x.shape, part.out.shape, 32) == 0;
         int64_t all = 1;
@@ -144,7 +144,7 @@ static void test_cache_lines(void)
                                  .pad = r >> 22 & 1 ? 12 : 0,
                                  .base = bases[r >> 20 & 3],
                                  .backward = r >> 19 & 1,
-                                 .dtype = r >> 18 & 1 ? POSENC_F16 : POSENC_F32 };
+                                 .dtype = r >> 18 & 1 ? POSENC_DTYPE_F16 : POSENC_DTYPE_F32 };
         good = has_good_parts(&s, parts[r % 3]) && good;
     }
     require(good, "no line of two parts where a cut between lines exists, each element once");
@@ -164,7 +164,7 @@ static void test_interleaved_outputs(void)
         whole.cos.stride[0] = whole.sin.stride[0] = pair;
         int64_t tokens = 0;
         for (int k = 0; k < n; k++) {
-            apart = apart && !posenc_split(POSENC_KERNEL_rope_table, &whole, k, n, &part) &&
+            apart = apart && !posenc_split(POSENC_KERNEL_ROPE_TABLE, &whole, k, n, &part) &&
                     part.positions.offset == (part.cos.shape[0] ? tokens : 0) &&
                     part.sin.shape[0] == part.cos.shape[0] && tokens % 2 == 0 &&
                     (!part.cos.shape[0] ||
@@ -180,13 +180,13 @@ static void test_interleaved_outputs(void)
 
 static void test_empty_parts(void)
 {
-    const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
+    const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_DTYPE_F32 };
     struct posenc_rope_args whole = make_args(&s), part;
     static float angles[16 * 8];
     int run = 0, empty = 0;
     whole.cos = whole.sin = posenc_const_dense(angles, 2, 16, 8, 0, 0);
     for (int k = 0; k < 7; k++) {
-        if (posenc_split(POSENC_KERNEL_rope_half, &whole, k, 7, &part))
+        if (posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, 7, &part))
             abort();
         empty += part.out.shape[1] == 0;
         run += posenc_rope_half(NULL, &part) == POSENC_OK;
@@ -202,14 +202,14 @@ static bool is_rejected(struct posenc_rope_args args, int64_t k, int64_t n,
     memset(&part, 0x5a, sizeof part);
     memcpy(&before, &part, sizeof part);
     args.error = &error;
-    enum posenc_status got = posenc_split(POSENC_KERNEL_rope_half, &args, k, n, &part);
+    enum posenc_status got = posenc_split(POSENC_KERNEL_ROPE_HALF, &args, k, n, &part);
     return got == want && memcmp(&before, &part, sizeof part) == 0 &&
            (want == POSENC_ERR_ARGUMENT || error.status == (k == 0 ? want : POSENC_OK));
 }
 
 static void test_rejections(void)
 {
-    const struct shape s = { 2, 3, 4, 16, 0, 0, false, POSENC_F32 };
+    const struct shape s = { 2, 3, 4, 16, 0, 0, false, POSENC_DTYPE_F32 };
     const struct posenc_rope_args args = make_args(&s);
     struct posenc_rope_args bad = args;
     bool rejected = is_rejected(args, -1, 2, POSENC_ERR_SHAPE) &&
@@ -234,21 +234,21 @@ static void test_rejections(void)
     require(rejected, "calls that cannot be cut are rejected, and the part stays");
     bad = args;
     struct posenc_rope_args part;
-    require(!posenc_split(POSENC_KERNEL_rope_half, &args, 1, 2, &part) &&
-                !posenc_split(POSENC_KERNEL_rope_half, &bad, 1, 2, &bad) &&
+    require(!posenc_split(POSENC_KERNEL_ROPE_HALF, &args, 1, 2, &part) &&
+                !posenc_split(POSENC_KERNEL_ROPE_HALF, &bad, 1, 2, &bad) &&
                 memcmp(&part, &bad, sizeof part) == 0,
             "a part may replace the arguments that it is cut from");
     require(posenc_split(POSENC_KERNEL_COUNT, &args, 0, 1, &part) == POSENC_ERR_ARGUMENT &&
-                posenc_split(POSENC_KERNEL_rope_half, NULL, 0, 1, &part) ==
+                posenc_split(POSENC_KERNEL_ROPE_HALF, NULL, 0, 1, &part) ==
                     POSENC_ERR_ARGUMENT &&
-                posenc_split(POSENC_KERNEL_rope_half, &args, 0, 1, NULL) == POSENC_ERR_ARGUMENT,
+                posenc_split(POSENC_KERNEL_ROPE_HALF, &args, 0, 1, NULL) == POSENC_ERR_ARGUMENT,
             "NULL and an unknown kernel are rejected");
 }
 
 /* Parts run at once, so none of them may write errors to memory that the others read. */
 static void test_errors(void)
 {
-    const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
+    const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_DTYPE_F32 };
     static float angles[16 * 8];
     struct posenc_rope_args whole = make_args(&s);
     struct posenc_error shared = { 0 }, own = { 0 };
@@ -260,7 +260,7 @@ static void test_errors(void)
         for (int k = 0; k < n; k++) {
             struct posenc_rope_args part = posenc_rope_args_init();
             part.error = &own;
-            apart = apart && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, n, &part) &&
+            apart = apart && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, n, &part) &&
                     !part.error;
             const bool last = part.out.shape[1] == 2 || part.positions.offset == 16;
             apart = apart && (posenc_rope_half(NULL, &part) == POSENC_ERR_POSITION) == last &&
@@ -271,7 +271,7 @@ static void test_errors(void)
     require(apart, "errors of a part are not written to shared memory");
     require(own.status == POSENC_ERR_POSITION && own.value == 16.0 && own.most == 15.0,
             "but to the error of its thread");
-    require(!posenc_split(POSENC_KERNEL_rope_half, &whole, 0, 1, &whole) && !whole.error,
+    require(!posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, 0, 1, &whole) && !whole.error,
             "also if a part replaces the arguments");
 }
 
@@ -279,13 +279,13 @@ static void test_errors(void)
 static void test_dense_positions(void)
 {
     static const int32_t positions[7] = { 9, 2, 7, 1, 8, 3, 5 };
-    const struct shape s = { 1, 7, 1, 16, 0, 0, false, POSENC_F32 };
+    const struct shape s = { 1, 7, 1, 16, 0, 0, false, POSENC_DTYPE_F32 };
     struct posenc_rope_args whole = make_args(&s), part;
     bool dense = true;
     whole.positions =
         (struct posenc_positions){ .kind = POSENC_POSITIONS_I32, .data = positions };
     for (int k = 0, t = 0; k < 3; k++) {
-        dense = dense && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, 3, &part) &&
+        dense = dense && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, 3, &part) &&
                 part.positions.data == positions + t;
         t += (int)part.out.shape[1];
     }

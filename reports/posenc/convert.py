@@ -4,6 +4,7 @@ NAMES has a table for each kind of record: the path of a member, and the new nam
 in the table keep their names.
 """
 
+import re
 from typing import Any, List, Mapping
 
 from .runs import Record
@@ -11,6 +12,10 @@ from .runs import Record
 KINDS = {"conf": "check", "machine": "doctor"}
 STATUS = {"weak": "inconclusive"}
 FAMILIES = {"template": "native"}
+NOTATION = {
+    "profile": "numerics", "freq_convention": "freq_spacing", "chunked": "qwen2_vl", "interleaved": "qwen3_vl",
+    "restarted": "qwen2_vl_vision", "dealt": "pixtral", "alternating": "kimi",
+}  # fmt: skip
 WORDS = {"status": STATUS, "family": FAMILIES}
 
 _RESULT = {"profile": "numerics"}
@@ -46,6 +51,13 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
+def _notation(problem: str) -> str:
+    """Returns a problem with the present names of its fields and of the values of mrope_layout."""
+    return re.sub(
+        r"\b(profile|freq_convention)(?==)|(?<=\bmrope_layout=)\w+", lambda m: NOTATION.get(m[0], m[0]), problem
+    )
+
+
 def _rename(value: Any, path: str, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_rename(item, path, names) for item in value]
@@ -56,6 +68,8 @@ def _rename(value: Any, path: str, names: Mapping[str, str]) -> Any:
         inner = f"{path}.{name}" if path else name
         if name in WORDS and isinstance(member, str):
             member = WORDS[name].get(member, member)
+        if name == "problem" and isinstance(member, str):
+            member = _notation(member)
         renamed[names.get(inner, name)] = _rename(member, inner, names)
     return renamed
 

@@ -34,7 +34,7 @@ Node = Dict[str, Any]
 
 
 @pytest.mark.parametrize("what, kind", [("kernels", "kernel"), ("scalings", "scaling"), ("methods", "method"),
-                                        ("profiles", "numerics"), ("models", "model")])  # fmt: skip
+                                        ("numerics", "numerics"), ("models", "model")])  # fmt: skip
 def test_everything_of_the_library_is_there_once(what: str, kind: str) -> None:
     listed = re.findall(r"^([a-z][\w.-]*) ", Engine().run("list", what), re.M)[1:]
     assert len(listed) >= 4
@@ -287,8 +287,8 @@ SAME = {  # commands that print the same numbers; of others the one that the nod
     "timestep_embedding": "", "sincos_2d": "", "sinusoidal": "", "none": "", "linear": "", "ntk": "", "dynamic": "",
     "resonance": "", "proportional": "", "longrope": "", "alibi": "", "rope_table": "", "window_bias": "",
     "swin": "posenc table --problem 'window_bias window_height=2 window_width=2 heads=1 recipe=index'",
-    "hf_f32": "posenc table --problem 'rope_table rotary_dim=128 profile=hf_f32' --positions 1,10,1000",
-    "torch_exp_f32": "posenc table --problem 'rope_table rotary_dim=128 profile=torch_exp_f32' --positions 1,10,1000",
+    "hf_f32": "posenc table --problem 'rope_table rotary_dim=128 numerics=hf_f32' --positions 1,10,1000",
+    "torch_exp_f32": "posenc table --problem 'rope_table rotary_dim=128 numerics=torch_exp_f32' --positions 1,10,1000",
 }  # fmt: skip
 
 

@@ -368,7 +368,7 @@ def test_alpha_of_hunyuan_is_a_larger_base() -> None:
     model = read(**small("hunyuan_v1_dense", rope_scaling=ALPHA))
     assert (model.reading.parts[0].scaling, model.reading.parts[0].factor) == ("ntk", 1000)
     assert "factor of rope_scaling does not change a rotation" in model.notes
-    assert any({"profile=hf_f32", "scaling=ntk", "factor=1000"} <= set(case.problem.split()) for case in model.cases)
+    assert any({"numerics=hf_f32", "scaling=ntk", "factor=1000"} <= set(case.problem.split()) for case in model.cases)
 
 
 @pytest.mark.parametrize(
@@ -391,6 +391,6 @@ def test_patches_of_diffusers_turn_by_three_axes(
 ) -> None:
     model = read(**said)
     part = model.reading.parts[0]
-    assert (part.mrope_section, part.mrope_layout, part.rope_theta) == (sections, "restarted", theta)
+    assert (part.mrope_section, part.mrope_layout, part.rope_theta) == (sections, "qwen2_vl_vision", theta)
     assert (part.encoding, part.head_dim, part.layers) == ("rope_interleaved", 128, layers)
     assert all("hf_f32" not in case.problem for case in model.cases)  # its angles are formed in f64

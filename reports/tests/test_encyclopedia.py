@@ -17,20 +17,20 @@ SECTIONS = {
     "kernel": ("Definition", "Shapes", "Parameters", "Traps", "Models", "Source", "See also"),
     "scaling": ("Definition", "Parameters", "Traps", "Models", "Source", "See also"),
     "method": ("Definition", "Parameters", "Traps", "Models", "Source", "See also"),
-    "profile": ("Definition", "Traps", "Models", "Source", "See also"),
+    "numerics mode": ("Definition", "Traps", "Models", "Source", "See also"),
 }
 ORDER = (
     "Definition", "Shapes", "Parameters", "In other libraries", "Example", "Traps", "Models", "Source", "See also",
 )  # fmt: skip
 # Values of fields that a problem does not state.
 DEFAULTS = {
-    "rope_theta": "10000", "scaling": "none", "factor": "1", "layout": "interleaved", "freq_convention": "exponent",
-    "mrope_section": "", "mrope_layout": "chunked", "weight_offset": "0", "causal": "false", "position_buckets": "0",
+    "rope_theta": "10000", "scaling": "none", "factor": "1", "layout": "interleaved", "freq_spacing": "exponent",
+    "mrope_section": "", "mrope_layout": "qwen2_vl", "weight_offset": "0", "causal": "false", "position_buckets": "0",
     "window_class": "false",
 }  # fmt: skip
 # The fields of each kernel that the tables of models may have in their heads.
 FIELDS = {
-    "sinusoidal_add": "dim layout freq_convention", "learned_add": "rows dim",
+    "sinusoidal_add": "dim layout freq_spacing", "learned_add": "rows dim",
     "rope_half": "head_dim rotary_dim", "rope_interleaved": "head_dim rotary_dim",
     "rope_qk_norm": "head_dim rotary_dim weight_offset",
     "rope_table": "rotary_dim rope_theta scaling factor original_max_position_embeddings low_freq_factor "
@@ -38,7 +38,7 @@ FIELDS = {
     "alibi_add": "heads causal", "t5_bias_add": "heads num_buckets max_distance",
     "relative_bias_add": "heads position_buckets max_distance", "window_bias_add": "heads window_height window_width",
 }  # fmt: skip
-VISION = ("restarted", "dealt", "alternating")
+VISION = ("qwen2_vl_vision", "pixtral", "kimi")
 
 
 class Problem(NamedTuple):
@@ -66,8 +66,8 @@ def section(name: str, heading: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """Returns whether a page is of a kernel, a scaling, a profile or a method."""
-    found = re.match(r"# (\w+)\n\nA (kernel|method|profile|scaling)(?:, for|:) .+\n\n", pages()[name])
+    """Returns whether a page is of a kernel, a scaling, a numerics mode or a method."""
+    found = re.match(r"# (\w+)\n\nA (kernel|method|numerics mode|scaling)(?:, for|:) .+\n\n", pages()[name])
     assert found and found[1] == name, "its first lines are its name and its kind, in the grammar of cli/topics.py"
     return found[2]
 
@@ -113,7 +113,7 @@ def expected() -> Dict[str, Set[str]]:
             for page in served(problem, problem.kernel not in seen):
                 found[page].add(name)
             seen.add(problem.kernel)
-        trained = preset(name).reading.facts.get("trained_profile")
+        trained = preset(name).reading.facts.get("trained_numerics")
         if trained:
             found[str(trained)].add(name)
     return found
@@ -126,7 +126,7 @@ def named_presets(name: str) -> Set[str]:
 # ---- the tests ----
 
 
-@pytest.mark.parametrize("what", ["kernels", "scalings", "methods", "profiles"])
+@pytest.mark.parametrize("what", ["kernels", "scalings", "methods", "numerics"])
 def test_each_name_has_a_page(what: str) -> None:
     listed = re.findall(r"^([a-z]\w*) ", Engine().run("list", what), re.M)[1:]
     assert len(listed) >= 4
@@ -165,7 +165,7 @@ def test_each_preset_is_named() -> None:
 @pytest.mark.parametrize("name", pages())
 def test_numbers_of_models_are_those_of_the_presets(name: str) -> None:
     for row in rows(section(name, "Models")):
-        cells = {"freq_convention" if key == "convention" else key: value for key, value in row.items()}
+        cells = {"freq_spacing" if key == "spacing" else key: value for key, value in row.items()}
         claimed = {key for fields in FIELDS.values() for key in fields.split() if key in cells}
         assert row["preset"] in presets() and claimed
         for problem in problems(row["preset"]):

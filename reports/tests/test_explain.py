@@ -62,7 +62,7 @@ def test_lists_name_encodings_and_have_a_text_for_each_line() -> None:
         "BEiT", "KERPLE", "Sandwich", "Shaw", "Transformer-XL", "DeBERTa",
     ):  # fmt: skip
         assert encoding in kernels, encoding
-    for kind in ("profiles", "scalings", "methods"):
+    for kind in ("numerics", "scalings", "methods"):
         assert all(len(line.split()) >= 3 for line in Engine().run("list", kind).splitlines()), kind
 
 
@@ -84,7 +84,8 @@ def test_a_page_is_found_by_the_names_of_others(capsys: pytest.CaptureFixture[st
 REJECTED = [
     (
         ["yam"],
-        "no kernel, method, profile, scaling or parameter of this name (got 'yam'). Did you mean dynamic or yarn?",
+        "no kernel, method, numerics mode, scaling or parameter of this name (got 'yam'). Did you mean dynamic or "
+        "yarn?",
     ),
     ([], "one of the arguments THING --config"),
     (["rope_half", "yarn"], "unrecognized arguments: yarn"),
@@ -173,7 +174,7 @@ def test_files_of_llama_cpp_and_of_meta_are_explained(tmp_path: Path, capsys: py
     for text in (
         " rope_theta 1000000 gemma3.rope.freq_base\n", " rope_theta 10000 llama.cpp's constant for layers that slide\n",
         " layers 12 gemma3.block_count, and which of them slide\n", "- As llama.cpp reads it",
-        "ggml forms its angles in f32 (profile ggml_f32)",
+        "ggml forms its angles in f32 (numerics mode ggml_f32)",
     ):  # fmt: skip
         assert text in page
     folder = tmp_path / "Meta's"
@@ -259,7 +260,7 @@ def test_facts_of_a_preset_follow_from_its_formulas(name: str, capsys: pytest.Ca
 
 def test_angles_in_f32_are_off_from_where_the_table_of_drift_says(capsys: pytest.CaptureFixture[str]) -> None:
     table = Engine().run(
-        "table", "drift", "--model", "llama-3.1-8b", "--problem", "rope_table profile=hf_f32 tokens=131072"
+        "table", "drift", "--model", "llama-3.1-8b", "--problem", "rope_table numerics=hf_f32 tokens=131072"
     )
     (first,) = re.findall(r"^0\.001,(\d+)$", table, re.M)
     assert (

@@ -53,7 +53,7 @@ def computed(browser: Browser, scripts: Sequence[str]) -> List[List[List[int]]]:
 
 def words_of(kernel: str, spec: Spec) -> List[str]:
     """Returns the options of posenc table for a spec."""
-    names = {"first": "position_offset", "convention": "freq_convention"}
+    names = {"first": "position_offset", "spacing": "freq_spacing"}
     words = {name: ",".join(map(str, v)) if isinstance(v, list) else str(v).lower() for name, v in spec.items()}
     if kernel == "rope_table":
         words["rotary_dim"] = words.pop("dim")
@@ -110,9 +110,9 @@ SCALINGS: Dict[str, Spec] = {
     "resonance": {},
     "resonance_yarn": {"factor": 4, "original_max_position_embeddings": 512, "truncate": False},
 }  # fmt: skip
-PROFILES = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
-SECTIONS = (("chunked", [2, 3, 3]), ("interleaved", [4, 2, 2]), ("restarted", [4, 4]), ("dealt", [4, 4]),
-            ("alternating", [4, 4]))  # fmt: skip
+NUMERICS = ("exact", "hf_f32", "ggml_f32", "torch_exp_f32")
+SECTIONS = (("qwen2_vl", [2, 3, 3]), ("qwen3_vl", [4, 2, 2]), ("qwen2_vl_vision", [4, 4]), ("pixtral", [4, 4]),
+            ("kimi", [4, 4]))  # fmt: skip
 
 
 def all_tables() -> Iterator[Tuple[List[str], str]]:
@@ -120,12 +120,12 @@ def all_tables() -> Iterator[Tuple[List[str], str]]:
     for layout in ("interleaved", "sin_cos", "cos_sin"):
         yield table("sinusoidal", {"dim": 7 if layout == "sin_cos" else 8}, {"tokens": 9}, {"layout": layout})
     yield table("sinusoidal", {"dim": 512}, {"tokens": 512})
-    yield table("sinusoidal", {"dim": 6, "convention": "endpoint"}, {"tokens": 70, "first": -3}, {"scale": 0.25})
+    yield table("sinusoidal", {"dim": 6, "spacing": "endpoint"}, {"tokens": 70, "first": -3}, {"scale": 0.25})
     yield table("sinusoidal", {"dim": 32}, {"times": [0.5, 999.25, 3]})
     yield table("rope_table", {"dim": 64}, {"positions": [0, 7, -5, 1048576, 2147483647]})
     for scaling, spec in SCALINGS.items():
-        for profile in PROFILES:
-            yield table("rope_table", {"dim": 16, "scaling": scaling, "profile": profile, **spec}, {"tokens": 40})
+        for numerics in NUMERICS:
+            yield table("rope_table", {"dim": 16, "scaling": scaling, "numerics": numerics, **spec}, {"tokens": 40})
     for inverse in (False, True):
         spec = {"dim": 16, "xpos_scale_base": 512, "xpos_centre": 20, **({"xpos_inverse": True} if inverse else {})}
         yield table("rope_table", spec, {"tokens": 40})
@@ -143,12 +143,12 @@ def random_tables(seed: int, count: int) -> Iterator[Tuple[List[str], str]]:
         scaling = draw.choice([name for name in SCALINGS if name != "longrope"])
         dim = 2 * draw.randrange(1, 130)
         spec = {"dim": dim, "rope_theta": round(10 ** draw.uniform(0.1, 7), draw.randrange(4)),
-                "profile": draw.choice(PROFILES), "scaling": scaling, **SCALINGS[scaling]}  # fmt: skip
+                "numerics": draw.choice(NUMERICS), "scaling": scaling, **SCALINGS[scaling]}  # fmt: skip
         if "factor" in spec:
             spec["factor"] = round(draw.uniform(1, 100), 3)
         yield table("rope_table", spec, {"first": draw.randrange(-(2**20), 2**20), "tokens": draw.randrange(1, 150)})
         layout = draw.choice(("interleaved", "sin_cos", "cos_sin"))
-        plain = {"dim": draw.randrange(1, 260), "rope_theta": spec["rope_theta"], "profile": spec["profile"]}
+        plain = {"dim": draw.randrange(1, 260), "rope_theta": spec["rope_theta"], "numerics": spec["numerics"]}
         yield table("sinusoidal", plain, {"first": draw.randrange(2**31 - 200), "tokens": 100}, {"layout": layout})
 
 

@@ -72,13 +72,13 @@ def test_alibi_has_the_bias_of_the_kernel(browser: Browser, heads: int, head: in
     ]
 
 
-@pytest.mark.parametrize("profile", ["hf_f32", "ggml_f32"])
-def test_precision_has_the_largest_error_of_a_model(browser: Browser, profile: str) -> None:
+@pytest.mark.parametrize("numerics", ["hf_f32", "ggml_f32"])
+def test_precision_has_the_largest_error_of_a_model(browser: Browser, numerics: str) -> None:
     position = 131071
     words = ("--model", "llama-3.1-8b", "--positions", str(position), *BACKEND)
-    exact, rounded = (table(*words, "--problem", f"rope_table profile={name}")[0] for name in ("exact", profile))
+    exact, rounded = (table(*words, "--problem", f"rope_table numerics={name}")[0] for name in ("exact", numerics))
     worst = max(abs(exact[name] - rounded[name]) for name in exact if "[" in name and not name.startswith("position"))
-    pattern = rf"the largest error of a cosine or sine is .*?([\d.]+) in {profile}\b"
+    pattern = rf"the largest error of a cosine or sine is .*?([\d.]+) in {numerics}\b"
     found = stated(browser, "precision", pattern, which="llama-3.1-8b", position=position)
     assert found == [pytest.approx(worst, rel=0.02)]
 

@@ -169,7 +169,7 @@ def test_rope() -> None:
     assert "nearer is not always more similar: 0.6616 at offset 11, 0.6622 at 12" in printed
     apart = [float(number) for number in re.findall(r"differ by at most (\S+)", printed)]
     assert len(apart) == 2 and max(apart) < 1e-6
-    printed = facts("rope", "--problem", "rope_table rotary_dim=128 profile=hf_f32")
+    printed = facts("rope", "--problem", "rope_table rotary_dim=128 numerics=hf_f32")
     assert max(float(number) for number in re.findall(r"differ by at most (\S+)", printed)) > 1e-4
     assert "pair 0: 1 radians" in facts("rope", "--problem", "rope_table rotary_dim=2", "--tokens", "2")
     assert "model llama-3.1-8b" in facts("rope", "--model", "llama-3.1-8b")
@@ -204,7 +204,7 @@ def test_mrope() -> None:
         "column: pairs 10 11 12 13 14 15",
     ]
     assert "row: pairs 1 4 7 10 13 15" not in facts("mrope")
-    assert "row: pairs 1 4 7" in facts("mrope", "--layout", "interleaved")
+    assert "row: pairs 1 4 7" in facts("mrope", "--layout", "qwen3_vl")
 
 
 def test_alibi() -> None:

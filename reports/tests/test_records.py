@@ -110,6 +110,12 @@ def test_conversion() -> None:
     assert model["cases"] == [{"case": "c", "calls": 32}]
     change = convert({"t": "change", "base": {"status": "weak"}, "head": {"status": "pass"}, "first": {"witness": "x"}})
     assert change["base"]["status"] == "inconclusive" and change["first"] == {"worst_at": "x"}
+    problem = "rope_table profile=hf_f32 freq_convention=endpoint mrope_layout=interleaved tokens=3"
+    assert convert({"t": "check", "problem": problem})["problem"] == (
+        "rope_table numerics=hf_f32 freq_spacing=endpoint mrope_layout=qwen3_vl tokens=3"
+    )
+    unchanged = {"t": "check", "problem": "sinusoidal layout=interleaved"}
+    assert convert(unchanged) == unchanged
     new = [{"t": "header", "schema": "posenc.results/2"}, {"t": "bench", "profile": "kept"}]
     assert convert_all(new) == new
 

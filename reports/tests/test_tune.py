@@ -125,13 +125,13 @@ FAR = run_of(bench("avx512", 100000.0), bench("libm", None, chosen=True))
 def test_the_default_file_and_one_that_is_named(tmp_path: Path) -> None:
     done = tune(program(tmp_path, GOOD, GOOD), "--kernel", "rope_half", "--time-limit", "7", "--seed", "3")
     assert done.returncode == 0 and done.stdout.startswith("1 choices, 0 ties (=), written to ")
-    own = tmp_path / "config" / "posenc" / "profile"
+    own = tmp_path / "config" / "posenc" / "tuning"
     assert own.read_text().startswith("posenc.tune/1\n") and own.stat().st_mode & 0o777 == 0o644
     assert "This program uses it from now on" in done.stdout and "rope_half  f32    avx512" in done.stdout
     calls = (tmp_path / "calls").read_text()
     assert calls == "bench --tune --out jsonl --budget 7.0 --seed 3 --kernel rope_half\n"
     done = tune(tmp_path / "program", "mine")
-    assert done.returncode == 0 and "if POSENC_PROFILE=mine is set" in done.stdout and (tmp_path / "mine").exists()
+    assert done.returncode == 0 and "if POSENC_TUNING=mine is set" in done.stdout and (tmp_path / "mine").exists()
 
 
 def test_a_check(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_a_folder_that_cannot_be_made_and_a_stale_file_in_force(
     done = tune(program(tmp_path, GOOD))
     assert done.returncode == 2 and "posenc tune: error: the output cannot be written: " in done.stderr
     assert not (tmp_path / "calls").exists()
-    monkeypatch.setenv("POSENC_PROFILE", "stale")
-    done = tune(program(tmp_path, GOOD, ends='[ -z "${POSENC_PROFILE+set}" ]'), "f")
+    monkeypatch.setenv("POSENC_TUNING", "stale")
+    done = tune(program(tmp_path, GOOD, ends='[ -z "${POSENC_TUNING+set}" ]'), "f")
     assert done.returncode == 0
 
 

@@ -36,8 +36,8 @@ PLUGIN = '''#include <fenv.h>
 #include "impl/simd/half.h"
 static inline float narrowed(enum posenc_dtype type, float value)
 {
-    return type == POSENC_F16    ? f32_from_f16(f16_from_f32(value))
-           : type == POSENC_BF16 ? f32_from_bf16(bf16_from_f32(value))
+    return type == POSENC_DTYPE_F16    ? f32_from_f16(f16_from_f32(value))
+           : type == POSENC_DTYPE_BF16 ? f32_from_bf16(bf16_from_f32(value))
                                  : value;
 }
 #include "impl/backends/plain_scores.h"

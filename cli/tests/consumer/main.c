@@ -50,6 +50,6 @@ int main(void)
         return 1;
     }
     printf("posenc %s: %s serves rope_half\n", posenc_version(),
-           posenc_selection(POSENC_KERNEL_rope_half).backend->name);
+           posenc_selection(POSENC_KERNEL_ROPE_HALF).backend->name);
     return 0;
 }

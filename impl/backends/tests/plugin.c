@@ -19,6 +19,6 @@ const struct posenc_backend posenc_plugin = {
 #ifdef PLUGIN_CONTRACTS
     .contracts = true,
 #endif
-#define POSENC_KERNEL(name, ...) .name = plain_##name,
+#define POSENC_KERNEL(ID, name, ...) .name = plain_##name,
 #include <posenc_kernels.def>
 };

@@ -34,7 +34,7 @@ static struct posenc_freqs *make_freqs(const struct model *model)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
-    spec.profile = POSENC_GGML_F32;
+    spec.numerics = POSENC_NUMERICS_GGML_F32;
     spec.scaling = POSENC_SCALING_YARN;
     spec.dim = model->dim;
     spec.rope_theta = model->rope_theta;

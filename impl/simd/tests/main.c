@@ -34,7 +34,7 @@ struct counts {
 
 static void test_isa(const struct isa *isa, const char *except, struct counts *all)
 {
-    const char *obstacle = posenc_backend_obstacle(posenc_backend_find(isa->name));
+    const char *obstacle = posenc_backend_unavailable_reason(posenc_backend_find(isa->name));
     struct counts counts = { 0, 0, 0 };
 
     if (obstacle) {

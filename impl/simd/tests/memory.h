@@ -10,11 +10,11 @@
 static vf load_of(const struct test *test, const void *p, int64_t n)
 {
     switch (test->type) {
-    case POSENC_F16:
+    case POSENC_DTYPE_F16:
         return test->whole ? vf_load_f16(p) : vf_load_f16_n(p, n);
-    case POSENC_BF16:
+    case POSENC_DTYPE_BF16:
         return test->whole ? vf_load_bf16(p) : vf_load_bf16_n(p, n);
-    case POSENC_F32:
+    case POSENC_DTYPE_F32:
         break;
     }
     return test->whole ? vf_load(p) : vf_load_n(p, n);
@@ -22,13 +22,13 @@ static vf load_of(const struct test *test, const void *p, int64_t n)
 
 static void store_of(const struct test *test, void *p, vf v, int64_t n)
 {
-    if (test->type == POSENC_F16 && test->whole)
+    if (test->type == POSENC_DTYPE_F16 && test->whole)
         vf_store_f16(p, v);
-    else if (test->type == POSENC_F16)
+    else if (test->type == POSENC_DTYPE_F16)
         vf_store_f16_n(p, v, n);
-    else if (test->type == POSENC_BF16 && test->whole)
+    else if (test->type == POSENC_DTYPE_BF16 && test->whole)
         vf_store_bf16(p, v);
-    else if (test->type == POSENC_BF16)
+    else if (test->type == POSENC_DTYPE_BF16)
         vf_store_bf16_n(p, v, n);
     else if (test->whole)
         vf_store(p, v);
@@ -49,7 +49,7 @@ static void try_load(const struct test *test, const void *p, int64_t n)
     float got[WIDEST], wanted[WIDEST] = { 0 };
 
     vf_store(got, load_of(test, p, n));
-    if (test->type == POSENC_F32) {
+    if (test->type == POSENC_DTYPE_F32) {
         memcpy(wanted, p, (size_t)n * sizeof *wanted);
         expect_bits32(got, wanted, vf_lanes());
         return;
@@ -75,7 +75,7 @@ static void loads(const struct test *test)
             try_load(test, p, n);
         }
     trying("each pattern of 16 bits", 0);
-    for (int64_t from = 0; from <= UINT16_MAX && test->type != POSENC_F32; from += w) {
+    for (int64_t from = 0; from <= UINT16_MAX && test->type != POSENC_DTYPE_F32; from += w) {
         for (int64_t k = 0; k < w; k++)
             halves[k] = (uint16_t)(from + k);
         try_load(test, halves, w);
@@ -88,7 +88,7 @@ static void try_store(const struct test *test, void *p, const float *values, int
     uint16_t wanted[WIDEST];
 
     store_of(test, p, vf_load(values), n);
-    if (test->type == POSENC_F32) {
+    if (test->type == POSENC_DTYPE_F32) {
         expect_bits32(p, values, n);
         return;
     }
@@ -141,7 +141,7 @@ static void stores(const struct test *test)
             try_store(test, p, values, n);
             expect_untouched(p, size);
         }
-    if (test->type == POSENC_F32)
+    if (test->type == POSENC_DTYPE_F32)
         return;
     for (int nan = 0; nan < SOME_NANS; nan++)
         for (int64_t k = 0; k < w; k++) {
@@ -168,17 +168,17 @@ static void try_pairs(uint16_t *p, const float *values)
     for (int64_t k = 0; k < w; k++) {
         a[k] = values[2 * k];
         b[k] = values[2 * k + 1];
-        wanted[2 * k] = plain_narrow(POSENC_BF16, a[k]);
-        wanted[2 * k + 1] = plain_narrow(POSENC_BF16, b[k]);
+        wanted[2 * k] = plain_narrow(POSENC_DTYPE_BF16, a[k]);
+        wanted[2 * k + 1] = plain_narrow(POSENC_DTYPE_BF16, b[k]);
     }
     vf_store_bf16_pairs(p, vf_load(a), vf_load(b));
-    expect_halves(p, wanted, 2 * w, POSENC_BF16);
+    expect_halves(p, wanted, 2 * w, POSENC_DTYPE_BF16);
     vf_load_bf16_pairs(p, &x, &y);
     vf_store(even, x);
     vf_store(odd, y);
     for (int64_t k = 0; k < w; k++) {
-        a[k] = plain_widen(POSENC_BF16, wanted[2 * k]);
-        b[k] = plain_widen(POSENC_BF16, wanted[2 * k + 1]);
+        a[k] = plain_widen(POSENC_DTYPE_BF16, wanted[2 * k]);
+        b[k] = plain_widen(POSENC_DTYPE_BF16, wanted[2 * k + 1]);
     }
     expect_f32(even, a, w);
     expect_f32(odd, b, w);
@@ -210,7 +210,7 @@ static void bf16_pairs(const struct test *test)
     trying("at and around each pattern of 16 bits", 0);
     for (int64_t from = 0; from <= UINT16_MAX; from += w) {
         for (int64_t k = 0; k < w; k++)
-            around(POSENC_BF16, (uint16_t)(from + k), values + 4 * k);
+            around(POSENC_DTYPE_BF16, (uint16_t)(from + k), values + 4 * k);
         values[4 * w] = *values;
         for (int64_t start = 0; start < 2; start++) { /* each number once even, once odd */
             try_pairs(halves, values + start);

@@ -194,8 +194,11 @@ double plain_from_i64(uint64_t q) { return q >> 63 ? -(double)(-q) : (double)q; 
 float plain_from_f64(double x) { return (float)x; }
 
 /* Number of fraction bits and least exponent of a format. */
-static int fraction_bits(enum posenc_dtype type) { return type == POSENC_F16 ? 10 : 7; }
-static int least_exponent(enum posenc_dtype type) { return type == POSENC_F16 ? -14 : -126; }
+static int fraction_bits(enum posenc_dtype type) { return type == POSENC_DTYPE_F16 ? 10 : 7; }
+static int least_exponent(enum posenc_dtype type)
+{
+    return type == POSENC_DTYPE_F16 ? -14 : -126;
+}
 
 float plain_widen(enum posenc_dtype type, uint16_t half)
 {

@@ -12,9 +12,9 @@ from ..units import count
 Facts = Iterator[Tuple[str, str]]  # pairs of a topic and a sentence
 NEAR = 1e-9  # ratios of frequencies that count as equal
 LAYOUTS = {
-    "chunked": "one section after the other", "interleaved": "by turns",
-    "restarted": "each from the shortest wavelength on", "dealt": "among which the wavelengths are dealt out",
-    "alternating": "by turns, each from the shortest wavelength on",
+    "qwen2_vl": "one section after the other", "qwen3_vl": "by turns",
+    "qwen2_vl_vision": "each from the shortest wavelength on", "pixtral": "among which the wavelengths are dealt out",
+    "kimi": "by turns, each from the shortest wavelength on",
 }  # fmt: skip
 
 
@@ -140,11 +140,11 @@ def _magnitude_facts(table: PairTable) -> Facts:
 
 
 def _precision_facts(engine: Engine, part: Part, length: int) -> Facts:
-    whose, profile, known = ("ggml", "ggml_f32", GGML_F32) if part.ggml else ("Hugging Face's code", "hf_f32", HF_F32)
+    whose, numerics, known = ("ggml", "ggml_f32", GGML_F32) if part.ggml else ("Hugging Face's code", "hf_f32", HF_F32)
     if part.scaling not in known:
-        yield "Precision", f"of this scaling there is no profile {profile}"
+        yield "Precision", f"of this scaling there is no numerics mode {numerics}"
         return
-    problem: Any = frequencies_of(part, length, profile)
+    problem: Any = frequencies_of(part, length, numerics)
     off = []
     for row in engine.columns("drift", "--problem", str(problem)):
         if row["position"]:
@@ -153,8 +153,8 @@ def _precision_facts(engine: Engine, part: Part, length: int) -> Facts:
             off.append(f"by more than {row['limit']} nowhere up to position {length - 1}")
             break
     yield "Precision", (
-        f"{whose} forms its angles in f32 (profile {profile}): a cosine or sine is off {', '.join(off)} (found by "
-        "computing them position by position)"
+        f"{whose} forms its angles in f32 (numerics mode {numerics}): a cosine or sine is off {', '.join(off)} (found "
+        "by computing them position by position)"
     )
 
 
@@ -191,7 +191,7 @@ def frequency_facts(engine: Engine, part: Part) -> Facts:
         order = "sine and cosine by turns"
         if part.cos_first or part.sin_cos:
             order = "all cosines, then all sines" if part.cos_first else "all sines, then all cosines"
-        end = ", wavelengths to the endpoint" if part.freq_convention == "endpoint" else ""
+        end = ", wavelengths to the endpoint" if part.freq_spacing == "endpoint" else ""
         yield "Channels", f"{part.width}: {order}{end}"
     else:
         yield from _channel_facts(part)

@@ -22,7 +22,7 @@ from .origins import read_lines
 from .pages import thing_lines
 from .parts import part_facts, title
 
-ABOUT = """Explains THING, a kernel, a scaling, a profile, a method or a parameter: definition, shapes,
+ABOUT = """Explains THING, a kernel, a scaling, a numerics mode, a method or a parameter: definition, shapes,
 source, traps and what catches each, and the presets that use it (docs/encodings has the same pages).
 
 Or explains a model file: which key says what, what was assumed and from where, each part in words
@@ -91,7 +91,7 @@ def _fill(words: str, first: str, margin: int) -> str:
 
 def _notes(model: Model) -> Iterator[str]:
     notes = [sentence for note in model.reading.notes for sentence in note.split(".  ")]
-    if model.reading.facts.get("trained_profile"):
+    if model.reading.facts.get("trained_numerics"):
         notes.append(model.trained)
     for note in notes:
         yield _fill(note, "  - ", 4)

@@ -1,4 +1,4 @@
-"""Finds pages of docs/encodings by name: kernels, methods, profiles and scalings, and the table of parameters."""
+"""Finds pages of docs/encodings by name: kernels, methods, numerics modes and scalings, and the table of parameters."""
 
 import difflib
 import functools
@@ -90,13 +90,13 @@ def _parameter(row: Parameter) -> Iterator[str]:
 
 
 def thing_lines(thing: str) -> Iterator[str]:
-    """Yields the page of a kernel, a method, a profile, a scaling or a parameter."""
+    """Yields the page of a kernel, a method, a numerics mode, a scaling or a parameter."""
     name = _find(thing)
     if name is None:
         near = difflib.get_close_matches(thing, [*pages(), *parameters()], cutoff=0.5)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
         raise CommandError(
-            f"there is no kernel, method, profile, scaling or parameter of this name (got '{thing}'). {meant}posenc "
-            "list names kernels, methods, profiles and scalings."
+            f"there is no kernel, method, numerics mode, scaling or parameter of this name (got '{thing}'). {meant}"
+            "posenc list names kernels, methods, numerics modes and scalings."
         )
     return _page(name) if name in pages() else _parameter(parameters()[name])

@@ -24,7 +24,7 @@ KINDS = {
     "method": "method: made from kernels", "scaling": "scaling family", "numerics": "numerics mode",
     "model": "model (preset)",
 }  # fmt: skip
-PAGE_KINDS = {"kernel": "kernel", "method": "method", "scaling": "scaling", "profile": "numerics"}
+PAGE_KINDS = {"kernel": "kernel", "method": "method", "scaling": "scaling", "numerics mode": "numerics"}
 KEYS = {"title", "parent", "text", "formula", "source", "picture", "lessons", "views", "command", "numpy", "args", "c"}
 LINE, GAP = 16.0, 0.6  # pixels from a model to the next; lines between groups
 MODELS = 4  # column of models
@@ -85,9 +85,9 @@ def _definition(name: str, text: str, section: str) -> Blocks:
 
 def read_page(name: str, text: str) -> Page:
     """Reads a page: name, kind, introduction, and sections. Definition and Source are required."""
-    head = re.match(rf"# {name}\n\n(An? (\w+)(?:, for |: )(.+))\n\n", text)
+    head = re.match(rf"# {name}\n\n(An? ((?:numerics )?\w+)(?:, for |: )(.+))\n\n", text)
     if not head or head[2] not in PAGE_KINDS:
-        expected = f"'# {name}', and 'A kernel, for ...', or 'A method: ...', '... scaling: ...' or '... profile: ...'"
+        expected = f"'# {name}', and 'A kernel, for ...', or 'A method: ...', 'A numerics mode: ...', '... scaling: ...'"
         raise _page_error(name, text, 0, expected)
     sections = {found[1]: found[2] for found in re.finditer(r"(?ms)^## (.+?)\n\n(.*?)(?=^## |\Z)", text)}
     for heading in ("Definition", "Source"):

@@ -52,8 +52,8 @@ static const struct posenc_backend *scalar(void) { return posenc_backend_find("s
 
 /* Members of struct posenc_freqs_spec that the page sets, each as a double, in this order. */
 #define MEMBERS(MEMBER)                                                                        \
-    MEMBER(profile, enum posenc_profile)                                                       \
-    MEMBER(convention, enum posenc_convention)                                                 \
+    MEMBER(numerics, enum posenc_numerics)                                                     \
+    MEMBER(spacing, enum posenc_spacing)                                                       \
     MEMBER(scaling, enum posenc_scaling)                                                       \
     MEMBER(dim, int64_t)                                                                       \
     MEMBER(rope_theta, double)                                                                 \
@@ -193,14 +193,14 @@ int32_t rotate(int32_t pairing, int32_t transpose, int32_t tokens, int32_t heads
     args.error = fresh_error();
     args.transpose = transpose != 0;
     args.rotary_offset = rotary_offset;
-    args.positions =
-        positions_of(index ? POSENC_POSITIONS_I32 : POSENC_OFFSET, first_row, index, 0);
+    args.positions = positions_of(index ? POSENC_POSITIONS_I32 : POSENC_POSITIONS_OFFSET,
+                                  first_row, index, 0);
     args.cos = posenc_const_dense(cosines, 2, rows, pairs, 0, 0);
     args.sin = posenc_const_dense(sines, 2, rows, pairs, 0, 0);
     args.x = posenc_const_dense(x, 3, tokens, heads, head_dim, 0);
     args.out = posenc_dense(out, 3, tokens, heads, head_dim, 0);
-    return kept(pairing == POSENC_PAIRS_HALF ? posenc_rope_half(scalar(), &args)
-                                             : posenc_rope_interleaved(scalar(), &args));
+    return kept(pairing == POSENC_PAIRING_HALF ? posenc_rope_half(scalar(), &args)
+                                               : posenc_rope_interleaved(scalar(), &args));
 }
 
 /* ---- Biases and indices ---- */
@@ -284,7 +284,7 @@ EXPORT(round_to) int32_t round_to(int32_t dtype, int32_t n, float *values, uint1
 {
     enum posenc_status status;
     fresh_error();
-    if (dtype == POSENC_F16) {
+    if (dtype == POSENC_DTYPE_F16) {
         status = posenc_f32_to_f16(n, values, half);
         return kept(status ? status : posenc_f16_to_f32(n, half, values));
     }

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 from ..models.model import model_of, preset, presets, read_json
 from ..models.part import Frequencies
 
-LEFT_OUT = ("dim", "freq_convention", "mrope_section", "mrope_layout")  # of the frequencies
+LEFT_OUT = ("dim", "freq_spacing", "mrope_section", "mrope_layout")  # of the frequencies
 KIMI = '{"model_type": "kimi_k25_vision"}'  # no preset, and the one layout that no preset has
 # The kind of an encoding in the view "bias", and the member of a part for each of the view's controls.
 BIASES: Dict[str, Any] = {
@@ -30,7 +30,7 @@ def rotating_models() -> List[Dict[str, Any]]:
             spec = {key: value for key, value in stated.items() if value != getattr(defaults, key)}
             rows.append({
                 "name": name, "title": facts["title"], "layers": part.name, "length": part.length,
-                "profile": facts.get("trained_profile", ""),
+                "numerics": facts.get("trained_numerics", ""),
                 "spec": {"dim": part.dim, "rope_theta": part.rope_theta, **spec},
             })  # fmt: skip
     return rows

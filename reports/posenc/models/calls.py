@@ -19,7 +19,7 @@ DEFAULT_FREQUENCIES = Frequencies()
 # Defaults of the fields of a problem, which its line leaves out.
 DEFAULTS: Dict[str, Any] = {
     "position_offset": 0, "query_offset": 0, "x_scale": 1.0, "batch": 1, "causal": False, "in_place": False,
-    "bidirectional": False, "alibi_bias_max": 8.0, "layout": "interleaved", "profile": "exact", "seq_len": 0,
+    "bidirectional": False, "alibi_bias_max": 8.0, "layout": "interleaved", "numerics": "exact", "seq_len": 0,
     "position_kind": "none", "window_class": False, "without_c2p": False, "with_p2c": False, "position_buckets": 0,
     "weight_offset": 0.0, "across_heads": False, "epsilon": 1e-6, "relative": "deberta", "scale": 1.0, "mrope_grid": 0,
     "max_distance": 0,
@@ -94,11 +94,11 @@ class Calls:
                 self.verify.append(text)
                 continue
             kernel = line.problem["kernel"]
-            profile = line.problem.get("profile", "exact") if kernel in WITH_FREQUENCIES else "given"
+            numerics = line.problem.get("numerics", "exact") if kernel in WITH_FREQUENCIES else "given"
             inner = f"-{part.name}" if part.name else ""
             layers = part.name + ("_attention" if part.name in ("full", "sliding", "chunked") else "")
             self.cases.append(Case(
-                id=f"{kernel}/f32/{profile}/{self.name}{inner}-{line.name}",
+                id=f"{kernel}/f32/{numerics}/{self.name}{inner}-{line.name}",
                 label=(f"{part.name}: " if part.name else "") + line.label,
                 step="" if line.times is None else (f"{part.stack}-" if part.stack else "") + line.name,
                 times=line.times or 0, layers=layers, problem=text, column_first=part.column_first,
@@ -113,11 +113,11 @@ def _frequency_fields(part: Part) -> Dict[str, Any]:
     }
 
 
-def frequencies_of(part: Part, length: int, profile: str = "exact") -> Problem:
+def frequencies_of(part: Part, length: int, numerics: str = "exact") -> Problem:
     """Returns the problem of the last position of a sequence, from which the program computes its frequencies."""
     kernel, dim = ("sinusoidal", "dim") if part.encoding == "sinusoidal" else ("rope_table", "rotary_dim")
     width = part.width if part.encoding == "sinusoidal" else part.dim
-    return Problem({"kernel": kernel, dim: width, **_frequency_fields(part), "profile": profile, "seq_len": length,
+    return Problem({"kernel": kernel, dim: width, **_frequency_fields(part), "numerics": numerics, "seq_len": length,
                     "tokens": 1, "position_offset": length - 1})  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def _added_lines(part: Part, length: int, call: Callable[..., Problem], place: s
 
 
 def sinusoidal_lines(part: Part, length: int) -> Iterator[Line]:
-    """Yields sinusoids as they are added, and as a table in both profiles."""
+    """Yields sinusoids as they are added, and as a table in both numerics modes."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
     shape = {"dim": part.width, **_frequency_fields(part)}
     layout = {"layout": "sin_cos"} if part.sin_cos else {}
@@ -149,30 +149,30 @@ def sinusoidal_lines(part: Part, length: int) -> Iterator[Line]:
         return Problem(kernel="sinusoidal_add", **shape, seq_len=seq_len, **layout, **scale, x_scale=amount,
                        tokens=tokens, position_offset=offset, in_place=True)  # fmt: skip
 
-    def table(profile: str, tokens: int, offset: int, seq_len: int = 0) -> Problem:
-        return Problem(kernel="sinusoidal", profile=profile, **shape, seq_len=seq_len, **layout, **scale, tokens=tokens,
-                       position_offset=offset)  # fmt: skip
+    def table(numerics: str, tokens: int, offset: int, seq_len: int = 0) -> Problem:
+        return Problem(kernel="sinusoidal", numerics=numerics, **shape, seq_len=seq_len, **layout, **scale,
+                       tokens=tokens, position_offset=offset)  # fmt: skip
 
     width = f"d_model {part.width}"
     yield from _added_lines(part, length, added, "position", width)
-    for profile in ("exact", "hf_f32"):
-        yield Line(table(profile, n, first), "table", f"table, {n} tokens, {width}")
-    for profile in ("exact", "hf_f32"):
-        yield Line(table(profile, few, first, first + few))
-        yield Line(table(profile, few, first + length - few, first + length))
+    for numerics in ("exact", "hf_f32"):
+        yield Line(table(numerics, n, first), "table", f"table, {n} tokens, {width}")
+    for numerics in ("exact", "hf_f32"):
+        yield Line(table(numerics, few, first, first + few))
+        yield Line(table(numerics, few, first + length - few, first + length))
     yield Line(table("exact", min(length, TABLE), first, first + length))
 
 
 def cosines_first_lines(part: Part, length: int) -> Iterator[Line]:
     """Yields a table of cosines and sines, whose rows are added."""
     n, few, first = min(length, PROMPT), min(length, FEW), part.first
-    for profile in ("exact", "hf_f32"):
+    for numerics in ("exact", "hf_f32"):
         for tokens, offset, seq_len, name in (
             (length, first, first + length, "table"), (few, first, first + few, ""),
             (few, first + length - few, first + length, ""),
         ):  # fmt: skip
             label = f"table, {length} rows of {part.width // 2} cosines and as many sines" if name else ""
-            problem = Problem(kernel="rope_table", profile=profile, rotary_dim=part.width, **_frequency_fields(part),
+            problem = Problem(kernel="rope_table", numerics=numerics, rotary_dim=part.width, **_frequency_fields(part),
                               seq_len=seq_len, tokens=tokens, position_offset=offset)  # fmt: skip
             yield Line(problem, name, label)
     shape = {"dim": part.width, "rows": length, "x_scale": _x_scale(part), "in_place": True}
@@ -238,10 +238,10 @@ def rotation_lines(part: Part, length: int) -> Iterator[Line]:
         yield Line(normalised(count, few))
 
 
-def table_lines(part: Part, length: int, profile: str) -> Iterator[Line]:
+def table_lines(part: Part, length: int, numerics: str) -> Iterator[Line]:
     """Yields cosines and sines of the angles. Frequencies that change at a length are checked on both sides of it."""
     n, few = min(length, PROMPT), min(length, FEW)
-    shape = {"profile": profile, "rotary_dim": part.dim, **_frequency_fields(part)}
+    shape = {"numerics": numerics, "rotary_dim": part.dim, **_frequency_fields(part)}
     pairs, text = part.rotary_dim // 2, not part.tower
 
     def table(tokens: int, offset: int = 0, seq_len: int = 0, **more: Any) -> Problem:

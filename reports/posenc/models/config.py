@@ -42,7 +42,7 @@ class Reading:
 
     parts: List[Part] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
-    facts: Dict[str, str] = field(default_factory=dict)  # title, source, checked, trained_profile
+    facts: Dict[str, str] = field(default_factory=dict)  # title, source, checked, trained_numerics
     type: str = ""
     type_from: str = ""
     storage: str = "f32"
@@ -167,7 +167,7 @@ def _split_speech(members: Members, part: Part) -> List[Part]:
     """Returns the parts of Whisper: sinusoids to the endpoint in the encoder, a learned table in the decoder."""
     decoder = replace(part, name="decoder", stack="decoder", encoding="learned", length=part.rows,
                       origins={**part.origins, "length": part.origins["rows"]})  # fmt: skip
-    encoder = replace(part, name="encoder", stack="encoder", freq_convention="endpoint", decodes=False, dim=part.width)
+    encoder = replace(part, name="encoder", stack="encoder", freq_spacing="endpoint", decodes=False, dim=part.width)
     return [encoder, decoder]
 
 
@@ -240,7 +240,7 @@ def _read_parts(members: Members, template: Part) -> List[Part]:
         return read_rotations(members, template)
     if template.encoding == "sinusoidal":
         template.dim = template.width
-        template.freq_convention = "endpoint" if "endpoint" in flags else "exponent"
+        template.freq_spacing = "endpoint" if "endpoint" in flags else "exponent"
         return [template]
     if template.encoding == "learned":
         return _split_stacks(members, template, embeddings.read_own_table)
@@ -370,7 +370,7 @@ def read_config(root: Any) -> Reading:
     _check_embedding_type(members, template.encoding)
     _set_encoding_origin(extension, template)
     facts = {"title": _one_line(root.get("_name_or_path"), ""), "source": "the configuration given", "checked": "",
-             "trained_profile": ""}  # fmt: skip
+             "trained_numerics": ""}  # fmt: skip
     reading.facts = {name: _one_line(extension.get(name), default) for name, default in facts.items()}
     if kind and kind.note:
         members.note(kind.note)

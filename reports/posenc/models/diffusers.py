@@ -88,7 +88,7 @@ def read_diffusers(root: Dict[str, Any]) -> Reading:
     if sum(axes) != part.head_dim:
         members.reject(f"{kind.axes} adds up to {sum(axes)} channels: {part.head_dim}, those of a head, are needed")
     part.rotary_dim = part.dim = part.head_dim
-    part.mrope_section, part.mrope_layout = tuple(n // 2 for n in axes), "restarted"
+    part.mrope_section, part.mrope_layout = tuple(n // 2 for n in axes), "qwen2_vl_vision"
     part.set_origin("encoding", "_class_name", 0)
     part.set_origin("rotary_dim", "all of head_dim")
     members.note(kind.note)

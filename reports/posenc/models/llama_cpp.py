@@ -162,7 +162,7 @@ class Gguf:
         if past:
             self.members.note(f"ggml turns {past} pairs past the sections by a fourth axis, which is 0 for text: here "
                               "they turn with the first")  # fmt: skip
-        part.mrope_section, part.mrope_layout = tuple(sections[:3]), "interleaved" if turns else "chunked"
+        part.mrope_section, part.mrope_layout = tuple(sections[:3]), "qwen3_vl" if turns else "qwen2_vl"
         part.picture = PICTURE
         part.encoding = "rope_half"
 
@@ -209,7 +209,7 @@ class Gguf:
             turning += 1
         if fixed and 0 < turning < len(fixed) and all(factor >= STOPS for factor in fixed[turning:]):
             self.members.note(f"The factors of {FACTORS} stop all pairs but the first {turning}; of such a scaling "
-                              "profile ggml_f32 has no tables")  # fmt: skip
+                              "numerics mode ggml_f32 has no tables")  # fmt: skip
             part.partial_rotary_factor = (turning + 0.5) / len(fixed)
             part.scaling = "proportional"
             return
@@ -447,7 +447,7 @@ class Gguf:
             return
         if self.has_flag("switch") and self.members.find_value("rope.scaling.finetuned") is False:
             self.members.reject("rope.scaling.finetuned is false: such a model then encodes no positions")
-        self.members.note("It forms its angles as profile ggml_f32 does")
+        self.members.note("It forms its angles as numerics mode ggml_f32 does")
         part.dim = part.rotary_dim
         if "mrope" in self.kind.what:
             self.read_sections(part)

@@ -18,14 +18,14 @@ from .places import NEEDED, name_of
 from .types import similar
 
 JSON_NEEDED = "the JSON text of a Hugging Face config.json or of a params.json, or a GGUF file, is needed"
-# Sentences about how the code of a model forms its angles, by profile.
+# Sentences about how the code of a model forms its angles, by numerics mode.
 TRAINED = {
-    "hf_f32": "The code it was published with forms its angles in f32: profile `hf_f32` gives the numbers it was "
-    "trained with, `exact` those of the formula.",
-    "exact": "The code it was trained with forms its angles in f64: profile `exact` gives the numbers it was trained "
-    "with.",
-    "torch_exp_f32": "The code it was published with forms its frequencies by exp in f32: profile `torch_exp_f32` "
-    "gives the numbers it was trained with, `exact` those of the formula.",
+    "hf_f32": "The code it was published with forms its angles in f32: numerics mode `hf_f32` gives the numbers it "
+    "was trained with, `exact` those of the formula.",
+    "exact": "The code it was trained with forms its angles in f64: numerics mode `exact` gives the numbers it was "
+    "trained with.",
+    "torch_exp_f32": "The code it was published with forms its frequencies by exp in f32: numerics mode "
+    "`torch_exp_f32` gives the numbers it was trained with, `exact` those of the formula.",
 }
 LONGEST = 40  # characters of a model's name in ids
 PRESETS = Path(__file__).parent / "presets.txt"
@@ -50,7 +50,7 @@ class Model:
         """Sentence about the rounding of angles in training; "" if the model has no angles."""
         angles = self.reading.parts[0].rotates or self.reading.parts[0].encoding == "sinusoidal"
         unknown = "With which rounding of the angles it was trained is not known." if angles else ""
-        return TRAINED.get(self.reading.facts.get("trained_profile", ""), unknown)
+        return TRAINED.get(self.reading.facts.get("trained_numerics", ""), unknown)
 
     def record(self) -> Dict[str, Any]:
         """Returns the record that the C program reads."""
@@ -58,7 +58,7 @@ class Model:
         return {
             "name": self.name, "title": reading.facts["title"], "source": reading.facts.get("source", ""),
             "checked": reading.facts.get("checked", ""), "notes": self.notes, "encoding": first.encoding,
-            "trained_profile": reading.facts.get("trained_profile", ""), "trained": self.trained,
+            "trained_numerics": reading.facts.get("trained_numerics", ""), "trained": self.trained,
             "max_position_embeddings": first.length, "storage": reading.storage, "storage_from": reading.storage_from,
             "cases": [asdict(case) for case in self.cases], "verify": self.verify,
         }  # fmt: skip

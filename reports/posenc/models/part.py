@@ -36,13 +36,13 @@ class Frequencies:
     partial_rotary_factor: float = 1.0
     truncate: bool = True
     scaling: str = "none"
-    freq_convention: str = "exponent"
+    freq_spacing: str = "exponent"
     dim: int = 0
     max_position_embeddings: float = 0.0
     short_factor: Tuple[float, ...] = ()
     long_factor: Tuple[float, ...] = ()
     mrope_section: Tuple[int, ...] = ()
-    mrope_layout: str = "chunked"
+    mrope_layout: str = "qwen2_vl"
 
 
 @dataclass
@@ -107,7 +107,7 @@ class Part(Frequencies):
     across_heads: bool = False  # over all heads of a token, not each by itself
     unit: bool = False  # weights are stored less 1
     epsilon: float = 0.0  # added to the mean square
-    ggml: bool = False  # the profile of its tables is that of llama.cpp
+    ggml: bool = False  # the numerics mode of its tables is that of llama.cpp
     in_f64: bool = False  # its code forms angles in f64
     # Values of keys that determine other members
     alibi: bool = False  # encoding is alibi

@@ -212,7 +212,7 @@ def _read_axes(members: Members, rule: Rule, part: Part) -> None:
                        "are needed")  # fmt: skip
     part.mrope_section = tuple(int(n) for n in pairs)
     part.origins["mrope_section"] = Origin("file" if sections.path else "class", sections.path or sections.name)
-    part.mrope_layout = "interleaved" if turns else "chunked"
+    part.mrope_layout = "qwen3_vl" if turns else "qwen2_vl"
     part.picture = PICTURE
 
 

@@ -129,5 +129,5 @@ def read_tower(members: Members, part: Part) -> None:
         part.set_origin("factor", "patches a side / 2 pi")
     elif not part.halves:
         part.mrope_section = (part.rotary_dim // 2 // part.axes,) * part.axes
-        part.mrope_layout = "dealt" if part.dealt else "alternating" if part.alternating else "restarted"
+        part.mrope_layout = "pixtral" if part.dealt else "kimi" if part.alternating else "qwen2_vl_vision"
     check_frequencies(members, part)

@@ -194,9 +194,9 @@ AXES = ("time", "row", "column")
 @kind(
     option(
         "--layout",
-        "chunked",
-        "order of the axes among the pairs; chunked is Qwen2-VL's",
-        choices=("chunked", "interleaved", "restarted", "dealt", "alternating"),
+        "qwen2_vl",
+        "order of the axes among the pairs, by the model that has it",
+        choices=("qwen2_vl", "qwen3_vl", "qwen2_vl_vision", "pixtral", "kimi"),
     ),
     integer("--width", 2, 16, 6, "columns of the image"),
     integer("--height", 2, 16, 4, "rows of the image"),

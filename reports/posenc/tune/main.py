@@ -16,7 +16,7 @@ from .rule import SLOWER, Choice, choices_of
 
 ABOUT = """Times the backends of the library for each kernel, dtype and memory level, in
 about a minute, and writes a tuning file that names the backend to use."""
-EPILOG = """The library reads the file that POSENC_PROFILE names, or posenc_select_profile().
+EPILOG = """The library reads the file that POSENC_TUNING names, or posenc_load_tuning().
 The program also reads the default one. Of the backends within 2 % of the fastest
 the narrowest is chosen, native backends before plain loops. Run it where nothing
 else runs.
@@ -37,7 +37,7 @@ SECONDS = 50.0
 def _parser() -> Parser:
     parser = Parser("posenc tune", ABOUT, EPILOG)
     add = parser.add_argument
-    add("file", metavar="FILE", nargs="?", type=Path, help="tuning file (default: ~/.config/posenc/profile)")
+    add("file", metavar="FILE", nargs="?", type=Path, help="tuning file (default: ~/.config/posenc/tuning)")
     add("--check", action="store_true", help="write nothing: check that the choices of FILE still hold")
     add("--kernel", metavar="NAME", action="append", default=[], help="only this kernel; may be repeated")
     add("--dtype", metavar="NAME", action="append", default=[], help="only f32, f16 or bf16; may be repeated")
@@ -53,7 +53,7 @@ def default_path() -> Path:
     config, home = os.environ.get("XDG_CONFIG_HOME"), os.environ.get("HOME")
     if not config and not home:
         raise CommandError("there is no folder for a tuning file. Set XDG_CONFIG_HOME or HOME, or name a FILE.")
-    return (Path(config) if config else Path(str(home), ".config")) / "posenc" / "profile"
+    return (Path(config) if config else Path(str(home), ".config")) / "posenc" / "tuning"
 
 
 class Benchmark(NamedTuple):
@@ -147,8 +147,8 @@ def _tune(args: argparse.Namespace) -> int:
     write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), force=args.force)
     print(f"{len(run.choices)} choices, {sum(choice.tie for choice in run.choices)} ties (=), written to {path}\n")
     _print_choices(run.choices)
-    use = "This program uses it from now on (posenc list tuning). The library uses it if POSENC_PROFILE names it."
-    print(f"\nThe library uses it if POSENC_PROFILE={path} is set." if args.file else f"\n{use}")
+    use = "This program uses it from now on (posenc list tuning). The library uses it if POSENC_TUNING names it."
+    print(f"\nThe library uses it if POSENC_TUNING={path} is set." if args.file else f"\n{use}")
     return run.status
 
 
@@ -184,5 +184,5 @@ def _check(args: argparse.Namespace) -> int:
 def main(arguments: List[str]) -> int:
     """Runs posenc tune. Returns the exit code."""
     args = _parser().parse_args(arguments)
-    os.environ.pop("POSENC_PROFILE", None)  # a file of another CPU or build is rejected: this command is the cure
+    os.environ.pop("POSENC_TUNING", None)  # a file of another CPU or build is rejected: this command is the cure
     return _check(args) if args.check else _tune(args)

@@ -1,10 +1,10 @@
 // The library, compiled to WebAssembly (library.c). Parameters have the names of `posenc table` and of its problems.
 // An argument that the library rejects throws an Error with the library's own sentence.
 const ENUMS = {
-  profile: ["exact", "hf_f32", "ggml_f32", "torch_exp_f32"],
-  convention: ["exponent", "endpoint"],
+  numerics: ["exact", "hf_f32", "ggml_f32", "torch_exp_f32"],
+  spacing: ["exponent", "endpoint"],
   scaling: ["none", "linear", "llama3", "yarn", "dynamic", "ntk", "longrope", "proportional", "resonance", "resonance_yarn"],
-  mrope_layout: ["chunked", "interleaved", "restarted", "dealt", "alternating"],
+  mrope_layout: ["qwen2_vl", "qwen3_vl", "qwen2_vl_vision", "pixtral", "kimi"],
   layout: ["interleaved", "sin_cos", "cos_sin"],
   dtype: ["f32", "f16", "bf16"],
   pairing: ["half", "interleaved"],

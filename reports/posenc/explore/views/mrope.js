@@ -2,11 +2,11 @@
 const BEFORE = ["Look", "at", "this", "little", "picture", "of", "a", "house"], AFTER = ["What", "is", "it", "?"];
 const AXES = ["time", "height", "width"];
 const LAYOUTS = {
-  chunked: "One section comes after the other: time has the fastest pairs, width the slowest.",
-  interleaved: "The axes take turns, so each has fast and slow pairs. Pairs that are left over follow the time.",
-  restarted: "Each axis has one half of the pairs, and each half has all frequencies.",
-  dealt: "Each axis has one half of the pairs. The frequencies go to the axes in turn, as in Pixtral, so that no two pairs share one.",
-  alternating: "The pairs belong to the axes in turn, and two neighbours share a frequency.",
+  qwen2_vl: "One section comes after the other: time has the fastest pairs, width the slowest.",
+  qwen3_vl: "The axes take turns, so each has fast and slow pairs. Pairs that are left over follow the time.",
+  qwen2_vl_vision: "Each axis has one half of the pairs, and each half has all frequencies.",
+  pixtral: "Each axis has one half of the pairs. The frequencies go to the axes in turn, as in Pixtral, so that no two pairs share one.",
+  kimi: "The pairs belong to the axes in turn, and two neighbours share a frequency.",
 };
 const KINDS = ["M-RoPE", "2-D RoPE", "plain RoPE"];
 const modelsOf = (tower) => (explore.data.mrope || []).filter((one) => one.tower === tower);
@@ -139,7 +139,7 @@ function showNear(page, { width, height, row, column }, all, layout) {
   const counts = all.map((values) => nearer(values, below, chosen));
   page.result.show(`The patch ${down ? "below" : "above"} touches the chosen one. Plain RoPE numbers the patches row by row, so the two are ${width} positions apart:
     <strong>${many(counts[2])}</strong>. With M-RoPE ${many(counts[0])}, and with 2-D RoPE ${many(counts[1])}.
-    ${layout === "chunked" && counts[0] >= width - 1 ? "Here M-RoPE leaves the width to slow pairs, and a whole row looks like one place." : ""}`);
+    ${layout === "qwen2_vl" && counts[0] >= width - 1 ? "Here M-RoPE leaves the width to slow pairs, and a whole row looks like one place." : ""}`);
 }
 
 addView({

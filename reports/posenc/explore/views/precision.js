@@ -21,9 +21,9 @@ function specOf(state) {
 const lengthOf = (state) => modelOf(state)?.length || state.position + 1;
 // The numerics that the library has for these frequencies: some have no scalings.
 function numericsOf(lib, spec) {
-  return NUMERICS.filter((profile) => {
+  return NUMERICS.filter((numerics) => {
     try {
-      return lib.frequencies({ ...spec, profile });
+      return lib.frequencies({ ...spec, numerics });
     } catch {
       return false;
     }
@@ -35,7 +35,7 @@ const ulpOf = (value) => 2 ** Math.max(Math.floor(Math.log2(Math.abs(value))) - 
 const inBf16 = (lib, positions) => Array.from(lib.roundTo("bf16", positions));
 // The tables of some positions: exact, and each of the others.
 function tablesOf(lib, spec, names, positions) {
-  const table = (profile, at) => lib.ropeTable({ ...spec, profile }, { positions: at }), exact = table("exact", positions);
+  const table = (numerics, at) => lib.ropeTable({ ...spec, numerics }, { positions: at }), exact = table("exact", positions);
   const other = (name) => (name === ROUNDED ? table("exact", inBf16(lib, positions)) : table(name, positions));
   return { exact, others: names.map((name) => [name, other(name)]) };
 }
@@ -103,7 +103,7 @@ class Scan {
     if (rows.tokens <= 0 || !open.length) return false;
     const exact = this.lib.ropeTable(this.spec, rows);
     for (const [name, found] of open) {
-      const other = this.lib.ropeTable({ ...this.spec, profile: name }, rows);
+      const other = this.lib.ropeTable({ ...this.spec, numerics: name }, rows);
       for (let row = 0; row < rows.tokens; row++) {
         const error = Math.fround(largest(exact, other, row).abs);
         LIMITS.forEach((limit, k) => { if (found[k] === null && error > Math.fround(limit)) found[k] = this.at + row; });
@@ -219,8 +219,8 @@ function drawPairs(page, { position, unit, ...state }) {
   });
   const most = others.map(([name, table]) => `${digits(largest(exact, table, 0).abs, 2)} ${name === ROUNDED ? `with ${name}` : `in <code>${name}</code>`}`);
   const lacking = NUMERICS.filter((name) => !run.names.includes(name)).map((name) => `<code>${name}</code>`).join(" and ");
-  const forms = model?.profile === "exact" ? "forms its angles in f64" : `computes <code>${model?.profile}</code>`;
-  const trained = model?.profile ? ` The code that ${model.title} was published with ${forms}.` : "";
+  const forms = model?.numerics === "exact" ? "forms its angles in f64" : `computes <code>${model?.numerics}</code>`;
+  const trained = model?.numerics ? ` The code that ${model.title} was published with ${forms}.` : "";
   const ramp = run.spec.truncate === false && run.names.includes("ggml_f32");
   const rounded = ramp ? " Here ggml has other frequencies: it rounds the ramp of YaRN to whole pairs, which this model does not." : "";
   const lack = lacking ? ` ${lacking} ${lacking.includes(" and ") ? "do" : "does"} not have this scaling.` : "";
@@ -263,7 +263,7 @@ function scanOn(page) {
   page.scan ||= new Scan(page.run, lengthOf(state));
   let more = true;
   while (more && performance.now() - begun < BUDGET) more = page.scan.step();
-  const { scan, run } = page, command = `posenc table drift --problem 'rope_table profile=hf_f32 ${problemOf(run.spec)} tokens=${scan.length}'`;
+  const { scan, run } = page, command = `posenc table drift --problem 'rope_table numerics=hf_f32 ${problemOf(run.spec)} tokens=${scan.length}'`;
   const runs = !more && !run.spec.long_factor, so = `Computed so far: ${whole(scan.at)} of ${whole(scan.length)} positions, one by one.`;
   const words = more ? so : `The first ${whole(scan.at)} positions were computed, one by one${runs ? ". This command does it for one mode:" : "."}`;
   page.scanned.innerHTML = `<h3>The first error</h3>${scan.words()}<p class="note" style="margin-top: 0.6rem">${words}</p>${runs ? `<pre tabindex="0">${command}</pre>` : ""}`;

@@ -1,7 +1,7 @@
 /*
- * The simple interface: posenc_rotary, a model's rotation as one object, and posenc_add_sinusoids().
+ * The simple interface: posenc_rope, a model's rotation as one object, and posenc_add_sinusoids().
  *
- * A posenc_rotary caches cosines and sines for the positions from 0 up to a power of two, in an immutable table behind
+ * A posenc_rope caches cosines and sines for the positions from 0 up to a power of two, in an immutable table behind
  * one atomic pointer. A call that needs more rows publishes a larger table. The smaller ones remain until the object is
  * destroyed, as other threads may be reading them; together they are no larger than the last. Calls with positions that
  * are negative, or beyond MAX_ROWS, compute a temporary table. A row depends on its position alone, so cached and
@@ -22,16 +22,16 @@ struct angle_table {
     float cosines[];
 };
 
-struct posenc_rotary {
+struct posenc_rope {
     struct posenc_freqs *freqs;
     int64_t head_dim, pairs;
     enum posenc_pairing pairing;
     _Atomic(const struct angle_table *) cached; /* positions 0 ... n - 1; NULL at first */
 };
 
-/* The arguments of posenc_rotary_turn() or posenc_rotary_turn_at(). */
+/* The arguments of posenc_rope_apply() or posenc_rope_apply_at(). */
 struct rotary_call {
-    struct posenc_rotary *rotary;
+    struct posenc_rope *rotary;
     enum posenc_dtype dtype;
     int64_t tokens;
     struct posenc_positions positions; /* an offset or int32 */
@@ -42,7 +42,7 @@ struct rotary_call {
     } heads[2]; /* of q and k */
 };
 
-static enum posenc_status compute_rows(const struct posenc_rotary *rotary,
+static enum posenc_status compute_rows(const struct posenc_rope *rotary,
                                        struct posenc_positions positions, int64_t n,
                                        float *cosines, float *sines)
 {
@@ -55,7 +55,7 @@ static enum posenc_status compute_rows(const struct posenc_rotary *rotary,
 }
 
 /* Returns NULL if n rows exceed the memory or the address space. */
-static struct angle_table *allocate_table(const struct posenc_rotary *rotary, int64_t n)
+static struct angle_table *allocate_table(const struct posenc_rope *rotary, int64_t n)
 {
     const size_t pair = 2 * sizeof(float); /* a cosine and a sine */
     size_t most = (PTRDIFF_MAX - sizeof(struct angle_table)) / pair;
@@ -70,17 +70,16 @@ static struct angle_table *allocate_table(const struct posenc_rotary *rotary, in
 
 /* ---- The object ---- */
 
-enum posenc_status posenc_rotary_create(const struct posenc_freqs_spec *spec, int64_t head_dim,
-                                        enum posenc_pairing pairing,
-                                        struct posenc_rotary **rotary,
-                                        struct posenc_error *error)
+enum posenc_status posenc_rope_create(const struct posenc_freqs_spec *spec, int64_t head_dim,
+                                      enum posenc_pairing pairing, struct posenc_rope **rotary,
+                                      struct posenc_error *error)
 {
     struct posenc_freqs *freqs;
     if (!rotary)
         return reject(error, POSENC_ERR_ARGUMENT, "rotary (NULL)");
-    if ((unsigned)pairing > POSENC_PAIRS_INTERLEAVED)
+    if ((unsigned)pairing > POSENC_PAIRING_INTERLEAVED)
         return reject_range(error, POSENC_ERR_ARGUMENT, "pairing", (double)pairing,
-                            POSENC_PAIRS_HALF, POSENC_PAIRS_INTERLEAVED);
+                            POSENC_PAIRING_HALF, POSENC_PAIRING_INTERLEAVED);
     enum posenc_status status = posenc_freqs_create(spec, &freqs, error);
     if (status)
         return status;
@@ -91,21 +90,21 @@ enum posenc_status posenc_rotary_create(const struct posenc_freqs_spec *spec, in
         status =
             reject_range(error, POSENC_ERR_ROTARY_DIM, "head_dim (dim of the spec at least)",
                          (double)head_dim, (double)dim, (double)INT32_MAX);
-    struct posenc_rotary *created = status ? NULL : malloc(sizeof *created);
+    struct posenc_rope *created = status ? NULL : malloc(sizeof *created);
     if (!status && !created)
         status = reject(error, POSENC_ERR_MEMORY, "memory for a rotation");
     if (status) {
         posenc_freqs_destroy(freqs);
         return status;
     }
-    *created = (struct posenc_rotary){
+    *created = (struct posenc_rope){
         .freqs = freqs, .head_dim = head_dim, .pairs = dim / 2, .pairing = pairing
     };
     *rotary = created;
     return POSENC_OK;
 }
 
-void posenc_rotary_destroy(struct posenc_rotary *rotary)
+void posenc_rope_destroy(struct posenc_rope *rotary)
 {
     if (!rotary)
         return;
@@ -118,13 +117,13 @@ void posenc_rotary_destroy(struct posenc_rotary *rotary)
     free(rotary);
 }
 
-const struct posenc_freqs *posenc_rotary_freqs(const struct posenc_rotary *rotary)
+const struct posenc_freqs *posenc_rope_freqs(const struct posenc_rope *rotary)
 {
     return rotary->freqs;
 }
 
 /* Caches the rows of the positions 0 ... n - 1, n <= MAX_ROWS. */
-static enum posenc_status cache_rows(struct posenc_rotary *rotary, int64_t n)
+static enum posenc_status cache_rows(struct posenc_rope *rotary, int64_t n)
 {
     const struct angle_table *cached =
         atomic_load_explicit(&rotary->cached, memory_order_acquire);
@@ -154,7 +153,7 @@ static enum posenc_status cache_rows(struct posenc_rotary *rotary, int64_t n)
     return POSENC_OK;
 }
 
-enum posenc_status posenc_rotary_reserve(struct posenc_rotary *rotary, int64_t positions)
+enum posenc_status posenc_rope_reserve(struct posenc_rope *rotary, int64_t positions)
 {
     if (!rotary)
         return POSENC_ERR_ARGUMENT;
@@ -169,7 +168,7 @@ enum posenc_status posenc_rotary_reserve(struct posenc_rotary *rotary, int64_t p
 static enum posenc_status rotate_by_table(const struct rotary_call *call,
                                           const struct angle_table *table)
 {
-    const struct posenc_rotary *rotary = call->rotary;
+    const struct posenc_rope *rotary = call->rotary;
     enum posenc_status status = POSENC_OK;
     struct posenc_rope_args args = posenc_rope_args_init();
     args.positions = call->positions;
@@ -182,7 +181,7 @@ static enum posenc_status rotate_by_table(const struct rotary_call *call,
         args.out.dtype = call->dtype;
         args.x = posenc_view(args.out);
         if (call->heads[i].n != 0)
-            status = rotary->pairing == POSENC_PAIRS_HALF
+            status = rotary->pairing == POSENC_PAIRING_HALF
                          ? posenc_rope_half(NULL, &args)
                          : posenc_rope_interleaved(NULL, &args);
     }
@@ -250,7 +249,7 @@ static enum posenc_status check_memory(const struct rotary_call *call)
         status = find_span(call, 1, &spans[1]);
     if (!status)
         status = posenc_check_disjoint(spans[0], spans[1], "", NULL);
-    if (call->positions.kind != POSENC_OFFSET)
+    if (call->positions.kind != POSENC_POSITIONS_OFFSET)
         positions =
             (struct span){ (uintptr_t)call->positions.data,
                            (uintptr_t)((const int32_t *)call->positions.data + call->tokens) };
@@ -264,14 +263,14 @@ static enum posenc_status check_scalars(const struct rotary_call *call)
 {
     if (!call->rotary)
         return POSENC_ERR_ARGUMENT;
-    if ((unsigned)call->dtype > POSENC_BF16)
+    if ((unsigned)call->dtype > POSENC_DTYPE_BF16)
         return POSENC_ERR_DTYPE;
     return call->tokens < 0 || call->tokens > INT32_MAX ? POSENC_ERR_SHAPE : POSENC_OK;
 }
 
-enum posenc_status posenc_rotary_turn(struct posenc_rotary *rotary, enum posenc_dtype dtype,
-                                      int64_t tokens, int64_t first_position, void *q,
-                                      int64_t q_heads, void *k, int64_t k_heads)
+enum posenc_status posenc_rope_apply(struct posenc_rope *rotary, enum posenc_dtype dtype,
+                                     int64_t tokens, int64_t first_position, void *q,
+                                     int64_t q_heads, void *k, int64_t k_heads)
 {
     struct rotary_call call = { .rotary = rotary,
                                 .dtype = dtype,
@@ -289,9 +288,9 @@ enum posenc_status posenc_rotary_turn(struct posenc_rotary *rotary, enum posenc_
     return status ? status : rotate(&call);
 }
 
-enum posenc_status posenc_rotary_turn_at(struct posenc_rotary *rotary, enum posenc_dtype dtype,
-                                         int64_t tokens, const int32_t *positions, void *q,
-                                         int64_t q_heads, void *k, int64_t k_heads)
+enum posenc_status posenc_rope_apply_at(struct posenc_rope *rotary, enum posenc_dtype dtype,
+                                        int64_t tokens, const int32_t *positions, void *q,
+                                        int64_t q_heads, void *k, int64_t k_heads)
 {
     struct rotary_call call = {
         .rotary = rotary,

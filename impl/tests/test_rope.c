@@ -1,5 +1,5 @@
 /*
- * Tests that posenc_rotary gives the bits of the kernels: with cached and with temporary rows, at an offset and at
+ * Tests that posenc_rope gives the bits of the kernels: with cached and with temporary rows, at an offset and at
  * positions, in one thread and in several. Tests posenc_add_sinusoids() in the same way.
  */
 #include <posenc.h>
@@ -52,13 +52,13 @@ static void rotate_by_kernels(struct posenc_positions positions, enum posenc_pai
     rope.out.dtype = dtype;
     rope.x = posenc_view(rope.out);
     if (posenc_rope_table(NULL, &table) ||
-        (pairing == POSENC_PAIRS_HALF ? posenc_rope_half(NULL, &rope)
-                                      : posenc_rope_interleaved(NULL, &rope)))
+        (pairing == POSENC_PAIRING_HALF ? posenc_rope_half(NULL, &rope)
+                                        : posenc_rope_interleaved(NULL, &rope)))
         abort();
 }
 
 /* Compares q and k with the kernels, at an array of positions or, if that is NULL, at an offset. */
-static bool agrees_in_f32(struct posenc_rotary *rotary, enum posenc_pairing pairing,
+static bool agrees_in_f32(struct posenc_rope *rotary, enum posenc_pairing pairing,
                           int64_t offset, const int32_t *at)
 {
     float q[Q], k[K], want_q[Q], want_k[K];
@@ -71,16 +71,17 @@ static bool agrees_in_f32(struct posenc_rotary *rotary, enum posenc_pairing pair
     fill(k, K);
     memcpy(want_q, q, sizeof q);
     memcpy(want_k, k, sizeof k);
-    rotate_by_kernels(positions, pairing, POSENC_F32, want_q, Q_HEADS);
-    rotate_by_kernels(positions, pairing, POSENC_F32, want_k, K_HEADS);
+    rotate_by_kernels(positions, pairing, POSENC_DTYPE_F32, want_q, Q_HEADS);
+    rotate_by_kernels(positions, pairing, POSENC_DTYPE_F32, want_k, K_HEADS);
     enum posenc_status status =
-        at ? posenc_rotary_turn_at(rotary, POSENC_F32, TOKENS, at, q, Q_HEADS, k, K_HEADS)
-           : posenc_rotary_turn(rotary, POSENC_F32, TOKENS, offset, q, Q_HEADS, k, K_HEADS);
+        at ? posenc_rope_apply_at(rotary, POSENC_DTYPE_F32, TOKENS, at, q, Q_HEADS, k, K_HEADS)
+           : posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, offset, q, Q_HEADS, k,
+                               K_HEADS);
     return status == POSENC_OK && memcmp(q, want_q, sizeof q) == 0 &&
            memcmp(k, want_k, sizeof k) == 0;
 }
 
-static bool agrees_in_16_bits(struct posenc_rotary *rotary, enum posenc_pairing pairing,
+static bool agrees_in_16_bits(struct posenc_rope *rotary, enum posenc_pairing pairing,
                               enum posenc_dtype dtype, int64_t offset)
 {
     uint16_t q[Q], k[K], want_q[Q], want_k[K], before[Q];
@@ -92,17 +93,17 @@ static bool agrees_in_16_bits(struct posenc_rotary *rotary, enum posenc_pairing 
     memcpy(want_k, k, sizeof k);
     rotate_by_kernels(positions, pairing, dtype, want_q, Q_HEADS);
     rotate_by_kernels(positions, pairing, dtype, want_k, K_HEADS);
-    return posenc_rotary_turn(rotary, dtype, TOKENS, offset, q, Q_HEADS, k, K_HEADS) ==
+    return posenc_rope_apply(rotary, dtype, TOKENS, offset, q, Q_HEADS, k, K_HEADS) ==
                POSENC_OK &&
            memcmp(q, want_q, sizeof q) == 0 && memcmp(k, want_k, sizeof k) == 0 &&
            memcmp(q, before, sizeof q) != 0;
 }
 
-static struct posenc_rotary *make_rotary(enum posenc_pairing pairing)
+static struct posenc_rope *make_rotary(enum posenc_pairing pairing)
 {
     const struct posenc_freqs_spec spec = make_spec();
-    struct posenc_rotary *rotary = NULL;
-    if (posenc_rotary_create(&spec, HEAD_DIM, pairing, &rotary, NULL))
+    struct posenc_rope *rotary = NULL;
+    if (posenc_rope_create(&spec, HEAD_DIM, pairing, &rotary, NULL))
         abort();
     return rotary;
 }
@@ -110,31 +111,35 @@ static struct posenc_rotary *make_rotary(enum posenc_pairing pairing)
 static void test_bits(enum posenc_pairing pairing)
 {
     static const int32_t near[TOKENS] = { 5, 0, 5000 }, far[TOKENS] = { 7, -3, 1 << 30 };
-    struct posenc_rotary *rotary = make_rotary(pairing);
+    struct posenc_rope *rotary = make_rotary(pairing);
     require(agrees_in_f32(rotary, pairing, 0, NULL), "a prompt");
     require(agrees_in_f32(rotary, pairing, 511, NULL), "a step beyond the first rows");
     require(agrees_in_f32(rotary, pairing, -2, NULL), "negative positions");
     require(agrees_in_f32(rotary, pairing, INT32_MAX - 2, NULL), "the last positions");
     require(agrees_in_f32(rotary, pairing, 0, near), "positions");
     require(agrees_in_f32(rotary, pairing, 0, far), "positions far apart");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_F16, 3), "f16, by rows that are kept");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_F16, -2), "f16, by rows of the call");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_BF16, 3), "bf16, by rows that are kept");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_BF16, -2), "bf16, by rows of the call");
-    posenc_rotary_destroy(rotary);
+    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_F16, 3),
+            "f16, by rows that are kept");
+    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_F16, -2),
+            "f16, by rows of the call");
+    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_BF16, 3),
+            "bf16, by rows that are kept");
+    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_BF16, -2),
+            "bf16, by rows of the call");
+    posenc_rope_destroy(rotary);
 }
 
 static void *use_rotary(void *rotary)
 {
     bool ok = true;
     for (int64_t p = 0; p < 200; p++)
-        ok &= agrees_in_f32(rotary, POSENC_PAIRS_HALF, p * 97, NULL);
+        ok &= agrees_in_f32(rotary, POSENC_PAIRING_HALF, p * 97, NULL);
     return ok ? rotary : NULL;
 }
 
 static void test_threads(void)
 {
-    struct posenc_rotary *rotary = make_rotary(POSENC_PAIRS_HALF);
+    struct posenc_rope *rotary = make_rotary(POSENC_PAIRING_HALF);
     pthread_t threads[4];
     bool ok = true;
     for (int i = 0; i < 4; i++)
@@ -146,7 +151,7 @@ static void test_threads(void)
         ok &= result != NULL;
     }
     require(ok, "four threads while it grows");
-    posenc_rotary_destroy(rotary);
+    posenc_rope_destroy(rotary);
 }
 
 /* Rejected calls must not change q. */
@@ -156,44 +161,45 @@ static void test_rejections(void)
     const struct posenc_freqs_spec odd = { .size = sizeof odd,
                                            .dim = 7,
                                            .rope_theta = 10000.0 };
-    struct posenc_rotary *rotary = make_rotary(POSENC_PAIRS_HALF), *none = NULL;
+    struct posenc_rope *rotary = make_rotary(POSENC_PAIRING_HALF), *none = NULL;
     struct posenc_error error;
     float q[Q], before[Q];
     const int64_t most = INT32_MAX;
     fill(q, Q);
     memcpy(before, q, sizeof q);
-    require(posenc_rotary_create(&odd, HEAD_DIM, POSENC_PAIRS_HALF, &none, &error) ==
+    require(posenc_rope_create(&odd, HEAD_DIM, POSENC_PAIRING_HALF, &none, &error) ==
                     POSENC_ERR_ODD &&
                 error.value == 7.0,
             "an odd dim");
-    require(posenc_rotary_create(&spec, 6, POSENC_PAIRS_HALF, &none, &error) ==
+    require(posenc_rope_create(&spec, 6, POSENC_PAIRING_HALF, &none, &error) ==
                     POSENC_ERR_ROTARY_DIM &&
                 error.least == (double)DIM,
             "a head that is too small");
-    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, most, q, Q_HEADS, NULL, 0) ==
+    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, most, q, Q_HEADS, NULL, 0) ==
                 POSENC_ERR_POSITION,
             "a position beyond 2^31");
-    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, 0, q, Q_HEADS, NULL, 1) ==
+    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, 0, q, Q_HEADS, NULL, 1) ==
                 POSENC_ERR_ARGUMENT,
             "no keys where there should be");
-    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, 0, q, Q_HEADS, q + 1, 1) ==
+    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, 0, q, Q_HEADS, q + 1, 1) ==
                 POSENC_ERR_OVERLAP,
             "keys within the queries");
-    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, 0, q, 1, (float *)1 + 0, 1) ==
+    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, 0, q, 1, (float *)1 + 0, 1) ==
                 POSENC_ERR_ARGUMENT,
             "keys that are not aligned");
-    require(posenc_rotary_turn(rotary, POSENC_F32, -1, 0, q, 1, NULL, 0) == POSENC_ERR_SHAPE,
+    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, -1, 0, q, 1, NULL, 0) ==
+                POSENC_ERR_SHAPE,
             "a negative count of tokens");
-    require(posenc_rotary_turn(rotary, (enum posenc_dtype)7, 1, 0, q, 1, NULL, 0) ==
+    require(posenc_rope_apply(rotary, (enum posenc_dtype)7, 1, 0, q, 1, NULL, 0) ==
                 POSENC_ERR_DTYPE,
             "an unknown type");
-    require(posenc_rotary_reserve(rotary, (1 << 20) + 1) == POSENC_ERR_POSITION,
+    require(posenc_rope_reserve(rotary, (1 << 20) + 1) == POSENC_ERR_POSITION,
             "more rows than are kept");
     require(memcmp(q, before, sizeof q) == 0, "and the queries are as they were");
-    require(posenc_rotary_turn(rotary, POSENC_F32, 0, 0, NULL, 0, NULL, 0) == POSENC_OK,
+    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, 0, 0, NULL, 0, NULL, 0) == POSENC_OK,
             "nothing to turn is fine");
-    posenc_rotary_destroy(rotary);
-    posenc_rotary_destroy(NULL);
+    posenc_rope_destroy(rotary);
+    posenc_rope_destroy(NULL);
 }
 
 static void test_sinusoids(void)
@@ -204,8 +210,8 @@ static void test_sinusoids(void)
     args.positions.offset = 9;
     args.out = posenc_dense(table, 2, 2, DIM, 0, 0);
     require(posenc_sinusoidal(NULL, &args) == POSENC_OK &&
-                posenc_add_sinusoids(freqs, POSENC_INTERLEAVED, POSENC_F32, 2, 9, 1.0f, x) ==
-                    POSENC_OK &&
+                posenc_add_sinusoids(freqs, POSENC_LAYOUT_INTERLEAVED, POSENC_DTYPE_F32, 2, 9,
+                                     1.0f, x) == POSENC_OK &&
                 memcmp(x, table, sizeof x) == 0,
             "a sinusoidal encoding added to zeros is its table");
 }
@@ -215,8 +221,8 @@ int main(void)
     const struct posenc_freqs_spec spec = make_spec();
     if (posenc_freqs_create(&spec, &freqs, NULL))
         abort();
-    test_bits(POSENC_PAIRS_HALF);
-    test_bits(POSENC_PAIRS_INTERLEAVED);
+    test_bits(POSENC_PAIRING_HALF);
+    test_bits(POSENC_PAIRING_INTERLEAVED);
     test_threads();
     test_rejections();
     test_sinusoids();
