@@ -87,7 +87,7 @@ def read_page(name: str, text: str) -> Page:
     """Reads a page: name, kind, introduction, and sections. Definition and Source are required."""
     head = re.match(rf"# {name}\n\n(An? ((?:numerics )?\w+)(?:, for |: )(.+))\n\n", text)
     if not head or head[2] not in PAGE_KINDS:
-        expected = f"'# {name}', and 'A kernel, for ...', or 'A method: ...', 'A numerics mode: ...', '... scaling: ...'"
+        expected = f"'# {name}', 'A kernel, for ...', 'A method: ...', 'A numerics mode: ...', or '... scaling: ...'"
         raise _page_error(name, text, 0, expected)
     sections = {found[1]: found[2] for found in re.finditer(r"(?ms)^## (.+?)\n\n(.*?)(?=^## |\Z)", text)}
     for heading in ("Definition", "Source"):
