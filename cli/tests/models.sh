@@ -96,7 +96,7 @@ for command in 'table rope_table' 'bench --case none' 'verify --case none'; do
     # shellcheck disable=SC2086  # a list of words
     run "$POSENC" $command --model gemma-3-4b
     same "notes of $command" "$(grep -c '^gemma-3-4b: .*One layer in 6 has full attention.*vision_config is not covered' stderr) \
-$(grep -c '^gemma-3-4b: .*forms its angles in f32: numerics .hf_f32' stderr)" '1 1'
+$(grep -c '^gemma-3-4b: .*forms its angles in f32: numerics mode .hf_f32' stderr)" '1 1'
     rm -rf work/*
 done
 

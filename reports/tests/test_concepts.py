@@ -127,8 +127,8 @@ def test_places() -> None:
     (r"(?s)(## Definition\n\n).*?(?=## Shapes)", r"\1", r"alibi\.md:\d+: expected a section '## Definition'"),
     (r"## Definition\n\n    ", "## Definition\n\nThe bias is\n\n    ", r"expected a formula, indented by four spaces"),
     (r"(?s)## Source\n.*?(?=## See)", "", r"expected a section '## Source'"),
-    ("# alibi", "# alibis", r"alibi\.md:1: expected '# alibi', and 'A kernel, for"),
-    ("A kernel, for", "A colonel, for", r"alibi\.md:1: expected '# alibi', and 'A kernel, for"),
+    ("# alibi", "# alibis", r"alibi\.md:1: expected '# alibi', 'A kernel, for"),
+    ("A kernel, for", "A colonel, for", r"alibi\.md:1: expected '# alibi', 'A kernel, for"),
     (r"(?s)(ALiBi\n\n).*?(?=## Def)", r"\1", r"alibi\.md:\d+: expected an introduction"),
 ])  # fmt: skip
 def test_tampered_page_is_rejected(old: str, new: str, message: str) -> None:
