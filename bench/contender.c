@@ -3,7 +3,6 @@
  * contender.h).
  */
 #define _POSIX_C_SOURCE 200809L
-#define POSENC_EXPERIMENTAL
 #include "contender.h"
 #include "base/clock.h"
 #include "conformance/problem/signature.h"
@@ -162,7 +161,7 @@ static bool slice_call(const struct call *call, int member, int n, struct call *
 {
     bool left = true;
     *slice = *call;
-    if (posenc_split(call->problem.kernel, &call->args, member, n, &slice->args))
+    if (posenc_split(call->problem.kernel, &call->args, member, n, &slice->args, NULL))
         return false;
     const struct posenc_tensor *out = call_out(slice);
     for (int d = 0; d < out->rank; d++)
@@ -343,8 +342,8 @@ static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args
 #define POSENC_KERNEL(ID, name, signature, summary, stage, x, ...)                             \
     case POSENC_KERNEL_##ID: {                                                                 \
         struct posenc_##signature##_args call;                                                 \
-        bool empty;                                                                            \
-        return posenc_setup_##signature(&backend, kernel, X_##x, args, &call, &empty);         \
+        bool empty = false;                                                                    \
+        return posenc_setup_##signature(&backend, kernel, X_##x, args, &call, &empty, NULL);   \
     }
 #include <posenc_kernels.def>
     case POSENC_KERNEL_COUNT:

@@ -17,7 +17,6 @@
  * Rotations in place keep norms: after a million calls of a matrix that is orthogonal to 2^-24 data are
  * still within 6 %.  For sums and norms see timed_call_make_repeatable().
  */
-#define POSENC_EXPERIMENTAL
 #include "bench.h"
 #include "output_check.h"
 #include "machine.h"

@@ -5,7 +5,6 @@
  * Activations and stack start at another line of a page in each round. Otherwise 4 KiB aliasing, or arguments across
  * two pages, would make all rounds of some processes slower.
  */
-#define POSENC_EXPERIMENTAL
 #include "overhead.h"
 #include "base/clock.h"
 #include "base/statistics/stats.h"
@@ -38,12 +37,12 @@ static enum posenc_status call_function(const struct token_call *call)
 
 static enum posenc_status call_front_end(const struct token_call *call)
 {
-    return posenc_rope_half(NULL, &call->args);
+    return posenc_rope_half(NULL, &call->args, NULL);
 }
 
 static enum posenc_status call_prepared(const struct token_call *call)
 {
-    return posenc_run(call->prepared, call->args.x.data, call->args.out.data, POSITION);
+    return posenc_run(call->prepared, call->args.x.data, call->args.out.data, POSITION, NULL);
 }
 
 /* Runs instructions like those of checks: loads, comparisons and stores. The alignment makes its time reproducible. */
@@ -116,23 +115,25 @@ bool overhead_measure(int64_t heads, struct overhead *overhead)
         64) float q[OVERHEAD_MOST_HEADS * DIM + PAGE_LINES * LINE_BYTES / sizeof(float)],
         cosines[ROWS * DIM / 2], sines[ROWS * DIM / 2];
     static _Alignas(64) uint64_t words[3 * PACE_WORDS];
-    struct token_call call = { .q = q,
-                               .words = words,
-                               .backend = posenc_selection(POSENC_KERNEL_ROPE_HALF).backend,
-                               .args = posenc_rope_args_init() };
+    struct token_call call = {
+        .q = q,
+        .words = words,
+        .backend = posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend,
+        .args = posenc_rope_args_init()
+    };
     if (!call.backend || heads > OVERHEAD_MOST_HEADS)
         return false;
     for (int i = 0; i < ROWS * DIM / 2; i++)
         cosines[i] = 1.0f;
     call.args.positions.offset = POSITION;
-    call.args.cos = posenc_const_dense(cosines, 2, ROWS, DIM / 2, 0, 0);
-    call.args.sin = posenc_const_dense(sines, 2, ROWS, DIM / 2, 0, 0);
-    call.args.out = posenc_dense(q, 3, 1, heads, DIM, 0);
-    call.args.x = posenc_view(call.args.out);
+    call.args.cos = posenc_const_tensor_2d(POSENC_DTYPE_F32, cosines, ROWS, DIM / 2);
+    call.args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, ROWS, DIM / 2);
+    call.args.out = posenc_tensor_3d(POSENC_DTYPE_F32, q, 1, heads, DIM);
+    call.args.x = posenc_const_view(call.args.out);
     call.normal = call.args;
-    call.normal.out = posenc_dense(q, 4, 1, 1, heads, DIM);
-    call.normal.x = posenc_view(call.normal.out);
-    if (posenc_prepare(call.backend, POSENC_KERNEL_ROPE_HALF, &call.args, &call.prepared))
+    call.normal.out = posenc_tensor_4d(POSENC_DTYPE_F32, q, 1, 1, heads, DIM);
+    call.normal.x = posenc_const_view(call.normal.out);
+    if (posenc_prepare(call.backend, POSENC_KERNEL_ROPE_HALF, &call.args, &call.prepared, NULL))
         return false;
     *overhead = (struct overhead){ .backend = call.backend,
                                    .kernel = POSENC_KERNEL_ROPE_HALF,

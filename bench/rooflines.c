@@ -3,7 +3,7 @@
  * set, and for memory also plain C and libc. The best one depends on footprint and CPU, so all are timed.
  */
 #include "rooflines.h"
-#include <posenc.h>
+#include <posenc/backend.h>
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * of memory, except the nearest, are fewer than those of another backend in this level. Then, backends are rejected
  * whose fastest call takes TOO_SLOW times as long as that of the best.
  */
-#define POSENC_EXPERIMENTAL
 #include "harness.h"
 #include "base/clock.h"
 

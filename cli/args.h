@@ -11,7 +11,8 @@
 #include "base/text/text.h"
 #include "formats.h"
 
-#include <posenc.h>
+#include <posenc/backend.h>
+#include <posenc/experimental.h>
 #include <signal.h>
 
 enum exit_code {

@@ -3,7 +3,6 @@
  * bench --probe, --instructions and --tune.
  */
 #define _POSIX_C_SOURCE 200809L
-#define POSENC_EXPERIMENTAL
 #include "base/machine/env.h"
 #include "base/text/text.h"
 #include "bench/machine.h"
@@ -169,7 +168,8 @@ static int time_cases(struct bench *bench)
 static void time_overhead(struct session *session)
 {
     static const uint64_t positions = (uint64_t)1 << 48; /* beyond those of all cases */
-    const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_ROPE_HALF).backend;
+    const struct posenc_backend *backend =
+        posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend;
     bool chosen = false;
     for (size_t i = 0; i < session->selected.n; i++)
         chosen |= session->selected.backends[i] == backend;
@@ -219,13 +219,13 @@ static int exit_code(const struct bench *bench)
 /* Selects the tuning file of --tuning, whose choices are to be compared. */
 static int use_tuning(const struct cli *cli)
 {
-    char reason[TUNING_FILE_REASON];
+    struct posenc_error error;
     if (!cli->tuning)
         return EXIT_OK;
-    const enum posenc_status status = posenc_load_tuning(cli->tuning, reason, sizeof reason);
+    const enum posenc_status status = posenc_load_tuning(cli->tuning, &error);
     if (status == POSENC_OK)
         return EXIT_OK;
-    cli_reject(cli, "tuning file", NULL, "%s", reason);
+    cli_reject(cli, "tuning file", NULL, "%s", error.what);
     return status == POSENC_ERR_UNSUPPORTED ? EXIT_INCOMPARABLE : EXIT_USAGE;
 }
 

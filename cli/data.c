@@ -6,7 +6,7 @@
 
 #include "commit.h"
 
-#include <posenc.h>
+#include <posenc/backend.h>
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Converts results to records of schema posenc.results/2 (base/records.h; see emit.h). */
 #define _POSIX_C_SOURCE 200809L
-#define POSENC_EXPERIMENTAL
 #include "emit.h"
 #include "conformance/engine/judge.h"
 #include "plugins.h"
@@ -80,7 +79,7 @@ static json_t *emit_backend(const struct posenc_backend *backend)
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         if (posenc_backend_provides(backend, kernel))
             json_array_append_new(kernels, json_string(posenc_kernel_name(kernel)));
-        struct posenc_selection selection = posenc_selection(kernel);
+        struct posenc_selection selection = posenc_selection_of(kernel, POSENC_DTYPE_F32, 0);
         if (selection.backend == backend)
             json_object_set_new(serves, posenc_kernel_name(kernel),
                                 json_string(selection.reason));
@@ -88,10 +87,11 @@ static json_t *emit_backend(const struct posenc_backend *backend)
     bool wide = backend->lanes && !obstacle;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend", "id",
                      backend->name, "family", backend->family, "description",
-                     backend->description, "required_features", record_words(backend->needs),
-                     "dtypes", dtypes, "available", !obstacle, "unavailable_reason", obstacle,
-                     "fma", backend->fused, "vector_width", wide ? plugins_lanes(backend) : 0,
-                     "kernels", kernels, "default_for", serves);
+                     backend->description, "required_features",
+                     record_words(backend->required_features), "dtypes", dtypes, "available",
+                     !obstacle, "unavailable_reason", obstacle, "fma", backend->fused,
+                     "vector_width", wide ? plugins_lanes(backend) : 0, "kernels", kernels,
+                     "default_for", serves);
 }
 
 /* Returns the record of a kernel, with the encodings that use it. */
@@ -252,7 +252,7 @@ static json_t *tuning_members(const struct bench_result *r)
     for (int i = 0; samples && i < r->rounds; i++)
         json_array_append_new(samples, record_number(r->sample_ns[i]));
     const struct posenc_selection chosen =
-        posenc_selection_for(p->kernel, p->dtype, r->footprint);
+        posenc_selection_of(p->kernel, p->dtype, r->footprint);
     return json_pack("{s:b,s:o*}", "chosen", chosen.backend == r->backend, "samples", samples);
 }
 

@@ -32,7 +32,7 @@ static int count_defaults(const struct posenc_backend *backend)
 {
     int n = 0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        n += posenc_selection((enum posenc_kernel)k).backend == backend;
+        n += posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0).backend == backend;
     return n;
 }
 
@@ -64,9 +64,9 @@ static int list_backends(struct cli *cli)
                !obstacle ? "yes" : "no", provides_all ? "all" : "some", backend->description);
         if (!provides_all)
             printf("%*s%s\n", COLUMN, "", kernels);
-        if (backend->needs && *backend->needs != '\0')
-            printf("%*sneeds %s%s%s\n", COLUMN, "", backend->needs, obstacle ? ": " : "",
-                   obstacle ? obstacle : "");
+        if (backend->required_features && *backend->required_features != '\0')
+            printf("%*sneeds %s%s%s\n", COLUMN, "", backend->required_features,
+                   obstacle ? ": " : "", obstacle ? obstacle : "");
     }
     printf("\n* default of all kernels%s.  POSENC_BACKEND=NAME forces another backend.\n",
            has_partial_default ? ", + of some (posenc list kernels)" : "");
@@ -90,9 +90,10 @@ enum { WIDTH = 110 };
 /* Returns the first kernel whose default backend is selected for the same reason. */
 static int first_of_reason(int k)
 {
-    const char *reason = posenc_selection((enum posenc_kernel)k).reason;
+    const char *reason = posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0).reason;
     int first = 0;
-    while (strcmp(posenc_selection((enum posenc_kernel)first).reason, reason) != 0)
+    while (strcmp(posenc_selection_of((enum posenc_kernel)first, POSENC_DTYPE_F32, 0).reason,
+                  reason) != 0)
         first++;
     return first;
 }
@@ -112,7 +113,8 @@ static void print_reasons(void)
             if (first_of_reason(same) == k)
                 text_list_add(names, sizeof names, " ",
                               posenc_kernel_name((enum posenc_kernel)same));
-        printf("Defaults: %s\n", posenc_selection((enum posenc_kernel)k).reason);
+        printf("Defaults: %s\n",
+               posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0).reason);
         if (others > 0) {
             fputs("  ", stdout);
             print_wrapped(names, 2, WIDTH);
@@ -130,7 +132,7 @@ static int list_kernels(struct cli *cli)
            "description, encodings that use it, backends that provide it");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
-        struct posenc_selection chosen = posenc_selection(kernel);
+        struct posenc_selection chosen = posenc_selection_of(kernel, POSENC_DTYPE_F32, 0);
         printf("%-18s %-6s %-14s %s\n%*s", posenc_kernel_name(kernel), kernel_stage(kernel),
                chosen.backend ? chosen.backend->name : "-", posenc_kernel_summary(kernel),
                COLUMN, "");

@@ -188,7 +188,8 @@ static void print_defaults(void)
     if (!verbose || *verbose == '\0' || strcmp(verbose, "0") == 0)
         return;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        struct posenc_selection chosen = posenc_selection((enum posenc_kernel)k);
+        struct posenc_selection chosen =
+            posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0);
         text_print(stderr, "posenc: %s: %s (%s)\n", posenc_kernel_name((enum posenc_kernel)k),
                    chosen.backend ? chosen.backend->name : posenc_status_string(chosen.status),
                    chosen.reason ? chosen.reason : "no reason given");

@@ -45,9 +45,10 @@ static json_t *describe_backend(const struct posenc_backend *found)
         kernels |= (json_int_t)posenc_backend_provides(found, (enum posenc_kernel)k) << k;
     return json_pack("{s:s,s:s,s:s,s:s,s:I,s:b,s:b,s:b,s:b,s:I}", "name", found->name, "family",
                      found->family, "description", found->description, "needs",
-                     found->needs ? found->needs : "", "size", (json_int_t)found->size, "fused",
-                     found->fused, "f16_bf16", found->f16_bf16, "contracts", found->contracts,
-                     "has_lanes", found->lanes != NULL, "kernels", kernels);
+                     found->required_features ? found->required_features : "", "size",
+                     (json_int_t)found->size, "fused", found->fused, "f16_bf16",
+                     found->f16_bf16, "contracts", found->allows_contraction, "has_lanes",
+                     found->lanes != NULL, "kernels", kernels);
 }
 
 /* Sends the properties of the plug-in, then the results of lanes(), which may hang. lanes() is not called if the CPU
@@ -145,7 +146,7 @@ static void set_texts(struct plugin *plugin)
     b->name = record_text(plugin->facts, "name");
     b->family = record_text(plugin->facts, "family");
     b->description = record_text(plugin->facts, "description");
-    b->needs = record_text(plugin->facts, "needs");
+    b->required_features = record_text(plugin->facts, "needs");
     b->lanes =
         json_is_true(json_object_get(plugin->facts, "has_lanes")) ? get_loaded_lanes : NULL;
 }
@@ -162,7 +163,7 @@ static void fill_stub(struct plugin *plugin)
     *b = (struct posenc_backend){ .abi = POSENC_ABI,
                                   .fused = has_flag(plugin, "fused"),
                                   .f16_bf16 = has_flag(plugin, "f16_bf16"),
-                                  .contracts = has_flag(plugin, "contracts") };
+                                  .allows_contraction = has_flag(plugin, "contracts") };
     set_texts(plugin);
 #define POSENC_KERNEL(ID, kernel, ...)                                                         \
     b->kernel = kernels >> POSENC_KERNEL_##ID & 1 ? absent_##kernel : NULL;

@@ -8,7 +8,8 @@
 #include "args.h"
 
 #include <jansson.h>
-#include <posenc.h>
+#include <posenc/backend.h>
+#include <posenc/experimental.h>
 #include <pthread.h>
 
 /* Measures this machine and prints records on stdout: header, env, doctor and footer. Returns the exit code. */

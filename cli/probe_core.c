@@ -79,7 +79,7 @@ static bool choose_pages(void *first, size_t bytes, enum page_kind pages)
 
 void rotation_call(const struct rotation *r)
 {
-    const enum posenc_status status = posenc_rope_half(NULL, &r->args);
+    const enum posenc_status status = posenc_rope_half(NULL, &r->args, NULL);
     (void)status; /* rotation_make() checked it */
 }
 
@@ -134,11 +134,12 @@ bool rotation_make(struct rotation *r, size_t bytes, enum page_kind pages)
     }
     if (chosen)
         memset(first + data, 0x3f, bytes); /* at another offset in its page than the tables */
-    r->args.out = posenc_dense((float *)(first + data), 3, tokens, HEADS, DIM, 0);
-    r->args.x = posenc_view(r->args.out);
-    r->args.cos = posenc_const_dense(cosines, 2, tokens, DIM / 2, 0, 0);
-    r->args.sin = posenc_const_dense(sines, 2, tokens, DIM / 2, 0, 0);
-    if (!chosen || posenc_rope_half(NULL, &r->args) != POSENC_OK) {
+    r->args.out =
+        posenc_tensor_3d(POSENC_DTYPE_F32, (float *)(first + data), tokens, HEADS, DIM);
+    r->args.x = posenc_const_view(r->args.out);
+    r->args.cos = posenc_const_tensor_2d(POSENC_DTYPE_F32, cosines, tokens, DIM / 2);
+    r->args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, tokens, DIM / 2);
+    if (!chosen || posenc_rope_half(NULL, &r->args, NULL) != POSENC_OK) {
         rotation_free(r);
         return false;
     }

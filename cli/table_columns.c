@@ -24,8 +24,8 @@ static void write_angle(double radians, FILE *out)
 static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_freqs *plain,
                         FILE *out)
 {
-    const struct posenc_freqs_view scaled = posenc_freqs_view(freqs),
-                                   base = posenc_freqs_view(plain);
+    const struct posenc_freqs_view scaled = posenc_freqs_view_of(freqs),
+                                   base = posenc_freqs_view_of(plain);
     const bool is_exact = scaled.numerics == POSENC_NUMERICS_EXACT; /* other modes use f32 */
     fputs(
         "pair,axis,radians,wavelength,unscaled_radians,unscaled_wavelength,attention_factor\n",
@@ -113,14 +113,14 @@ static enum posenc_status compute_tables(struct tables *t, int64_t first, int64_
 {
     struct posenc_rope_table_args args = posenc_rope_table_args_init();
     enum posenc_status status = POSENC_OK;
-    args.error = error;
     args.positions.offset = first;
     worker_enter_kernel("tables");
     for (int i = 0; i < 2 && status == POSENC_OK; i++) {
         args.freqs = t->freqs[i];
-        args.cos = posenc_dense(t->values[i], 2, rows, t->pairs, 0, 0);
-        args.sin = posenc_dense(t->values[i] + rows * t->pairs, 2, rows, t->pairs, 0, 0);
-        status = posenc_rope_table(NULL, &args);
+        args.cos = posenc_tensor_2d(POSENC_DTYPE_F32, t->values[i], rows, t->pairs);
+        args.sin =
+            posenc_tensor_2d(POSENC_DTYPE_F32, t->values[i] + rows * t->pairs, rows, t->pairs);
+        status = posenc_rope_table(NULL, &args, error);
     }
     worker_leave_kernel();
     return status;

@@ -101,11 +101,11 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
     args.positions = (struct posenc_positions){ .kind = POSENC_POSITIONS_I64,
                                                 .data = positions,
                                                 .stride_token = 1 };
-    args.cos = posenc_dense(r->cos, 2, ROWS, r->pairs, 0, 0);
-    args.sin = posenc_dense(r->sin, 2, ROWS, r->pairs, 0, 0);
+    args.cos = posenc_tensor_2d(POSENC_DTYPE_F32, r->cos, ROWS, r->pairs);
+    args.sin = posenc_tensor_2d(POSENC_DTYPE_F32, r->sin, ROWS, r->pairs);
     args.cos.dtype = args.sin.dtype = dtype;
     worker_enter_kernel("rope_table");
-    const enum posenc_status status = posenc_rope_table(backend, &args);
+    const enum posenc_status status = posenc_rope_table(backend, &args, NULL);
     worker_leave_kernel();
     for (int bin = 0; bin < BINS; bin++)
         error[bin] = 0.0;
@@ -155,7 +155,7 @@ static enum posenc_status write_backends(const struct selection *selected,
  * by value do not support. */
 static struct posenc_freqs *round_freqs(const struct posenc_freqs *freqs)
 {
-    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
+    const struct posenc_freqs_view view = posenc_freqs_view_of(freqs);
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *rounded = NULL;
     const int64_t pairs = view.dim / 2;

@@ -1,6 +1,5 @@
 /* Selects and prints the tuning file (see tuning_file.h). */
 #define _POSIX_C_SOURCE 200809L
-#define POSENC_EXPERIMENTAL
 #include "tuning_file.h"
 #include "base/text/text.h"
 
@@ -40,22 +39,26 @@ static bool is_backend_forced(void)
 
 void tuning_file_select_default(void)
 {
+    struct posenc_error error;
     if (read_environment("POSENC_TUNING") || is_backend_forced() ||
         !find_user_file(user_file) || access(user_file, R_OK) != 0)
         *user_file = '\0';
-    else
-        (void)!posenc_load_tuning(user_file, user_file_error, sizeof user_file_error);
+    else if (posenc_load_tuning(user_file, &error) != POSENC_OK)
+        snprintf(user_file_error, sizeof user_file_error, "%s", error.what);
 }
 
 int tuning_file_select_environment(const struct cli *cli)
 {
-    char reason[TUNING_FILE_REASON];
+    struct posenc_error error;
     const char *path = read_environment("POSENC_TUNING");
     if (!path || is_backend_forced())
         return EXIT_OK;
-    const enum posenc_status status = posenc_load_tuning(path, reason, sizeof reason);
-    (void)!posenc_select(NULL);
-    return status == POSENC_OK ? EXIT_OK : cli_reject(cli, "POSENC_TUNING", NULL, "%s", reason);
+    const enum posenc_status status = posenc_load_tuning(path, &error);
+    const int exit_code = status == POSENC_OK
+                              ? EXIT_OK
+                              : cli_reject(cli, "POSENC_TUNING", NULL, "%s", error.what);
+    (void)!posenc_select(NULL, NULL);
+    return exit_code;
 }
 
 int tuning_file_list(struct cli *cli)

@@ -62,11 +62,12 @@ static void append(struct posenc_rope *rope, int64_t n, uint16_t *q, float *q_f3
 {
     project(q_f32, Q_WIDTH);
     project(cache_f32[n], K_WIDTH);
-    require(posenc_f32_to_bf16(Q_WIDTH, q_f32, q));
-    require(posenc_f32_to_bf16(K_WIDTH, cache_f32[n], cache[n]));
-    require(posenc_rope_apply(rope, POSENC_DTYPE_BF16, 1, n, q, HEADS, cache[n], K_HEADS));
-    require(
-        posenc_rope_apply(rope, POSENC_DTYPE_F32, 1, n, q_f32, HEADS, cache_f32[n], K_HEADS));
+    require(posenc_f32_to_bf16(Q_WIDTH, q_f32, q, NULL));
+    require(posenc_f32_to_bf16(K_WIDTH, cache_f32[n], cache[n], NULL));
+    require(posenc_rope_apply_dense(rope, POSENC_DTYPE_BF16, 1, DIM, n, q, HEADS, cache[n],
+                                    K_HEADS, NULL));
+    require(posenc_rope_apply_dense(rope, POSENC_DTYPE_F32, 1, DIM, n, q_f32, HEADS,
+                                    cache_f32[n], K_HEADS, NULL));
 }
 
 /* Returns the largest error of the scores of head h against f32, as a fraction of |query| |key|. */
@@ -76,11 +77,11 @@ static double find_error(int64_t n, int h, const uint16_t *q, const float *q_f32
     const float *query = q_f32 + h * DIM;
     float query_bf16[DIM], key_bf16[DIM]; /* values of bf16, as floats */
     double largest = 0.0;
-    require(posenc_bf16_to_f32(DIM, q + h * DIM, query_bf16));
+    require(posenc_bf16_to_f32(DIM, q + h * DIM, query_bf16, NULL));
     for (int64_t t = 0; t <= n; t++) {
         const float *key = cache_f32[t] + k_head;
         double norms = sqrt(dot(query, query) * dot(key, key));
-        require(posenc_bf16_to_f32(DIM, cache[t] + k_head, key_bf16));
+        require(posenc_bf16_to_f32(DIM, cache[t] + k_head, key_bf16, NULL));
         largest = larger(largest, fabs(dot(query_bf16, key_bf16) - dot(query, key)) / norms);
     }
     return largest;
@@ -94,8 +95,8 @@ int main(void)
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_rope *rope;
     spec.dim = DIM;
-    require(posenc_rope_create(&spec, DIM, POSENC_PAIRING_HALF, &rope, NULL));
-    require(posenc_rope_reserve(rope, STEPS)); /* no step allocates */
+    require(posenc_rope_create(&spec, POSENC_PAIRING_HALF, &rope, NULL));
+    require(posenc_rope_reserve(rope, STEPS, NULL)); /* no step allocates */
     for (int64_t n = 0; n < STEPS; n++) {
         uint16_t q[Q_WIDTH];
         float q_f32[Q_WIDTH];

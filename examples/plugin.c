@@ -11,7 +11,7 @@
  * tokens, heads, head_dim], and the tables cos and sin have a row for every position.
  */
 #include <math.h>
-#include <posenc.h>
+#include <posenc/backend.h>
 #include <string.h>
 
 /* Returns the position of a token, which is its row in the tables cos and sin. */
@@ -80,7 +80,8 @@ const struct posenc_backend posenc_plugin = {
     .name = "mine",   /* in --backend, records and reports */
     .family = "mine", /* backends of one family share error limits */
     .description = "a plain loop over pairs",
-    .needs = "",       /* required CPU features, e.g. "avx2 fma"; see posenc_cpu_features() */
+    .required_features =
+        "",            /* required CPU features, e.g. "avx2 fma"; see posenc_cpu_features() */
     .fused = true,     /* rotations round only one of their products */
     .f16_bf16 = false, /* supports f32 alone, and is never called with other types */
     .rope_half = rope_half,

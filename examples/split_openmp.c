@@ -3,9 +3,8 @@
  *
  *     cc -std=c11 -fopenmp split_openmp.c $(pkg-config --cflags --libs posenc) -lm -o split_openmp
  */
-#define POSENC_EXPERIMENTAL
 #include <omp.h>
-#include <posenc.h>
+#include <posenc/experimental.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,9 +20,9 @@ static enum posenc_status run_together(const struct posenc_sinusoidal_args *whol
         struct posenc_sinusoidal_args part;
         enum posenc_status part_status =
             posenc_split(POSENC_KERNEL_SINUSOIDAL, whole, omp_get_thread_num(),
-                         omp_get_num_threads(), &part);
+                         omp_get_num_threads(), &part, NULL);
         if (part_status == POSENC_OK)
-            part_status = posenc_sinusoidal(NULL, &part);
+            part_status = posenc_sinusoidal(NULL, &part, NULL);
         if (part_status != POSENC_OK) {
 #pragma omp critical
             status = part_status;
@@ -41,10 +40,10 @@ int main(void)
     enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
     args.freqs = freqs;
     args.positions.offset = 4096;
-    args.out = posenc_dense(by_one, 2, TOKENS, DIM, 0, 0);
+    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, by_one, TOKENS, DIM);
     if (status == POSENC_OK)
-        status = posenc_sinusoidal(NULL, &args);
-    args.out = posenc_dense(by_threads, 2, TOKENS, DIM, 0, 0);
+        status = posenc_sinusoidal(NULL, &args, NULL);
+    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, by_threads, TOKENS, DIM);
     if (status == POSENC_OK)
         status = run_together(&args);
     posenc_freqs_destroy(freqs);

@@ -6,8 +6,7 @@
  * The same code works for every kernel. Threads do not wait for each other. They write different cache lines if the
  * output is aligned to 64 bytes. The output has the same bits as with one thread.
  */
-#define POSENC_EXPERIMENTAL
-#include <posenc.h>
+#include <posenc/experimental.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,11 +27,9 @@ static void *run_part(void *user)
 {
     struct part *part = user;
     struct posenc_alibi_args args;
-    part->status = posenc_split(POSENC_KERNEL_ALIBI_ADD, part->whole, part->k, THREADS, &args);
-    if (part->status == POSENC_OK) {
-        args.error = &part->error;
-        part->status = posenc_alibi_add(NULL, &args);
-    }
+    part->status = posenc_alibi_add_split(part->whole, part->k, THREADS, &args, &part->error);
+    if (part->status == POSENC_OK)
+        part->status = posenc_alibi_add(NULL, &args, &part->error);
     return NULL;
 }
 
@@ -63,19 +60,17 @@ int main(void)
 {
     float slopes[HEADS], *scores = &by_threads[0][0][0];
     struct posenc_alibi_args args = posenc_alibi_args_init();
-    enum posenc_status status = posenc_alibi_slopes(HEADS, 8.0, slopes);
+    enum posenc_status status = posenc_alibi_slopes(HEADS, 8.0, slopes, NULL);
     for (int64_t i = 0; i < (int64_t)HEADS * TOKENS * TOKENS; i++)
         scores[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f; /* from -1 to 1 */
     memcpy(by_one, by_threads, sizeof by_one);
 
     args.slopes = slopes;
     args.causal = true;
-    args.out = posenc_dense(by_one, 3, HEADS, TOKENS, TOKENS, 0);
-    args.x = posenc_view(args.out);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, by_one, HEADS, TOKENS, TOKENS);
     if (status == POSENC_OK)
-        status = posenc_alibi_add(NULL, &args);
-    args.out = posenc_dense(by_threads, 3, HEADS, TOKENS, TOKENS, 0);
-    args.x = posenc_view(args.out);
+        status = posenc_alibi_add(NULL, &args, NULL);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, by_threads, HEADS, TOKENS, TOKENS);
     if (status == POSENC_OK)
         status = run_together(&args);
     if (status != POSENC_OK) {

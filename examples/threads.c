@@ -35,19 +35,19 @@ static void *rotate_slice(void *user)
     struct posenc_rope_table_args table = posenc_rope_table_args_init();
     table.freqs = slice->freqs;
     table.positions.offset = first;
-    table.cos = posenc_dense(cosines[first], 2, tokens, HALF, 0, 0);
-    table.sin = posenc_dense(sines[first], 2, tokens, HALF, 0, 0);
-    slice->status = posenc_rope_table(NULL, &table);
+    table.cos = posenc_tensor_2d(POSENC_DTYPE_F32, cosines[first], tokens, HALF);
+    table.sin = posenc_tensor_2d(POSENC_DTYPE_F32, sines[first], tokens, HALF);
+    slice->status = posenc_rope_table(NULL, &table, NULL);
     if (slice->status != POSENC_OK)
         return NULL;
 
     struct posenc_rope_args rope = posenc_rope_args_init();
     rope.positions.offset = 0; /* the slice's first token has row 0 of its own table */
-    rope.cos = posenc_view(table.cos);
-    rope.sin = posenc_view(table.sin);
-    rope.x = posenc_const_dense(x[first], 3, tokens, HEADS, HEAD_DIM, 0);
-    rope.out = posenc_dense(slice->out[first], 3, tokens, HEADS, HEAD_DIM, 0);
-    slice->status = posenc_rope_half(NULL, &rope);
+    rope.cos = posenc_const_view(table.cos);
+    rope.sin = posenc_const_view(table.sin);
+    rope.x = posenc_const_tensor_3d(POSENC_DTYPE_F32, x[first], tokens, HEADS, HEAD_DIM);
+    rope.out = posenc_tensor_3d(POSENC_DTYPE_F32, slice->out[first], tokens, HEADS, HEAD_DIM);
+    slice->status = posenc_rope_half(NULL, &rope, NULL);
     return NULL;
 }
 

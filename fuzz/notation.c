@@ -5,7 +5,7 @@
 #include "conformance/problem/notation.h"
 #include "fuzz.h"
 
-#include <posenc.h>
+#include <posenc/backend.h>
 
 /* Larger problems are not run. A call of this size takes milliseconds. */
 static const struct problem_limits run_limits = { .bytes = 1 << 20,

@@ -61,7 +61,7 @@ static bool are_same_tensor(const struct posenc_const_tensor *x,
                             const struct posenc_tensor *out)
 {
     if ((x->data != out->data) || (x->dtype != out->dtype) || (x->rank != out->rank) ||
-        (x->rank < 0) || (x->rank > 4))
+        (x->rank < 0) || (x->rank > 4) || (x->reserved[0] | x->reserved[1]) != 0)
         return false;
     for (int i = 0; i < x->rank; i++)
         if ((x->shape[i] != out->shape[i]) || (x->stride[i] != out->stride[i]))
@@ -75,6 +75,8 @@ enum posenc_status posenc_check_activations(struct posenc_const_tensor *x,
                                             struct checked_tensor *checked,
                                             struct posenc_error *error)
 {
+    if (rule->takes_x && !x->data && x->rank == 0) /* left zero: in place */
+        *x = posenc_const_view(*out);
     bool in_place = rule->takes_x && are_same_tensor(x, out);
     struct tensor_rule tensor_rule = { .names = &posenc_names_out,
                                        .min_rank = rule->min_rank,

@@ -18,7 +18,8 @@ struct call_summary {
 /* `takes_x` is true if the kernel reads x; several signatures serve a kernel that does and one that does not. */
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_check_##signature(struct posenc_##signature##_args *call,        \
-                                                bool takes_x, struct call_summary *summary);
+                                                bool takes_x, struct call_summary *summary,    \
+                                                struct posenc_error *error);
 #include <posenc_signatures.def>
 
 /* Returns true if the call passes a fast check; *call is then canonical. Otherwise *call is undefined and
@@ -34,7 +35,7 @@ enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
     enum posenc_status posenc_setup_##signature(                                               \
         const struct posenc_backend **backend, enum posenc_kernel kernel, bool takes_x,        \
         const struct posenc_##signature##_args *args, struct posenc_##signature##_args *call,  \
-        bool *empty);
+        bool *empty, struct posenc_error *error);
 #include <posenc_signatures.def>
 
 /* ---- Checks that several signatures share (checks.c) ---- */

@@ -74,7 +74,8 @@ static bool are_finite(const float *values, int64_t n)
     return !invalid;
 }
 
-static enum posenc_status check_slopes(const struct posenc_alibi_args *call, int64_t batches)
+static enum posenc_status check_slopes(const struct posenc_alibi_args *call, int64_t batches,
+                                       struct posenc_error *error)
 {
     int64_t heads = call->out.shape[1];
     for (int64_t b = 0; b < batches; b++) {
@@ -83,7 +84,7 @@ static enum posenc_status check_slopes(const struct posenc_alibi_args *call, int
             continue;
         for (int64_t h = 0; h < heads; h++) {
             enum posenc_status status =
-                posenc_check_finite((double)slopes[h], "slope of a head", call->error);
+                posenc_check_finite((double)slopes[h], "slope of a head", error);
             if (status)
                 return status;
         }
@@ -92,9 +93,8 @@ static enum posenc_status check_slopes(const struct posenc_alibi_args *call, int
 }
 
 enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes_x,
-                                      struct call_summary *summary)
+                                      struct call_summary *summary, struct posenc_error *error)
 {
-    struct posenc_error *error = call->error;
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 4, call->x_scale, &out, error);
@@ -113,7 +113,7 @@ enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes
                                  sizeof(float), "slopes (NULL or not aligned)", &span, error);
     if (!status)
         status = posenc_check_disjoint(span, out.span, "slopes (overlap out)", error);
-    return status ? status : check_slopes(call, batches);
+    return status ? status : check_slopes(call, batches, error);
 }
 
 /* Returns true if thresholds[1], ..., which begin at 1 or more, never decrease. */
@@ -126,43 +126,44 @@ static bool are_ascending(const int32_t *thresholds, int64_t n)
 }
 
 /* Checks that thresholds[0] is 0 and that the others are ascending, from 1 or more. */
-static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
-                                           struct span out_span)
+static enum posenc_status check_thresholds(const struct posenc_t5_buckets *buckets,
+                                           struct span out_span, struct posenc_error *error)
 {
-    struct posenc_error *error = call->error;
-    int64_t n = call->bidirectional ? call->num_buckets / 2 : call->num_buckets;
+    const int32_t *thresholds = buckets->thresholds;
+    int64_t n = buckets->bidirectional ? buckets->num_buckets / 2 : buckets->num_buckets;
     struct span span;
     enum posenc_status status = posenc_check_array(
-        call->thresholds, n, sizeof(int32_t), "thresholds (NULL or not aligned)", &span, error);
+        thresholds, n, sizeof(int32_t), "thresholds (NULL or not aligned)", &span, error);
     if (!status)
         status = posenc_check_disjoint(span, out_span, "thresholds (overlap out)", error);
     if (status)
         return status;
-    if (call->thresholds[0] != 0)
-        return reject_range(error, POSENC_ERR_PARAMETER, "threshold of bucket 0",
-                            call->thresholds[0], 0.0, 0.0);
-    if (are_ascending(call->thresholds, n)) /* n is at least 2 */
+    if (thresholds[0] != 0)
+        return reject_range(error, POSENC_ERR_PARAMETER, "threshold of bucket 0", thresholds[0],
+                            0.0, 0.0);
+    if (are_ascending(thresholds, n)) /* n is at least 2 */
         return POSENC_OK;
-    for (int64_t b = 1, least = 1; b < n; least = call->thresholds[b++])
-        if (call->thresholds[b] < least)
+    for (int64_t b = 1, least = 1; b < n; least = thresholds[b++])
+        if (thresholds[b] < least)
             return reject_range(error, POSENC_ERR_PARAMETER,
                                 "threshold of a bucket (at least 1 and that of the one before)",
-                                call->thresholds[b], (double)least, INT32_MAX);
+                                thresholds[b], (double)least, INT32_MAX);
     return POSENC_OK;
 }
 
 enum posenc_status posenc_check_t5(struct posenc_t5_args *call, bool takes_x,
-                                   struct call_summary *summary)
+                                   struct call_summary *summary, struct posenc_error *error)
 {
     enum { MAX_BUCKETS = 4096 };
-    struct posenc_error *error = call->error;
-    int64_t least = call->bidirectional ? 4 : 2;
-    if (call->num_buckets < least || call->num_buckets > MAX_BUCKETS)
-        return reject_range(error, POSENC_ERR_SHAPE, "num_buckets", (double)call->num_buckets,
-                            (double)least, MAX_BUCKETS);
-    if (call->bidirectional && call->num_buckets % 2 != 0)
+    if ((call->buckets.reserved[0] | call->buckets.reserved[1]) != 0)
+        return reject(error, POSENC_ERR_ARGUMENT, "reserved members of the buckets (not 0)");
+    int64_t least = call->buckets.bidirectional ? 4 : 2;
+    if (call->buckets.num_buckets < least || call->buckets.num_buckets > MAX_BUCKETS)
+        return reject_range(error, POSENC_ERR_SHAPE, "num_buckets",
+                            (double)call->buckets.num_buckets, (double)least, MAX_BUCKETS);
+    if (call->buckets.bidirectional && call->buckets.num_buckets % 2 != 0)
         return reject_value(error, POSENC_ERR_SHAPE, "num_buckets (even when bidirectional)",
-                            (double)call->num_buckets);
+                            (double)call->buckets.num_buckets);
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
@@ -174,32 +175,33 @@ enum posenc_status posenc_check_t5(struct posenc_t5_args *call, bool takes_x,
         status =
             check_head_table(&call->table, &posenc_names_table, 1, &call->out, out.span, error);
     if (!status)
-        status = posenc_require_size(call->table.shape[0], call->num_buckets,
+        status = posenc_require_size(call->table.shape[0], call->buckets.num_buckets,
                                      "rows of table (num_buckets)", error);
-    return status ? status : check_thresholds(call, out.span);
+    return status ? status : check_thresholds(&call->buckets, out.span, error);
 }
 
 /* Checks that `values` covers all distances of the call: [first, first + n). */
-static enum posenc_status check_value_range(const struct posenc_distance_args *call)
+static enum posenc_status check_value_range(const struct posenc_distance_args *call,
+                                            struct posenc_error *error)
 {
     int64_t n = call->values.shape[1];
     int64_t least = call->query_offset - (call->out.shape[3] - 1);
     int64_t most = call->query_offset + call->out.shape[2] - 1;
     if (call->first > least || call->first < -(int64_t)INT32_MAX)
-        return reject_range(call->error, POSENC_ERR_SHAPE,
+        return reject_range(error, POSENC_ERR_SHAPE,
                             "first (the least distance of the call at most)",
                             (double)call->first, -(double)INT32_MAX, (double)least);
     if (most - call->first >= n)
-        return reject_range(call->error, POSENC_ERR_SHAPE,
+        return reject_range(error, POSENC_ERR_SHAPE,
                             "last dimension of values (up to the largest distance of the call)",
                             (double)n, (double)(most - call->first + 1), (double)INT32_MAX);
     return POSENC_OK;
 }
 
 enum posenc_status posenc_check_distance(struct posenc_distance_args *call, bool takes_x,
-                                         struct call_summary *summary)
+                                         struct call_summary *summary,
+                                         struct posenc_error *error)
 {
-    struct posenc_error *error = call->error;
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
@@ -209,13 +211,12 @@ enum posenc_status posenc_check_distance(struct posenc_distance_args *call, bool
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
     if (!status)
         status = check_head_table(&call->values, &names_values, 0, &call->out, out.span, error);
-    return status ? status : check_value_range(call);
+    return status ? status : check_value_range(call, error);
 }
 
 enum posenc_status posenc_check_window(struct posenc_window_args *call, bool takes_x,
-                                       struct call_summary *summary)
+                                       struct call_summary *summary, struct posenc_error *error)
 {
-    struct posenc_error *error = call->error;
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
@@ -256,9 +257,9 @@ static enum posenc_status check_term(struct posenc_const_tensor *term,
 }
 
 enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool takes_x,
-                                         struct call_summary *summary)
+                                         struct call_summary *summary,
+                                         struct posenc_error *error)
 {
-    struct posenc_error *error = call->error;
     struct checked_tensor out;
     int rank = call->out.rank;
     enum posenc_status status = posenc_check_finite((double)call->scale, "scale", error);
@@ -295,10 +296,10 @@ enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool
 
 /* Without keys the sums are zeros, so a call is empty only if out is. */
 enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *call,
-                                             bool takes_x, struct call_summary *summary)
+                                             bool takes_x, struct call_summary *summary,
+                                             struct posenc_error *error)
 {
     (void)takes_x; /* true */
-    struct posenc_error *error = call->error;
     struct tensor_rule rule = { .names = &posenc_names_out,
                                 .min_rank = 3,
                                 .max_rank = 4,

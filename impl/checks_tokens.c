@@ -109,18 +109,19 @@ static enum posenc_status check_sinusoidal_freqs(const struct posenc_freqs *freq
         return reject(error, POSENC_ERR_ARGUMENT, "freqs (NULL)");
     if (freqs->view.n_axes != 1 && freqs->section[0] == 0)
         return reject_range(error, POSENC_ERR_ARGUMENT,
-                            "axes of the plan (several are for rope_table, or restarted)",
+                            "axes of the frequencies (several need "
+                            "POSENC_MROPE_LAYOUT_QWEN2_VL_VISION, or rope_table)",
                             (double)freqs->view.n_axes, 1.0, 1.0);
     if (freqs->xpos_step)
-        return reject_range(error, POSENC_ERR_ARGUMENT, "xPos of the plan (for rope_table)",
-                            1.0, 0.0, 0.0);
+        return reject_range(error, POSENC_ERR_ARGUMENT,
+                            "xPos of the frequencies (for rope_table)", 1.0, 0.0, 0.0);
     return POSENC_OK;
 }
 
 enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, bool takes_x,
-                                           struct call_summary *summary)
+                                           struct call_summary *summary,
+                                           struct posenc_error *error)
 {
-    struct posenc_error *error = call->error;
     enum posenc_status status = check_sinusoidal_freqs(call->freqs, error);
     if (status)
         return status;
@@ -143,7 +144,7 @@ enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, 
         return status;
     *summary = (struct call_summary){ out.empty, call->out.dtype };
     status = posenc_require_size(call->out.shape[call->out.rank - 1], call->freqs->view.dim,
-                                 "last dimension of out (dim of the plan)", error);
+                                 "last dimension of out (dim of the frequencies)", error);
     if (status || summary->empty)
         return status;
     posenc_expand_input(&call->x, false);
@@ -154,10 +155,10 @@ enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, 
 }
 
 enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool takes_x,
-                                        struct call_summary *summary)
+                                        struct call_summary *summary,
+                                        struct posenc_error *error)
 {
     (void)takes_x; /* true */
-    struct posenc_error *error = call->error;
     enum posenc_status status = posenc_check_finite((double)call->x_scale, "x_scale", error);
     if (status)
         return status;
@@ -183,10 +184,10 @@ enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool t
 
 /* Without tokens the gradient is zeros, so a call is empty only if out is. */
 enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *call,
-                                             bool takes_x, struct call_summary *summary)
+                                             bool takes_x, struct call_summary *summary,
+                                             struct posenc_error *error)
 {
     (void)takes_x; /* true */
-    struct posenc_error *error = call->error;
     const struct tensor_rule out_rule = {
         .names = &posenc_names_out, .min_rank = 2, .max_rank = 2, .min_last = 1
     };
@@ -216,15 +217,15 @@ enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *ca
 }
 
 enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, bool takes_x,
-                                           struct call_summary *summary)
+                                           struct call_summary *summary,
+                                           struct posenc_error *error)
 {
     (void)takes_x; /* false */
-    struct posenc_error *error = call->error;
     if (!call->freqs)
         return reject(error, POSENC_ERR_ARGUMENT, "freqs (NULL)");
     const struct posenc_freqs_view *view = &call->freqs->view;
     if (view->dim % 2 != 0)
-        return reject_value(error, POSENC_ERR_ODD, "dim of the plan", (double)view->dim);
+        return reject_value(error, POSENC_ERR_ODD, "dim of the frequencies", (double)view->dim);
     struct tensor_rule rule = {
         .names = &names_cos, .min_rank = 2, .max_rank = 3, .min_last = 1, .any_dtype = true
     };
@@ -238,7 +239,7 @@ enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, 
                                       "dtype of sin (that of cos)", error);
     if (!status)
         status = posenc_require_size(call->cos.shape[call->cos.rank - 1], view->n_pairs,
-                                     "last dimension of cos (pairs of the plan)", error);
+                                     "last dimension of cos (pairs of the frequencies)", error);
     if (status)
         return status;
     if (call->sin.rank != call->cos.rank ||
@@ -247,7 +248,7 @@ enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, 
     *summary = (struct call_summary){ cosine.empty, call->cos.dtype };
     if (summary->empty)
         return POSENC_OK;
-    const struct posenc_const_tensor cos = posenc_view(call->cos);
+    const struct posenc_const_tensor cos = posenc_const_view(call->cos);
     status = posenc_check_overlap(&cos, cosine.span, &call->sin, sine.span, false,
                                   "sin (overlaps cos)", error);
     if (status)
@@ -300,24 +301,24 @@ static enum posenc_status check_rotation_table(const struct rotation_table *tabl
 }
 
 enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x,
-                                     struct call_summary *summary)
+                                     struct call_summary *summary, struct posenc_error *error)
 {
     (void)takes_x; /* true */
     struct checked_tensor out;
     enum posenc_status status =
-        posenc_check_activations(&call->x, &call->out, &heads_rule, &out, call->error);
+        posenc_check_activations(&call->x, &call->out, &heads_rule, &out, error);
     if (status)
         return status;
     const struct rotation_table table = { &call->cos, &call->sin, call->rotary_offset,
                                           call->out.shape[call->out.rank - 1] };
-    status = check_rotation_table(&table, out.span, call->error);
+    status = check_rotation_table(&table, out.span, error);
     *summary = (struct call_summary){ out.empty, call->out.dtype | call->cos.dtype };
     if (status || summary->empty)
         return status;
     posenc_expand_input(&call->x, true);
     posenc_expand_output(&call->out, true);
     const struct position_range range = table_range(call->cos.shape[0]);
-    return check_tokens(&call->positions, call->out.shape, out.span, &range, call->error);
+    return check_tokens(&call->positions, call->out.shape, out.span, &range, error);
 }
 
 /* ---- rope_qk_norm ---- */
@@ -352,11 +353,10 @@ static enum posenc_status check_weight(struct posenc_const_tensor *weight, int64
 
 /* Checks epsilon, and the offset of weights. */
 static enum posenc_status check_norm(const struct posenc_rope_qk_norm_args *call, int64_t heads,
-                                     int64_t head_dim)
+                                     int64_t head_dim, struct posenc_error *error)
 {
     const double min_epsilon = 0x1p-64, max_channels = 0x1p24; /* f32 holds any such count */
     const double channels = (double)head_dim * (double)(call->across_heads ? heads : 1);
-    struct posenc_error *error = call->error;
 
     if (!((double)call->epsilon >= min_epsilon && call->epsilon <= FLT_MAX))
         return reject_range(error, POSENC_ERR_PARAMETER, "epsilon", (double)call->epsilon,
@@ -368,30 +368,31 @@ static enum posenc_status check_norm(const struct posenc_rope_qk_norm_args *call
 }
 
 enum posenc_status posenc_check_rope_qk_norm(struct posenc_rope_qk_norm_args *call,
-                                             bool takes_x, struct call_summary *summary)
+                                             bool takes_x, struct call_summary *summary,
+                                             struct posenc_error *error)
 {
     (void)takes_x; /* true */
     struct checked_tensor out;
     enum posenc_status status =
-        posenc_check_activations(&call->x, &call->out, &heads_rule, &out, call->error);
+        posenc_check_activations(&call->x, &call->out, &heads_rule, &out, error);
     if (status)
         return status;
     const int64_t heads = call->out.shape[call->out.rank - 2],
                   head_dim = call->out.shape[call->out.rank - 1];
     const struct rotation_table table = { &call->cos, &call->sin, call->rotary_offset,
                                           head_dim };
-    status = check_norm(call, heads, head_dim);
+    status = check_norm(call, heads, head_dim, error);
     if (!status)
-        status = check_rotation_table(&table, out.span, call->error);
+        status = check_rotation_table(&table, out.span, error);
     if (!status)
-        status = check_weight(&call->weight, heads, head_dim, out.span, call->error);
+        status = check_weight(&call->weight, heads, head_dim, out.span, error);
     *summary = (struct call_summary){ out.empty, call->out.dtype | call->cos.dtype };
     if (status || summary->empty)
         return status;
     posenc_expand_input(&call->x, true);
     posenc_expand_output(&call->out, true);
     const struct position_range range = table_range(call->cos.shape[0]);
-    return check_tokens(&call->positions, call->out.shape, out.span, &range, call->error);
+    return check_tokens(&call->positions, call->out.shape, out.span, &range, error);
 }
 
 /* ---- Members of the arguments ---- */

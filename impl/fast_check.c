@@ -118,6 +118,7 @@ INLINE void write_angles(const struct posenc_const_tensor *angles, int64_t row_s
     to->shape[0] = angles->shape[0];
     memcpy(to->shape + 1, angles->shape + 1, 2 * sizeof *to->shape);
     store_two(to->stride, row_stride, 1);
+    store_two(to->reserved, 0, 0);
 }
 
 /* Checks an x that is not out, and writes it. */
@@ -152,15 +153,32 @@ INLINE bool check_tables(const struct posenc_const_tensor *cos,
 
 /* Checks that no address is NULL or may wrap, that all are aligned (for f32, whatever the dtype), and that cos and sin
  * are disjoint from out. */
-INLINE bool check_addresses(const struct posenc_rope_args *args, uintptr_t bytes,
+INLINE bool check_addresses(const struct posenc_rope_args *args, uintptr_t x, uintptr_t bytes,
                             uintptr_t angle_bytes)
 {
-    uintptr_t out = (uintptr_t)args->out.data, x = (uintptr_t)args->x.data;
+    uintptr_t out = (uintptr_t)args->out.data;
     uintptr_t cos = (uintptr_t)args->cos.data, sin = (uintptr_t)args->sin.data;
     return (((out - 1) | (x - 1) | (cos - 1) | (sin - 1)) >> HALF_BITS) == 0 &&
            ((out | x | cos | sin) & (sizeof(float) - 1)) == 0 &&
            are_disjoint(cos, angle_bytes, out, bytes) &&
            are_disjoint(sin, angle_bytes, out, bytes);
+}
+
+/* Returns true if all reserved members are 0. */
+INLINE bool check_reserved(const struct posenc_rope_args *args)
+{
+    return (args->out.reserved[0] | args->out.reserved[1] | args->x.reserved[0] |
+            args->x.reserved[1] | args->cos.reserved[0] | args->cos.reserved[1] |
+            args->sin.reserved[0] | args->sin.reserved[1] | args->positions.reserved[0] |
+            args->positions.reserved[1]) == 0;
+}
+
+/* Returns true if x has the dtype and the shape of out. */
+INLINE bool have_same_form(const struct posenc_const_tensor *x, const struct posenc_tensor *out,
+                           int token_dim)
+{
+    return (x->rank == out->rank) && (x->dtype == out->dtype) &&
+           equal_dimensions(x->shape, out->shape, token_dim);
 }
 
 /* Checks the rotated channels and the positions. */
@@ -181,10 +199,11 @@ INLINE bool check_call(const struct posenc_rope_args *args, int token_dim,
     struct layout layout, angles;
     struct outer_strides strides;
     int64_t row_stride;
+    const bool left_zero = x->rank == 0 && !x->data;
+    const void *data = left_zero ? out->data : x->data;
     if (UNLIKELY((args->positions.kind != POSENC_POSITIONS_OFFSET) ||
-                 ((unsigned)out->dtype > POSENC_DTYPE_BF16) || (x->rank != out->rank) ||
-                 (x->dtype != out->dtype) ||
-                 !equal_dimensions(x->shape, out->shape, token_dim) ||
+                 ((unsigned)out->dtype > POSENC_DTYPE_BF16) ||
+                 (!left_zero && !have_same_form(x, out, token_dim)) ||
                  !check_layout(out->shape, out->stride, token_dim, &layout, &strides)))
         return false;
     write_layout(out->shape, token_dim, strides, call->x.shape, call->x.stride);
@@ -193,19 +212,23 @@ INLINE bool check_call(const struct posenc_rope_args *args, int token_dim,
                  may_wrap(layout, angles)))
         return false;
     uintptr_t bytes = layout_bytes(layout, out->dtype);
-    if (UNLIKELY(!check_addresses(args, bytes, layout_bytes(angles, args->cos.dtype)) ||
-                 !check_ranges(args, token_dim)))
+    if (UNLIKELY(!check_addresses(args, (uintptr_t)data, bytes,
+                                  layout_bytes(angles, args->cos.dtype)) ||
+                 !check_reserved(args) || !check_ranges(args, token_dim)))
         return false;
     memcpy(call, args, offsetof(struct posenc_rope_args, cos));
     write_angles(&args->cos, row_stride, &call->cos);
     write_angles(&args->sin, row_stride, &call->sin);
-    memcpy(&call->x, x, offsetof(struct posenc_const_tensor, shape));
-    memcpy(&call->out, out, offsetof(struct posenc_tensor, shape));
+    call->x.data = data;
+    call->out.data = out->data;
+    call->x.dtype = call->out.dtype = out->dtype;
     call->x.rank = call->out.rank = 4;
+    store_two(call->x.reserved, 0, 0);
+    store_two(call->out.reserved, 0, 0);
     summary->dtypes = (unsigned)out->dtype | (unsigned)args->cos.dtype;
-    if (x->data != out->data)
+    if (data != out->data)
         return check_disjoint_x(args, token_dim, bytes, call);
-    return equal_dimensions(x->stride, out->stride, token_dim);
+    return left_zero || equal_dimensions(x->stride, out->stride, token_dim);
 }
 
 bool posenc_fast_check_rope(const void *untyped_args, void *call, struct call_summary *summary)

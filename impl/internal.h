@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#define POSENC_EXPERIMENTAL
-#include <posenc.h>
+#include <posenc/backend.h>
+#include <posenc/experimental.h>
 
 #if defined(__FAST_MATH__)
 #error "posenc's promises need IEEE arithmetic: do not build it with -ffast-math"
@@ -23,7 +23,7 @@ reject_range(struct posenc_error *error, enum posenc_status status, const char *
              double value, double least, double most)
 {
     if (error)
-        *error = (struct posenc_error){ status, what, value, least, most };
+        *error = (struct posenc_error){ status, what, value, least, most, { NULL } };
     return status;
 }
 
@@ -39,6 +39,16 @@ static inline enum posenc_status reject(struct posenc_error *error, enum posenc_
                                         const char *what)
 {
     return reject_value(error, status, what, 0.0);
+}
+
+/* Rejects a whole number that is not in [least, most]. */
+static inline enum posenc_status require_range(struct posenc_error *error,
+                                               enum posenc_status status, const char *what,
+                                               int64_t value, int64_t least, int64_t most)
+{
+    return value >= least && value <= most
+               ? POSENC_OK
+               : reject_range(error, status, what, (double)value, (double)least, (double)most);
 }
 
 /* ---- Frequencies ---- */

@@ -55,3 +55,9 @@ uint64_t posenc_footprint(enum posenc_kernel kernel, const void *args)
         return 0;
     return posenc_args_bytes(kernel, &copy);
 }
+
+void posenc_args_defaults(enum posenc_kernel kernel, void *args, size_t size)
+{
+    const struct args_members *members = posenc_args_members(kernel);
+    posenc_versioned_defaults(members ? members->versioned : NULL, args, size);
+}

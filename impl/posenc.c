@@ -11,28 +11,7 @@
 
 const char *posenc_version(void) { return POSENC_VERSION; }
 
-struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, int64_t d2,
-                                  int64_t d3)
-{
-    struct posenc_tensor tensor = { .data = data, .dtype = POSENC_DTYPE_F32, .rank = rank };
-    const int64_t sizes[4] = { d0, d1, d2, d3 };
-    /* Unsigned, as the product of sizes that are too large wraps. Checks of a call reject them. */
-    uint64_t stride = 1;
-    for (int n = rank < 4 ? rank : 4; n > 0; n--) {
-        tensor.shape[n - 1] = sizes[n - 1];
-        tensor.stride[n - 1] = (int64_t)stride;
-        stride *= (uint64_t)sizes[n - 1];
-    }
-    return tensor;
-}
-
-struct posenc_const_tensor posenc_const_dense(const void *data, int rank, int64_t d0,
-                                              int64_t d1, int64_t d2, int64_t d3)
-{
-    struct posenc_const_tensor tensor = posenc_view(posenc_dense(NULL, rank, d0, d1, d2, d3));
-    tensor.data = data;
-    return tensor;
-}
+int32_t posenc_version_number(void) { return POSENC_VERSION_NUMBER; }
 
 /* ---- Steps of one signature ---- */
 
@@ -112,16 +91,15 @@ static enum posenc_status check_dtypes(const struct posenc_backend *backend, uns
 
 /* Copies arguments that were built with an older or a newer header. */
 static enum posenc_status copy_versioned_args(const struct versioned *versioned, void *call,
-                                              const void *args,
-                                              struct posenc_error *const *error)
+                                              const void *args, struct posenc_error *error)
 {
     if (!posenc_versioned_copy(versioned, call, args))
         return POSENC_OK;
     const size_t size = *(const size_t *)args;
     if (size % versioned->align != 0)
-        return reject_value(*error, POSENC_ERR_ARGUMENT,
+        return reject_value(error, POSENC_ERR_ARGUMENT,
                             "size of the arguments (no whole words)", (double)size);
-    return reject_range(*error, POSENC_ERR_ARGUMENT,
+    return reject_range(error, POSENC_ERR_ARGUMENT,
                         "size of the arguments (or newer members not 0)", (double)size,
                         (double)versioned->min_size, (double)versioned->size);
 }
@@ -143,25 +121,25 @@ static inline bool fail_fast_check(const void *args, void *call, struct call_sum
     enum posenc_status posenc_setup_##signature(                                               \
         const struct posenc_backend **backend, enum posenc_kernel kernel, bool takes_x,        \
         const struct posenc_##signature##_args *args, struct posenc_##signature##_args *call,  \
-        bool *empty)                                                                           \
+        bool *empty, struct posenc_error *error)                                               \
     {                                                                                          \
         enum posenc_status status = POSENC_OK;                                                 \
         struct call_summary summary = { false, POSENC_DTYPE_F16 | POSENC_DTYPE_BF16 };         \
         if (!args)                                                                             \
-            return POSENC_ERR_ARGUMENT;                                                        \
+            return reject(error, POSENC_ERR_ARGUMENT, "args (NULL)");                          \
         if (!FAST_CHECK(args)(args, call, &summary)) {                                         \
             if (args->size == sizeof *call)                                                    \
                 *call = *args;                                                                 \
             else                                                                               \
                 status = copy_versioned_args(&posenc_versioned_##signature##_args, call, args, \
-                                             &call->error);                                    \
+                                             error);                                           \
             if (!status)                                                                       \
-                status = posenc_check_##signature(call, takes_x, &summary);                    \
+                status = posenc_check_##signature(call, takes_x, &summary, error);             \
         }                                                                                      \
         if (!status)                                                                           \
-            status = posenc_resolve_backend(backend, kernel, call, call->error);               \
+            status = posenc_resolve_backend(backend, kernel, call, error);                     \
         if (!status)                                                                           \
-            status = check_dtypes(*backend, summary.dtypes, call->error);                      \
+            status = check_dtypes(*backend, summary.dtypes, error);                            \
         *empty = summary.empty;                                                                \
         return status;                                                                         \
     }
@@ -169,12 +147,13 @@ static inline bool fail_fast_check(const void *args, void *call, struct call_sum
 
 #define POSENC_KERNEL(ID, name, signature, summary, stage, x, ...)                             \
     enum posenc_status posenc_##name(const struct posenc_backend *backend,                     \
-                                     const struct posenc_##signature##_args *args)             \
+                                     const struct posenc_##signature##_args *args,             \
+                                     struct posenc_error *error)                               \
     {                                                                                          \
         struct posenc_##signature##_args call;                                                 \
-        bool empty;                                                                            \
-        enum posenc_status status = posenc_setup_##signature(&backend, POSENC_KERNEL_##ID,     \
-                                                             X_##x, args, &call, &empty);      \
+        bool empty = false;                                                                    \
+        enum posenc_status status = posenc_setup_##signature(                                  \
+            &backend, POSENC_KERNEL_##ID, X_##x, args, &call, &empty, error);                  \
         return status || empty || WRITE_SUMS_OF_NONE(&call) ? status                           \
                                                             : RUN(backend->name, &call);       \
     }

@@ -27,7 +27,9 @@ struct extent {
 
 struct posenc_prepared {
     enum posenc_status (*run_kernel)(struct posenc_prepared *prepared); /* of the backend */
-    enum posenc_status (*run_public)(struct posenc_prepared *prepared); /* posenc_<kernel>() */
+    /* posenc_<kernel>() */
+    enum posenc_status (*run_public)(struct posenc_prepared *prepared,
+                                     struct posenc_error *error);
     /* The members of `call` and `original` that each run sets. */
     struct run_members {
         const void **x;
@@ -114,9 +116,10 @@ static void record_positions(struct posenc_prepared *p, int64_t least, int64_t m
     {                                                                                          \
         return p->backend->name(&p->call.signature);                                           \
     }                                                                                          \
-    static enum posenc_status run_public_##name(struct posenc_prepared *p)                     \
+    static enum posenc_status run_public_##name(struct posenc_prepared *p,                     \
+                                                struct posenc_error *error)                    \
     {                                                                                          \
-        return posenc_##name(p->backend, &p->original.signature);                              \
+        return posenc_##name(p->backend, &p->original.signature, error);                       \
     }
 RUN_FUNCTIONS(sinusoidal, sinusoidal)
 RUN_FUNCTIONS(sinusoidal_add, sinusoidal)
@@ -126,25 +129,34 @@ RUN_FUNCTIONS(rope_interleaved, rope)
 RUN_FUNCTIONS(rope_qk_norm, rope_qk_norm)
 #undef RUN_FUNCTIONS
 
+/* Gives an x that was left zero the form of out, as a run may pass another x. */
+static void complete_x(struct posenc_const_tensor *x, const struct posenc_tensor *out)
+{
+    if (x->rank == 0)
+        *x = posenc_const_view(*out);
+}
+
 #define RUN_MEMBERS(args)                                                                      \
     (struct run_members) { &(args).x.data, &(args).out.data, &(args).positions }
 
 static enum posenc_status prepare_sinusoidal(struct posenc_prepared *p, const void *args,
-                                             bool *empty)
+                                             bool *empty, struct posenc_error *error)
 {
     struct posenc_sinusoidal_args *call = &p->call.sinusoidal;
     bool add = p->kernel == POSENC_KERNEL_SINUSOIDAL_ADD;
     enum posenc_status status =
-        posenc_setup_sinusoidal(&p->backend, p->kernel, add, args, call, empty);
+        posenc_setup_sinusoidal(&p->backend, p->kernel, add, args, call, empty, error);
     if (status || *empty)
         return status;
     if (call->freqs->view.n_axes != 1)
-        return reject_range(call->error, POSENC_ERR_NOT_PROVIDED,
-                            "axes of the plan (a prepared call has one)",
+        return reject_range(error, POSENC_ERR_NOT_PROVIDED,
+                            "axes of the frequencies (a prepared call has one)",
                             (double)call->freqs->view.n_axes, 1.0, 1.0);
     (void)posenc_versioned_copy(&posenc_versioned_sinusoidal_args, &p->original, args);
     p->call_members = RUN_MEMBERS(*call);
     p->original_members = RUN_MEMBERS(p->original.sinusoidal);
+    if (add)
+        complete_x(&p->original.sinusoidal.x, &p->original.sinusoidal.out);
     record_activations(p, &call->x, &call->out);
     record_positions(p, -(int64_t)INT32_MAX, INT32_MAX);
     p->run_kernel = add ? run_sinusoidal_add : run_sinusoidal;
@@ -153,16 +165,17 @@ static enum posenc_status prepare_sinusoidal(struct posenc_prepared *p, const vo
 }
 
 static enum posenc_status prepare_learned(struct posenc_prepared *p, const void *args,
-                                          bool *empty)
+                                          bool *empty, struct posenc_error *error)
 {
     struct posenc_learned_args *call = &p->call.learned;
     enum posenc_status status =
-        posenc_setup_learned(&p->backend, p->kernel, true, args, call, empty);
+        posenc_setup_learned(&p->backend, p->kernel, true, args, call, empty, error);
     if (status || *empty)
         return status;
     (void)posenc_versioned_copy(&posenc_versioned_learned_args, &p->original, args);
     p->call_members = RUN_MEMBERS(*call);
     p->original_members = RUN_MEMBERS(p->original.learned);
+    complete_x(&p->original.learned.x, &p->original.learned.out);
     record_activations(p, &call->x, &call->out);
     record_positions(p, 0, call->table.shape[0] - 1);
     p->inputs[0] = table_span(&call->table);
@@ -171,17 +184,19 @@ static enum posenc_status prepare_learned(struct posenc_prepared *p, const void 
     return POSENC_OK;
 }
 
-static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *args, bool *empty)
+static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *args, bool *empty,
+                                       struct posenc_error *error)
 {
     struct posenc_rope_args *call = &p->call.rope;
     bool half = p->kernel == POSENC_KERNEL_ROPE_HALF;
     enum posenc_status status =
-        posenc_setup_rope(&p->backend, p->kernel, true, args, call, empty);
+        posenc_setup_rope(&p->backend, p->kernel, true, args, call, empty, error);
     if (status || *empty)
         return status;
     (void)posenc_versioned_copy(&posenc_versioned_rope_args, &p->original, args);
     p->call_members = RUN_MEMBERS(*call);
     p->original_members = RUN_MEMBERS(p->original.rope);
+    complete_x(&p->original.rope.x, &p->original.rope.out);
     record_activations(p, &call->x, &call->out);
     record_positions(p, 0, call->cos.shape[0] - 1);
     p->inputs[0] = table_span(&call->cos);
@@ -191,16 +206,18 @@ static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *ar
     return POSENC_OK;
 }
 
-static enum posenc_status prepare_norm(struct posenc_prepared *p, const void *args, bool *empty)
+static enum posenc_status prepare_norm(struct posenc_prepared *p, const void *args, bool *empty,
+                                       struct posenc_error *error)
 {
     struct posenc_rope_qk_norm_args *call = &p->call.rope_qk_norm;
     enum posenc_status status =
-        posenc_setup_rope_qk_norm(&p->backend, p->kernel, true, args, call, empty);
+        posenc_setup_rope_qk_norm(&p->backend, p->kernel, true, args, call, empty, error);
     if (status || *empty)
         return status;
     (void)posenc_versioned_copy(&posenc_versioned_rope_qk_norm_args, &p->original, args);
     p->call_members = RUN_MEMBERS(*call);
     p->original_members = RUN_MEMBERS(p->original.rope_qk_norm);
+    complete_x(&p->original.rope_qk_norm.x, &p->original.rope_qk_norm.out);
     record_activations(p, &call->x, &call->out);
     record_positions(p, 0, call->cos.shape[0] - 1);
     p->inputs[0] = table_span(&call->cos);
@@ -211,39 +228,41 @@ static enum posenc_status prepare_norm(struct posenc_prepared *p, const void *ar
     return POSENC_OK;
 }
 
-static enum posenc_status prepare(struct posenc_prepared *p, const void *args, bool *empty)
+static enum posenc_status prepare(struct posenc_prepared *p, const void *args, bool *empty,
+                                  struct posenc_error *error)
 {
     switch ((int)p->kernel) {
     case POSENC_KERNEL_SINUSOIDAL:
     case POSENC_KERNEL_SINUSOIDAL_ADD:
-        return prepare_sinusoidal(p, args, empty);
+        return prepare_sinusoidal(p, args, empty, error);
     case POSENC_KERNEL_LEARNED_ADD:
-        return prepare_learned(p, args, empty);
+        return prepare_learned(p, args, empty, error);
     case POSENC_KERNEL_ROPE_HALF:
     case POSENC_KERNEL_ROPE_INTERLEAVED:
-        return prepare_rope(p, args, empty);
+        return prepare_rope(p, args, empty, error);
     case POSENC_KERNEL_ROPE_QK_NORM:
-        return prepare_norm(p, args, empty);
+        return prepare_norm(p, args, empty, error);
     }
-    return POSENC_ERR_NOT_PROVIDED;
+    return reject_value(error, POSENC_ERR_NOT_PROVIDED, "kernel (it cannot be prepared)",
+                        (double)p->kernel);
 }
 
 enum posenc_status posenc_prepare(const struct posenc_backend *backend,
                                   enum posenc_kernel kernel, const void *args,
-                                  struct posenc_prepared **prepared)
+                                  struct posenc_prepared **prepared, struct posenc_error *error)
 {
     bool empty = false;
     if (!args || !prepared)
-        return POSENC_ERR_ARGUMENT;
+        return reject(error, POSENC_ERR_ARGUMENT, "args or prepared (NULL)");
     struct posenc_prepared *p = aligned_alloc(_Alignof(struct posenc_prepared), sizeof *p);
     if (!p)
-        return POSENC_ERR_MEMORY;
+        return reject(error, POSENC_ERR_MEMORY, "memory for a prepared call");
     memset(p, 0, sizeof *p);
     p->backend = backend;
     p->kernel = kernel;
-    enum posenc_status status = prepare(p, args, &empty);
+    enum posenc_status status = prepare(p, args, &empty, error);
     if (!status && empty)
-        status = POSENC_ERR_SHAPE;
+        status = reject(error, POSENC_ERR_SHAPE, "out (it has no elements)");
     if (status) {
         free(p);
         return status;
@@ -284,17 +303,27 @@ static inline bool pass_fast_check(const struct posenc_prepared *p, const void *
 }
 
 /* Runs the original arguments with another x and out, with all checks. */
-static enum posenc_status run_with_checks(struct posenc_prepared *p, const void *x, void *out)
+static enum posenc_status run_with_checks(struct posenc_prepared *p, const void *x, void *out,
+                                          struct posenc_error *error)
 {
     *p->original_members.x = x;
     *p->original_members.out = out;
-    return p->run_public(p);
+    return p->run_public(p, error);
+}
+
+/* Rejects positions of another kind than those of the prepared call. */
+static enum posenc_status reject_kind(struct posenc_error *error)
+{
+    return reject(error, POSENC_ERR_ARGUMENT,
+                  "kind of the positions (that of the prepared call)");
 }
 
 enum posenc_status posenc_run(struct posenc_prepared *prepared, const void *x, void *out,
-                              int64_t offset)
+                              int64_t offset, struct posenc_error *error)
 {
     struct posenc_positions *positions = prepared->call_members.positions;
+    if (!x && prepared->takes_x)
+        x = out;
     if (positions->kind == POSENC_POSITIONS_OFFSET && offset >= prepared->least &&
         offset <= prepared->most && pass_fast_check(prepared, x, out)) {
         *prepared->call_members.x = x;
@@ -303,16 +332,16 @@ enum posenc_status posenc_run(struct posenc_prepared *prepared, const void *x, v
         return prepared->run_kernel(prepared);
     }
     if (positions->kind != POSENC_POSITIONS_OFFSET)
-        return POSENC_ERR_ARGUMENT;
+        return reject_kind(error);
     prepared->original_members.positions->offset = offset;
-    return run_with_checks(prepared, x, out);
+    return run_with_checks(prepared, x, out, error);
 }
 
 enum posenc_status posenc_run_at(struct posenc_prepared *prepared, const void *x, void *out,
-                                 const void *positions)
+                                 const void *positions, struct posenc_error *error)
 {
     if (prepared->call_members.positions->kind == POSENC_POSITIONS_OFFSET)
-        return POSENC_ERR_ARGUMENT;
+        return reject_kind(error);
     prepared->original_members.positions->data = positions;
-    return run_with_checks(prepared, x, out);
+    return run_with_checks(prepared, !x && prepared->takes_x ? out : x, out, error);
 }

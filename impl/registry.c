@@ -36,12 +36,12 @@ enum kernel_index {
                  enum posenc_status(*)(const struct posenc_##signature##_args *) : 1,          \
                  default : 0),                                                                 \
         "the arguments of " #name " in struct posenc_backend");                                \
-    _Static_assert(                                                                            \
-        _Generic(&posenc_##name,                                                               \
-                 enum posenc_status(*)(const struct posenc_backend *,                          \
-                                       const struct posenc_##signature##_args *) : 1,          \
-                 default : 0),                                                                 \
-        "the arguments of posenc_" #name);
+    _Static_assert(_Generic(&posenc_##name,                                                    \
+                            enum posenc_status(*)(const struct posenc_backend *,               \
+                                                  const struct posenc_##signature##_args *,    \
+                                                  struct posenc_error *) : 1,                  \
+                            default : 0),                                                      \
+                   "the arguments of posenc_" #name);
 #include "posenc_kernels.def"
 _Static_assert((int)POSENC_KERNEL_COUNT == (int)KERNELS,
                "enum posenc_kernel has as many as the list");
@@ -122,21 +122,27 @@ const struct posenc_backend *posenc_backend_find(const char *name)
     return name ? posenc_backend_find_n(name, strlen(name)) : NULL;
 }
 
-enum posenc_status posenc_backend_add(const struct posenc_backend *backend)
+enum posenc_status posenc_backend_add(const struct posenc_backend *backend,
+                                      struct posenc_error *error)
 {
-    if (!posenc_backend_is_compatible(backend) || !backend->name || !backend->name[0])
-        return POSENC_ERR_ARGUMENT;
+    static const char taken[] = "name of the backend (another one has it)";
+    if (!posenc_backend_is_compatible(backend))
+        return reject(error, POSENC_ERR_ARGUMENT,
+                      backend ? "backend (built for another version of posenc)"
+                              : "backend (NULL)");
+    if (!backend->name || !backend->name[0])
+        return reject(error, POSENC_ERR_ARGUMENT, "name of the backend (none)");
     for (int i = 0; i < BUILT_IN; i++)
         if (strcmp(built_in[i]->name, backend->name) == 0)
-            return POSENC_ERR_ARGUMENT;
+            return reject(error, POSENC_ERR_ARGUMENT, taken);
     for (int i = 0; i < MAX_ADDED; i++) {
         const struct posenc_backend *present = NULL;
         if (atomic_compare_exchange_strong(&added[i], &present, backend) || present == backend)
             return POSENC_OK;
         if (strcmp(present->name, backend->name) == 0)
-            return POSENC_ERR_ARGUMENT;
+            return reject(error, POSENC_ERR_ARGUMENT, taken);
     }
-    return POSENC_ERR_MEMORY;
+    return reject_value(error, POSENC_ERR_MEMORY, "backends that were added", MAX_ADDED);
 }
 
 const char *posenc_backend_unavailable_reason(const struct posenc_backend *backend)
@@ -145,7 +151,7 @@ const char *posenc_backend_unavailable_reason(const struct posenc_backend *backe
         return "no backend";
     if (!posenc_backend_is_compatible(backend))
         return "built for another version of posenc";
-    return posenc_cpu_unavailable_reason(backend->needs);
+    return posenc_cpu_unavailable_reason(backend->required_features);
 }
 
 _Atomic(const struct posenc_backend *) posenc_runnable[POSENC_RUNNABLE_SLOTS];

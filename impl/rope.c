@@ -7,8 +7,7 @@
  * are negative, or beyond MAX_ROWS, compute a temporary table. A row depends on its position alone, so cached and
  * temporary rows have equal bits.
  */
-#include "internal.h"
-#include "validate.h"
+#include "checks.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,59 +23,51 @@ struct angle_table {
 
 struct posenc_rope {
     struct posenc_freqs *freqs;
-    int64_t head_dim, pairs;
+    int64_t pairs;
     enum posenc_pairing pairing;
     _Atomic(const struct angle_table *) cached; /* positions 0 ... n - 1; NULL at first */
 };
 
-/* The arguments of posenc_rope_apply() or posenc_rope_apply_at(). */
-struct rotary_call {
-    struct posenc_rope *rotary;
-    enum posenc_dtype dtype;
-    int64_t tokens;
-    struct posenc_positions positions; /* an offset or int32 */
-    int64_t least, most;               /* the extremes of the positions */
-    struct {
-        void *data;
-        int64_t n;
-    } heads[2]; /* of q and k */
-};
-
-static enum posenc_status compute_rows(const struct posenc_rope *rotary,
-                                       struct posenc_positions positions, int64_t n,
-                                       float *cosines, float *sines)
+/* Fills a table with the rows of batch * tokens positions. */
+static enum posenc_status compute_rows(const struct posenc_rope *rope,
+                                       struct posenc_positions positions, int64_t batch,
+                                       int64_t tokens, struct angle_table *table,
+                                       struct posenc_error *error)
 {
     struct posenc_rope_table_args args = posenc_rope_table_args_init();
-    args.freqs = rotary->freqs;
+    float *sines = table->cosines + table->n * rope->pairs;
+    args.freqs = rope->freqs;
     args.positions = positions;
-    args.cos = posenc_dense(cosines, 2, n, rotary->pairs, 0, 0);
-    args.sin = posenc_dense(sines, 2, n, rotary->pairs, 0, 0);
-    return posenc_rope_table(NULL, &args);
+    args.cos = posenc_tensor_3d(POSENC_DTYPE_F32, table->cosines, batch, tokens, rope->pairs);
+    args.sin = posenc_tensor_3d(POSENC_DTYPE_F32, sines, batch, tokens, rope->pairs);
+    return posenc_rope_table(NULL, &args, error);
 }
 
-/* Returns NULL if n rows exceed the memory or the address space. */
-static struct angle_table *allocate_table(const struct posenc_rope *rotary, int64_t n)
+/* Returns NULL, and reports it, if n rows exceed the memory or the address space. */
+static struct angle_table *allocate_table(const struct posenc_rope *rope, int64_t n,
+                                          struct posenc_error *error)
 {
     const size_t pair = 2 * sizeof(float); /* a cosine and a sine */
     size_t most = (PTRDIFF_MAX - sizeof(struct angle_table)) / pair;
-    if ((uint64_t)n > most / (uint64_t)rotary->pairs)
-        return NULL;
-    struct angle_table *table =
-        malloc(sizeof *table + (size_t)n * (size_t)rotary->pairs * pair);
+    struct angle_table *table = NULL;
+    if ((uint64_t)n <= most / (uint64_t)rope->pairs)
+        table = malloc(sizeof *table + (size_t)n * (size_t)rope->pairs * pair);
     if (table)
         *table = (struct angle_table){ .n = n };
+    else
+        (void)reject_value(error, POSENC_ERR_MEMORY, "rows of cosines and sines", (double)n);
     return table;
 }
 
 /* ---- The object ---- */
 
-enum posenc_status posenc_rope_create(const struct posenc_freqs_spec *spec, int64_t head_dim,
-                                      enum posenc_pairing pairing, struct posenc_rope **rotary,
+enum posenc_status posenc_rope_create(const struct posenc_freqs_spec *spec,
+                                      enum posenc_pairing pairing, struct posenc_rope **rope,
                                       struct posenc_error *error)
 {
     struct posenc_freqs *freqs;
-    if (!rotary)
-        return reject(error, POSENC_ERR_ARGUMENT, "rotary (NULL)");
+    if (!rope)
+        return reject(error, POSENC_ERR_ARGUMENT, "rope (NULL)");
     if ((unsigned)pairing > POSENC_PAIRING_INTERLEAVED)
         return reject_range(error, POSENC_ERR_ARGUMENT, "pairing", (double)pairing,
                             POSENC_PAIRING_HALF, POSENC_PAIRING_INTERLEAVED);
@@ -86,10 +77,6 @@ enum posenc_status posenc_rope_create(const struct posenc_freqs_spec *spec, int6
     int64_t dim = freqs->view.dim;
     if (dim % 2 != 0)
         status = reject_value(error, POSENC_ERR_ODD, "dim of the spec", (double)dim);
-    else if (head_dim < dim || head_dim > INT32_MAX)
-        status =
-            reject_range(error, POSENC_ERR_ROTARY_DIM, "head_dim (dim of the spec at least)",
-                         (double)head_dim, (double)dim, (double)INT32_MAX);
     struct posenc_rope *created = status ? NULL : malloc(sizeof *created);
     if (!status && !created)
         status = reject(error, POSENC_ERR_MEMORY, "memory for a rotation");
@@ -97,47 +84,45 @@ enum posenc_status posenc_rope_create(const struct posenc_freqs_spec *spec, int6
         posenc_freqs_destroy(freqs);
         return status;
     }
-    *created = (struct posenc_rope){
-        .freqs = freqs, .head_dim = head_dim, .pairs = dim / 2, .pairing = pairing
-    };
-    *rotary = created;
+    *created = (struct posenc_rope){ .freqs = freqs, .pairs = dim / 2, .pairing = pairing };
+    *rope = created;
     return POSENC_OK;
 }
 
-void posenc_rope_destroy(struct posenc_rope *rotary)
+void posenc_rope_destroy(struct posenc_rope *rope)
 {
-    if (!rotary)
+    if (!rope)
         return;
-    for (const struct angle_table *table = atomic_load(&rotary->cached), *previous; table;
+    for (const struct angle_table *table = atomic_load(&rope->cached), *previous; table;
          table = previous) {
         previous = table->previous;
         free((void *)(uintptr_t)table);
     }
-    posenc_freqs_destroy(rotary->freqs);
-    free(rotary);
+    posenc_freqs_destroy(rope->freqs);
+    free(rope);
 }
 
-const struct posenc_freqs *posenc_rope_freqs(const struct posenc_rope *rotary)
+const struct posenc_freqs *posenc_rope_freqs(const struct posenc_rope *rope)
 {
-    return rotary->freqs;
+    return rope->freqs;
 }
 
 /* Caches the rows of the positions 0 ... n - 1, n <= MAX_ROWS. */
-static enum posenc_status cache_rows(struct posenc_rope *rotary, int64_t n)
+static enum posenc_status cache_rows(struct posenc_rope *rope, int64_t n,
+                                     struct posenc_error *error)
 {
     const struct angle_table *cached =
-        atomic_load_explicit(&rotary->cached, memory_order_acquire);
+        atomic_load_explicit(&rope->cached, memory_order_acquire);
     int64_t size = INITIAL_ROWS;
     if (cached && cached->n >= n)
         return POSENC_OK;
     while (size < n)
         size *= 2;
-    struct angle_table *table = allocate_table(rotary, size);
+    struct angle_table *table = allocate_table(rope, size, error);
     if (!table)
         return POSENC_ERR_MEMORY;
     enum posenc_status status =
-        compute_rows(rotary, (struct posenc_positions){ 0 }, size, table->cosines,
-                     table->cosines + size * rotary->pairs);
+        compute_rows(rope, (struct posenc_positions){ 0 }, 1, size, table, error);
     if (status) {
         free(table);
         return status;
@@ -145,7 +130,7 @@ static enum posenc_status cache_rows(struct posenc_rope *rotary, int64_t n)
     /* If another thread has published a table meanwhile, link this one in front of it, or drop this one if that is
      * large enough. */
     table->previous = cached;
-    while (!atomic_compare_exchange_weak(&rotary->cached, &table->previous, table))
+    while (!atomic_compare_exchange_weak(&rope->cached, &table->previous, table))
         if (table->previous && table->previous->n >= size) {
             free(table);
             break;
@@ -153,167 +138,206 @@ static enum posenc_status cache_rows(struct posenc_rope *rotary, int64_t n)
     return POSENC_OK;
 }
 
-enum posenc_status posenc_rope_reserve(struct posenc_rope *rotary, int64_t positions)
+enum posenc_status posenc_rope_reserve(struct posenc_rope *rope, int64_t n,
+                                       struct posenc_error *error)
 {
-    if (!rotary)
-        return POSENC_ERR_ARGUMENT;
-    if (positions < 0 || positions > MAX_ROWS)
-        return POSENC_ERR_POSITION;
-    return cache_rows(rotary, positions);
+    if (!rope)
+        return reject(error, POSENC_ERR_ARGUMENT, "rope (NULL)");
+    enum posenc_status status =
+        require_range(error, POSENC_ERR_POSITION, "n (positions)", n, 0, MAX_ROWS);
+    return status ? status : cache_rows(rope, n, error);
 }
 
 /* ---- Rotations ---- */
 
-/* Rotates q and k by a table, whose rows call->positions selects. */
-static enum posenc_status rotate_by_table(const struct rotary_call *call,
-                                          const struct angle_table *table)
+/* A call of posenc_rope_apply(). */
+struct rotation {
+    struct posenc_rope *rope;
+    struct posenc_tensor tensors[2]; /* q and k */
+    int n;                           /* how many of them there are */
+    int64_t batch, tokens;
+    struct posenc_positions positions;
+};
+
+/* Adds q or k, unless it is NULL. Both must have the same batches and tokens. */
+static enum posenc_status add_tensor(struct rotation *call, const struct posenc_tensor *tensor,
+                                     struct posenc_error *error)
 {
-    const struct posenc_rope *rotary = call->rotary;
+    if (!tensor)
+        return POSENC_OK;
+    enum posenc_status status =
+        require_range(error, POSENC_ERR_SHAPE, "rank of q or k", tensor->rank, 3, 4);
+    for (int i = 0; i < tensor->rank && !status; i++)
+        status = require_range(error, POSENC_ERR_SHAPE, "dimension of q or k", tensor->shape[i],
+                               0, INT32_MAX);
+    if (status)
+        return status;
+    const int64_t batch = tensor->rank == 4 ? tensor->shape[0] : 1,
+                  tokens = tensor->shape[tensor->rank - 3];
+    if (call->n > 0)
+        status = posenc_require_size(batch, call->batch, "batches of k (those of q)", error);
+    if (call->n > 0 && !status)
+        status = posenc_require_size(tokens, call->tokens, "tokens of k (those of q)", error);
+    call->batch = batch;
+    call->tokens = tokens;
+    call->tensors[call->n++] = *tensor;
+    return status;
+}
+
+/* Returns true if there is nothing to rotate. */
+static bool is_empty(const struct rotation *call)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < call->n; i++)
+        elements += call->tensors[i].shape[call->tensors[i].rank - 2];
+    return elements == 0 || call->batch == 0 || call->tokens == 0;
+}
+
+/* Checks q and k against a table before either is written, and rotates them. */
+static enum posenc_status rotate_by_table(const struct rotation *call,
+                                          const struct posenc_positions *rows,
+                                          const struct angle_table *table,
+                                          struct posenc_error *error)
+{
+    const bool half = call->rope->pairing == POSENC_PAIRING_HALF;
+    const float *sines = table->cosines + table->n * call->rope->pairs;
+    const struct posenc_backend *backends[2] = { NULL, NULL };
+    struct posenc_rope_args args = posenc_rope_args_init(), calls[2];
     enum posenc_status status = POSENC_OK;
-    struct posenc_rope_args args = posenc_rope_args_init();
-    args.positions = call->positions;
-    args.cos = posenc_const_dense(table->cosines, 2, table->n, rotary->pairs, 0, 0);
-    args.sin = posenc_const_dense(table->cosines + table->n * rotary->pairs, 2, table->n,
-                                  rotary->pairs, 0, 0);
-    for (int i = 0; i < 2 && !status; i++) {
-        args.out = posenc_dense(call->heads[i].data, 3, call->tokens, call->heads[i].n,
-                                rotary->head_dim, 0);
-        args.out.dtype = call->dtype;
-        args.x = posenc_view(args.out);
-        if (call->heads[i].n != 0)
-            status = rotary->pairing == POSENC_PAIRING_HALF
-                         ? posenc_rope_half(NULL, &args)
-                         : posenc_rope_interleaved(NULL, &args);
+    bool empty[2] = { false, false };
+
+    args.positions = *rows;
+    args.cos =
+        posenc_const_tensor_2d(POSENC_DTYPE_F32, table->cosines, table->n, call->rope->pairs);
+    args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, table->n, call->rope->pairs);
+    for (int i = 0; i < call->n && !status; i++) {
+        args.out = call->tensors[i];
+        status = posenc_setup_rope(
+            &backends[i], half ? POSENC_KERNEL_ROPE_HALF : POSENC_KERNEL_ROPE_INTERLEAVED, true,
+            &args, &calls[i], &empty[i], error);
     }
+    if (!status && call->n == 2 && !empty[0] && !empty[1] &&
+        !posenc_are_apart(&calls[0].out, &calls[1].out))
+        status = reject(error, POSENC_ERR_OVERLAP, "k (overlaps q)");
+    for (int i = 0; i < call->n && !status; i++)
+        if (!empty[i])
+            status = half ? backends[i]->rope_half(&calls[i])
+                          : backends[i]->rope_interleaved(&calls[i]);
     return status;
 }
 
 /* Rotates by a temporary table with one row for each token. */
-static enum posenc_status rotate_once(struct rotary_call *call)
+static enum posenc_status rotate_once(const struct rotation *call, struct posenc_error *error)
 {
-    int64_t n = call->tokens;
-    struct angle_table *table = allocate_table(call->rotary, n);
-    if (!table)
-        return POSENC_ERR_MEMORY;
-    enum posenc_status status = compute_rows(call->rotary, call->positions, n, table->cosines,
-                                             table->cosines + n * call->rotary->pairs);
-    call->positions = (struct posenc_positions){ 0 };
-    if (!status)
-        status = rotate_by_table(call, table);
-    free(table);
-    return status;
-}
-
-/* Rotates by the cached table if it can hold all positions. With xPos, a table from position 0 on may leave the
- * accepted range (POSITION), though the positions of this call do not. */
-static enum posenc_status rotate(struct rotary_call *call)
-{
-    if (call->heads[0].n == 0 && call->heads[1].n == 0)
-        return POSENC_OK;
-    if (call->least < 0 || call->most >= MAX_ROWS)
-        return rotate_once(call);
-    enum posenc_status status = cache_rows(call->rotary, call->most + 1);
-    if (status)
-        return status == POSENC_ERR_POSITION ? rotate_once(call) : status;
-    return rotate_by_table(call,
-                           atomic_load_explicit(&call->rotary->cached, memory_order_acquire));
-}
-
-/* Finds the span of q (i = 0) or k (i = 1), which is empty without heads. */
-static enum posenc_status find_span(const struct rotary_call *call, int i, struct span *span)
-{
-    int64_t n = call->heads[i].n;
-    size_t item = posenc_dtype_size(call->dtype);
-    uintptr_t first = (uintptr_t)call->heads[i].data;
-    *span = (struct span){ 0, 0 };
-    if (n < 0 || n > INT32_MAX)
-        return POSENC_ERR_SHAPE;
-    if (n == 0)
-        return POSENC_OK;
-    if (first == 0 || first % item != 0)
-        return POSENC_ERR_ARGUMENT;
-    uint64_t row = (uint64_t)n * (uint64_t)call->rotary->head_dim * item; /* below 2^64 */
-    uint64_t most = UINTPTR_MAX - first < INT64_MAX ? UINTPTR_MAX - first : INT64_MAX;
-    if (row > most / (uint64_t)call->tokens)
-        return POSENC_ERR_OVERFLOW;
-    *span = (struct span){ first, first + (uintptr_t)(row * (uint64_t)call->tokens) };
-    return POSENC_OK;
-}
-
-/* Checks all that the kernel could reject. Otherwise an error in k would be found only after q has been rotated. */
-static enum posenc_status check_memory(const struct rotary_call *call)
-{
-    struct span spans[2], positions = { 0, 0 };
-    enum posenc_status status = find_span(call, 0, &spans[0]);
-    if (!status)
-        status = find_span(call, 1, &spans[1]);
-    if (!status)
-        status = posenc_check_disjoint(spans[0], spans[1], "", NULL);
-    if (call->positions.kind != POSENC_POSITIONS_OFFSET)
-        positions =
-            (struct span){ (uintptr_t)call->positions.data,
-                           (uintptr_t)((const int32_t *)call->positions.data + call->tokens) };
-    for (int i = 0; i < 2 && !status; i++)
-        status = posenc_check_disjoint(spans[i], positions, "", NULL);
-    return status;
-}
-
-/* Checks what is needed before positions are read. */
-static enum posenc_status check_scalars(const struct rotary_call *call)
-{
-    if (!call->rotary)
-        return POSENC_ERR_ARGUMENT;
-    if ((unsigned)call->dtype > POSENC_DTYPE_BF16)
-        return POSENC_ERR_DTYPE;
-    return call->tokens < 0 || call->tokens > INT32_MAX ? POSENC_ERR_SHAPE : POSENC_OK;
-}
-
-enum posenc_status posenc_rope_apply(struct posenc_rope *rotary, enum posenc_dtype dtype,
-                                     int64_t tokens, int64_t first_position, void *q,
-                                     int64_t q_heads, void *k, int64_t k_heads)
-{
-    struct rotary_call call = { .rotary = rotary,
-                                .dtype = dtype,
-                                .tokens = tokens,
-                                .positions.offset = first_position,
-                                .heads = { { q, q_heads }, { k, k_heads } } };
-    enum posenc_status status = check_scalars(&call);
-    if (status || tokens == 0)
-        return status;
-    if (first_position < -INT32_MAX || first_position > INT32_MAX - (tokens - 1))
-        return POSENC_ERR_POSITION;
-    call.least = first_position;
-    call.most = first_position + tokens - 1;
-    status = check_memory(&call);
-    return status ? status : rotate(&call);
-}
-
-enum posenc_status posenc_rope_apply_at(struct posenc_rope *rotary, enum posenc_dtype dtype,
-                                        int64_t tokens, const int32_t *positions, void *q,
-                                        int64_t q_heads, void *k, int64_t k_heads)
-{
-    struct rotary_call call = {
-        .rotary = rotary,
-        .dtype = dtype,
-        .tokens = tokens,
-        .positions = { .kind = POSENC_POSITIONS_I32, .data = positions, .stride_token = 1 },
-        .least = INT32_MAX,
-        .most = INT32_MIN,
-        .heads = { { q, q_heads }, { k, k_heads } }
-    };
-    enum posenc_status status = check_scalars(&call);
-    if (status || tokens == 0)
-        return status;
-    if (!positions || (uintptr_t)positions % sizeof *positions != 0)
-        return POSENC_ERR_ARGUMENT;
-    for (int64_t t = 0; t < tokens; t++) {
-        call.least = positions[t] < call.least ? positions[t] : call.least;
-        call.most = positions[t] > call.most ? positions[t] : call.most;
+    const struct posenc_positions *positions = &call->positions;
+    const bool shared =
+        positions->kind == POSENC_POSITIONS_OFFSET || positions->stride_batch == 0;
+    const int64_t batch = shared ? 1 : call->batch, n = batch * call->tokens;
+    if (n > INT32_MAX)
+        return reject_value(error, POSENC_ERR_MEMORY, "rows of cosines and sines", (double)n);
+    int32_t *index = shared ? NULL : malloc((size_t)n * sizeof *index);
+    struct angle_table *table = allocate_table(call->rope, n, error);
+    enum posenc_status status = POSENC_ERR_MEMORY;
+    struct posenc_positions rows = { 0 };
+    if (!shared && !index)
+        (void)reject_value(error, POSENC_ERR_MEMORY, "rows of cosines and sines", (double)n);
+    else if (table)
+        status = compute_rows(call->rope, *positions, batch, call->tokens, table, error);
+    if (index) {
+        for (int64_t i = 0; i < n; i++)
+            index[i] = (int32_t)i;
+        rows = (struct posenc_positions){ .kind = POSENC_POSITIONS_I32,
+                                          .data = index,
+                                          .stride_batch = call->tokens };
     }
-    if (call.least < -INT32_MAX)
-        return POSENC_ERR_POSITION;
-    status = check_memory(&call);
-    return status ? status : rotate(&call);
+    if (!status)
+        status = rotate_by_table(call, &rows, table, error);
+    free(table);
+    free(index);
+    return status;
+}
+
+/* Finds the extremes of checked positions that are integers. */
+static void find_extremes(const struct rotation *call, int64_t *least, int64_t *most)
+{
+    const struct posenc_positions *p = &call->positions;
+    const int64_t batch = p->stride_batch == 0 ? 1 : call->batch;
+    const int64_t step = p->stride_token == 0 ? 1 : p->stride_token;
+    *least = p->offset;
+    *most = p->offset + call->tokens - 1;
+    if (p->kind == POSENC_POSITIONS_OFFSET)
+        return;
+    *least = INT64_MAX;
+    *most = INT64_MIN;
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t t = 0; t < call->tokens; t++) {
+            const int64_t at = b * p->stride_batch + t * step;
+            const int64_t position = p->kind == POSENC_POSITIONS_I32
+                                         ? ((const int32_t *)p->data)[at]
+                                         : ((const int64_t *)p->data)[at];
+            *least = position < *least ? position : *least;
+            *most = position > *most ? position : *most;
+        }
+}
+
+/* Rotates by the cached table if it can hold all positions: whole numbers, the same on all axes. */
+static enum posenc_status rotate(const struct rotation *call, struct posenc_error *error)
+{
+    const struct posenc_positions *p = &call->positions;
+    const bool one_axis = p->kind == POSENC_POSITIONS_OFFSET || p->stride_axis == 0 ||
+                          call->rope->freqs->view.n_axes == 1;
+    int64_t least, most;
+    if (p->kind == POSENC_POSITIONS_F32 || !one_axis)
+        return rotate_once(call, error);
+    find_extremes(call, &least, &most);
+    if (least < 0 || most >= MAX_ROWS)
+        return rotate_once(call, error);
+    enum posenc_status status = cache_rows(call->rope, most + 1, error);
+    if (status == POSENC_ERR_POSITION) /* xPos: a table from 0 on leaves the range */
+        return rotate_once(call, error);
+    if (status)
+        return status;
+    return rotate_by_table(
+        call, p, atomic_load_explicit(&call->rope->cached, memory_order_acquire), error);
+}
+
+enum posenc_status posenc_rope_apply(struct posenc_rope *rope,
+                                     const struct posenc_positions *positions,
+                                     const struct posenc_tensor *q,
+                                     const struct posenc_tensor *k, struct posenc_error *error)
+{
+    static const struct position_range range = { -(int64_t)INT32_MAX, INT32_MAX,
+                                                 "position of a token" };
+    struct rotation call = { .rope = rope };
+    struct span span;
+    if (!rope)
+        return reject(error, POSENC_ERR_ARGUMENT, "rope (NULL)");
+    if (positions)
+        call.positions = *positions;
+    enum posenc_status status = add_tensor(&call, q, error);
+    if (!status)
+        status = add_tensor(&call, k, error);
+    if (status || is_empty(&call))
+        return status;
+    struct posenc_positions dense = call.positions;
+    if (dense.stride_token == 0)
+        dense.stride_token = 1;
+    status = posenc_check_positions(&dense, call.batch, call.tokens, &range, &span, error);
+    return status ? status : rotate(&call, error);
+}
+
+enum posenc_status posenc_rope_apply_dense(struct posenc_rope *rope, enum posenc_dtype dtype,
+                                           int64_t tokens, int64_t head_dim,
+                                           int64_t first_position, void *q, int64_t q_heads,
+                                           void *k, int64_t k_heads, struct posenc_error *error)
+{
+    const struct posenc_tensor tensors[2] = {
+        posenc_tensor_3d(dtype, q, tokens, q_heads, head_dim),
+        posenc_tensor_3d(dtype, k, tokens, k_heads, head_dim)
+    };
+    const struct posenc_positions positions = { .offset = first_position };
+    return posenc_rope_apply(rope, &positions, q_heads ? &tensors[0] : NULL,
+                             k_heads ? &tensors[1] : NULL, error);
 }
 
 /* ---- Sinusoidal encodings ---- */
@@ -321,17 +345,15 @@ enum posenc_status posenc_rope_apply_at(struct posenc_rope *rotary, enum posenc_
 enum posenc_status posenc_add_sinusoids(const struct posenc_freqs *freqs,
                                         enum posenc_layout layout, enum posenc_dtype dtype,
                                         int64_t tokens, int64_t first_position, float x_scale,
-                                        void *x)
+                                        void *x, struct posenc_error *error)
 {
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
     if (!freqs)
-        return POSENC_ERR_ARGUMENT;
+        return reject(error, POSENC_ERR_ARGUMENT, "freqs (NULL)");
     args.freqs = freqs;
     args.layout = layout;
     args.x_scale = x_scale;
     args.positions.offset = first_position;
-    args.out = posenc_dense(x, 2, tokens, freqs->view.dim, 0, 0);
-    args.out.dtype = dtype;
-    args.x = posenc_view(args.out);
-    return posenc_sinusoidal_add(NULL, &args);
+    args.out = posenc_tensor_2d(dtype, x, tokens, freqs->view.dim);
+    return posenc_sinusoidal_add(NULL, &args, error);
 }

@@ -86,7 +86,7 @@ static void set_defaults(struct selection_table *table, int max_level)
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         for (size_t i = 0; i < posenc_built_in_count && (b = posenc_backend_at(i)) != NULL;
              i++) {
-            if (posenc_cpu_level(b->needs) > max_level || !posenc_backend_runs(b) ||
+            if (posenc_cpu_level(b->required_features) > max_level || !posenc_backend_runs(b) ||
                 !posenc_backend_provides(b, (enum posenc_kernel)k))
                 continue;
             table->by_kernel[k] = (struct posenc_selection){ b, POSENC_OK, table->reason };
@@ -147,7 +147,7 @@ static void set_defaults_up_to(struct selection_table *table, const char *max_is
              "first of the list that runs here, up to POSENC_MAX_ISA=%s", max_isa);
     snprintf(table->missing_reason, sizeof table->missing_reason,
              "no backend that runs here, up to POSENC_MAX_ISA=%s, has this kernel", max_isa);
-    set_defaults(table, posenc_cpu_level(backend->needs));
+    set_defaults(table, posenc_cpu_level(backend->required_features));
 }
 
 /* Selects the defaults and applies the tuning file, if any. A rejected file costs speed, not correctness, so calls
@@ -177,85 +177,10 @@ static void select_by_environment(struct selection_table *table)
         set_defaults_or_tuning(table, get_variable("POSENC_TUNING"));
 }
 
-/* ---- posenc_select() ---- */
-
-static enum posenc_status select_backend(struct selection_table *table, const char *name,
-                                         size_t length)
-{
-    const struct posenc_backend *backend = posenc_backend_find_n(name, length);
-    if (!backend || !posenc_backend_runs(backend))
-        return backend ? POSENC_ERR_UNSUPPORTED : POSENC_ERR_UNKNOWN;
-    memset(&table->rules, 0, sizeof table->rules);
-    snprintf(table->reason, sizeof table->reason, "selected by the program");
-    snprintf(table->missing_reason, sizeof table->missing_reason,
-             "%s, selected by the program, lacks this kernel", backend->name);
-    set_backend(table, backend);
-    return POSENC_OK;
-}
-
-/* Applies the text of posenc_select(). Kernels that it does not name keep their selection. */
-static enum posenc_status select_by_text(struct selection_table *table, const char *text)
-{
-    static const char blanks[] = " \t\r\n", ends[] = " \t\r\n#";
-    char reason[REASON_SIZE];
-    const char *name = text + strspn(text, blanks);
-    size_t length = *name == '#' ? 0 : strcspn(name, ends);
-    if (length != 0 && name[length + strspn(name + length, blanks)] == '\0')
-        return select_backend(table, name, length);
-    struct selection_rules *rules = calloc(1, sizeof *rules);
-    if (!rules)
-        return POSENC_ERR_MEMORY;
-    enum posenc_status status = posenc_tuning_parse(text, rules, reason);
-    if (!status)
-        apply_rules(table, rules, "selected by the program for this kernel");
-    free(rules);
-    return status;
-}
-
-static void publish(struct selection_table *table)
-{
-    table->previous = atomic_load(&posenc_selection_table);
-    while (!atomic_compare_exchange_weak(&posenc_selection_table, &table->previous, table))
-        ;
-}
-
-enum posenc_status posenc_select(const char *text)
-{
-    struct selection_table *table = calloc(1, sizeof *table);
-    if (!table)
-        return POSENC_ERR_MEMORY;
-    select_by_environment(table);
-    enum posenc_status status = text ? select_by_text(table, text) : POSENC_OK;
-    if (status) {
-        free(table);
-        return status;
-    }
-    publish(table);
-    return POSENC_OK;
-}
-
-enum posenc_status posenc_load_tuning(const char *path, char *reason, size_t size)
-{
-    char why[REASON_SIZE] = "no path, or no memory";
-    struct selection_table *table = path ? calloc(1, sizeof *table) : NULL;
-    enum posenc_status status = path ? POSENC_ERR_MEMORY : POSENC_ERR_ARGUMENT;
-    if (table) {
-        select_by_environment(table);
-        status = apply_tuning_file(table, "", path, why);
-    }
-    if (reason && size > 0)
-        snprintf(reason, size, "%s", status ? why : "");
-    if (status)
-        free(table);
-    else
-        publish(table);
-    return status;
-}
-
-/* ---- Look-up ---- */
+/* ---- The table in force ---- */
 
 /* Returns the table in force, which the first call makes from the environment; NULL without memory. */
-static const struct selection_table *current_table(void)
+static struct selection_table *current_table(void)
 {
     struct selection_table *table =
         atomic_load_explicit(&posenc_selection_table, memory_order_acquire);
@@ -271,6 +196,137 @@ static const struct selection_table *current_table(void)
     return table;
 }
 
+/* ---- Selections by the program ---- */
+
+/* Reason of the last failure in this thread; struct posenc_error points to it. */
+static _Thread_local char failure[REASON_SIZE];
+
+static enum posenc_status select_for_all(struct selection_table *table, const char *name,
+                                         size_t length)
+{
+    const struct posenc_backend *backend = posenc_backend_find_n(name, length);
+    if (!backend || !posenc_backend_runs(backend)) {
+        snprintf(failure, sizeof failure, "'%.*s'%s%s", (int)(length < 40 ? length : 40), name,
+                 backend ? ", " : "",
+                 backend ? posenc_backend_unavailable_reason(backend) : "");
+        return backend ? POSENC_ERR_UNSUPPORTED : POSENC_ERR_UNKNOWN;
+    }
+    memset(&table->rules, 0, sizeof table->rules);
+    snprintf(table->reason, sizeof table->reason, "selected by the program");
+    snprintf(table->missing_reason, sizeof table->missing_reason,
+             "%s, selected by the program, lacks this kernel", backend->name);
+    set_backend(table, backend);
+    return POSENC_OK;
+}
+
+static const char selected_for_kernel[] = "selected by the program for this kernel";
+
+/* Applies the text of posenc_select(). Kernels that it does not name keep their selection. */
+static enum posenc_status select_by_text(struct selection_table *table, const char *text)
+{
+    static const char blanks[] = " \t\r\n", ends[] = " \t\r\n#";
+    const char *name = text + strspn(text, blanks);
+    size_t length = *name == '#' ? 0 : strcspn(name, ends);
+    if (length != 0 && name[length + strspn(name + length, blanks)] == '\0')
+        return select_for_all(table, name, length);
+    struct selection_rules *rules = calloc(1, sizeof *rules);
+    if (!rules)
+        return POSENC_ERR_MEMORY;
+    enum posenc_status status = posenc_tuning_parse(text, rules, failure);
+    if (!status)
+        apply_rules(table, rules, selected_for_kernel);
+    free(rules);
+    return status;
+}
+
+/* Publishes the table, or frees it if `status` is an error. */
+static enum posenc_status publish(struct selection_table *table, enum posenc_status status,
+                                  struct posenc_error *error)
+{
+    if (status) {
+        free(table);
+        return reject(error, status, failure);
+    }
+    table->previous = atomic_load(&posenc_selection_table);
+    while (!atomic_compare_exchange_weak(&posenc_selection_table, &table->previous, table))
+        ;
+    return POSENC_OK;
+}
+
+/* Returns a new table with the selection of the environment; NULL without memory. */
+static struct selection_table *create_table(void)
+{
+    struct selection_table *table = calloc(1, sizeof *table);
+    snprintf(failure, sizeof failure, "memory for the selection");
+    if (table)
+        select_by_environment(table);
+    return table;
+}
+
+enum posenc_status posenc_select(const char *text, struct posenc_error *error)
+{
+    struct selection_table *table = create_table();
+    if (!table)
+        return reject(error, POSENC_ERR_MEMORY, failure);
+    return publish(table, text ? select_by_text(table, text) : POSENC_OK, error);
+}
+
+enum posenc_status posenc_load_tuning(const char *path, struct posenc_error *error)
+{
+    if (!path)
+        return reject(error, POSENC_ERR_ARGUMENT, "path (NULL)");
+    struct selection_table *table = create_table();
+    if (!table)
+        return reject(error, POSENC_ERR_MEMORY, failure);
+    return publish(table, apply_tuning_file(table, "", path, failure), error);
+}
+
+/* Copies the selection of all kernels but one. Its texts stay where they are, as no table is ever freed. */
+static void copy_other_kernels(struct selection_table *to, const struct selection_table *from,
+                               enum posenc_kernel kernel)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        if (k == (int)kernel)
+            continue;
+        to->by_kernel[k] = from->by_kernel[k];
+        to->rules.n[k] = from->rules.n[k];
+        to->rules_reason[k] = from->rules_reason[k];
+        memcpy(to->rules.list[k], from->rules.list[k], sizeof to->rules.list[k]);
+    }
+}
+
+enum posenc_status posenc_select_backend(enum posenc_kernel kernel,
+                                         const struct posenc_backend *backend,
+                                         struct posenc_error *error)
+{
+    if (!posenc_kernel_is_valid(kernel))
+        return reject_range(error, POSENC_ERR_ARGUMENT, "kernel", (double)kernel, 0.0,
+                            POSENC_KERNEL_COUNT - 1);
+    if (backend) {
+        enum posenc_status status = posenc_resolve_backend_slow(&backend, kernel, NULL, error);
+        if (status)
+            return status;
+    }
+    struct selection_table *table = create_table(); /* also has the choice of the environment */
+    struct selection_table *now = current_table();
+    if (!table || !now) {
+        free(table);
+        return reject(error, POSENC_ERR_MEMORY, failure);
+    }
+    if (backend) {
+        table->rules.n[kernel] = 0;
+        table->by_kernel[kernel] =
+            (struct posenc_selection){ backend, POSENC_OK, selected_for_kernel };
+    }
+    do {
+        copy_other_kernels(table, now, kernel);
+        table->previous = now;
+    } while (!atomic_compare_exchange_weak(&posenc_selection_table, &now, table));
+    return POSENC_OK;
+}
+
+/* ---- Look-up ---- */
+
 static struct posenc_selection find_selection(const struct selection_table *table,
                                               enum posenc_kernel kernel,
                                               enum posenc_dtype dtype, uint64_t bytes)
@@ -283,8 +339,8 @@ static struct posenc_selection find_selection(const struct selection_table *tabl
     return table->by_kernel[kernel];
 }
 
-struct posenc_selection posenc_selection_for(enum posenc_kernel kernel, enum posenc_dtype dtype,
-                                             uint64_t bytes)
+static struct posenc_selection selection_of(enum posenc_kernel kernel, enum posenc_dtype dtype,
+                                            uint64_t bytes)
 {
     if (!posenc_kernel_is_valid(kernel))
         return (struct posenc_selection){ NULL, POSENC_ERR_ARGUMENT, "no such kernel" };
@@ -294,9 +350,12 @@ struct posenc_selection posenc_selection_for(enum posenc_kernel kernel, enum pos
     return find_selection(table, kernel, dtype, bytes);
 }
 
-struct posenc_selection posenc_selection(enum posenc_kernel kernel)
+void posenc_get_selection(enum posenc_kernel kernel, enum posenc_dtype dtype, uint64_t bytes,
+                          struct posenc_selection *selection, size_t size)
 {
-    return posenc_selection_for(kernel, POSENC_DTYPE_F32, 0);
+    const struct posenc_selection found = selection_of(kernel, dtype, bytes);
+    memset(selection, 0, size);
+    memcpy(selection, &found, size < sizeof found ? size : sizeof found);
 }
 
 enum posenc_status posenc_resolve_backend_slow(const struct posenc_backend **backend,
@@ -306,7 +365,7 @@ enum posenc_status posenc_resolve_backend_slow(const struct posenc_backend **bac
     enum posenc_status status;
     const char *what;
     if (!*backend) {
-        struct posenc_selection selection = posenc_selection_for(
+        struct posenc_selection selection = selection_of(
             kernel, posenc_args_dtype(kernel, call), posenc_args_bytes(kernel, call));
         *backend = selection.backend;
         status = selection.status;

@@ -328,15 +328,18 @@ static enum posenc_status check_offsets(const struct args_members *members, cons
 }
 
 enum posenc_status posenc_split(enum posenc_kernel kernel, const void *args, int64_t k,
-                                int64_t n, void *part)
+                                int64_t n, void *part, struct posenc_error *error)
 {
     const struct args_members *members = posenc_args_members(kernel);
     union any_args whole, cut_args;
     size_t size;
-    if (!members || !args || !part || posenc_versioned_copy(members->versioned, &whole, args))
-        return POSENC_ERR_ARGUMENT;
-    /* All signatures have `error` at the same offset. Threads may share the arguments, so only part 0 reports. */
-    struct posenc_error *error = k == 0 ? whole.rope.error : NULL;
+    if (!members)
+        return reject_value(error, POSENC_ERR_ARGUMENT, "kernel", (double)kernel);
+    if (!args || !part)
+        return reject(error, POSENC_ERR_ARGUMENT, "args or part (NULL)");
+    if (posenc_versioned_copy(members->versioned, &whole, args))
+        return reject_value(error, POSENC_ERR_ARGUMENT, "size of the arguments",
+                            (double)whole.size);
     if (n < 1 || n > INT32_MAX)
         return reject_range(error, POSENC_ERR_SHAPE, "n, the number of parts", (double)n, 1.0,
                             (double)INT32_MAX);
@@ -354,7 +357,6 @@ enum posenc_status posenc_split(enum posenc_kernel kernel, const void *args, int
     const int64_t begin = part_begin(&axis, k, n);
     const struct cut cut = { members, axis.name, begin, part_begin(&axis, k + 1, n) - begin };
     memcpy(&cut_args, &whole, sizeof cut_args);
-    cut_args.rope.error = NULL; /* parts may fail concurrently */
     if (n > 1)
         cut_members(&cut, (char *)&cut_args, from);
     memcpy(&size, args, sizeof size);

@@ -77,6 +77,8 @@ static enum posenc_status check_form(const struct posenc_const_tensor *t,
                                      struct posenc_error *error)
 {
     const struct tensor_names *names = rule->names;
+    if ((t->reserved[0] | t->reserved[1]) != 0)
+        return reject(error, POSENC_ERR_ARGUMENT, names->reserved);
     if (t->rank < rule->min_rank || t->rank > rule->max_rank)
         return reject_range(error, POSENC_ERR_SHAPE, names->rank, t->rank, rule->min_rank,
                             rule->max_rank);
@@ -101,8 +103,8 @@ static enum posenc_status check_form(const struct posenc_const_tensor *t,
  * distinct. Any other tensor needs the full checks. */
 static inline bool passes_fast_check(const void *data, enum posenc_dtype dtype, int rank,
                                      const int64_t *shape, int64_t *stride,
-                                     const struct tensor_rule *rule, bool is_output,
-                                     struct checked_tensor *checked)
+                                     const int64_t *reserved, const struct tensor_rule *rule,
+                                     bool is_output, struct checked_tensor *checked)
 {
     const uint64_t max_stride = UINT64_C(1) << 30, max_extent = UINT64_C(1) << 40;
     uintptr_t first = (uintptr_t)data;
@@ -113,7 +115,8 @@ static inline bool passes_fast_check(const void *data, enum posenc_dtype dtype, 
     /* Unsigned, as sizes and strides that are too large wrap. They fail one of the conditions. */
     uint64_t extent = (uint64_t)shape[last];
     bool passes = (shape[last] >= 1) & (shape[last] >= rule->min_last) &
-                  (shape[last] <= max_size) & ((shape[last] == 1) | (stride[last] == 1));
+                  (shape[last] <= max_size) & ((shape[last] == 1) | (stride[last] == 1)) &
+                  ((reserved[0] | reserved[1]) == 0);
     stride[last] = passes ? 1 : stride[last];
     for (int i = last - 1; i >= 0; i--) {
         uint64_t n = (uint64_t)shape[i], step = n == 1 ? 0 : (uint64_t)stride[i];
@@ -164,7 +167,7 @@ enum posenc_status posenc_check_input(struct posenc_const_tensor *tensor,
                                       struct posenc_error *error)
 {
     if (passes_fast_check(tensor->data, tensor->dtype, tensor->rank, tensor->shape,
-                          tensor->stride, rule, false, checked))
+                          tensor->stride, tensor->reserved, rule, false, checked))
         return POSENC_OK;
     return check_input_fully(tensor, rule, checked, error);
 }
@@ -175,9 +178,9 @@ enum posenc_status posenc_check_output(struct posenc_tensor *tensor,
                                        struct posenc_error *error)
 {
     if (passes_fast_check(tensor->data, tensor->dtype, tensor->rank, tensor->shape,
-                          tensor->stride, rule, true, checked))
+                          tensor->stride, tensor->reserved, rule, true, checked))
         return POSENC_OK;
-    struct posenc_const_tensor view = posenc_view(*tensor);
+    struct posenc_const_tensor view = posenc_const_view(*tensor);
     enum posenc_status status = check_input_fully(&view, rule, checked, error);
     if (status || checked->empty)
         return status;
@@ -222,6 +225,37 @@ enum posenc_status posenc_check_overlap(const struct posenc_const_tensor *a, str
     return reject(error, POSENC_ERR_OVERLAP, what);
 }
 
+bool posenc_are_apart(const struct posenc_tensor *a, const struct posenc_tensor *b)
+{
+    const struct posenc_tensor *tensors[2] = { a, b };
+    for (unsigned outer = 0; outer < 4; outer++) { /* bit d: dimension d is outside the spans */
+        int64_t sizes[3], steps[3] = { 0, 0, 1 };
+        struct span spans[2];
+        bool fits = true;
+        for (int i = 0; i < 2; i++) {
+            const struct posenc_tensor *t = tensors[i];
+            const int64_t item = (int64_t)posenc_dtype_size(t->dtype);
+            int64_t shape[MAX_RANK];
+            memcpy(shape, t->shape, sizeof shape);
+            for (int d = 0; d < 2; d++) {
+                sizes[d] = outer >> d & 1 ? t->shape[d] : 1;
+                shape[d] = outer >> d & 1 ? 1 : t->shape[d];
+                fits &= i == 0 || sizes[d] == 1 || steps[d] == t->stride[d] * item;
+                steps[d] = t->stride[d] * item;
+            }
+            fits &= find_span(t->data, item, MAX_RANK, shape, t->stride, &spans[i]);
+        }
+        const uintptr_t first =
+                            spans[0].first < spans[1].first ? spans[0].first : spans[1].first,
+                        end = spans[0].end > spans[1].end ? spans[0].end : spans[1].end;
+        sizes[2] = (int64_t)(end - first);
+        if (fits && !posenc_spans_overlap(spans[0], spans[1]) &&
+            (!outer || has_distinct_elements(3, sizes, steps)))
+            return true;
+    }
+    return false;
+}
+
 enum posenc_status posenc_check_disjoint(struct span a, struct span b, const char *what,
                                          struct posenc_error *error)
 {
@@ -239,7 +273,7 @@ enum posenc_status posenc_check_arrays(const void *data, int64_t rows, int64_t s
         return reject_range(error, POSENC_ERR_ARGUMENT, what, (double)((uintptr_t)data % item),
                             0.0, 0.0);
     if (!find_span(data, (int64_t)item, 2, shape, strides, span))
-        return posenc_reject_extent(error, "extent of slopes, an index or thresholds in bytes");
+        return posenc_reject_extent(error, "extent of an array in bytes");
     return POSENC_OK;
 }
 
@@ -356,6 +390,8 @@ enum posenc_status posenc_check_positions(const struct posenc_positions *positio
 {
     enum posenc_position_kind kind = positions->kind;
     *span = (struct span){ 0, 0 };
+    if ((positions->reserved[0] | positions->reserved[1]) != 0)
+        return reject(error, POSENC_ERR_ARGUMENT, "reserved members of the positions (not 0)");
     if (kind == POSENC_POSITIONS_OFFSET)
         return check_offset(positions->offset, tokens, range, error);
     enum posenc_position_kind last =

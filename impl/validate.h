@@ -9,16 +9,16 @@
 
 /* The texts of messages about one tensor. */
 struct tensor_names {
-    const char *data, *alignment, *dtype, *rank, *size, *last, *stride, *strides, *bytes,
-        *shape;
+    const char *reserved, *data, *alignment, *dtype, *rank, *size, *last, *stride, *strides,
+        *bytes, *shape;
 };
 #define TENSOR_NAMES(name)                                                                     \
     {                                                                                          \
-        "data of " name " (NULL)", "alignment of the data of " name " in bytes",               \
-            "dtype of " name, "rank of " name, "dimension of " name,                           \
-            "last dimension of " name, "stride of the last dimension of " name,                \
-            "strides of " name " (elements overlap)", "size of " name " in bytes",             \
-            "dimension of " name " (that of out)"                                              \
+        "reserved members of " name " (not 0)", "data of " name " (NULL)",                     \
+            "alignment of the data of " name " in bytes", "dtype of " name, "rank of " name,   \
+            "dimension of " name, "last dimension of " name,                                   \
+            "stride of the last dimension of " name, "strides of " name " (elements overlap)", \
+            "size of " name " in bytes", "dimension of " name " (that of out)"                 \
     }
 
 /* Addresses from the lowest byte to one past the highest; first == end if there are none. */
@@ -61,6 +61,10 @@ enum posenc_status posenc_check_overlap(const struct posenc_const_tensor *a, str
                                         const struct posenc_tensor *b, struct span b_span,
                                         bool may_be_same, const char *what,
                                         struct posenc_error *error);
+
+/* Returns true if two canonical outputs with the same batches and tokens share no element. Their spans are disjoint, or
+ * they interleave: the parts of each token, or of each batch, are disjoint, and both step from one to the next alike. */
+bool posenc_are_apart(const struct posenc_tensor *a, const struct posenc_tensor *b);
 
 static inline bool posenc_spans_overlap(struct span a, struct span b)
 {

@@ -4,29 +4,40 @@
 #include <stdalign.h>
 #include <string.h>
 
-/* Size of the members up to `member`. The first release had arguments up to `error`, specs up to `dim`, and backends up
- * to their first kernel. */
-#define SIZE_THROUGH(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
-
-#define POSENC_SIGNATURE(name)                                                                 \
-    static void init_##name(void *to)                                                          \
-    {                                                                                          \
-        *(struct posenc_##name##_args *)to = posenc_##name##_args_init();                      \
-    }                                                                                          \
+/* Defaults of the arguments of a signature, whose size is at least that of its first two members. */
+#define DEFAULTS(name, ...)                                                                    \
+    static const struct posenc_##name##_args defaults_##name = {                               \
+        .size = sizeof(struct posenc_##name##_args), __VA_ARGS__                               \
+    };                                                                                         \
     const struct versioned posenc_versioned_##name##_args = {                                  \
-        sizeof(struct posenc_##name##_args), SIZE_THROUGH(struct posenc_##name##_args, error), \
-        alignof(struct posenc_##name##_args), init_##name                                      \
+        sizeof(struct posenc_##name##_args), 2 * sizeof(size_t),                               \
+        alignof(struct posenc_##name##_args), &defaults_##name                                 \
     };
-#include <posenc_signatures.def>
+DEFAULTS(sinusoidal, .scale = 1.0, .x_scale = 1.0f)
+DEFAULTS(learned, .x_scale = 1.0f)
+DEFAULTS(learned_grad, .accumulate = false)
+DEFAULTS(rope_table, .freqs = NULL)
+DEFAULTS(rope, .transpose = false)
+DEFAULTS(alibi, .x_scale = 1.0f)
+DEFAULTS(t5, .x_scale = 1.0f)
+DEFAULTS(distance, .x_scale = 1.0f)
+DEFAULTS(window, .x_scale = 1.0f)
+DEFAULTS(relative, .scale = 1.0f, .x_scale = 1.0f)
+DEFAULTS(relative_sum, .index = NULL)
+DEFAULTS(rope_qk_norm, .epsilon = 1e-6f)
 
-static void init_freqs_spec(void *to)
-{
-    *(struct posenc_freqs_spec *)to = posenc_freqs_spec_init();
-}
+static const struct posenc_freqs_spec defaults_freqs_spec = { .size = sizeof(
+                                                                  struct posenc_freqs_spec),
+                                                              .rope_theta = 10000.0,
+                                                              .factor = 1.0,
+                                                              .beta_fast = 32.0,
+                                                              .beta_slow = 1.0,
+                                                              .truncate = true,
+                                                              .partial_rotary_factor = 1.0 };
 
 const struct versioned posenc_versioned_freqs_spec = {
-    sizeof(struct posenc_freqs_spec), SIZE_THROUGH(struct posenc_freqs_spec, dim),
-    alignof(struct posenc_freqs_spec), init_freqs_spec
+    sizeof(struct posenc_freqs_spec), offsetof(struct posenc_freqs_spec, dim) + sizeof(int64_t),
+    alignof(struct posenc_freqs_spec), &defaults_freqs_spec
 };
 
 /* Backends are never copied, so they need no defaults. */
@@ -53,10 +64,24 @@ enum posenc_status posenc_versioned_copy(const struct versioned *versioned, void
 {
     size_t size = 0;
     memcpy(&size, from, sizeof size);
-    versioned->init(to);
+    memcpy(to, versioned->defaults, versioned->size);
     if (size < versioned->min_size)
         return POSENC_ERR_ARGUMENT;
     memcpy(to, from, size < versioned->size ? size : versioned->size);
     memcpy(to, &versioned->size, sizeof versioned->size);
     return posenc_versioned_is_valid(versioned, from) ? POSENC_OK : POSENC_ERR_ARGUMENT;
+}
+
+void posenc_versioned_defaults(const struct versioned *versioned, void *to, size_t size)
+{
+    memset(to, 0, size);
+    if (versioned && size >= versioned->min_size) {
+        memcpy(to, versioned->defaults, size < versioned->size ? size : versioned->size);
+        memcpy(to, &size, sizeof size);
+    }
+}
+
+void posenc_freqs_spec_defaults(struct posenc_freqs_spec *spec, size_t size)
+{
+    posenc_versioned_defaults(&posenc_versioned_freqs_spec, spec, size);
 }

@@ -12,10 +12,10 @@
 
 /* Sizes of one such struct, and its defaults. */
 struct versioned {
-    size_t size;            /* in this library */
-    size_t min_size;        /* in the first release */
-    size_t align;           /* each valid size is a multiple of it */
-    void (*init)(void *to); /* writes the defaults */
+    size_t size;          /* in this library */
+    size_t min_size;      /* in the first release */
+    size_t align;         /* each valid size is a multiple of it */
+    const void *defaults; /* `size` bytes; NULL for a struct that is never copied */
 };
 
 #define POSENC_SIGNATURE(name) extern const struct versioned posenc_versioned_##name##_args;
@@ -32,5 +32,9 @@ bool posenc_versioned_is_valid(const struct versioned *versioned, const void *fr
  * with defaults if the size is too small. */
 enum posenc_status posenc_versioned_copy(const struct versioned *versioned, void *to,
                                          const void *from);
+
+/* Writes the defaults to a struct of `size` bytes, as the caller's compiler saw it. It becomes zero if there is no such
+ * struct, or if `size` is too small. */
+void posenc_versioned_defaults(const struct versioned *versioned, void *to, size_t size);
 
 #endif

@@ -9,7 +9,7 @@
  *
  * SLOWED_TAG makes the machine code of equal plug-ins different, since equal machine code is not timed.
  */
-#include <posenc.h>
+#include <posenc/backend.h>
 #include <stdint.h>
 
 #ifndef SLOWED_STEPS
@@ -33,7 +33,8 @@ static void delay(uint64_t steps)
 static enum posenc_status rope_half(const struct posenc_rope_args *args)
 {
     const enum posenc_status status =
-        posenc_selection(POSENC_KERNEL_ROPE_HALF).backend->rope_half(args);
+        posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0)
+            .backend->rope_half(args);
     delay(SLOWED_STEPS);
     return status;
 }
@@ -45,7 +46,7 @@ const struct posenc_backend posenc_plugin = {
     .name = "slowed",
     .family = "native", /* its results are those of the kernel that it calls */
     .description = "the kernel that serves here, and a delay",
-    .needs = "",
+    .required_features = "",
     .fused = true,
     .f16_bf16 = true,
     .rope_half = rope_half,

@@ -102,7 +102,7 @@ static struct posenc_backend make_backend(const char *family)
                                     .name = "other",
                                     .family = family,
                                     .description = "of the test",
-                                    .needs = "",
+                                    .required_features = "",
                                     .rope_half = rope_wrong };
 }
 
@@ -280,7 +280,7 @@ static void test_rejections(void)
     c.problem = problem_default(POSENC_KERNEL_SINUSOIDAL);
     struct posenc_backend lacks = make_backend("native"), idle = lacks, foreign = lacks;
     idle.sinusoidal = write_nothing;
-    foreign.needs = "no_such_feature";
+    foreign.required_features = "no_such_feature";
     const struct posenc_backend *backends[] = { &lacks, &idle, &foreign };
     const struct bench_options options = { .budget_s = 0.05 };
     struct stored_results seen = run_bench(&c, 1, backends, 3, &options);

@@ -449,7 +449,7 @@ static void test_slow_kernel(void)
                                          .name = "slow",
                                          .family = "native",
                                          .description = "does all rows again and again",
-                                         .needs = "",
+                                         .required_features = "",
                                          .distance_bias = repeat_rows };
     struct problem problem = problem_default(POSENC_KERNEL_DISTANCE_BIAS);
     problem.heads = 1;

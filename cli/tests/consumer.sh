@@ -38,7 +38,7 @@ cp "$here/consumer/main.c" "$here/consumer/main.cc" "$here/consumer/meson.build"
 by_pkg_config() {
     flags=$(pkg-config --cflags --libs posenc)
     builds 'C, shared' ./shared $cc -std=c11 $warnings main.c -o shared $flags -lm
-    grep -q 'serves rope_half' stdout
+    grep -q 'runs rope_half' stdout
     verdict 'it names a backend'
     for year in 11 14 17 20 23; do
         if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
-#include <posenc.h>
+#include <posenc/backend.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -206,7 +206,7 @@ struct posenc_backend posenc_plugin = {
     .name = "example",
     .family = "example",
     .description = "a plug-in that misbehaves",
-    .needs = "",
+    .required_features = "",
     .lanes = lanes,
     .alibi = alibi,
     .alibi_add = compute,
@@ -224,7 +224,7 @@ __attribute__((constructor)) static void run_when_loaded(void)
     if (strncmp(name, "strange_name.", 13) == 0)
         posenc_plugin.name = "\033[31mexample\xff";
     if (strncmp(name, "strange_needs.", 14) == 0)
-        posenc_plugin.needs = "\033]0;title\a";
+        posenc_plugin.required_features = "\033]0;title\a";
     if (strncmp(name, "other_abi.", 10) == 0)
         posenc_plugin.abi = 999;
     if (strncmp(name, "no_text.", 8) == 0)

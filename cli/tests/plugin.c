@@ -15,7 +15,7 @@
  *   PLUGIN_COUNTED_ROW  is one for each row
  */
 #include <math.h>
-#include <posenc.h>
+#include <posenc/backend.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ const struct posenc_backend posenc_plugin = {
     .name = "example",
     .family = "example",
     .description = "a plug-in of the tests",
-    .needs = "",
+    .required_features = "",
     .alibi = alibi,
 #ifdef PLUGIN_MORE
     .alibi_add = nothing,

@@ -105,7 +105,7 @@ void compare_next(struct comparison *c, const struct call *call,
         return;
     double scale = signature_argument(signature_of(kernel), MEMBER(scale))
                        ? fabs(call->problem.scale)
-                       : posenc_freqs_view(call->freqs).attention_factor;
+                       : posenc_freqs_view_of(call->freqs).attention_factor;
     const bool absolute = limit->is_absolute;
     c->kind = is_table_kernel(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)

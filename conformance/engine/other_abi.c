@@ -1,6 +1,6 @@
 /* A stand-in for a libposenc of another ABI, which test_library opens. It has only the functions that a caller uses
  * before it calls a kernel. */
-#include <posenc.h>
+#include <posenc/backend.h>
 
 const char *posenc_version(void) { return "9.9.9"; }
 

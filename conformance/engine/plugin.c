@@ -55,7 +55,7 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
         return write_rejection(
             error, "has no usable name or family: expected letters a-z, digits and _");
     if (!backend->description || !text_is_plain(backend->description) ||
-        (backend->needs && !text_is_plain(backend->needs)))
+        (backend->required_features && !text_is_plain(backend->required_features)))
         return write_rejection(
             error, "has no description, or one that is not plain text, or such needs: "
                    "expected one line of UTF-8 each, without control characters");
@@ -165,7 +165,7 @@ size_t plugins_add_by(plugin_opener *open, const char *folder, plugin_failure_si
         char path[4096], error[PLUGIN_ERROR];
         snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
         const struct posenc_backend *backend = open(path, error);
-        if (backend && posenc_backend_add(backend)) {
+        if (backend && posenc_backend_add(backend, NULL)) {
             write_rejection(error, "there are too many of them");
             backend = NULL;
         }

@@ -18,7 +18,7 @@ static struct posenc_backend added_backend = { .size = sizeof added_backend,
                                                .name = "stranger",
                                                .family = "stranger",
                                                .description = "of this test",
-                                               .needs = "" };
+                                               .required_features = "" };
 static const void *caller; /* return address of the added backend's kernel */
 
 static enum posenc_status note_caller(const struct posenc_rope_args *args)
@@ -71,7 +71,7 @@ static void test_own_list(const struct library *one, const struct library *two)
     find_function(one, "posenc_backend_find", &find[0]);
     find_function(two, "posenc_backend_find", &find[1]);
     added_backend.rope_half = note_caller;
-    require(add(&added_backend) == POSENC_OK && find[0]("stranger") == &added_backend,
+    require(add(&added_backend, NULL) == POSENC_OK && find[0]("stranger") == &added_backend,
             "a backend added to a copy is found in its list");
     require(!find[1]("stranger") && !posenc_backend_find("stranger"),
             "and in no other copy's, nor this program's");

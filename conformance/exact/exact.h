@@ -9,6 +9,7 @@
 #define POSENC_EXACT_H
 
 #include <posenc.h>
+#include <posenc/relative.h>
 
 /* Computes the frequencies of at most n pairs; returns their number. turn: turns per position modulo 1, in 192 bits
  * with turn[i][0] most significant. inv_freq_f32: radians per position, as numerics mode hf_f32 or torch_exp_f32

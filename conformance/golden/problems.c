@@ -276,7 +276,7 @@ static bool put_library_freqs(const struct posenc_freqs_spec *spec)
     struct posenc_freqs *freqs;
     if (posenc_freqs_create(spec, &freqs, NULL) != POSENC_OK)
         return false;
-    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
+    const struct posenc_freqs_view view = posenc_freqs_view_of(freqs);
     const size_t pairs = (size_t)view.n_pairs;
     fputs(", \"library\": {\"axis\": [", out);
     for (size_t i = 0; i < pairs; i++)

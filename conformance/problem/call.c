@@ -101,7 +101,7 @@ bool call_check(struct call *call, enum posenc_status status, const char *what, 
     const bool within = least <= value && value <= most;
     const double from = within ? 1.0 : (double)least, to = within ? 0.0 : (double)most;
     if (status != POSENC_OK)
-        call->error = (struct posenc_error){ status, what, (double)value, from, to };
+        call->error = (struct posenc_error){ status, what, (double)value, from, to, { NULL } };
     return status == POSENC_OK;
 }
 
@@ -186,8 +186,7 @@ static enum posenc_status run_kernel(struct call *call, const struct posenc_back
     switch (call->problem.kernel) {
 #define POSENC_KERNEL(ID, name, signature, ...)                                                \
     case POSENC_KERNEL_##ID:                                                                   \
-        call->args.signature.error = &call->error;                                             \
-        return call->implementation->name(backend, &call->args.signature);
+        return call->implementation->name(backend, &call->args.signature, &call->error);
 #include "posenc_kernels.def"
     case POSENC_KERNEL_COUNT:
         break;

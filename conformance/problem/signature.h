@@ -245,6 +245,12 @@ int call_dim(const struct call *call, const struct tensor_spec *spec, enum dim d
         PARAMETER_TO(signature, member), .from = MEMBER(member),                               \
                                          .from_size = sizeof((struct problem *)0)->member      \
     }
+/* Initialises a member of a struct among the arguments in the same way. */
+#define PARAMETER_IN(signature, inside, member)                                                \
+    {                                                                                          \
+        PARAMETER_TO(signature, inside.member),                                                \
+            .from = MEMBER(member), .from_size = sizeof((struct problem *)0)->member           \
+    }
 /* Initialises an argument of this signature alone, which is problem.parameters[place]. Default and accepted range
  * follow. */
 #define OWN_PARAMETER(signature, place, member, ...)                                           \

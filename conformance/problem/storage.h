@@ -4,7 +4,8 @@
 #ifndef POSENC_STORAGE_H
 #define POSENC_STORAGE_H
 
-#include <posenc.h>
+#include <posenc/backend.h>
+#include <posenc/experimental.h>
 
 #include <string.h>
 

@@ -54,7 +54,10 @@ static void check_arguments(void)
     }
     memset(claimed + signature->freqs, true, sizeof(void *));
     memset(claimed + signature->computed, true, sizeof(int64_t));
-    memset(claimed, true, sizeof(size_t) + sizeof(struct posenc_error *));
+    memset(claimed, true, sizeof(size_t));
+    if (strcmp(signature->name, "t5") == 0) /* test_versioned.c tests reserved members */
+        memset(claimed + offsetof(struct posenc_t5_args, buckets.reserved), true,
+               sizeof((struct posenc_t5_args *)0)->buckets.reserved);
     for (size_t i = 0; i < signature->size && alone < sizeof(int64_t); i++)
         alone = claimed[i] ? 0 : alone + 1;
     expect(alone < sizeof(int64_t), "", "an argument is not described");

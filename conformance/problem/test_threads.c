@@ -42,7 +42,8 @@ static void change_selection(void)
     static const char *const choices[] = { "scalar", "libm", "rope_half scalar\nalibi libm\n",
                                            NULL };
     for (int i = 0; running > 0; i++)
-        require(posenc_select(choices[i % 4]) == POSENC_OK && posenc_selection(0).backend,
+        require(posenc_select(choices[i % 4], NULL) == POSENC_OK &&
+                    posenc_selection_of(0, POSENC_DTYPE_F32, 0).backend,
                 "a choice", 0);
 }
 
@@ -80,7 +81,7 @@ int main(void)
     change_selection();
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
-    require(posenc_select(NULL) == POSENC_OK, "the choice of before", 0);
+    require(posenc_select(NULL, NULL) == POSENC_OK, "the choice of before", 0);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         require_same_results(k);
     for (int t = 0; t < THREADS; t++)

@@ -9,7 +9,6 @@
  *               be rotated twice
  */
 #define _POSIX_C_SOURCE 200809L
-#define POSENC_EXPERIMENTAL
 #include "properties.h"
 #include "conformance/problem/signature.h"
 
@@ -123,7 +122,7 @@ static void check_split(struct tally *t, const struct problem *p)
         call_reset(call);
         for (int64_t k = n; k-- > 0;) {
             struct call part = *call;
-            if (!require(t, !posenc_split(p->kernel, &call->args, k, n, &part.args),
+            if (!require(t, !posenc_split(p->kernel, &call->args, k, n, &part.args, NULL),
                          "part %lld of %lld was rejected", (long long)k, (long long)n))
                 return;
             struct guard_result g = guard_run(&part, t->run->backend, NULL);

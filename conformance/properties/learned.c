@@ -91,7 +91,7 @@ static void edit_padding(struct call *call, const void *padding_idx)
 {
     int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
     if (call->implementation->padding_positions(
-            BATCH, TOKENS, mask, *(const int64_t *)padding_idx, positions) != POSENC_OK)
+            BATCH, TOKENS, mask, *(const int64_t *)padding_idx, positions, NULL) != POSENC_OK)
         memset(positions, 0, BATCH * TOKENS * sizeof *positions);
 }
 

@@ -211,7 +211,8 @@ static void edit_rank(struct call *call, const void *user)
 {
     struct posenc_const_tensor *weight = &call->args.rope_qk_norm.weight;
     (void)user;
-    *weight = posenc_const_dense(weight->data, 1, call->problem.dim, 0, 0, 0);
+    *weight = posenc_const_tensor_strided(POSENC_DTYPE_F32, weight->data, 1,
+                                          (const int64_t[]){ call->problem.dim }, NULL);
 }
 
 /* ---- All of them ---- */

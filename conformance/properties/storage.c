@@ -50,7 +50,7 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
         const struct stored_error e =
             exact_stored_error(type, at.value, (double)result, within);
         const bool contracted = within > 0.0 && e.error <= e.limit;
-        if (!require(t, contracted && t->run->backend->contracts,
+        if (!require(t, contracted && t->run->backend->allows_contraction,
                      "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g%s",
                      what, (long long)at.row, (long long)at.column, (double)at.value,
                      (double)result, (double)rounded,

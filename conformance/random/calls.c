@@ -6,7 +6,6 @@
  * backend scalar, and as a prepared call if its kernel allows that.
  */
 #define _GNU_SOURCE
-#define POSENC_EXPERIMENTAL
 #include "calls.h"
 
 #include <math.h>
@@ -20,7 +19,8 @@
 struct argument_block {
     const char *args;
     size_t bytes;
-    struct posenc_error error; /* filled with a pattern until it is written */
+    struct posenc_error error;  /* filled with a pattern until it is written */
+    struct posenc_error *given; /* `error`, or NULL */
 };
 
 /* A function that replaces the front-end for the current block. */
@@ -35,12 +35,15 @@ static call_entry *current_entry; /* NULL: the implementation's front-end */
 
 #define POSENC_KERNEL(ID, name, signature, ...)                                                \
     static enum posenc_status enter_##name(const struct posenc_backend *backend,               \
-                                           const struct posenc_##signature##_args *args)       \
+                                           const struct posenc_##signature##_args *args,       \
+                                           struct posenc_error *error)                         \
     {                                                                                          \
         (void)args;                                                                            \
+        (void)error;                                                                           \
         if (current_entry)                                                                     \
             return current_entry(backend, POSENC_KERNEL_##ID, &current_block);                 \
-        return current_implementation->name(backend, (const void *)current_block.args);        \
+        return current_implementation->name(backend, (const void *)current_block.args,         \
+                                            current_block.given);                              \
     }
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
@@ -63,7 +66,6 @@ static bool fill_block(const struct call_test *t, bool with_error)
     struct argument_block *block = &current_block;
     const size_t known = t->after.signature->size;
     const size_t bytes = t->size <= 8 * known ? t->size : known;
-    struct posenc_error *error = with_error ? &block->error : NULL;
     if (!page) {
         page =
             mmap(NULL, 2 * (size_t)PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -74,9 +76,8 @@ static bool fill_block(const struct call_test *t, bool with_error)
     char *at = page + PAGE_BYTES - (block->bytes + 7) / 8 * 8;
     memset(at, t->filled ? FILLED_PATTERN : 0, block->bytes);
     memcpy(at, &t->after.args, block->bytes < known ? block->bytes : known);
-    if (block->bytes >= 2 * sizeof(void *))
-        memcpy(at + sizeof(size_t), &error, sizeof error);
     memset(&block->error, ERROR_PATTERN, sizeof block->error);
+    block->given = with_error ? &block->error : NULL;
     block->args = at;
     return true;
 }
@@ -196,7 +197,7 @@ static bool check_answer(struct call_test *t, const struct call_answer *a, unsig
     if (!call_test_is_unchanged(t))
         return notation_fail(t->message, "rejected, \"%s\", and yet an output was written",
                              posenc_status_string(status));
-    return t->size < 2 * sizeof(void *) || check_error(t, status, &a->error);
+    return check_error(t, status, &a->error);
 }
 
 static bool same_error(const struct posenc_error *a, const struct posenc_error *b)
@@ -261,16 +262,19 @@ static enum posenc_status run_prepared(const struct posenc_backend *backend,
     s->blank(&args);
     memcpy(&args, block->args, block->bytes < s->size ? block->bytes : s->size);
     const struct run_arguments run = find_run_arguments(s, &args);
+    /* NULL means in place */
+    const void *x = kernel_takes_x(kernel) && run.x->data == run.out->data ? NULL : run.x->data;
     if (run.positions->kind == POSENC_POSITIONS_OFFSET)
-        return posenc_run(prepared, run.x->data, run.out->data, run.positions->offset);
-    return posenc_run_at(prepared, run.x->data, run.out->data, run.positions->data);
+        return posenc_run(prepared, x, run.out->data, run.positions->offset, block->given);
+    return posenc_run_at(prepared, x, run.out->data, run.positions->data, block->given);
 }
 
 static enum posenc_status prepare_and_run(const struct posenc_backend *backend,
                                           enum posenc_kernel kernel,
                                           const struct argument_block *block)
 {
-    const enum posenc_status status = posenc_prepare(backend, kernel, block->args, &prepared);
+    const enum posenc_status status =
+        posenc_prepare(backend, kernel, block->args, &prepared, block->given);
     return status ? status : run_prepared(backend, kernel, block);
 }
 
@@ -285,7 +289,7 @@ static bool can_be_prepared(const struct call_facts *f)
 }
 
 /* Changes of the arguments that a run sets. */
-enum run_change { OUT_NULL, OUT_ODD, IN_PLACE, OTHER_X, OUT_IN_INPUT, OFFSET, RUN_CHANGES = 7 };
+enum run_change { OUT_NULL, OUT_ODD, IN_PLACE, OUT_IN_INPUT, OFFSET, RUN_CHANGES = 6 };
 
 /* Changes the arguments of a run. Returns true if the call must then be rejected; otherwise all its elements lie in
  * memory. */
@@ -305,9 +309,6 @@ static bool change_run(struct call_test *t, enum run_change how, struct draws *d
     case IN_PLACE:
         run.x->data = run.out->data;
         return !kernel_takes_x(t->after.kernel);
-    case OTHER_X:
-        run.x->data = run.x->data ? NULL : run.out->data;
-        return true;
     case OUT_IN_INPUT:
         for (EACH_OPERAND(o, &t->after))
             if (o->row->role == ROLE_INPUT && o->row->form == FORM_TENSOR && draw_one_in(d, 2))
@@ -373,8 +374,8 @@ static bool check_prepared(struct call_test *t, const struct posenc_backend *bac
 static bool check_peer(struct call_test *t, const struct call_answer *plain)
 {
     const struct posenc_backend *peer = posenc_backend_find("scalar"), *own = t->backend;
-    if (!peer || peer == own || strcmp(peer->family, own->family) != 0 || own->contracts ||
-        t->implementation->freqs_create != posenc_freqs_create ||
+    if (!peer || peer == own || strcmp(peer->family, own->family) != 0 ||
+        own->allows_contraction || t->implementation->freqs_create != posenc_freqs_create ||
         plain->result.status != POSENC_OK || !posenc_backend_provides(peer, t->after.kernel))
         return true;
     const struct call_answer a = get_answer(t, &implementation_library, peer, NULL, true);

@@ -41,7 +41,7 @@ const struct posenc_backend null_backend = {
     .name = "idle",
     .family = "idle",
     .description = "computes nothing",
-    .needs = "",
+    .required_features = "",
     .f16_bf16 = true,
 #define POSENC_KERNEL(ID, kernel_name, ...) .kernel_name = null_##kernel_name,
 #include <posenc_kernels.def>

@@ -208,7 +208,7 @@ static void judge_freqs(struct judge *j)
     reject_if(j, !freqs, STATUS(ARGUMENT));
     if (!freqs)
         return;
-    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
+    const struct posenc_freqs_view view = posenc_freqs_view_of(freqs);
     if (f->signature->channels) {
         reject_if(j,
                   view.n_axes > 1 &&

@@ -26,8 +26,9 @@ enum builder {
     DEBERTA
 };
 static const char *const builder_name[] = {
-    "alibi_slopes", "t5_thresholds", "kerple_log", "kerple_power", "sandwich", "normal",
-    "padding",      "swin_index",    "beit_index", "shaw_index",   "xl_index", "deberta_index",
+    "alibi_slopes", "t5_buckets_init", "kerple_log", "kerple_power",
+    "sandwich",     "normal",          "padding",    "swin_index",
+    "beit_index",   "shaw_index",      "xl_index",   "deberta_index",
 };
 
 /* A call and its status. */
@@ -148,32 +149,33 @@ static enum posenc_status build(const struct row *r, void *out)
     const int64_t heads = r->builder == SANDWICH ? n[1] : n[0];
     /* Of up to three heads, the last one has the last value. */
     const float *by_head = values + (heads > 0 && heads < 3 ? 3 - heads : 0);
+    struct posenc_t5_buckets buckets;
     const uint8_t mask[] = { 1, 1, 1, 1, 1, (uint8_t)r->value };
     switch (r->builder) {
     case ALIBI:
-        return posenc_alibi_slopes(n[0], r->value, out);
+        return posenc_alibi_slopes(n[0], r->value, out, NULL);
     case T5:
-        return posenc_t5_thresholds(n[0], n[1], n[2] != 0, out);
+        return posenc_t5_buckets_init(n[0], n[1], n[2] != 0, out, &buckets, NULL);
     case KERPLE_LOG:
-        return posenc_kerple_log(n[0], ones, by_head, n[1], n[2], out);
+        return posenc_kerple_log(n[0], ones, by_head, n[1], n[2], out, NULL);
     case KERPLE_POWER:
-        return posenc_kerple_power(n[0], by_head, ones, n[1], n[2], out);
+        return posenc_kerple_power(n[0], by_head, ones, n[1], n[2], out, NULL);
     case SANDWICH:
-        return posenc_sandwich(n[0], n[1], by_head, n[2], n[3], out);
+        return posenc_sandwich(n[0], n[1], by_head, n[2], n[3], out, NULL);
     case NORMAL:
-        return posenc_normal((uint64_t)n[0], n[1], n[2], n[3], r->value, out);
+        return posenc_normal((uint64_t)n[0], n[1], n[2], n[3], r->value, out, NULL);
     case PADDING:
-        return posenc_padding_positions(n[0], n[1], mask, n[2], out);
+        return posenc_padding_positions(n[0], n[1], mask, n[2], out, NULL);
     case SWIN:
-        return posenc_swin_index(n[0], n[1], out);
+        return posenc_swin_index(n[0], n[1], out, NULL);
     case BEIT:
-        return posenc_beit_index(n[0], n[1], out);
+        return posenc_beit_index(n[0], n[1], out, NULL);
     case SHAW:
-        return posenc_shaw_index(n[0], n[1], n[2], n[3], out);
+        return posenc_shaw_index(n[0], n[1], n[2], n[3], out, NULL);
     case TRANSFORMER_XL:
-        return posenc_transformer_xl_index(n[0], n[1], out);
+        return posenc_transformer_xl_index(n[0], n[1], out, NULL);
     case DEBERTA:
-        return posenc_deberta_index(n[0], n[1], n[2], n[3], n[4], out);
+        return posenc_deberta_index(n[0], n[1], n[2], n[3], n[4], out, NULL);
     }
     return POSENC_ERR_ARGUMENT;
 }
@@ -210,7 +212,8 @@ static bool names_are_right(void)
                  !posenc_kernel_summary(POSENC_KERNEL_COUNT) && !posenc_backend_find(NULL) &&
                  !posenc_backend_provides(NULL, POSENC_KERNEL_ALIBI) &&
                  !posenc_backend_provides(posenc_backend_at(0), POSENC_KERNEL_COUNT) &&
-                 posenc_selection(POSENC_KERNEL_COUNT).status == POSENC_ERR_ARGUMENT;
+                 posenc_selection_of(POSENC_KERNEL_COUNT, POSENC_DTYPE_F32, 0).status ==
+                     POSENC_ERR_ARGUMENT;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
         right = right && posenc_kernel_find(posenc_kernel_name(kernel)) == kernel &&

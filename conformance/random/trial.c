@@ -40,7 +40,7 @@ static double find_tolerance(const struct posenc_backend *backend, const struct 
     double fastest = 1.0;
     if (!call->freqs || strcmp(backend->family, "native") == 0)
         return 1.0;
-    const struct posenc_freqs_view view = posenc_freqs_view(call->freqs);
+    const struct posenc_freqs_view view = posenc_freqs_view_of(call->freqs);
     for (int64_t i = 0; i < view.n_pairs; i++)
         fastest = fmax(fastest, fabs(view.omega[i]));
     return call->problem.freqs.xpos_scale_base != 0.0 ? 2.0 * fastest : fastest;

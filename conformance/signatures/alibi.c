@@ -7,14 +7,14 @@
 static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch; }
 
 /* Fills slopes by the library's function. Edges and scattered values replace them, so that slopes are negative and zero,
- * too. The limits in errors are those of posenc_alibi_slopes() (posenc.h). */
+ * too. */
 static bool fill_slopes(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
     const double bias_max = p->alibi_bias_max;
     const uint64_t key = rng_u64(p->seed, STREAM_TABLE);
-    const enum posenc_status status = call->implementation->alibi_slopes(n, bias_max, to);
-    const bool filled = status == POSENC_OK;
+    const bool filled =
+        call->implementation->alibi_slopes(n, bias_max, to, &call->error) == POSENC_OK;
     const float most_slope = 0x1p80f;
     float *slopes = to;
     for (int64_t i = 0; i < n && filled && p->recipe == RECIPE_EDGES; i++)
@@ -22,10 +22,6 @@ static bool fill_slopes(struct call *call, void *to, int64_t n)
             inputs_draw_edge(rng_u64(key, (uint64_t)i), POSENC_DTYPE_F32, most_slope, true);
     for (int64_t i = 0; i < n && filled && p->scattered; i++)
         slopes[i] *= (float)(problem_scattered_index(p, i, 3) - 1); /* -1, 0 or 1 */
-    if (status == POSENC_ERR_PARAMETER) /* accepted values exclude 0 */
-        call->error = (struct posenc_error){ status, "alibi_bias_max", bias_max, DBL_MIN, 64 };
-    else
-        (void)call_check(call, status, "heads", n, 1, 65536);
     return filled;
 }
 

@@ -1,7 +1,7 @@
 /* t5: a learned bias for each bucket of distances (Raffel et al. 1910.10683). */
 #include "shared.h"
 
-enum { MOST_BUCKETS = 4096, MOST_DISTANCE = (1 << 24) - 1 };
+enum { MOST_BUCKETS = 4096 };
 
 static bool check_buckets(struct call *call)
 {
@@ -25,9 +25,11 @@ static int64_t n_thresholds(const struct problem *p)
 static bool fill_thresholds(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const enum posenc_status status = call->implementation->t5_thresholds(
-        p->num_buckets, p->max_distance, p->bidirectional, to);
-    return call_check(call, status, "max_distance", p->max_distance, n / 2 + 1, MOST_DISTANCE);
+    struct posenc_t5_buckets buckets;
+    (void)n;
+    return call->implementation->t5_buckets_init(p->num_buckets, p->max_distance,
+                                                 p->bidirectional, to, &buckets,
+                                                 &call->error) == POSENC_OK;
 }
 
 const struct signature signature_t5 = {
@@ -35,10 +37,15 @@ const struct signature signature_t5 = {
     .tensors = { { OUT(t5, out), SCORES },
                  { X(t5), SCORES },
                  { TABLE(t5, table), .dims = { DIM_ROW, DIM_HEAD }, .cached = true },
-                 { INTEGERS(t5, thresholds), .size = n_thresholds, .fill = fill_thresholds,
+                 { .name = "thresholds",
+                   .offset = ARGUMENT(t5, buckets.thresholds),
+                   .form = FORM_INTEGERS,
+                   .size = n_thresholds,
+                   .fill = fill_thresholds,
                    .cached = true } },
-    .parameters = { PARAMETER(t5, num_buckets), PARAMETER(t5, bidirectional),
-                    PARAMETER(t5, query_offset), PARAMETER(t5, x_scale) },
+    .parameters = { PARAMETER_IN(t5, buckets, num_buckets),
+                    PARAMETER_IN(t5, buckets, bidirectional), PARAMETER(t5, query_offset),
+                    PARAMETER(t5, x_scale) },
     .rows = table_rows,
     .fields = FIELDS_SCORES "x_scale num_buckets max_distance bidirectional recipe",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },

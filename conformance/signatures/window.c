@@ -33,11 +33,11 @@ static bool fill_index(struct call *call, void *to, int64_t n)
     const struct problem *p = &call->problem;
     const struct implementation *by = call->implementation;
     const enum posenc_status status =
-        p->window_class ? by->beit_index(p->window_height, p->window_width, to)
-                        : by->swin_index(p->window_height, p->window_width, to);
+        p->window_class ? by->beit_index(p->window_height, p->window_width, to, &call->error)
+                        : by->swin_index(p->window_height, p->window_width, to, &call->error);
     for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
         ((int32_t *)to)[i] = (int32_t)problem_scattered_index(p, i, table_rows(p));
-    return call_check(call, status, "window_height or window_width", p->window_height, 1, 256);
+    return status == POSENC_OK;
 }
 
 /* Returns the elements read by the index, which serves all batches at once. */

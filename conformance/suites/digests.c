@@ -70,7 +70,7 @@ static const struct posenc_backend *find_other_member(const struct posenc_backen
                                                       enum posenc_kernel kernel)
 {
     const struct posenc_backend *other;
-    for (size_t i = 0; !of->contracts && (other = posenc_backend_at(i)) != NULL; i++)
+    for (size_t i = 0; !of->allows_contraction && (other = posenc_backend_at(i)) != NULL; i++)
         if (strcmp(other->name, of->name) != 0 && strcmp(other->family, of->family) == 0 &&
             posenc_backend_provides(other, kernel) && !posenc_backend_unavailable_reason(other))
             return other;

@@ -30,9 +30,9 @@ const struct posenc_backend PLAIN_SYMBOL(PLAIN_NAME) = {
     .name = PLAIN_STRING(PLAIN_NAME),
     .family = PLAIN_FAMILY,
     .description = PLAIN_DESCRIPTION,
-    .needs = PLAIN_NEEDS,
+    .required_features = PLAIN_NEEDS,
     .f16_bf16 = true,
-    .contracts = PLAIN_CONTRACTS,
+    .allows_contraction = PLAIN_CONTRACTS,
 #define POSENC_KERNEL(ID, name, ...) .name = plain_##name,
 #include <posenc_kernels.def>
 };

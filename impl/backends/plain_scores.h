@@ -62,13 +62,14 @@ static enum posenc_status plain_alibi(const struct posenc_alibi_args *args)
 
 static int64_t t5_bucket(const struct posenc_t5_args *args, int64_t relative)
 {
-    int64_t buckets = args->bidirectional ? args->num_buckets / 2 : args->num_buckets;
-    int64_t distance = relative < 0 ? -relative : args->bidirectional ? relative : 0;
+    int64_t buckets =
+        args->buckets.bidirectional ? args->buckets.num_buckets / 2 : args->buckets.num_buckets;
+    int64_t distance = relative < 0 ? -relative : args->buckets.bidirectional ? relative : 0;
     int64_t bucket = buckets - 1;
 
-    while (args->thresholds[bucket] > distance)
+    while (args->buckets.thresholds[bucket] > distance)
         bucket--;
-    return bucket + (args->bidirectional && relative > 0 ? buckets : 0);
+    return bucket + (args->buckets.bidirectional && relative > 0 ? buckets : 0);
 }
 
 #define plain_t5_bias_add plain_t5_bias

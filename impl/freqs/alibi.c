@@ -22,14 +22,18 @@ static float slope(double bias_max, int64_t h, int64_t n)
     return dd_to_float(dd_scale(mantissa, ldexp(1.0, (int)whole)));
 }
 
-enum posenc_status posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, float *slopes)
+enum posenc_status posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, float *slopes,
+                                       struct posenc_error *error)
 {
     if (!slopes)
-        return POSENC_ERR_ARGUMENT;
-    if (n_heads < 1 || n_heads > MAX_HEADS)
-        return POSENC_ERR_SHAPE;
+        return reject(error, POSENC_ERR_ARGUMENT, "slopes (NULL)");
+    enum posenc_status status =
+        require_range(error, POSENC_ERR_SHAPE, "n_heads", n_heads, 1, MAX_HEADS);
+    if (status)
+        return status;
     if (!(alibi_bias_max > 0.0 && alibi_bias_max <= 64.0))
-        return POSENC_ERR_PARAMETER;
+        return reject_range(error, POSENC_ERR_PARAMETER, "alibi_bias_max (above 0)",
+                            alibi_bias_max, 0.0, 64.0);
     int64_t n = 1;
     while (2 * n <= n_heads)
         n *= 2;

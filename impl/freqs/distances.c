@@ -24,23 +24,34 @@ enum { MAX_HEADS = 65536, MAX_DISTANCE = 1 << 24, MAX_DIM = 65536 };
 
 /* Checks pointers, heads, and n distances from `first` on. */
 static enum posenc_status check_sizes(int64_t n_heads, const float *p, const float *a,
-                                      int64_t first, int64_t n, const float *values)
+                                      int64_t first, int64_t n, const float *values,
+                                      struct posenc_error *error)
 {
     if (!p || !a || !values)
-        return POSENC_ERR_ARGUMENT;
-    if (n_heads < 1 || n_heads > MAX_HEADS || first <= -MAX_DISTANCE || first >= MAX_DISTANCE ||
-        n < 1 || n > MAX_DISTANCE - first)
-        return POSENC_ERR_SHAPE;
-    return POSENC_OK;
+        return reject(error, POSENC_ERR_ARGUMENT, "a parameter or values (NULL)");
+    enum posenc_status status =
+        require_range(error, POSENC_ERR_SHAPE, "n_heads", n_heads, 1, MAX_HEADS);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "first (a distance)", first,
+                               1 - MAX_DISTANCE, MAX_DISTANCE - 1);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "n (distances of values)", n, 1,
+                               MAX_DISTANCE - first);
+    return status;
 }
 
 /* Checks KERPLE's parameters of each head: 0 < p <= max_p, 0 < a. */
 static enum posenc_status check_kerple(int64_t n_heads, const float *p, const float *a,
-                                       float max_p)
+                                       float max_p, struct posenc_error *error)
 {
-    for (int64_t h = 0; h < n_heads; h++)
-        if (!(p[h] > 0.0f && p[h] <= max_p && a[h] > 0.0f && a[h] <= FLT_MAX))
-            return POSENC_ERR_PARAMETER;
+    for (int64_t h = 0; h < n_heads; h++) {
+        if (!(p[h] > 0.0f && p[h] <= max_p))
+            return reject_range(error, POSENC_ERR_PARAMETER, "p of a head (above 0)",
+                                (double)p[h], 0.0, (double)max_p);
+        if (!(a[h] > 0.0f && a[h] <= FLT_MAX))
+            return reject_range(error, POSENC_ERR_PARAMETER, "a of a head (above 0)",
+                                (double)a[h], 0.0, (double)FLT_MAX);
+    }
     return POSENC_OK;
 }
 
@@ -62,11 +73,12 @@ static float kerple_log(double p, double a, double d)
 }
 
 enum posenc_status posenc_kerple_log(int64_t n_heads, const float *p, const float *a,
-                                     int64_t first, int64_t n, float *values)
+                                     int64_t first, int64_t n, float *values,
+                                     struct posenc_error *error)
 {
-    enum posenc_status status = check_sizes(n_heads, p, a, first, n, values);
+    enum posenc_status status = check_sizes(n_heads, p, a, first, n, values, error);
     if (!status)
-        status = check_kerple(n_heads, p, a, FLT_MAX);
+        status = check_kerple(n_heads, p, a, FLT_MAX, error);
     for (int64_t h = 0; h < n_heads && !status; h++)
         for (int64_t k = 0; k < n; k++) {
             double d = distance(first, k);
@@ -106,11 +118,12 @@ static float kerple_power(double p, double a, double d, double log2_d)
 }
 
 enum posenc_status posenc_kerple_power(int64_t n_heads, const float *p, const float *a,
-                                       int64_t first, int64_t n, float *values)
+                                       int64_t first, int64_t n, float *values,
+                                       struct posenc_error *error)
 {
-    enum posenc_status status = check_sizes(n_heads, p, a, first, n, values);
+    enum posenc_status status = check_sizes(n_heads, p, a, first, n, values, error);
     if (!status)
-        status = check_kerple(n_heads, p, a, 2.0f);
+        status = check_kerple(n_heads, p, a, 2.0f, error);
     for (int64_t k = 0; k < n && !status; k++) {
         double d = distance(first, k);
         double log2_d = d == 0.0 ? 0.0 : posenc_quick_log(dd_from(d)) * 0x1.71547652b82fep+0;
@@ -182,14 +195,18 @@ static void fill_sandwich_column(const struct exact_rule *rule, int64_t n_pairs,
 }
 
 enum posenc_status posenc_sandwich(int64_t dim, int64_t n_heads, const float *scale,
-                                   int64_t first, int64_t n, float *values)
+                                   int64_t first, int64_t n, float *values,
+                                   struct posenc_error *error)
 {
-    enum posenc_status status = check_sizes(n_heads, scale, scale, first, n, values);
-    if (!status && (dim < 2 || dim > MAX_DIM || dim % 2 != 0))
-        status = POSENC_ERR_SHAPE;
+    enum posenc_status status = check_sizes(n_heads, scale, scale, first, n, values, error);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "dim", dim, 2, MAX_DIM);
+    if (!status && dim % 2 != 0)
+        status = reject_value(error, POSENC_ERR_SHAPE, "dim (even)", (double)dim);
     for (int64_t h = 0; h < n_heads && !status; h++)
         if (!(fabsf(scale[h]) <= FLT_MAX))
-            status = POSENC_ERR_PARAMETER;
+            status = reject_range(error, POSENC_ERR_PARAMETER, "scale of a head",
+                                  (double)scale[h], -(double)FLT_MAX, (double)FLT_MAX);
     if (status)
         return status;
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();

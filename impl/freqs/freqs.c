@@ -355,7 +355,7 @@ enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
         return status;
     struct posenc_freqs *created = allocate_freqs(spec);
     if (!created)
-        return reject(error, POSENC_ERR_MEMORY, "memory for a plan");
+        return reject(error, POSENC_ERR_MEMORY, "memory for frequencies");
     status = fill_arrays(spec, created, error);
     if (status) {
         posenc_freqs_destroy(created);
@@ -371,9 +371,11 @@ void posenc_freqs_destroy(struct posenc_freqs *freqs)
         free(freqs->memory);
 }
 
-struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs)
+void posenc_freqs_get_view(const struct posenc_freqs *freqs, struct posenc_freqs_view *view,
+                           size_t size)
 {
-    return freqs->view;
+    memset(view, 0, size);
+    memcpy(view, &freqs->view, size < sizeof *view ? size : sizeof *view);
 }
 
 /* Points to element n of an array, unless it is NULL. */

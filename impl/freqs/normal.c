@@ -61,15 +61,20 @@ static void draw_pair(uint64_t first, uint64_t second, double sigma, float *even
 }
 
 enum posenc_status posenc_normal(uint64_t seed, int64_t first_row, int64_t rows, int64_t dim,
-                                 double sigma, float *table)
+                                 double sigma, float *table, struct posenc_error *error)
 {
     if (!table)
-        return POSENC_ERR_ARGUMENT;
-    if (dim < 1 || dim > MAX_DIM || first_row < 0 || first_row > max_rows || rows < 0 ||
-        rows > max_rows - first_row)
-        return POSENC_ERR_SHAPE;
+        return reject(error, POSENC_ERR_ARGUMENT, "table (NULL)");
+    enum posenc_status status = require_range(error, POSENC_ERR_SHAPE, "dim", dim, 1, MAX_DIM);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "first_row", first_row, 0, max_rows);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "rows", rows, 0, max_rows - first_row);
+    if (status)
+        return status;
     if (!(sigma > 0.0 && sigma <= (double)FLT_MAX))
-        return POSENC_ERR_PARAMETER;
+        return reject_range(error, POSENC_ERR_PARAMETER, "sigma (above 0)", sigma, 0.0,
+                            (double)FLT_MAX);
     for (int64_t r = 0; r < rows; r++) {
         uint64_t state = mix(mix(seed) + (uint64_t)(first_row + r));
         for (int64_t c = 0; c < dim; c += 2, state += 2 * golden_gamma) {

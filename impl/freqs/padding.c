@@ -30,18 +30,26 @@ static bool fill_sequence(int64_t tokens, const uint8_t *mask, int64_t padding_i
 }
 
 enum posenc_status posenc_padding_positions(int64_t batch, int64_t tokens, const uint8_t *mask,
-                                            int64_t padding_idx, int32_t *positions)
+                                            int64_t padding_idx, int32_t *positions,
+                                            struct posenc_error *error)
 {
     if (!mask || !positions)
-        return POSENC_ERR_ARGUMENT;
-    if (batch < 0 || batch > INT32_MAX || tokens < 0 || tokens > INT32_MAX)
-        return POSENC_ERR_SHAPE;
-    if (padding_idx < INT32_MIN || padding_idx > INT32_MAX)
-        return POSENC_ERR_POSITION;
+        return reject(error, POSENC_ERR_ARGUMENT, "mask or positions (NULL)");
+    enum posenc_status status =
+        require_range(error, POSENC_ERR_SHAPE, "batch", batch, 0, INT32_MAX);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "tokens", tokens, 0, INT32_MAX);
+    if (!status)
+        status = require_range(error, POSENC_ERR_POSITION, "padding_idx", padding_idx,
+                               INT32_MIN, INT32_MAX);
+    if (status)
+        return status;
     batch = tokens == 0 ? 0 : batch; /* else up to 2^31 empty sequences */
     for (int64_t b = 0; b < batch; b++)
         if (!fill_sequence(tokens, mask + b * tokens, padding_idx, NULL))
-            return POSENC_ERR_POSITION;
+            return reject_value(error, POSENC_ERR_POSITION,
+                                "position of a sequence, with this padding_idx",
+                                (double)padding_idx);
     for (int64_t b = 0; b < batch; b++)
         fill_sequence(tokens, mask + b * tokens, padding_idx, positions + b * tokens);
     return POSENC_OK;

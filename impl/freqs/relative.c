@@ -24,15 +24,24 @@ enum { MAX_SIZE = 1 << 24, MAX_DISTANCE = 1 << 20, MIN_BUCKETS = 4, MAX_BUCKETS 
 
 /* Checks the sizes, and the distances from `first` to first + queries + keys - 2. */
 static enum posenc_status check_sizes(int64_t queries, int64_t keys, int64_t first,
-                                      const int32_t *index)
+                                      const int32_t *index, struct posenc_error *error)
 {
     if (!index)
-        return POSENC_ERR_ARGUMENT;
-    if (queries < 1 || queries >= MAX_SIZE || keys < 1 || keys >= MAX_SIZE)
-        return POSENC_ERR_SHAPE;
-    if (first <= -MAX_SIZE || first + queries + keys - 2 >= MAX_SIZE)
-        return POSENC_ERR_SHAPE;
-    return POSENC_OK;
+        return reject(error, POSENC_ERR_ARGUMENT, "index (NULL)");
+    enum posenc_status status =
+        require_range(error, POSENC_ERR_SHAPE, "queries", queries, 1, MAX_SIZE - 1);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "keys", keys, 1, MAX_SIZE - 1);
+    if (!status)
+        status = require_range(error, POSENC_ERR_SHAPE, "distance of query 0 and the last key",
+                               first, 1 - MAX_SIZE, MAX_SIZE + 1 - queries - keys);
+    return status;
+}
+
+static enum posenc_status check_max_distance(int64_t max_distance, struct posenc_error *error)
+{
+    return require_range(error, POSENC_ERR_SHAPE, "max_distance", max_distance, 1,
+                         MAX_DISTANCE);
 }
 
 /* Returns the distance of element 0, or -MAX_SIZE, which check_sizes() rejects, if it may overflow. */
@@ -48,23 +57,25 @@ static int64_t clip(int64_t value, int64_t min, int64_t max)
 }
 
 enum posenc_status posenc_shaw_index(int64_t queries, int64_t keys, int64_t query_offset,
-                                     int64_t max_distance, int32_t *index)
+                                     int64_t max_distance, int32_t *index,
+                                     struct posenc_error *error)
 {
     int64_t first = first_distance(keys, query_offset);
-    enum posenc_status status = check_sizes(queries, keys, first, index);
+    enum posenc_status status = check_sizes(queries, keys, first, index, error);
+    if (!status)
+        status = check_max_distance(max_distance, error);
     if (status)
         return status;
-    if (max_distance < 1 || max_distance > MAX_DISTANCE)
-        return POSENC_ERR_SHAPE;
     for (int64_t e = 0; e < queries + keys - 1; e++)
         index[e] = (int32_t)(clip(-(first + e), -max_distance, max_distance) + max_distance);
     return POSENC_OK;
 }
 
-enum posenc_status posenc_transformer_xl_index(int64_t queries, int64_t keys, int32_t *index)
+enum posenc_status posenc_transformer_xl_index(int64_t queries, int64_t keys, int32_t *index,
+                                               struct posenc_error *error)
 {
     int64_t first = queries < 1 ? -MAX_SIZE : 1 - queries;
-    enum posenc_status status = check_sizes(queries, keys, first, index);
+    enum posenc_status status = check_sizes(queries, keys, first, index, error);
     if (status)
         return status;
     for (int64_t e = 0; e < queries + keys - 1; e++)
@@ -109,18 +120,23 @@ static void fill_deberta(int64_t from, int64_t to, int step, int64_t position_bu
 
 enum posenc_status posenc_deberta_index(int64_t queries, int64_t keys, int64_t query_offset,
                                         int64_t position_buckets, int64_t max_distance,
-                                        int32_t *index)
+                                        int32_t *index, struct posenc_error *error)
 {
     int64_t first = first_distance(keys, query_offset);
-    enum posenc_status status = check_sizes(queries, keys, first, index);
+    enum posenc_status status = check_sizes(queries, keys, first, index, error);
+    if (!status)
+        status = check_max_distance(max_distance, error);
     if (status)
         return status;
-    if (max_distance < 1 || max_distance > MAX_DISTANCE)
-        return POSENC_ERR_SHAPE;
-    if (position_buckets != 0 &&
-        (position_buckets < MIN_BUCKETS || position_buckets > MAX_BUCKETS ||
-         position_buckets % 2 != 0 || position_buckets >= max_distance))
-        return POSENC_ERR_SHAPE;
+    const int64_t most = max_distance - 1 < MAX_BUCKETS ? max_distance - 1 : MAX_BUCKETS;
+    if (position_buckets != 0)
+        status = require_range(error, POSENC_ERR_SHAPE, "position_buckets", position_buckets,
+                               MIN_BUCKETS, most);
+    if (!status && position_buckets % 2 != 0)
+        status = reject_value(error, POSENC_ERR_SHAPE, "position_buckets (even)",
+                              (double)position_buckets);
+    if (status)
+        return status;
     int64_t last = first + queries + keys - 2;
     int64_t up = first > 0 ? first : 0, down = last < -1 ? last : -1;
     if (up <= last)

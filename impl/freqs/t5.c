@@ -9,22 +9,33 @@
 
 enum { MAX_BUCKETS = 4096, MAX_DISTANCE = 1 << 24 };
 
-enum posenc_status posenc_t5_thresholds(int64_t num_buckets, int64_t max_distance,
-                                        bool bidirectional, int32_t *thresholds)
+enum posenc_status posenc_t5_buckets_init(int64_t num_buckets, int64_t max_distance,
+                                          bool bidirectional, int32_t *thresholds,
+                                          struct posenc_t5_buckets *buckets,
+                                          struct posenc_error *error)
 {
-    if (!thresholds)
-        return POSENC_ERR_ARGUMENT;
-    if (num_buckets < (bidirectional ? 4 : 2) || num_buckets > MAX_BUCKETS ||
-        (bidirectional && num_buckets % 2 != 0))
-        return POSENC_ERR_SHAPE;
+    if (!thresholds || !buckets)
+        return reject(error, POSENC_ERR_ARGUMENT, "thresholds or buckets (NULL)");
+    enum posenc_status status = require_range(error, POSENC_ERR_SHAPE, "num_buckets",
+                                              num_buckets, bidirectional ? 4 : 2, MAX_BUCKETS);
+    if (status)
+        return status;
+    if (bidirectional && num_buckets % 2 != 0)
+        return reject_value(error, POSENC_ERR_SHAPE, "num_buckets (even if bidirectional)",
+                            (double)num_buckets);
     int64_t one_way = bidirectional ? num_buckets / 2 : num_buckets;
     int64_t exact = one_way / 2, logarithmic = one_way - exact;
-    if (max_distance <= exact || max_distance >= MAX_DISTANCE)
-        return POSENC_ERR_PARAMETER;
+    status = require_range(error, POSENC_ERR_PARAMETER, "max_distance", max_distance, exact + 1,
+                           MAX_DISTANCE - 1);
+    if (status)
+        return status;
     for (int64_t i = 0; i < exact; i++)
         thresholds[i] = (int32_t)i;
     struct log_grid grid = posenc_log_grid_of(exact, max_distance, logarithmic);
     for (int64_t k = 0; k < logarithmic; k++)
         thresholds[exact + k] = (int32_t)posenc_log_grid_ceil(&grid, k);
+    *buckets = (struct posenc_t5_buckets){ .num_buckets = num_buckets,
+                                           .bidirectional = bidirectional,
+                                           .thresholds = thresholds };
     return POSENC_OK;
 }

@@ -26,26 +26,30 @@ static void fill_pairs(int64_t height, int64_t width, int64_t stride, int32_t *i
         }
 }
 
-static enum posenc_status check_sizes(int64_t height, int64_t width, const int32_t *index)
+static enum posenc_status check_sizes(int64_t height, int64_t width, const int32_t *index,
+                                      struct posenc_error *error)
 {
     if (!index)
-        return POSENC_ERR_ARGUMENT;
-    if (height < 1 || height > MAX_SIDE || width < 1 || width > MAX_SIDE)
-        return POSENC_ERR_SHAPE;
-    return POSENC_OK;
+        return reject(error, POSENC_ERR_ARGUMENT, "index (NULL)");
+    enum posenc_status status =
+        require_range(error, POSENC_ERR_SHAPE, "height", height, 1, MAX_SIDE);
+    return status ? status
+                  : require_range(error, POSENC_ERR_SHAPE, "width", width, 1, MAX_SIDE);
 }
 
-enum posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index)
+enum posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index,
+                                     struct posenc_error *error)
 {
-    enum posenc_status status = check_sizes(height, width, index);
+    enum posenc_status status = check_sizes(height, width, index, error);
     if (!status)
         fill_pairs(height, width, height * width, index);
     return status;
 }
 
-enum posenc_status posenc_beit_index(int64_t height, int64_t width, int32_t *index)
+enum posenc_status posenc_beit_index(int64_t height, int64_t width, int32_t *index,
+                                     struct posenc_error *error)
 {
-    enum posenc_status status = check_sizes(height, width, index);
+    enum posenc_status status = check_sizes(height, width, index, error);
     if (status)
         return status;
     int64_t n = height * width + 1;

@@ -54,7 +54,7 @@ static int64_t clamp(int64_t k, int64_t low, int64_t high)
 static int64_t t5_least_distance(const struct posenc_t5_args *args, int64_t bucket,
                                  int64_t buckets)
 {
-    return bucket < buckets ? args->thresholds[bucket] : INT64_C(1) << 40;
+    return bucket < buckets ? args->buckets.thresholds[bucket] : INT64_C(1) << 40;
 }
 
 /* Sets rows[from] to rows[to - 1] to row, row + step, row + 2 step, .... Rounds the count up as fill() does. */
@@ -83,8 +83,9 @@ static int64_t t5_single(const int32_t *thresholds, int64_t buckets)
  * bucket 0. */
 static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
 {
-    const int64_t buckets = args->bidirectional ? args->num_buckets / 2 : args->num_buckets;
-    const int64_t single = t5_single(args->thresholds, buckets);
+    const int64_t buckets =
+        args->buckets.bidirectional ? args->buckets.num_buckets / 2 : args->buckets.num_buckets;
+    const int64_t single = t5_single(args->buckets.thresholds, buckets);
     const int64_t first = line->span.first, n = line->span.n;
     int64_t from = 0, to;
 
@@ -95,12 +96,12 @@ static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
     to = clamp(1 - first, from, n);
     fill_ramp(line->rows, from, to, -first - from, -1);
     from = to;
-    if (args->bidirectional) { /* distance 0 is not a later key */
+    if (args->buckets.bidirectional) { /* distance 0 is not a later key */
         to = clamp(single - first, from, n);
         fill_ramp(line->rows, from, to, from + first + buckets, 1);
         from = to;
     }
-    for (int64_t bucket = single; bucket < buckets && args->bidirectional;
+    for (int64_t bucket = single; bucket < buckets && args->buckets.bidirectional;
          bucket++, from = to) {
         to = clamp(t5_least_distance(args, bucket + 1, buckets) - first, from, n);
         fill(line->rows, from, to, bucket + buckets);
@@ -351,14 +352,16 @@ SIMD_INLINE void t5_tile(enum posenc_dtype type, enum store_mode mode,
 SIMD_INLINE void t5_tiles(enum posenc_dtype type, enum store_mode mode,
                           const struct posenc_t5_args *args)
 {
-    int64_t last = (args->bidirectional ? args->num_buckets / 2 : args->num_buckets) - 1;
-    int64_t far = args->thresholds[last], queries = args->out.shape[2];
+    int64_t last = (args->buckets.bidirectional ? args->buckets.num_buckets / 2
+                                                : args->buckets.num_buckets) -
+                   1;
+    int64_t far = args->buckets.thresholds[last], queries = args->out.shape[2];
     int64_t keys = args->out.shape[3], most_queries = T5_QUERIES;
     int64_t most_keys = T5_LINE - T5_QUERIES;
     struct t5_line line;
 
     line.span.from = 1 - far;
-    line.span.to = args->bidirectional && far > 1 ? far : 1;
+    line.span.to = args->buckets.bidirectional && far > 1 ? far : 1;
     if (line.span.to - line.span.from + 2 * (int64_t)POSENC_PLAN_PAD <= T5_LINE) {
         most_queries = queries;
         most_keys = keys;

@@ -1,11 +1,11 @@
-# Reads posenc.h and writes a C program that prints its binary interface: the value of each enum member, the size of
+# Reads the public headers and writes a C program that prints its binary interface: the value of each enum member, the size of
 # each struct, and the offset and size of each struct member.
 { while (match($0, /\/\*[^*]*\*+([^\/*][^*]*\*+)*\//)) $0 = substr($0, 1, RSTART - 1) substr($0, RSTART + RLENGTH) }
 /\/\*/ { sub(/\/\*.*/, ""); inside_comment = 1; keep = 1 }
 inside_comment && !keep { if (!sub(/.*\*\//, "")) next; inside_comment = 0 }
 { keep = 0 }
-BEGIN { print "#define POSENC_EXPERIMENTAL\n#include <posenc.h>\n#include <stdio.h>\nint main(void)\n{" }
-/^(struct|enum) posenc_[a-z0-9_]+ \{/ { kind = $1; name = $2; text = ""; next }
+BEGIN { print "#include <posenc/backend.h>\n#include <posenc/experimental.h>\n#include <stdio.h>\nint main(void)\n{" }
+/^(struct|enum POSENC_ENUM) posenc_[a-z0-9_]+ \{/ { kind = $1; name = $(NF - 1); text = ""; next }
 /^\};/ && kind { members(); kind = ""; next }
 kind { text = text " " $0 }
 END { print "    return 0;\n}" }

@@ -1,12 +1,12 @@
 #!/bin/sh
-# abi.sh LIBRARY [--write]: compares the binary interface of posenc.h (see abi.awk) and the exported symbols of the shared
+# abi.sh LIBRARY [--write]: compares the binary interface of the headers (see abi.awk) and the exported symbols of the shared
 # library with the list in impl/abi.txt. With --write it writes the list.
 here=$(cd "$(dirname "$0")" && pwd)
 list=$here/../abi.txt
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
-awk -f "$here/abi.awk" "$here/../include/posenc.h" >"$scratch/abi.c" &&
+awk -f "$here/abi.awk" "$here/../include/posenc.h" "$here/../include/posenc/"*.h >"$scratch/abi.c" &&
     ${CC:-cc} -std=c11 -I"$here/../include" "$scratch/abi.c" -o "$scratch/abi" && "$scratch/abi" >"$scratch/now" || exit 1
 if ! command -v nm >"$scratch/found" || [ ! -s "$1" ] || [ "$(getconf LONG_BIT)" != 64 ]; then
     echo 'abi: no nm, no shared library, or no 64 bits: skipped'

@@ -5,7 +5,7 @@
  * between two neighbours of 16 bits. Values below it round down, values above it up, and the middle itself to the
  * neighbour whose last bit is 0.
  */
-#include <posenc.h>
+#include <posenc/backend.h>
 #include "base/tap/tap.h"
 
 #include <math.h>
@@ -17,8 +17,10 @@ enum { ALL = 1 << 16 };
 /* A format: its functions, the bits of its fraction and the bias of its exponent. */
 struct format {
     const char *name;
-    enum posenc_status (*narrow)(int64_t n, const float *from, uint16_t *to);
-    enum posenc_status (*widen)(int64_t n, const uint16_t *from, float *to);
+    enum posenc_status (*narrow)(int64_t n, const float *from, uint16_t *to,
+                                 struct posenc_error *error);
+    enum posenc_status (*widen)(int64_t n, const uint16_t *from, float *to,
+                                struct posenc_error *error);
     int fraction, bias;
 };
 static const struct format formats[] = {
@@ -56,13 +58,13 @@ static double value_of(const struct format *f, int magnitude)
 static uint16_t narrow_one(const struct format *f, float x)
 {
     uint16_t narrow = 0x5555;
-    return f->narrow(1, &x, &narrow) == POSENC_OK ? narrow : 0x5555;
+    return f->narrow(1, &x, &narrow, NULL) == POSENC_OK ? narrow : 0x5555;
 }
 
 static uint32_t widen_one(const struct format *f, uint16_t x)
 {
     float wide = 0.0f;
-    return f->widen(1, &x, &wide) == POSENC_OK ? bits_of(wide) : 0x55555555;
+    return f->widen(1, &x, &wide, NULL) == POSENC_OK ? bits_of(wide) : 0x55555555;
 }
 
 /* Widens each pattern of 16 bits, and narrows it again. */
@@ -73,7 +75,7 @@ static void test_widening(const struct format *f)
     int wrong = 0;
     for (int i = 0; i < ALL; i++)
         narrow[i] = (uint16_t)i;
-    require(f->widen(ALL, narrow, wide) == POSENC_OK, f->name);
+    require(f->widen(ALL, narrow, wide, NULL) == POSENC_OK, f->name);
     for (int i = 0; i < ALL; i++) {
         const int magnitude = i & 0x7fff;
         const double want = value_of(f, magnitude);
@@ -88,7 +90,7 @@ static void test_widening(const struct format *f)
     require(wrong == 0, "each value of 16 bits is what its fields say");
 
     static uint16_t back[ALL];
-    wrong = f->narrow(ALL, wide, back) != POSENC_OK;
+    wrong = f->narrow(ALL, wide, back, NULL) != POSENC_OK;
     for (int i = 0; i < ALL; i++) {
         const int quiet = (i & 0x7fff) > infinity_of(f) ? 1 << (f->fraction - 1) : 0;
         wrong += back[i] != (i | quiet);
@@ -158,8 +160,8 @@ static void test_lengths(const struct format *f)
         for (int i = 0; i < MOST + 2; i++)
             to[i] = 0x5555;
         memset(back, 0x55, sizeof back);
-        wrong += f->narrow(n, from + 1, to + 1) != POSENC_OK;
-        wrong += f->widen(n, to + 1, back + 1) != POSENC_OK;
+        wrong += f->narrow(n, from + 1, to + 1, NULL) != POSENC_OK;
+        wrong += f->widen(n, to + 1, back + 1, NULL) != POSENC_OK;
         for (int i = 0; i < MOST + 2; i++) {
             const bool inside = i > 0 && i <= n;
             wrong += to[i] != (inside ? narrow_one(f, from[i]) : 0x5555);
@@ -177,24 +179,26 @@ static void test_rejections(const struct format *f)
     } both;
     uint16_t to[4] = { 7, 7, 7, 7 };
     float from[4] = { 1, 2, 3, 4 };
-    require(f->narrow(0, NULL, NULL) == POSENC_OK && f->widen(0, NULL, NULL) == POSENC_OK,
+    require(f->narrow(0, NULL, NULL, NULL) == POSENC_OK &&
+                f->widen(0, NULL, NULL, NULL) == POSENC_OK,
             "nothing to do");
-    require(f->narrow(1, NULL, to) == POSENC_ERR_ARGUMENT &&
-                f->narrow(1, from, NULL) == POSENC_ERR_ARGUMENT &&
-                f->widen(1, NULL, from) == POSENC_ERR_ARGUMENT &&
-                f->widen(1, to, NULL) == POSENC_ERR_ARGUMENT,
+    require(f->narrow(1, NULL, to, NULL) == POSENC_ERR_ARGUMENT &&
+                f->narrow(1, from, NULL, NULL) == POSENC_ERR_ARGUMENT &&
+                f->widen(1, NULL, from, NULL) == POSENC_ERR_ARGUMENT &&
+                f->widen(1, to, NULL, NULL) == POSENC_ERR_ARGUMENT,
             "NULL");
-    require(f->narrow(-1, from, to) == POSENC_ERR_SHAPE &&
-                f->widen(-1, to, from) == POSENC_ERR_SHAPE,
+    require(f->narrow(-1, from, to, NULL) == POSENC_ERR_SHAPE &&
+                f->widen(-1, to, from, NULL) == POSENC_ERR_SHAPE,
             "fewer than no elements");
-    require(f->narrow(INT64_MAX / 2, from, to) == POSENC_ERR_OVERFLOW,
+    require(f->narrow(INT64_MAX / 2, from, to, NULL) == POSENC_ERR_OVERFLOW,
             "more than an address space holds");
-    require(f->narrow(1, from, (uint16_t *)(void *)((char *)to + 1)) == POSENC_ERR_ARGUMENT,
+    require(f->narrow(1, from, (uint16_t *)(void *)((char *)to + 1), NULL) ==
+                POSENC_ERR_ARGUMENT,
             "an array that is not aligned");
-    require(f->narrow(4, both.wide, both.narrow) == POSENC_ERR_OVERLAP &&
-                f->narrow(4, both.wide, both.narrow + 7) == POSENC_ERR_OVERLAP &&
-                f->narrow(4, both.wide, both.narrow + 8) == POSENC_OK &&
-                f->widen(4, both.narrow + 8, both.wide + 5) == POSENC_ERR_OVERLAP,
+    require(f->narrow(4, both.wide, both.narrow, NULL) == POSENC_ERR_OVERLAP &&
+                f->narrow(4, both.wide, both.narrow + 7, NULL) == POSENC_ERR_OVERLAP &&
+                f->narrow(4, both.wide, both.narrow + 8, NULL) == POSENC_OK &&
+                f->widen(4, both.narrow + 8, both.wide + 5, NULL) == POSENC_ERR_OVERLAP,
             "arrays that overlap, and arrays side by side");
     require(to[0] == 7 && to[3] == 7, "rejected arrays are untouched");
 }

@@ -15,27 +15,33 @@ static void test_sentence(struct posenc_error error, const char *want)
         printf("# the text is: %s\n", text);
 }
 
+static struct posenc_error make_error(enum posenc_status status, const char *what, double value,
+                                      double least, double most)
+{
+    return (struct posenc_error){
+        .status = status, .what = what, .value = value, .least = least, .most = most
+    };
+}
+
 static void test_sentences(void)
 {
     test_sentence(
-        (struct posenc_error){ POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0 },
+        make_error(POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0),
         "rotary_dim is 33, expected from 2 to 32: rotary_dim, rotary_offset or head_dim is "
         "out of range");
     test_sentence(
-        (struct posenc_error){ POSENC_ERR_SHAPE, "rows of table", 7.0, 8.0, 8.0 },
+        make_error(POSENC_ERR_SHAPE, "rows of table", 7.0, 8.0, 8.0),
         "rows of table is 7, expected 8: a dimension is out of range or two tensors disagree");
-    test_sentence((struct posenc_error){ POSENC_ERR_ODD, "dim of the spec", 7.0, 1.0, 0.0 },
+    test_sentence(make_error(POSENC_ERR_ODD, "dim of the spec", 7.0, 1.0, 0.0),
                   "dim of the spec is 7: a dimension that must be even is odd");
+    test_sentence(make_error(POSENC_ERR_MEMORY, "memory for frequencies", 0.0, 1.0, 0.0),
+                  "memory for frequencies: out of memory");
     test_sentence(
-        (struct posenc_error){ POSENC_ERR_MEMORY, "memory for a plan", 0.0, 1.0, 0.0 },
-        "memory for a plan: out of memory");
-    test_sentence(
-        (struct posenc_error){ POSENC_ERR_POSITION, "position", 2147483648.0, -2147483647.0,
-                               2147483647.0 },
+        make_error(POSENC_ERR_POSITION, "position", 2147483648.0, -2147483647.0, 2147483647.0),
         "position is 2147483648, expected from -2147483647 to 2147483647: a position is out of "
         "range");
     test_sentence(
-        (struct posenc_error){ POSENC_ERR_PARAMETER, "factor", 0.1 + 0.2, 1e-7, DBL_MAX },
+        make_error(POSENC_ERR_PARAMETER, "factor", 0.1 + 0.2, 1e-7, DBL_MAX),
         "factor is 0.30000000000000004, expected from 1e-07 to 1.7976931348623157e+308: a "
         "parameter is not finite or out of its range");
     test_sentence((struct posenc_error){ .status = POSENC_ERR_MEMORY }, "out of memory");
@@ -59,7 +65,8 @@ static void test_library_error(void)
 
 static void test_sizes(void)
 {
-    const struct posenc_error error = { POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0 };
+    const struct posenc_error error =
+        make_error(POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0);
     char whole[256], text[256];
     const size_t length = posenc_error_text(&error, whole, sizeof whole);
     bool cut = posenc_error_text(&error, NULL, 0) == length;

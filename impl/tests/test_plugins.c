@@ -2,7 +2,7 @@
  * test_plugins OBJECT...: tests that a program can load plug-ins as posenc.h says. Each runs if a call names it, or if
  * it is selected by name after it was added to the list.
  */
-#include <posenc.h>
+#include <posenc/backend.h>
 #include "base/tap/tap.h"
 
 #include <dlfcn.h>
@@ -25,11 +25,11 @@ static bool is_right(const struct posenc_backend *backend, const struct posenc_f
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
     args.freqs = freqs;
     args.positions.offset = 1000;
-    args.out = posenc_dense(want, 2, TOKENS, DIM, 0, 0);
-    if (posenc_sinusoidal(posenc_backend_find("scalar"), &args))
+    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, want, TOKENS, DIM);
+    if (posenc_sinusoidal(posenc_backend_find("scalar"), &args, NULL))
         return false;
-    args.out = posenc_dense(got, 2, TOKENS, DIM, 0, 0);
-    bool right = posenc_sinusoidal(backend, &args) == POSENC_OK;
+    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, got, TOKENS, DIM);
+    bool right = posenc_sinusoidal(backend, &args, NULL) == POSENC_OK;
     for (int t = 0; t < TOKENS; t++)
         for (int i = 0; i < DIM; i++)
             right = right && fabsf(got[t][i] - want[t][i]) <= 2.4e-7f;
@@ -48,13 +48,14 @@ static void test_plugin(const char *path, const struct posenc_freqs *freqs)
                posenc_backend_unavailable_reason(backend));
         return;
     }
-    require_of(backend->name, posenc_select(backend->name) == POSENC_ERR_UNKNOWN,
+    require_of(backend->name, posenc_select(backend->name, NULL) == POSENC_ERR_UNKNOWN,
                "the library does not know it");
     require_of(backend->name, is_right(backend, freqs), "named in a call, it runs");
     require_of(backend->name,
-               posenc_backend_add(backend) == POSENC_OK &&
-                   posenc_select(backend->name) == POSENC_OK && is_right(NULL, freqs) &&
-                   posenc_selection(POSENC_KERNEL_SINUSOIDAL).backend == backend,
+               posenc_backend_add(backend, NULL) == POSENC_OK &&
+                   posenc_select(backend->name, NULL) == POSENC_OK && is_right(NULL, freqs) &&
+                   posenc_selection_of(POSENC_KERNEL_SINUSOIDAL, POSENC_DTYPE_F32, 0).backend ==
+                       backend,
                "added and selected, it runs");
 }
 

@@ -2,8 +2,8 @@
  * Tests that a prepared call gives the bits of the kernel with other pointers and positions, rejects what the kernel
  * rejects, and then leaves the outputs as they were.
  */
-#define POSENC_EXPERIMENTAL
-#include <posenc.h>
+#include <posenc/backend.h>
+#include <posenc/experimental.h>
 #include "base/tap/tap.h"
 
 #include <stdio.h>
@@ -25,11 +25,10 @@ static void fill(float *x)
 static struct posenc_rope_args make_args(float *out)
 {
     struct posenc_rope_args args = posenc_rope_args_init();
-    args.error = &error;
-    args.cos = posenc_const_dense(cosines, 2, ROWS, HALF, 0, 0);
-    args.sin = posenc_const_dense(sines, 2, ROWS, HALF, 0, 0);
-    args.out = posenc_dense(out, 3, TOKENS, HEADS, DIM, 0);
-    args.x = posenc_view(args.out);
+    args.cos = posenc_const_tensor_2d(POSENC_DTYPE_F32, cosines, ROWS, HALF);
+    args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, ROWS, HALF);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, TOKENS, HEADS, DIM);
+    args.x = posenc_const_view(args.out);
     return args;
 }
 
@@ -39,7 +38,7 @@ static void test_offsets(enum posenc_kernel kernel)
     struct posenc_rope_args args = make_args(first);
     struct posenc_prepared *prepared = NULL;
     bool same = true;
-    if (posenc_prepare(NULL, kernel, &args, &prepared))
+    if (posenc_prepare(NULL, kernel, &args, &prepared, NULL))
         abort();
     for (int64_t offset = 0; offset + TOKENS <= ROWS; offset++) {
         fill(other);
@@ -47,12 +46,12 @@ static void test_offsets(enum posenc_kernel kernel)
         struct posenc_rope_args direct = make_args(want);
         direct.positions.offset = offset;
         enum posenc_status status = kernel == POSENC_KERNEL_ROPE_HALF
-                                        ? posenc_rope_half(NULL, &direct)
-                                        : posenc_rope_interleaved(NULL, &direct);
+                                        ? posenc_rope_half(NULL, &direct, NULL)
+                                        : posenc_rope_interleaved(NULL, &direct, NULL);
         same &= status == POSENC_OK &&
-                posenc_run(prepared, other, apart, offset) == POSENC_OK &&
+                posenc_run(prepared, other, apart, offset, NULL) == POSENC_OK &&
                 memcmp(apart, want, sizeof want) == 0;
-        same &= posenc_run(prepared, other, other, offset) == POSENC_OK &&
+        same &= posenc_run(prepared, other, other, offset, NULL) == POSENC_OK &&
                 memcmp(other, want, sizeof want) == 0;
     }
     require(same, "the same bits, in place and apart");
@@ -68,28 +67,32 @@ static void test_rejections(void)
     fill(x);
     x[N] = 0.0f;
     memcpy(before, x, sizeof x);
-    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared))
+    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared, NULL))
         abort();
-    require(posenc_run(prepared, x, x, ROWS - 1) == POSENC_ERR_POSITION &&
+    require(posenc_run(prepared, x, x, ROWS - 1, &error) == POSENC_ERR_POSITION &&
                 error.value == (double)ROWS && error.most == ROWS - 1,
             "a position beyond the table");
-    require(posenc_run(prepared, x, x, -1) == POSENC_ERR_POSITION, "a negative one");
-    require(posenc_run(prepared, x, x, INT64_MAX) == POSENC_ERR_POSITION, "the largest one");
-    require(posenc_run(prepared, x, x + 1, 0) == POSENC_ERR_OVERLAP, "x woven into out");
-    require(posenc_run(prepared, x, cosines + HALF, 0) == POSENC_ERR_OVERLAP, "out in cos");
-    require(posenc_run(prepared, x, sines, 0) == POSENC_ERR_OVERLAP, "out in sin");
-    require(posenc_run(prepared, x, NULL, 0) == POSENC_ERR_ARGUMENT, "no out");
-    require(posenc_run(prepared, NULL, x, 0) == POSENC_ERR_ARGUMENT, "no x");
-    require(posenc_run(prepared, odd, odd, 0) == POSENC_ERR_ARGUMENT, "data not aligned");
-    require(posenc_run_at(prepared, x, x, x) == POSENC_ERR_ARGUMENT, "an array for an offset");
+    require(posenc_run(prepared, x, x, -1, NULL) == POSENC_ERR_POSITION, "a negative one");
+    require(posenc_run(prepared, x, x, INT64_MAX, NULL) == POSENC_ERR_POSITION,
+            "the largest one");
+    require(posenc_run(prepared, x, x + 1, 0, NULL) == POSENC_ERR_OVERLAP, "x woven into out");
+    require(posenc_run(prepared, x, cosines + HALF, 0, NULL) == POSENC_ERR_OVERLAP,
+            "out in cos");
+    require(posenc_run(prepared, x, sines, 0, NULL) == POSENC_ERR_OVERLAP, "out in sin");
+    require(posenc_run(prepared, x, NULL, 0, NULL) == POSENC_ERR_ARGUMENT, "no out");
+    require(posenc_run(prepared, odd, odd, 0, NULL) == POSENC_ERR_ARGUMENT, "data not aligned");
+    require(posenc_run_at(prepared, x, x, x, NULL) == POSENC_ERR_ARGUMENT,
+            "an array for an offset");
     args.rotary_offset = 1;
-    require(posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &none) ==
+    require(posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &none, NULL) ==
                 POSENC_ERR_ROTARY_DIM,
             "arguments that the kernel rejects");
-    require(posenc_prepare(NULL, POSENC_KERNEL_ALIBI, &args, &none) == POSENC_ERR_NOT_PROVIDED,
+    require(posenc_prepare(NULL, POSENC_KERNEL_ALIBI, &args, &none, NULL) ==
+                POSENC_ERR_NOT_PROVIDED,
             "a kernel whose shape changes by step");
     require(memcmp(x, before, sizeof x) == 0, "nothing has been written");
-    require(posenc_run(prepared, x, x, 0) == POSENC_OK, "and it still runs");
+    require(posenc_run(prepared, NULL, x, 0, NULL) == POSENC_OK,
+            "and it still runs, with NULL in place");
     posenc_prepared_destroy(prepared);
     posenc_prepared_destroy(NULL);
 }
@@ -108,18 +111,18 @@ static void test_between_tables(bool sines_first)
     args.sin.data = sines_first ? memory : behind;
     fill(x);
     fill(want);
-    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared))
+    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared, NULL))
         abort();
-    require(posenc_run(prepared, x, out, 3) == POSENC_OK &&
-                posenc_run(prepared, want, want, 3) == POSENC_OK &&
+    require(posenc_run(prepared, x, out, 3, NULL) == POSENC_OK &&
+                posenc_run(prepared, want, want, 3, NULL) == POSENC_OK &&
                 memcmp(out, want, sizeof want) == 0,
             "out between the tables");
     bool rejected = true;
     for (int k = 0; k < TABLE; k++)
-        rejected &= posenc_run(prepared, x, memory + k, 3) == POSENC_ERR_OVERLAP &&
-                    posenc_run(prepared, x, behind + k, 3) == POSENC_ERR_OVERLAP;
+        rejected &= posenc_run(prepared, x, memory + k, 3, NULL) == POSENC_ERR_OVERLAP &&
+                    posenc_run(prepared, x, behind + k, 3, NULL) == POSENC_ERR_OVERLAP;
     require(rejected, "but at none of their elements");
-    require(posenc_run(prepared, x, behind + TABLE, 3) == POSENC_OK, "behind both");
+    require(posenc_run(prepared, x, behind + TABLE, 3, NULL) == POSENC_OK, "behind both");
     posenc_prepared_destroy(prepared);
 }
 
@@ -137,14 +140,16 @@ static void test_positions(int64_t stride)
                                                 .stride_token = 1 };
     direct.positions = args.positions;
     args.positions.stride_token = stride;
-    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared) ||
-        posenc_rope_half(NULL, &direct))
+    if (posenc_prepare(NULL, POSENC_KERNEL_ROPE_HALF, &args, &prepared, NULL) ||
+        posenc_rope_half(NULL, &direct, NULL))
         abort();
-    require(posenc_run_at(prepared, x, x, bad) == POSENC_ERR_POSITION,
+    require(posenc_run_at(prepared, x, x, bad, NULL) == POSENC_ERR_POSITION,
             "a row that is not there");
-    require(posenc_run_at(prepared, x, x, good) == POSENC_OK && memcmp(x, want, sizeof x) == 0,
+    require(posenc_run_at(prepared, x, x, good, NULL) == POSENC_OK &&
+                memcmp(x, want, sizeof x) == 0,
             "an array of positions");
-    require(posenc_run(prepared, x, x, 0) == POSENC_ERR_ARGUMENT, "an offset for an array");
+    require(posenc_run(prepared, x, x, 0, NULL) == POSENC_ERR_ARGUMENT,
+            "an offset for an array");
     posenc_prepared_destroy(prepared);
 }
 
@@ -166,13 +171,13 @@ static enum posenc_status run_directly(const struct preparable_call *k)
 {
     switch ((int)k->kernel) {
     case POSENC_KERNEL_SINUSOIDAL:
-        return posenc_sinusoidal(NULL, k->args);
+        return posenc_sinusoidal(NULL, k->args, NULL);
     case POSENC_KERNEL_SINUSOIDAL_ADD:
-        return posenc_sinusoidal_add(NULL, k->args);
+        return posenc_sinusoidal_add(NULL, k->args, NULL);
     case POSENC_KERNEL_LEARNED_ADD:
-        return posenc_learned_add(NULL, k->args);
+        return posenc_learned_add(NULL, k->args, NULL);
     case POSENC_KERNEL_ROPE_QK_NORM:
-        return posenc_rope_qk_norm(NULL, k->args);
+        return posenc_rope_qk_norm(NULL, k->args, NULL);
     }
     abort();
 }
@@ -189,7 +194,7 @@ static void test_as_kernel(const struct preparable_call *k)
     float x[N], want[N], got[N];
     struct posenc_prepared *prepared = NULL;
     bool same = true;
-    if (posenc_prepare(NULL, k->kernel, k->args, &prepared))
+    if (posenc_prepare(NULL, k->kernel, k->args, &prepared, NULL))
         abort();
     for (int64_t i = 0; i < 8; i++) {
         const int64_t offset = i < 4 ? k->least + i : k->most - (i - 4);
@@ -199,23 +204,24 @@ static void test_as_kernel(const struct preparable_call *k)
         k->positions->offset = offset;
         memset(got, 0, sizeof got);
         same &= run_directly(k) == POSENC_OK &&
-                posenc_run(prepared, *k->x, got, offset) == POSENC_OK &&
+                posenc_run(prepared, *k->x, got, offset, NULL) == POSENC_OK &&
                 memcmp(got, want, sizeof want) == 0;
-        same &= !k->takes_x || (posenc_run(prepared, x, x, offset) == POSENC_OK &&
-                                memcmp(x, want, sizeof want) == 0);
+        same &= !k->takes_x ||
+                (posenc_run(prepared, i % 2 ? NULL : x, x, offset, NULL) == POSENC_OK &&
+                 memcmp(x, want, sizeof want) == 0);
     }
     require_kernel(same, k, "the same bits, in place and apart");
     fill(got);
     memcpy(want, got, sizeof want);
     const void *in = k->takes_x ? x : NULL;
-    require_kernel(posenc_run(prepared, in, got, k->least - 1) == POSENC_ERR_POSITION &&
-                       posenc_run(prepared, in, got, k->most + 1) == POSENC_ERR_POSITION,
+    require_kernel(posenc_run(prepared, in, got, k->least - 1, NULL) == POSENC_ERR_POSITION &&
+                       posenc_run(prepared, in, got, k->most + 1, NULL) == POSENC_ERR_POSITION,
                    k, "positions before the first and after the last");
-    require_kernel(posenc_run(prepared, k->takes_x ? NULL : x, got, k->least) ==
-                       POSENC_ERR_ARGUMENT,
-                   k, k->takes_x ? "no x" : "an x where there is none");
-    require_kernel(!k->input || posenc_run(prepared, in, (void *)(uintptr_t)k->input,
-                                           k->least) == POSENC_ERR_OVERLAP,
+    require_kernel(k->takes_x ||
+                       posenc_run(prepared, x, got, k->least, NULL) == POSENC_ERR_ARGUMENT,
+                   k, "an x where there is none");
+    require_kernel(!k->input || posenc_run(prepared, in, (void *)(uintptr_t)k->input, k->least,
+                                           NULL) == POSENC_ERR_OVERLAP,
                    k, "out in what it reads");
     require_kernel(memcmp(got, want, sizeof got) == 0, k, "nothing has been written");
     posenc_prepared_destroy(prepared);
@@ -236,14 +242,13 @@ static void test_other_kernels(void)
         weight[i] = 1.0f + (float)i * 0.25f;
 
     struct posenc_sinusoidal_args sinusoidal = posenc_sinusoidal_args_init();
-    sinusoidal.error = &error;
     sinusoidal.freqs = freqs;
-    sinusoidal.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
+    sinusoidal.out = posenc_tensor_2d(POSENC_DTYPE_F32, out, TOKENS, WIDTH);
     test_as_kernel(&(struct preparable_call){
         POSENC_KERNEL_SINUSOIDAL, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
         &sinusoidal.positions, NULL, -INT32_MAX, most, false });
     sinusoidal.out.data = out;
-    sinusoidal.x = posenc_view(sinusoidal.out);
+    sinusoidal.x = posenc_const_view(sinusoidal.out);
     sinusoidal.x.data = x;
     sinusoidal.positions.offset = 0;
     test_as_kernel(&(struct preparable_call){
@@ -251,21 +256,20 @@ static void test_other_kernels(void)
         &sinusoidal.positions, NULL, -INT32_MAX, most, true });
 
     struct posenc_learned_args learned = posenc_learned_args_init();
-    learned.error = &error;
-    learned.table = posenc_const_dense(table, 2, ROWS, WIDTH, 0, 0);
-    learned.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
-    learned.x = posenc_view(learned.out);
+    learned.table = posenc_const_tensor_2d(POSENC_DTYPE_F32, table, ROWS, WIDTH);
+    learned.out = posenc_tensor_2d(POSENC_DTYPE_F32, out, TOKENS, WIDTH);
+    learned.x = posenc_const_view(learned.out);
     test_as_kernel(&(struct preparable_call){
         POSENC_KERNEL_LEARNED_ADD, &learned, &learned.x.data, &learned.out.data,
         &learned.positions, table, 0, ROWS - TOKENS, true });
 
     struct posenc_rope_qk_norm_args norm = posenc_rope_qk_norm_args_init();
-    norm.error = &error;
-    norm.cos = posenc_const_dense(cosines, 2, ROWS, HALF, 0, 0);
-    norm.sin = posenc_const_dense(sines, 2, ROWS, HALF, 0, 0);
-    norm.weight = posenc_const_dense(weight, 1, DIM, 0, 0, 0);
-    norm.out = posenc_dense(out, 3, TOKENS, HEADS, DIM, 0);
-    norm.x = posenc_view(norm.out);
+    norm.cos = posenc_const_tensor_2d(POSENC_DTYPE_F32, cosines, ROWS, HALF);
+    norm.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, ROWS, HALF);
+    norm.weight = posenc_const_tensor_strided(POSENC_DTYPE_F32, weight, 1,
+                                              (const int64_t[]){ DIM }, NULL);
+    norm.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, TOKENS, HEADS, DIM);
+    norm.x = posenc_const_view(norm.out);
     test_as_kernel(&(struct preparable_call){ POSENC_KERNEL_ROPE_QK_NORM, &norm, &norm.x.data,
                                               &norm.out.data, &norm.positions, weight, 0,
                                               ROWS - TOKENS, true });

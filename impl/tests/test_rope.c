@@ -1,6 +1,6 @@
 /*
  * Tests that posenc_rope gives the bits of the kernels: with cached and with temporary rows, at an offset and at
- * positions, in one thread and in several. Tests posenc_add_sinusoids() in the same way.
+ * positions, in every layout, in one thread and in several. Tests posenc_add_sinusoids() in the same way.
  */
 #include <posenc.h>
 #include "base/tap/tap.h"
@@ -44,21 +44,19 @@ static void rotate_by_kernels(struct posenc_positions positions, enum posenc_pai
     struct posenc_rope_args rope = posenc_rope_args_init();
     table.freqs = freqs;
     table.positions = positions;
-    table.cos = posenc_dense(cosines, 2, TOKENS, DIM / 2, 0, 0);
-    table.sin = posenc_dense(sines, 2, TOKENS, DIM / 2, 0, 0);
-    rope.cos = posenc_view(table.cos);
-    rope.sin = posenc_view(table.sin);
-    rope.out = posenc_dense(x, 3, TOKENS, heads, HEAD_DIM, 0);
-    rope.out.dtype = dtype;
-    rope.x = posenc_view(rope.out);
-    if (posenc_rope_table(NULL, &table) ||
-        (pairing == POSENC_PAIRING_HALF ? posenc_rope_half(NULL, &rope)
-                                        : posenc_rope_interleaved(NULL, &rope)))
+    table.cos = posenc_tensor_2d(POSENC_DTYPE_F32, cosines, TOKENS, DIM / 2);
+    table.sin = posenc_tensor_2d(POSENC_DTYPE_F32, sines, TOKENS, DIM / 2);
+    rope.cos = posenc_const_view(table.cos);
+    rope.sin = posenc_const_view(table.sin);
+    rope.out = posenc_tensor_3d(dtype, x, TOKENS, heads, HEAD_DIM);
+    if (posenc_rope_table(NULL, &table, NULL) ||
+        (pairing == POSENC_PAIRING_HALF ? posenc_rope_half(NULL, &rope, NULL)
+                                        : posenc_rope_interleaved(NULL, &rope, NULL)))
         abort();
 }
 
 /* Compares q and k with the kernels, at an array of positions or, if that is NULL, at an offset. */
-static bool agrees_in_f32(struct posenc_rope *rotary, enum posenc_pairing pairing,
+static bool agrees_in_f32(struct posenc_rope *object, enum posenc_pairing pairing,
                           int64_t offset, const int32_t *at)
 {
     float q[Q], k[K], want_q[Q], want_k[K];
@@ -73,15 +71,19 @@ static bool agrees_in_f32(struct posenc_rope *rotary, enum posenc_pairing pairin
     memcpy(want_k, k, sizeof k);
     rotate_by_kernels(positions, pairing, POSENC_DTYPE_F32, want_q, Q_HEADS);
     rotate_by_kernels(positions, pairing, POSENC_DTYPE_F32, want_k, K_HEADS);
+    const struct posenc_tensor tensors[2] = {
+        posenc_tensor_3d(POSENC_DTYPE_F32, q, TOKENS, Q_HEADS, HEAD_DIM),
+        posenc_tensor_3d(POSENC_DTYPE_F32, k, TOKENS, K_HEADS, HEAD_DIM)
+    };
     enum posenc_status status =
-        at ? posenc_rope_apply_at(rotary, POSENC_DTYPE_F32, TOKENS, at, q, Q_HEADS, k, K_HEADS)
-           : posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, offset, q, Q_HEADS, k,
-                               K_HEADS);
+        at ? posenc_rope_apply(object, &positions, &tensors[0], &tensors[1], NULL)
+           : posenc_rope_apply_dense(object, POSENC_DTYPE_F32, TOKENS, HEAD_DIM, offset, q,
+                                     Q_HEADS, k, K_HEADS, NULL);
     return status == POSENC_OK && memcmp(q, want_q, sizeof q) == 0 &&
            memcmp(k, want_k, sizeof k) == 0;
 }
 
-static bool agrees_in_16_bits(struct posenc_rope *rotary, enum posenc_pairing pairing,
+static bool agrees_in_16_bits(struct posenc_rope *object, enum posenc_pairing pairing,
                               enum posenc_dtype dtype, int64_t offset)
 {
     uint16_t q[Q], k[K], want_q[Q], want_k[K], before[Q];
@@ -93,57 +95,57 @@ static bool agrees_in_16_bits(struct posenc_rope *rotary, enum posenc_pairing pa
     memcpy(want_k, k, sizeof k);
     rotate_by_kernels(positions, pairing, dtype, want_q, Q_HEADS);
     rotate_by_kernels(positions, pairing, dtype, want_k, K_HEADS);
-    return posenc_rope_apply(rotary, dtype, TOKENS, offset, q, Q_HEADS, k, K_HEADS) ==
-               POSENC_OK &&
+    return posenc_rope_apply_dense(object, dtype, TOKENS, HEAD_DIM, offset, q, Q_HEADS, k,
+                                   K_HEADS, NULL) == POSENC_OK &&
            memcmp(q, want_q, sizeof q) == 0 && memcmp(k, want_k, sizeof k) == 0 &&
            memcmp(q, before, sizeof q) != 0;
 }
 
-static struct posenc_rope *make_rotary(enum posenc_pairing pairing)
+static struct posenc_rope *make_rope(enum posenc_pairing pairing)
 {
     const struct posenc_freqs_spec spec = make_spec();
-    struct posenc_rope *rotary = NULL;
-    if (posenc_rope_create(&spec, HEAD_DIM, pairing, &rotary, NULL))
+    struct posenc_rope *object = NULL;
+    if (posenc_rope_create(&spec, pairing, &object, NULL))
         abort();
-    return rotary;
+    return object;
 }
 
 static void test_bits(enum posenc_pairing pairing)
 {
     static const int32_t near[TOKENS] = { 5, 0, 5000 }, far[TOKENS] = { 7, -3, 1 << 30 };
-    struct posenc_rope *rotary = make_rotary(pairing);
-    require(agrees_in_f32(rotary, pairing, 0, NULL), "a prompt");
-    require(agrees_in_f32(rotary, pairing, 511, NULL), "a step beyond the first rows");
-    require(agrees_in_f32(rotary, pairing, -2, NULL), "negative positions");
-    require(agrees_in_f32(rotary, pairing, INT32_MAX - 2, NULL), "the last positions");
-    require(agrees_in_f32(rotary, pairing, 0, near), "positions");
-    require(agrees_in_f32(rotary, pairing, 0, far), "positions far apart");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_F16, 3),
+    struct posenc_rope *object = make_rope(pairing);
+    require(agrees_in_f32(object, pairing, 0, NULL), "a prompt");
+    require(agrees_in_f32(object, pairing, 511, NULL), "a step beyond the first rows");
+    require(agrees_in_f32(object, pairing, -2, NULL), "negative positions");
+    require(agrees_in_f32(object, pairing, INT32_MAX - 2, NULL), "the last positions");
+    require(agrees_in_f32(object, pairing, 0, near), "positions");
+    require(agrees_in_f32(object, pairing, 0, far), "positions far apart");
+    require(agrees_in_16_bits(object, pairing, POSENC_DTYPE_F16, 3),
             "f16, by rows that are kept");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_F16, -2),
+    require(agrees_in_16_bits(object, pairing, POSENC_DTYPE_F16, -2),
             "f16, by rows of the call");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_BF16, 3),
+    require(agrees_in_16_bits(object, pairing, POSENC_DTYPE_BF16, 3),
             "bf16, by rows that are kept");
-    require(agrees_in_16_bits(rotary, pairing, POSENC_DTYPE_BF16, -2),
+    require(agrees_in_16_bits(object, pairing, POSENC_DTYPE_BF16, -2),
             "bf16, by rows of the call");
-    posenc_rope_destroy(rotary);
+    posenc_rope_destroy(object);
 }
 
-static void *use_rotary(void *rotary)
+static void *use_rope(void *object)
 {
     bool ok = true;
     for (int64_t p = 0; p < 200; p++)
-        ok &= agrees_in_f32(rotary, POSENC_PAIRING_HALF, p * 97, NULL);
-    return ok ? rotary : NULL;
+        ok &= agrees_in_f32(object, POSENC_PAIRING_HALF, p * 97, NULL);
+    return ok ? object : NULL;
 }
 
 static void test_threads(void)
 {
-    struct posenc_rope *rotary = make_rotary(POSENC_PAIRING_HALF);
+    struct posenc_rope *object = make_rope(POSENC_PAIRING_HALF);
     pthread_t threads[4];
     bool ok = true;
     for (int i = 0; i < 4; i++)
-        if (pthread_create(&threads[i], NULL, use_rotary, rotary))
+        if (pthread_create(&threads[i], NULL, use_rope, object))
             abort();
     for (int i = 0; i < 4; i++) {
         void *result;
@@ -151,54 +153,204 @@ static void test_threads(void)
         ok &= result != NULL;
     }
     require(ok, "four threads while it grows");
-    posenc_rope_destroy(rotary);
+    posenc_rope_destroy(object);
 }
 
-/* Rejected calls must not change q. */
+/* ---- Layouts ---- */
+
+enum { BATCH = 2, SEQUENCE = 4, ROW = (Q_HEADS + 2 * K_HEADS) * HEAD_DIM };
+
+/* Returns the position of a token in every form that `positions` can have. */
+static double position_of(const struct posenc_positions *positions, int64_t b, int64_t t)
+{
+    const int64_t i = b * positions->stride_batch +
+                      t * (positions->stride_token ? positions->stride_token : 1);
+    switch (positions->kind) {
+    case POSENC_POSITIONS_I32:
+        return ((const int32_t *)positions->data)[i];
+    case POSENC_POSITIONS_I64:
+        return (double)((const int64_t *)positions->data)[i];
+    case POSENC_POSITIONS_F32:
+        return (double)((const float *)positions->data)[i];
+    default:
+        return (double)(positions->offset + t);
+    }
+}
+
+/* Rotates one head by hand: a table of one row, and the kernel. */
+static void rotate_head(double position, float *x)
+{
+    const float time = (float)position;
+    float row[DIM];
+    struct posenc_rope_table_args table = posenc_rope_table_args_init();
+    struct posenc_rope_args args = posenc_rope_args_init();
+    table.freqs = freqs;
+    if (position == (double)(int64_t)position)
+        table.positions.offset = (int64_t)position;
+    else
+        table.positions =
+            (struct posenc_positions){ .kind = POSENC_POSITIONS_F32, .data = &time };
+    table.cos = posenc_tensor_2d(POSENC_DTYPE_F32, row, 1, DIM / 2);
+    table.sin = posenc_tensor_2d(POSENC_DTYPE_F32, row + DIM / 2, 1, DIM / 2);
+    args.cos = posenc_const_view(table.cos);
+    args.sin = posenc_const_view(table.sin);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, x, 1, 1, HEAD_DIM);
+    if (posenc_rope_table(NULL, &table, NULL) || posenc_rope_half(NULL, &args, NULL))
+        abort();
+}
+
+/* Rotates q and k of a fused QKV, [batch, tokens, (q_heads + 2 k_heads) head_dim] or with heads outside of tokens, and
+ * compares each head with one rotated by hand. The values, behind the keys, must stay. */
+static bool agrees_fused(struct posenc_rope *object, const struct posenc_positions *positions,
+                         bool heads_first)
+{
+    static float x[BATCH * SEQUENCE * ROW], want[BATCH * SEQUENCE * ROW];
+    const int64_t heads = ROW / HEAD_DIM;
+    const int64_t token = heads_first ? HEAD_DIM : ROW;
+    const int64_t head = heads_first ? SEQUENCE * HEAD_DIM : HEAD_DIM;
+    const int64_t stride[4] = { SEQUENCE * ROW, token, head, 1 };
+    const int64_t q_shape[4] = { BATCH, SEQUENCE, Q_HEADS, HEAD_DIM };
+    const int64_t k_shape[4] = { BATCH, SEQUENCE, K_HEADS, HEAD_DIM };
+    const struct posenc_tensor q = posenc_tensor_strided(POSENC_DTYPE_F32, x, 4, q_shape,
+                                                         stride),
+                               k = posenc_tensor_strided(POSENC_DTYPE_F32, x + Q_HEADS * head,
+                                                         4, k_shape, stride);
+    fill(x, BATCH * SEQUENCE * ROW);
+    memcpy(want, x, sizeof x);
+    for (int64_t b = 0; b < BATCH; b++)
+        for (int64_t t = 0; t < SEQUENCE; t++)
+            for (int64_t h = 0; h < heads - K_HEADS; h++)
+                rotate_head(position_of(positions, b, t),
+                            want + b * stride[0] + t * token + h * head);
+    return posenc_rope_apply(object, positions, &q, &k, NULL) == POSENC_OK &&
+           memcmp(x, want, sizeof x) == 0;
+}
+
+static void test_layouts(void)
+{
+    static const int64_t far[BATCH * SEQUENCE] = { 7, -3, 1 << 30, 0, 2, 2, 5, 1 << 21 };
+    static const int32_t near[BATCH * SEQUENCE] = { 5, 0, 5000, 1, 9, 8, 7, 3 };
+    static const float times[BATCH * SEQUENCE] = { 0.5f, 1, 2.25f, -3, 4, 5.125f, 6, 7 };
+    const struct posenc_positions forms[] = {
+        { .offset = 3 },
+        { .offset = -2 },
+        { .kind = POSENC_POSITIONS_I32, .data = near },
+        { .kind = POSENC_POSITIONS_I32, .data = near, .stride_batch = SEQUENCE },
+        { .kind = POSENC_POSITIONS_I64, .data = far, .stride_batch = SEQUENCE },
+        { .kind = POSENC_POSITIONS_I64, .data = far + SEQUENCE - 1, .stride_token = -1 },
+        { .kind = POSENC_POSITIONS_F32, .data = times, .stride_batch = SEQUENCE },
+        { .kind = POSENC_POSITIONS_F32, .data = times },
+    };
+    struct posenc_rope *object = make_rope(POSENC_PAIRING_HALF);
+    bool token_major = true, head_major = true;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        token_major = token_major && agrees_fused(object, &forms[i], false);
+        head_major = head_major && agrees_fused(object, &forms[i], true);
+    }
+    require(token_major, "a fused QKV, [batch, tokens, heads, head_dim]");
+    require(head_major, "a fused QKV, [batch, heads, tokens, head_dim]");
+    posenc_rope_destroy(object);
+}
+
+/* Latent attention rotates the last channels of a query and a key without heads, each of its own dtype. */
+static void test_latent_attention(void)
+{
+    enum { NOPE = 6 };
+    float q[TOKENS * 2 * (NOPE + DIM)], want[TOKENS * 2 * (NOPE + DIM)], k_f32[TOKENS * DIM];
+    uint16_t k[TOKENS * DIM], want_k[TOKENS * DIM];
+    const int64_t shape[3] = { TOKENS, 2, DIM };
+    const int64_t stride[3] = { 2 * (NOPE + DIM), NOPE + DIM, 1 };
+    struct posenc_rope *object = make_rope(POSENC_PAIRING_HALF);
+    fill(q, TOKENS * 2 * (NOPE + DIM));
+    fill(k_f32, TOKENS * DIM);
+    memcpy(want, q, sizeof q);
+    const struct posenc_tensor tensors[2] = {
+        posenc_tensor_strided(POSENC_DTYPE_F32, q + NOPE, 3, shape, stride),
+        posenc_tensor_3d(POSENC_DTYPE_BF16, k, TOKENS, 1, DIM)
+    };
+    for (int t = 0; t < TOKENS; t++) {
+        float head[HEAD_DIM] = { 0 };
+        for (int h = 0; h < 2; h++) {
+            float *at = want + (t * 2 + h) * (NOPE + DIM) + NOPE;
+            memcpy(head, at, DIM * sizeof *at);
+            rotate_head(t, head);
+            memcpy(at, head, DIM * sizeof *at);
+        }
+        memcpy(head, k_f32 + t * DIM, DIM * sizeof *head);
+        rotate_head(t, head);
+        if (posenc_f32_to_bf16(DIM, k_f32 + t * DIM, k + t * DIM, NULL) ||
+            posenc_f32_to_bf16(DIM, head, want_k + t * DIM, NULL))
+            abort();
+    }
+    require(posenc_rope_apply(object, NULL, &tensors[0], &tensors[1], NULL) == POSENC_OK &&
+                memcmp(q, want, sizeof q) == 0 && memcmp(k, want_k, sizeof k) == 0,
+            "the last channels of q, and k in another dtype");
+    posenc_rope_destroy(object);
+}
+
+/* ---- Rejections ---- */
+
+/* Rejected calls must change neither q nor k. */
 static void test_rejections(void)
 {
-    const struct posenc_freqs_spec spec = make_spec();
     const struct posenc_freqs_spec odd = { .size = sizeof odd,
                                            .dim = 7,
                                            .rope_theta = 10000.0 };
-    struct posenc_rope *rotary = make_rotary(POSENC_PAIRING_HALF), *none = NULL;
+    struct posenc_rope *object = make_rope(POSENC_PAIRING_HALF), *none = NULL;
     struct posenc_error error;
     float q[Q], before[Q];
-    const int64_t most = INT32_MAX;
+    const struct posenc_tensor good =
+        posenc_tensor_3d(POSENC_DTYPE_F32, q, TOKENS, 1, HEAD_DIM);
+    struct posenc_tensor bad = good;
+    struct posenc_positions positions = { .offset = INT32_MAX };
     fill(q, Q);
     memcpy(before, q, sizeof q);
-    require(posenc_rope_create(&odd, HEAD_DIM, POSENC_PAIRING_HALF, &none, &error) ==
-                    POSENC_ERR_ODD &&
+    require(posenc_rope_create(&odd, POSENC_PAIRING_HALF, &none, &error) == POSENC_ERR_ODD &&
                 error.value == 7.0,
             "an odd dim");
-    require(posenc_rope_create(&spec, 6, POSENC_PAIRING_HALF, &none, &error) ==
-                    POSENC_ERR_ROTARY_DIM &&
-                error.least == (double)DIM,
-            "a head that is too small");
-    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, most, q, Q_HEADS, NULL, 0) ==
-                POSENC_ERR_POSITION,
+    require(posenc_rope_apply(object, &positions, &good, NULL, &error) == POSENC_ERR_POSITION,
             "a position beyond 2^31");
-    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, 0, q, Q_HEADS, NULL, 1) ==
-                POSENC_ERR_ARGUMENT,
-            "no keys where there should be");
-    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, 0, q, Q_HEADS, q + 1, 1) ==
-                POSENC_ERR_OVERLAP,
+    positions = (struct posenc_positions){ .reserved = { 1 } };
+    require(posenc_rope_apply(object, &positions, &good, NULL, NULL) == POSENC_ERR_ARGUMENT,
+            "a reserved member");
+    bad.shape[2] = DIM - 2;
+    require(posenc_rope_apply(object, NULL, &bad, NULL, &error) == POSENC_ERR_ROTARY_DIM &&
+                error.value == DIM,
+            "a head that is too small");
+    bad = good;
+    bad.data = NULL;
+    require(posenc_rope_apply(object, NULL, &good, &bad, NULL) == POSENC_ERR_ARGUMENT,
+            "keys without data");
+    bad.data = (char *)q + 1;
+    require(posenc_rope_apply(object, NULL, &bad, NULL, NULL) == POSENC_ERR_ARGUMENT,
+            "queries that are not aligned");
+    bad.data = q + 4;
+    require(posenc_rope_apply(object, NULL, &good, &bad, &error) == POSENC_ERR_OVERLAP,
             "keys within the queries");
-    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, TOKENS, 0, q, 1, (float *)1 + 0, 1) ==
-                POSENC_ERR_ARGUMENT,
-            "keys that are not aligned");
-    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, -1, 0, q, 1, NULL, 0) ==
-                POSENC_ERR_SHAPE,
+    require(posenc_rope_apply(object, NULL, &good, &good, NULL) == POSENC_ERR_OVERLAP,
+            "the queries as keys");
+    bad = good;
+    bad.shape[0] = TOKENS - 1;
+    bad.data = q + TOKENS * HEAD_DIM;
+    require(posenc_rope_apply(object, NULL, &good, &bad, NULL) == POSENC_ERR_SHAPE,
+            "fewer keys than queries");
+    bad = good;
+    bad.rank = 2;
+    require(posenc_rope_apply(object, NULL, &bad, NULL, NULL) == POSENC_ERR_SHAPE, "rank 2");
+    require(posenc_rope_apply_dense(object, POSENC_DTYPE_F32, -1, HEAD_DIM, 0, q, 1, NULL, 0,
+                                    NULL) == POSENC_ERR_SHAPE,
             "a negative count of tokens");
-    require(posenc_rope_apply(rotary, (enum posenc_dtype)7, 1, 0, q, 1, NULL, 0) ==
-                POSENC_ERR_DTYPE,
+    require(posenc_rope_apply_dense(object, (enum posenc_dtype)7, 1, HEAD_DIM, 0, q, 1, NULL, 0,
+                                    NULL) == POSENC_ERR_DTYPE,
             "an unknown type");
-    require(posenc_rope_reserve(rotary, (1 << 20) + 1) == POSENC_ERR_POSITION,
+    require(posenc_rope_reserve(object, (1 << 20) + 1, NULL) == POSENC_ERR_POSITION,
             "more rows than are kept");
     require(memcmp(q, before, sizeof q) == 0, "and the queries are as they were");
-    require(posenc_rope_apply(rotary, POSENC_DTYPE_F32, 0, 0, NULL, 0, NULL, 0) == POSENC_OK,
-            "nothing to turn is fine");
-    posenc_rope_destroy(rotary);
+    require(posenc_rope_apply(object, NULL, NULL, NULL, NULL) == POSENC_OK &&
+                posenc_rope_apply_dense(object, POSENC_DTYPE_F32, 0, HEAD_DIM, 0, NULL, 1, NULL,
+                                        0, NULL) == POSENC_OK,
+            "nothing to rotate");
+    posenc_rope_destroy(object);
     posenc_rope_destroy(NULL);
 }
 
@@ -208,10 +360,10 @@ static void test_sinusoids(void)
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
     args.freqs = freqs;
     args.positions.offset = 9;
-    args.out = posenc_dense(table, 2, 2, DIM, 0, 0);
-    require(posenc_sinusoidal(NULL, &args) == POSENC_OK &&
+    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, table, 2, DIM);
+    require(posenc_sinusoidal(NULL, &args, NULL) == POSENC_OK &&
                 posenc_add_sinusoids(freqs, POSENC_LAYOUT_INTERLEAVED, POSENC_DTYPE_F32, 2, 9,
-                                     1.0f, x) == POSENC_OK &&
+                                     1.0f, x, NULL) == POSENC_OK &&
                 memcmp(x, table, sizeof x) == 0,
             "a sinusoidal encoding added to zeros is its table");
 }
@@ -224,6 +376,8 @@ int main(void)
     test_bits(POSENC_PAIRING_HALF);
     test_bits(POSENC_PAIRING_INTERLEAVED);
     test_threads();
+    test_layouts();
+    test_latent_attention();
     test_rejections();
     test_sinusoids();
     posenc_freqs_destroy(freqs);

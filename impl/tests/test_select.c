@@ -3,8 +3,8 @@
  * the list that runs here. A rejected selection keeps the one before. posenc_backend_add() adds backends to the list.
  */
 #define _POSIX_C_SOURCE 200809L
-#define POSENC_EXPERIMENTAL
-#include <posenc.h>
+#include <posenc/backend.h>
+#include <posenc/experimental.h>
 #include "base/tap/tap.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static const char *selected_name(enum posenc_kernel kernel)
 {
-    const struct posenc_selection selection = posenc_selection(kernel);
+    const struct posenc_selection selection = posenc_selection_of(kernel, POSENC_DTYPE_F32, 0);
     return selection.backend ? selection.backend->name : "none";
 }
 
@@ -26,23 +26,25 @@ static bool is_selected_for_all(const char *name, const char *reason)
     for (int k = 0; all && k < POSENC_KERNEL_COUNT; k++)
         all = !posenc_backend_provides(backend, (enum posenc_kernel)k) ||
               (strcmp(selected_name((enum posenc_kernel)k), name) == 0 &&
-               strcmp(posenc_selection((enum posenc_kernel)k).reason, reason) == 0);
+               strcmp(posenc_selection_of((enum posenc_kernel)k, POSENC_DTYPE_F32, 0).reason,
+                      reason) == 0);
     return all;
 }
 
 static void test_text(void)
 {
-    require(posenc_select("libm") == POSENC_OK &&
+    require(posenc_select("libm", NULL) == POSENC_OK &&
                 is_selected_for_all("libm", "selected by the program"),
             "one backend for every kernel");
-    require(posenc_select(" scalar # of the templates\n") == POSENC_ERR_ARGUMENT,
+    require(posenc_select(" scalar # of the templates\n", NULL) == POSENC_ERR_ARGUMENT,
             "a name with a comment is no line of two words");
-    require(posenc_select("# a tuning file\n\nrope_half scalar\n  alibi libm # measured\n") ==
-                    POSENC_OK &&
+    require(posenc_select("# a tuning file\n\nrope_half scalar\n  alibi libm # measured\n",
+                          NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "scalar") == 0 &&
                 strcmp(selected_name(POSENC_KERNEL_ALIBI), "libm") == 0,
             "lines of a tuning file, with comments");
-    require(posenc_select(NULL) == POSENC_OK && posenc_select("rope_half libm") == POSENC_OK &&
+    require(posenc_select(NULL, NULL) == POSENC_OK &&
+                posenc_select("rope_half libm", NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "libm") == 0,
             "a line alone");
 }
@@ -69,13 +71,13 @@ static void test_rejections(void)
         { "cpu anything\nrope_half libm", POSENC_ERR_ARGUMENT }, /* only in a tuning file */
         { "rope_half scalar\nalibi\n", POSENC_ERR_ARGUMENT },
     };
-    if (posenc_select("libm"))
+    if (posenc_select("libm", NULL))
         abort();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char sentence[128];
         snprintf(sentence, sizeof sentence, "\"%.*s\" is rejected, and changes nothing",
                  (int)strcspn(bad[i].text, "#\n"), bad[i].text);
-        require(posenc_select(bad[i].text) == bad[i].status &&
+        require(posenc_select(bad[i].text, NULL) == bad[i].status &&
                     is_selected_for_all("libm", "selected by the program"),
                 sentence);
     }
@@ -88,7 +90,7 @@ static void test_rejections(void)
             want = POSENC_ERR_UNSUPPORTED;
         else if (!posenc_backend_provides(backend, POSENC_KERNEL_LEARNED_GRAD))
             want = POSENC_ERR_NOT_PROVIDED;
-        require(posenc_select(line) == want, line);
+        require(posenc_select(line, NULL) == want, line);
     }
 }
 
@@ -97,7 +99,7 @@ static void test_rejections(void)
 static const char *selected_for(enum posenc_dtype dtype, uint64_t bytes)
 {
     const struct posenc_selection s =
-        posenc_selection_for(POSENC_KERNEL_ROPE_HALF, dtype, bytes);
+        posenc_selection_of(POSENC_KERNEL_ROPE_HALF, dtype, bytes);
     return s.backend ? s.backend->name : "none";
 }
 
@@ -108,11 +110,13 @@ static bool is_selected(enum posenc_dtype dtype, uint64_t bytes, const char *nam
 
 static void test_footprint(void)
 {
-    if (posenc_select(NULL))
+    if (posenc_select(NULL, NULL))
         abort();
-    const struct posenc_backend *usual = posenc_selection(POSENC_KERNEL_ROPE_HALF).backend;
+    const struct posenc_backend *usual =
+        posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend;
     require(posenc_select("rope_half scalar f32 1000\nrope_half libm f32\n"
-                          "rope_half scalar bf16\n") == POSENC_OK,
+                          "rope_half scalar bf16\n",
+                          NULL) == POSENC_OK,
             "lines with types and bytes");
     require(is_selected(POSENC_DTYPE_F32, 0, "scalar") &&
                 is_selected(POSENC_DTYPE_F32, 1000, "scalar") &&
@@ -120,20 +124,20 @@ static void test_footprint(void)
                 is_selected(POSENC_DTYPE_BF16, UINT64_MAX, "scalar"),
             "the first line that holds a call counts");
     require(usual &&
-                posenc_selection_for(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F16, 1).backend ==
+                posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F16, 1).backend ==
                     usual,
             "a call that no line holds is run as without them");
-    require(posenc_select("rope_half libm\nrope_half scalar f32 1000") == POSENC_OK &&
+    require(posenc_select("rope_half libm\nrope_half scalar f32 1000", NULL) == POSENC_OK &&
                 is_selected(POSENC_DTYPE_F32, 1, "libm"),
             "a line that holds all is before those after it");
     enum { MOST_LINES = 24 }; /* of a kernel, in select.c */
     char many[(MOST_LINES + 1) * sizeof "alibi libm f32 1000\n"] = "";
     for (int i = 0; i < MOST_LINES; i++)
         strcat(many, "alibi libm f32 1000\n");
-    require(posenc_select(many) == POSENC_OK, "24 lines of a kernel are accepted");
-    require(posenc_select(strcat(many, "alibi libm")) == POSENC_ERR_ARGUMENT,
+    require(posenc_select(many, NULL) == POSENC_OK, "24 lines of a kernel are accepted");
+    require(posenc_select(strcat(many, "alibi libm"), NULL) == POSENC_ERR_ARGUMENT,
             "25 lines of a kernel are rejected");
-    require(posenc_selection_for(POSENC_KERNEL_COUNT, POSENC_DTYPE_F32, 0).status ==
+    require(posenc_selection_of(POSENC_KERNEL_COUNT, POSENC_DTYPE_F32, 0).status ==
                 POSENC_ERR_ARGUMENT,
             "an unknown kernel has no backend");
 }
@@ -154,7 +158,7 @@ static struct posenc_backend make_plugin(const char *name, const char *needs)
                                     .name = name,
                                     .family = "mine",
                                     .description = "of this test",
-                                    .needs = needs,
+                                    .required_features = needs,
                                     .alibi = count_alibi,
                                     .alibi_add = count_alibi };
 }
@@ -168,8 +172,8 @@ static void test_calls_by_footprint(void)
     counts = make_plugin("counts", "");
     struct posenc_alibi_args args = posenc_alibi_args_init();
     args.slopes = slopes;
-    args.x = posenc_const_dense(x, 3, HEADS, QUERIES, KEYS, 0);
-    args.out = posenc_dense(out, 3, HEADS, QUERIES, KEYS, 0);
+    args.x = posenc_const_tensor_3d(POSENC_DTYPE_F32, x, HEADS, QUERIES, KEYS);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, HEADS, QUERIES, KEYS);
     const uint64_t bytes = 2 * sizeof x;
     require(posenc_footprint(POSENC_KERNEL_ALIBI_ADD, &args) == bytes,
             "a footprint is x and out");
@@ -182,11 +186,11 @@ static void test_calls_by_footprint(void)
     char line[2][64];
     snprintf(line[0], sizeof line[0], "alibi_add counts f32 %zu", sizeof x);
     snprintf(line[1], sizeof line[1], "alibi_add counts f32 %zu", sizeof x - 1);
-    const bool added = posenc_backend_add(&counts) == POSENC_OK;
+    const bool added = posenc_backend_add(&counts, NULL) == POSENC_OK;
     for (int small = 0; small < 2; small++) {
         counted = 0;
-        require(added && posenc_select(line[small]) == POSENC_OK &&
-                    posenc_alibi_add(NULL, &args) == POSENC_OK && counted == !small,
+        require(added && posenc_select(line[small], NULL) == POSENC_OK &&
+                    posenc_alibi_add(NULL, &args, NULL) == POSENC_OK && counted == !small,
                 small ? "a larger call goes elsewhere" : "a call goes where its line says");
     }
 }
@@ -211,19 +215,20 @@ static void write_tuning(const char *cpu, const char *build, const char *rest)
 
 static void require_rejected(enum posenc_status status, const char *word)
 {
-    char why[512] = "";
-    const bool same = posenc_load_tuning(path, why, sizeof why) == status;
-    require(same && strstr(why, word) && strstr(why, path) &&
+    struct posenc_error error = { .what = "" };
+    const bool same = posenc_load_tuning(path, &error) == status && error.status == status;
+    require(same && strstr(error.what, word) && strstr(error.what, path) &&
                 strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "libm") == 0,
-            *why ? why : word);
+            *error.what ? error.what : word);
 }
 
 static void test_tuning_file(void)
 {
     static const char choices[] = "rope_half scalar f32 4096\n";
-    char cpu[600], why[512] = "nothing", text[1200];
+    char cpu[600], text[1200];
+    struct posenc_error error;
     const int file = mkstemp(path);
-    if (file < 0 || posenc_select("libm"))
+    if (file < 0 || posenc_select("libm", NULL))
         abort();
     snprintf(cpu, sizeof cpu, "%s %s", posenc_cpu_key(), posenc_cpu_features());
     write_tuning("vax-780 fpa", posenc_build(), choices);
@@ -239,18 +244,19 @@ static void test_tuning_file(void)
     write_tuning(cpu, posenc_build(), "rope_half scalar f32 4096\nrope_full scalar\n");
     require_rejected(POSENC_ERR_ARGUMENT, "line 6: 'rope_full' is no kernel");
     write_tuning(cpu, posenc_build(), choices);
-    require(posenc_load_tuning(path, why, sizeof why) == POSENC_OK && !*why &&
+    require(posenc_load_tuning(path, NULL) == POSENC_OK &&
                 is_selected(POSENC_DTYPE_F32, 4096, "scalar") &&
-                strstr(posenc_selection(POSENC_KERNEL_ROPE_HALF).reason, path),
+                strstr(posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).reason,
+                       path),
             "a tuning file of this CPU and build");
     snprintf(text, sizeof text, "posenc.tune/1\ncpu %s\nbuild %s\nalibi libm\n", cpu,
              posenc_build());
-    require(posenc_select(text) == POSENC_OK &&
+    require(posenc_select(text, NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ALIBI), "libm") == 0,
             "the text of a tuning file");
-    require(posenc_load_tuning("no/such/tuning", why, sizeof why) == POSENC_ERR_ARGUMENT &&
-                strstr(why, "no/such/tuning") &&
-                posenc_load_tuning(NULL, NULL, 0) == POSENC_ERR_ARGUMENT,
+    require(posenc_load_tuning("no/such/tuning", &error) == POSENC_ERR_ARGUMENT &&
+                strstr(error.what, "no/such/tuning") &&
+                posenc_load_tuning(NULL, NULL) == POSENC_ERR_ARGUMENT,
             "a file that is not there");
     close(file);
 }
@@ -262,13 +268,14 @@ static void select_in(const char *name, const char *value)
     unsetenv("POSENC_TUNING");
     if (name)
         setenv(name, value, 1);
-    require(posenc_select(NULL) == POSENC_OK, "back to the environment");
+    require(posenc_select(NULL, NULL) == POSENC_OK, "back to the environment");
 }
 
 static void test_environment(void)
 {
     select_in(NULL, NULL);
-    const struct posenc_selection first = posenc_selection(POSENC_KERNEL_ROPE_HALF);
+    const struct posenc_selection first =
+        posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0);
     require(first.backend && !posenc_backend_unavailable_reason(first.backend) &&
                 strcmp(first.reason, "first of the list that runs here") == 0,
             "the first that runs here");
@@ -278,16 +285,19 @@ static void test_environment(void)
     require(strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "scalar") == 0,
             "POSENC_MAX_ISA=scalar");
     select_in("POSENC_BACKEND", "fastest");
-    const struct posenc_selection none = posenc_selection(POSENC_KERNEL_ALIBI);
+    const struct posenc_selection none =
+        posenc_selection_of(POSENC_KERNEL_ALIBI, POSENC_DTYPE_F32, 0);
     require(!none.backend && none.status == POSENC_ERR_UNKNOWN &&
                 strstr(none.reason, "POSENC_BACKEND=fastest") && strstr(none.reason, " scalar"),
             "an unknown one selects nothing, and usable ones are named");
     select_in("POSENC_MAX_ISA", "ssse5");
-    require(!posenc_selection(POSENC_KERNEL_ALIBI).backend &&
-                strstr(posenc_selection(POSENC_KERNEL_ALIBI).reason, "POSENC_MAX_ISA=ssse5"),
+    require(!posenc_selection_of(POSENC_KERNEL_ALIBI, POSENC_DTYPE_F32, 0).backend &&
+                strstr(posenc_selection_of(POSENC_KERNEL_ALIBI, POSENC_DTYPE_F32, 0).reason,
+                       "POSENC_MAX_ISA=ssse5"),
             "nor does an unknown POSENC_MAX_ISA");
     select_in(NULL, NULL);
-    require(posenc_selection(POSENC_KERNEL_COUNT).status == POSENC_ERR_ARGUMENT,
+    require(posenc_selection_of(POSENC_KERNEL_COUNT, POSENC_DTYPE_F32, 0).status ==
+                POSENC_ERR_ARGUMENT,
             "no such kernel");
 }
 
@@ -298,14 +308,16 @@ static void test_tuning_file_of_environment(void)
     select_in("POSENC_TUNING", path);
     require(is_selected(POSENC_DTYPE_F32, 1, "scalar") &&
                 is_selected(POSENC_DTYPE_F32, 4097, first) &&
-                strstr(posenc_selection(POSENC_KERNEL_ROPE_HALF).reason, path),
+                strstr(posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).reason,
+                       path),
             "POSENC_TUNING");
     setenv("POSENC_BACKEND", "libm", 1);
-    require(posenc_select(NULL) == POSENC_OK && is_selected(POSENC_DTYPE_F32, 1, "libm"),
+    require(posenc_select(NULL, NULL) == POSENC_OK && is_selected(POSENC_DTYPE_F32, 1, "libm"),
             "POSENC_BACKEND goes before it");
     write_tuning("vax-780", posenc_build(), "rope_half scalar\n");
     select_in("POSENC_TUNING", path);
-    const struct posenc_selection usual = posenc_selection(POSENC_KERNEL_ROPE_HALF);
+    const struct posenc_selection usual =
+        posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0);
     require(usual.backend && strcmp(usual.backend->name, first) == 0 &&
                 strstr(usual.reason, "POSENC_TUNING is not used") &&
                 strstr(usual.reason, "vax-780"),
@@ -320,34 +332,37 @@ static void test_added_backend(void)
     /* All are static, as each may be added by mistake and then stays in the list. */
     static struct posenc_backend mine, other, scalar, old;
     mine = make_plugin("mine", "posenc-" POSENC_VERSION);
-    require(posenc_select("mine") == POSENC_ERR_UNKNOWN, "it is unknown before");
-    require(posenc_backend_add(&mine) == POSENC_OK && posenc_backend_find("mine") == &mine,
+    require(posenc_select("mine", NULL) == POSENC_ERR_UNKNOWN, "it is unknown before");
+    require(posenc_backend_add(&mine, NULL) == POSENC_OK &&
+                posenc_backend_find("mine") == &mine,
             "it is found by name");
     const struct posenc_backend *last = NULL, *backend;
     for (size_t i = 0; (backend = posenc_backend_at(i)) != NULL; i++)
         last = backend;
     require(last == &mine, "it is the last of the list");
-    require(posenc_select(NULL) == POSENC_OK &&
+    require(posenc_select(NULL, NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ALIBI), "mine") != 0,
             "it is no default");
-    require(posenc_select("mine") == POSENC_OK &&
+    require(posenc_select("mine", NULL) == POSENC_OK &&
                 is_selected_for_all("mine", "selected by the program"),
             "it is selected");
     select_in("POSENC_BACKEND", "mine");
     require(is_selected_for_all("mine", "POSENC_BACKEND=mine") &&
-                posenc_selection(POSENC_KERNEL_T5_BIAS).status == POSENC_ERR_NOT_PROVIDED,
+                posenc_selection_of(POSENC_KERNEL_T5_BIAS, POSENC_DTYPE_F32, 0).status ==
+                    POSENC_ERR_NOT_PROVIDED,
             "it is forced, and its missing kernels are not provided");
     select_in(NULL, NULL);
     other = old = mine;
     scalar = make_plugin("scalar", "");
     old.abi = POSENC_ABI - 1;
     old.name = "old"; /* a name that is taken would be rejected for that reason */
-    require(posenc_backend_add(&mine) == POSENC_OK, "a backend may be added twice");
-    require(posenc_backend_add(&other) == POSENC_ERR_ARGUMENT &&
-                posenc_backend_add(&scalar) == POSENC_ERR_ARGUMENT,
+    require(posenc_backend_add(&mine, NULL) == POSENC_OK, "a backend may be added twice");
+    require(posenc_backend_add(&other, NULL) == POSENC_ERR_ARGUMENT &&
+                posenc_backend_add(&scalar, NULL) == POSENC_ERR_ARGUMENT,
             "a name belongs to one backend");
-    require(posenc_backend_add(&old) == POSENC_ERR_ARGUMENT && !posenc_backend_find("old") &&
-                posenc_backend_add(NULL) == POSENC_ERR_ARGUMENT,
+    require(posenc_backend_add(&old, NULL) == POSENC_ERR_ARGUMENT &&
+                !posenc_backend_find("old") &&
+                posenc_backend_add(NULL, NULL) == POSENC_ERR_ARGUMENT,
             "another ABI is rejected");
 }
 
@@ -359,13 +374,13 @@ static void test_other_version(void)
     struct posenc_alibi_args args = posenc_alibi_args_init();
     float slope = 1.0f, out[1];
     args.slopes = &slope;
-    args.out = posenc_dense(out, 3, 1, 1, 1, 0);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, 1, 1, 1);
     require(posenc_backend_unavailable_reason(&older) &&
                 strstr(posenc_backend_unavailable_reason(&older), "another version of posenc"),
             "one of another version says so");
-    require(posenc_alibi(&older, &args) == POSENC_ERR_UNSUPPORTED &&
-                posenc_backend_add(&older) == POSENC_OK &&
-                posenc_select("older") == POSENC_ERR_UNSUPPORTED,
+    require(posenc_alibi(&older, &args, NULL) == POSENC_ERR_UNSUPPORTED &&
+                posenc_backend_add(&older, NULL) == POSENC_OK &&
+                posenc_select("older", NULL) == POSENC_ERR_UNSUPPORTED,
             "and runs nothing");
 }
 
@@ -381,12 +396,12 @@ static void test_most_backends(void)
     for (int i = 0; i < more && !status; i++) {
         snprintf(names[i], sizeof names[i], "many%d", i);
         many[i] = make_plugin(names[i], "");
-        status = posenc_backend_add(&many[i]);
+        status = posenc_backend_add(&many[i], NULL);
     }
     require(more > 0 && status == POSENC_OK && posenc_backend_find(names[more - 1]),
             "16 plug-ins can be added");
     many[more] = make_plugin("one_more", "");
-    require(posenc_backend_add(&many[more]) == POSENC_ERR_MEMORY &&
+    require(posenc_backend_add(&many[more], NULL) == POSENC_ERR_MEMORY &&
                 !posenc_backend_find("one_more"),
             "a plug-in more is rejected");
 }

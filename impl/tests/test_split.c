@@ -3,8 +3,7 @@
  * nothing is left; and that calls that cannot be cut are rejected. A property of the conformance suite checks for every
  * kernel that parts give the bits of the whole.
  */
-#define POSENC_EXPERIMENTAL
-#include <posenc.h>
+#include <posenc/experimental.h>
 #include "base/tap/tap.h"
 
 #include <stdio.h>
@@ -31,7 +30,8 @@ static struct posenc_rope_args make_args(const struct shape *s)
     struct posenc_rope_args args = posenc_rope_args_init();
     struct posenc_tensor *out = &args.out;
     const int64_t head = s->dim + s->pad, token = s->heads * head;
-    *out = posenc_dense(memory + s->base, 4, s->batch, s->tokens, s->heads, s->dim);
+    *out = posenc_tensor_4d(POSENC_DTYPE_F32, memory + s->base, s->batch, s->tokens, s->heads,
+                            s->dim);
     out->dtype = s->dtype;
     out->stride[2] = head;
     out->stride[1] = s->backward ? -token : token;
@@ -39,7 +39,7 @@ static struct posenc_rope_args make_args(const struct shape *s)
     if (s->backward)
         out->data = (char *)out->data +
                     (s->tokens - 1) * token * (s->dtype == POSENC_DTYPE_F32 ? 4 : 2);
-    args.x = posenc_view(*out);
+    args.x = posenc_const_view(*out);
     args.positions.offset = 5;
     return args;
 }
@@ -111,7 +111,7 @@ static bool has_good_parts(const struct shape *s, int n)
     clear_marks();
     for (int k = 0; k < n; k++) {
         struct posenc_rope_args part;
-        good = good && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, n, &part);
+        good = good && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, n, &part, NULL);
         good = good && mark_elements(&part.out, k) &&
                memcmp(part.x.shape, part.out.shape, 32) == 0;
         int64_t all = 1;
@@ -159,12 +159,13 @@ static void test_interleaved_outputs(void)
     bool apart = true;
     for (int n = 1; n < 8; n++) {
         struct posenc_rope_table_args whole = posenc_rope_table_args_init(), part;
-        whole.cos = posenc_dense(memory, 2, TOKENS, HALF, 0, 0);
-        whole.sin = posenc_dense(memory + half_bytes, 2, TOKENS, HALF, 0, 0);
+        whole.cos = posenc_tensor_2d(POSENC_DTYPE_F32, memory, TOKENS, HALF);
+        whole.sin = posenc_tensor_2d(POSENC_DTYPE_F32, memory + half_bytes, TOKENS, HALF);
         whole.cos.stride[0] = whole.sin.stride[0] = pair;
         int64_t tokens = 0;
         for (int k = 0; k < n; k++) {
-            apart = apart && !posenc_split(POSENC_KERNEL_ROPE_TABLE, &whole, k, n, &part) &&
+            apart = apart &&
+                    !posenc_split(POSENC_KERNEL_ROPE_TABLE, &whole, k, n, &part, NULL) &&
                     part.positions.offset == (part.cos.shape[0] ? tokens : 0) &&
                     part.sin.shape[0] == part.cos.shape[0] && tokens % 2 == 0 &&
                     (!part.cos.shape[0] ||
@@ -184,12 +185,12 @@ static void test_empty_parts(void)
     struct posenc_rope_args whole = make_args(&s), part;
     static float angles[16 * 8];
     int run = 0, empty = 0;
-    whole.cos = whole.sin = posenc_const_dense(angles, 2, 16, 8, 0, 0);
+    whole.cos = whole.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, angles, 16, 8);
     for (int k = 0; k < 7; k++) {
-        if (posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, 7, &part))
+        if (posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, 7, &part, NULL))
             abort();
         empty += part.out.shape[1] == 0;
-        run += posenc_rope_half(NULL, &part) == POSENC_OK;
+        run += posenc_rope_half(NULL, &part, NULL) == POSENC_OK;
     }
     require(run == 7 && empty == 5, "empty parts are calls that do nothing");
 }
@@ -201,10 +202,9 @@ static bool is_rejected(struct posenc_rope_args args, int64_t k, int64_t n,
     struct posenc_error error = { 0 };
     memset(&part, 0x5a, sizeof part);
     memcpy(&before, &part, sizeof part);
-    args.error = &error;
-    enum posenc_status got = posenc_split(POSENC_KERNEL_ROPE_HALF, &args, k, n, &part);
-    return got == want && memcmp(&before, &part, sizeof part) == 0 &&
-           (want == POSENC_ERR_ARGUMENT || error.status == (k == 0 ? want : POSENC_OK));
+    enum posenc_status got = posenc_rope_half_split(&args, k, n, &part, &error);
+    return got == want && memcmp(&before, &part, sizeof part) == 0 && error.status == want &&
+           error.what;
 }
 
 static void test_rejections(void)
@@ -234,45 +234,39 @@ static void test_rejections(void)
     require(rejected, "calls that cannot be cut are rejected, and the part stays");
     bad = args;
     struct posenc_rope_args part;
-    require(!posenc_split(POSENC_KERNEL_ROPE_HALF, &args, 1, 2, &part) &&
-                !posenc_split(POSENC_KERNEL_ROPE_HALF, &bad, 1, 2, &bad) &&
+    require(!posenc_split(POSENC_KERNEL_ROPE_HALF, &args, 1, 2, &part, NULL) &&
+                !posenc_split(POSENC_KERNEL_ROPE_HALF, &bad, 1, 2, &bad, NULL) &&
                 memcmp(&part, &bad, sizeof part) == 0,
             "a part may replace the arguments that it is cut from");
-    require(posenc_split(POSENC_KERNEL_COUNT, &args, 0, 1, &part) == POSENC_ERR_ARGUMENT &&
-                posenc_split(POSENC_KERNEL_ROPE_HALF, NULL, 0, 1, &part) ==
+    require(posenc_split(POSENC_KERNEL_COUNT, &args, 0, 1, &part, NULL) ==
                     POSENC_ERR_ARGUMENT &&
-                posenc_split(POSENC_KERNEL_ROPE_HALF, &args, 0, 1, NULL) == POSENC_ERR_ARGUMENT,
+                posenc_split(POSENC_KERNEL_ROPE_HALF, NULL, 0, 1, &part, NULL) ==
+                    POSENC_ERR_ARGUMENT &&
+                posenc_split(POSENC_KERNEL_ROPE_HALF, &args, 0, 1, NULL, NULL) ==
+                    POSENC_ERR_ARGUMENT,
             "NULL and an unknown kernel are rejected");
 }
 
-/* Parts run at once, so none of them may write errors to memory that the others read. */
+/* A part is rejected alone, and reports it to the error of its thread. */
 static void test_errors(void)
 {
     const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_DTYPE_F32 };
     static float angles[16 * 8];
-    struct posenc_rope_args whole = make_args(&s);
-    struct posenc_error shared = { 0 }, own = { 0 };
-    bool apart = true;
-    whole.cos = whole.sin = posenc_const_dense(angles, 2, 16, 8, 0, 0);
+    struct posenc_rope_args whole = make_args(&s), part;
+    bool alone = true;
+    whole.cos = whole.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, angles, 16, 8);
     whole.positions.offset = 15; /* that of token 1 is no row */
-    whole.error = &shared;
     for (int n = 1; n <= 3; n++) /* n = 1: nothing is cut */
         for (int k = 0; k < n; k++) {
-            struct posenc_rope_args part = posenc_rope_args_init();
-            part.error = &own;
-            apart = apart && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, n, &part) &&
-                    !part.error;
+            struct posenc_error error = { 0 };
+            alone = alone && !posenc_rope_half_split(&whole, k, n, &part, &error);
             const bool last = part.out.shape[1] == 2 || part.positions.offset == 16;
-            apart = apart && (posenc_rope_half(NULL, &part) == POSENC_ERR_POSITION) == last &&
-                    shared.status == POSENC_OK;
-            part.error = &own;
-            (void)!posenc_rope_half(NULL, &part);
+            const enum posenc_status status = posenc_rope_half(NULL, &part, &error);
+            alone = alone && (status == POSENC_ERR_POSITION) == last &&
+                    error.status == status &&
+                    (!last || (error.value == 16.0 && error.most == 15.0));
         }
-    require(apart, "errors of a part are not written to shared memory");
-    require(own.status == POSENC_ERR_POSITION && own.value == 16.0 && own.most == 15.0,
-            "but to the error of its thread");
-    require(!posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, 0, 1, &whole) && !whole.error,
-            "also if a part replaces the arguments");
+    require(alone, "the part with the position that does not exist is rejected, no other one");
 }
 
 /* A token stride of 0 means a dense array in a part, too. */
@@ -285,7 +279,7 @@ static void test_dense_positions(void)
     whole.positions =
         (struct posenc_positions){ .kind = POSENC_POSITIONS_I32, .data = positions };
     for (int k = 0, t = 0; k < 3; k++) {
-        dense = dense && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, 3, &part) &&
+        dense = dense && !posenc_split(POSENC_KERNEL_ROPE_HALF, &whole, k, 3, &part, NULL) &&
                 part.positions.data == positions + t;
         t += (int)part.out.shape[1];
     }

@@ -199,7 +199,8 @@ def test_commands_are_taken(name: str, text: str) -> None:
 
 
 def test_names_in_c_are_those_of_the_header() -> None:
-    header = (ROOT / "impl" / "include" / "posenc.h").read_text(encoding="utf-8")
+    headers = sorted((ROOT / "impl" / "include").rglob("*.h"))
+    header = "".join(path.read_text(encoding="utf-8") for path in headers)
     bodies = re.findall(r"struct (\w+) \{\n(.*?)\n\};", header, re.S)
     structs = {name: set(re.findall(r"\w+(?=[,;\[])", body)) for name, body in bodies}
     texts = {node["id"]: text for node in MAP["nodes"] for language, text in node["code"] if language == "C"}

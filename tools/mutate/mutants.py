@@ -14,7 +14,8 @@ from source import Source, find_constants, find_members
 
 QUOTED = re.compile(r'#\s*include\s*"([^"]+)"')
 # Headers with structs that kernels use.
-HEADERS = ('impl/include/posenc.h', 'impl/internal.h', 'impl/freqs/freqs.h')
+HEADERS = ('impl/include/posenc.h', 'impl/include/posenc/relative.h', 'impl/include/posenc/backend.h',
+           'impl/internal.h', 'impl/freqs/freqs.h')
 MOST_OTHERS = 3  # names that may stand in place of one
 EXPECTED = 'FILE FUNCTION OPERATOR, "- line", "+ line" and a reason'
 

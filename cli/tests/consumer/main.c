@@ -3,7 +3,7 @@
  * the head and keeps its norm.
  */
 #include <math.h>
-#include <posenc.h>
+#include <posenc/backend.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,17 +29,15 @@ int main(void)
     }
     struct posenc_rope_table_args table = posenc_rope_table_args_init();
     table.freqs = freqs;
-    /* Dense tensors of two dimensions: sizes after the second are unused. */
-    table.cos = posenc_dense(cosines, 2, TOKENS, DIM / 2, 0, 0);
-    table.sin = posenc_dense(sines, 2, TOKENS, DIM / 2, 0, 0);
+    table.cos = posenc_tensor_2d(POSENC_DTYPE_F32, cosines, TOKENS, DIM / 2);
+    table.sin = posenc_tensor_2d(POSENC_DTYPE_F32, sines, TOKENS, DIM / 2);
     struct posenc_rope_args rope = posenc_rope_args_init();
-    rope.cos = posenc_view(table.cos);
-    rope.sin = posenc_view(table.sin);
-    rope.out = posenc_dense(x, 3, TOKENS, 1, DIM, 0);
-    rope.x = posenc_view(rope.out);
-    enum posenc_status status = posenc_rope_table(NULL, &table);
+    rope.cos = posenc_const_view(table.cos);
+    rope.sin = posenc_const_view(table.sin);
+    rope.out = posenc_tensor_3d(POSENC_DTYPE_F32, x, TOKENS, 1, DIM);
+    enum posenc_status status = posenc_rope_table(NULL, &table, NULL);
     if (status == POSENC_OK)
-        status = posenc_rope_half(NULL, &rope);
+        status = posenc_rope_half(NULL, &rope, NULL);
     posenc_freqs_destroy(freqs);
     for (int t = 0; t < TOKENS; t++)
         for (int i = 0; i < DIM; i++)
@@ -49,7 +47,7 @@ int main(void)
         printf("%s: norm %.9g, then %.9g\n", posenc_status_string(status), before, after);
         return 1;
     }
-    printf("posenc %s: %s serves rope_half\n", posenc_version(),
-           posenc_selection(POSENC_KERNEL_ROPE_HALF).backend->name);
+    printf("posenc %s: %s runs rope_half\n", posenc_version(),
+           posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).backend->name);
     return 0;
 }

@@ -12,12 +12,12 @@ const struct posenc_backend posenc_plugin = {
     .name = "right",
     .family = "right",
     .description = "the plain loops as a plug-in",
-    .needs = "",
+    .required_features = "",
 #ifndef PLUGIN_F32
     .f16_bf16 = true,
 #endif
 #ifdef PLUGIN_CONTRACTS
-    .contracts = true,
+    .allows_contraction = true,
 #endif
 #define POSENC_KERNEL(ID, name, ...) .name = plain_##name,
 #include <posenc_kernels.def>

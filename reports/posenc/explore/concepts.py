@@ -137,7 +137,7 @@ def _code_examples(name: str, entry: Dict[str, str], page: Optional[Page]) -> Li
         struct, _, members = entry["args"].partition(": ")
         calls = [f"struct posenc_{struct}_args args = posenc_{struct}_args_init();"]
         calls += [f"/* set args.{', args.'.join(members.split())} */"]
-        calls += [f"enum posenc_status status = posenc_{name}(NULL, &args);"]
+        calls += [f"enum posenc_status status = posenc_{name}(NULL, &args, NULL);"]
     if "c" in entry:
         calls = [f"{line};" for line in entry["c"].splitlines()] + calls
     found = [

@@ -6,7 +6,7 @@
  * into linear memory, and names of enums are their values.  A function that can fail returns a status; 0 is
  * success.  error_text() describes the last failure.
  */
-#include <posenc.h>
+#include <posenc/backend.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,19 +114,19 @@ EXPORT(plan_destroy) void plan_destroy(struct posenc_freqs *plan)
 
 EXPORT(plan_pairs) int32_t plan_pairs(const struct posenc_freqs *plan)
 {
-    return (int32_t)posenc_freqs_view(plan).n_pairs;
+    return (int32_t)posenc_freqs_view_of(plan).n_pairs;
 }
 
 EXPORT(plan_attention_factor) double plan_attention_factor(const struct posenc_freqs *plan)
 {
-    return posenc_freqs_view(plan).attention_factor;
+    return posenc_freqs_view_of(plan).attention_factor;
 }
 
 /* Writes the frequencies of all pairs as f64 and f32, and the axis of the position that each pair uses. */
 EXPORT(plan_read)
 void plan_read(const struct posenc_freqs *plan, double *omega, float *omega_f32, uint8_t *axis)
 {
-    const struct posenc_freqs_view view = posenc_freqs_view(plan);
+    const struct posenc_freqs_view view = posenc_freqs_view_of(plan);
     const size_t n = (size_t)view.n_pairs;
     memcpy(omega, view.omega, n * sizeof *omega);
     memcpy(omega_f32, view.omega_f32, n * sizeof *omega_f32);
@@ -150,7 +150,7 @@ static struct posenc_positions positions_of(int32_t kind, double first, const vo
 
 static int32_t axis_stride(const struct posenc_freqs *plan, int32_t tokens)
 {
-    return posenc_freqs_view(plan).n_axes > 1 ? tokens : 0;
+    return posenc_freqs_view_of(plan).n_axes > 1 ? tokens : 0;
 }
 
 EXPORT(sinusoidal)
@@ -158,27 +158,25 @@ int32_t sinusoidal(const struct posenc_freqs *plan, int32_t layout, double scale
                    double first, const void *positions, int32_t tokens, float *out)
 {
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
-    args.error = fresh_error();
     args.freqs = plan;
     args.layout = (enum posenc_layout)layout;
     args.scale = scale;
     args.positions = positions_of(kind, first, positions, axis_stride(plan, tokens));
-    args.out = posenc_dense(out, 2, tokens, posenc_freqs_view(plan).dim, 0, 0);
-    return kept(posenc_sinusoidal(scalar(), &args));
+    args.out = posenc_tensor_2d(POSENC_DTYPE_F32, out, tokens, posenc_freqs_view_of(plan).dim);
+    return kept(posenc_sinusoidal(scalar(), &args, fresh_error()));
 }
 
 EXPORT(rope_table)
 int32_t rope_table(const struct posenc_freqs *plan, int32_t kind, double first,
                    const void *positions, int32_t tokens, float *cosines, float *sines)
 {
-    const int64_t pairs = posenc_freqs_view(plan).n_pairs;
+    const int64_t pairs = posenc_freqs_view_of(plan).n_pairs;
     struct posenc_rope_table_args args = posenc_rope_table_args_init();
-    args.error = fresh_error();
     args.freqs = plan;
     args.positions = positions_of(kind, first, positions, axis_stride(plan, tokens));
-    args.cos = posenc_dense(cosines, 2, tokens, pairs, 0, 0);
-    args.sin = posenc_dense(sines, 2, tokens, pairs, 0, 0);
-    return kept(posenc_rope_table(scalar(), &args));
+    args.cos = posenc_tensor_2d(POSENC_DTYPE_F32, cosines, tokens, pairs);
+    args.sin = posenc_tensor_2d(POSENC_DTYPE_F32, sines, tokens, pairs);
+    return kept(posenc_rope_table(scalar(), &args, fresh_error()));
 }
 
 /* Rotates x [tokens, heads, head_dim].  Token t uses row first_row + t of the cosines and sines [rows, pairs],
@@ -190,25 +188,24 @@ int32_t rotate(int32_t pairing, int32_t transpose, int32_t tokens, int32_t heads
                const int32_t *index, const float *x, float *out)
 {
     struct posenc_rope_args args = posenc_rope_args_init();
-    args.error = fresh_error();
     args.transpose = transpose != 0;
     args.rotary_offset = rotary_offset;
     args.positions = positions_of(index ? POSENC_POSITIONS_I32 : POSENC_POSITIONS_OFFSET,
                                   first_row, index, 0);
-    args.cos = posenc_const_dense(cosines, 2, rows, pairs, 0, 0);
-    args.sin = posenc_const_dense(sines, 2, rows, pairs, 0, 0);
-    args.x = posenc_const_dense(x, 3, tokens, heads, head_dim, 0);
-    args.out = posenc_dense(out, 3, tokens, heads, head_dim, 0);
-    return kept(pairing == POSENC_PAIRING_HALF ? posenc_rope_half(scalar(), &args)
-                                               : posenc_rope_interleaved(scalar(), &args));
+    args.cos = posenc_const_tensor_2d(POSENC_DTYPE_F32, cosines, rows, pairs);
+    args.sin = posenc_const_tensor_2d(POSENC_DTYPE_F32, sines, rows, pairs);
+    args.x = posenc_const_tensor_3d(POSENC_DTYPE_F32, x, tokens, heads, head_dim);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, tokens, heads, head_dim);
+    return kept(pairing == POSENC_PAIRING_HALF
+                    ? posenc_rope_half(scalar(), &args, fresh_error())
+                    : posenc_rope_interleaved(scalar(), &args, fresh_error()));
 }
 
 /* ---- Biases and indices ---- */
 
 EXPORT(alibi_slopes) int32_t alibi_slopes(int32_t heads, double bias_max, float *slopes)
 {
-    fresh_error();
-    return kept(posenc_alibi_slopes(heads, bias_max, slopes));
+    return kept(posenc_alibi_slopes(heads, bias_max, slopes, fresh_error()));
 }
 
 EXPORT(alibi)
@@ -216,21 +213,20 @@ int32_t alibi(int32_t heads, int32_t queries, int32_t keys, int32_t query_offset
               int32_t causal, const float *slopes, float *out)
 {
     struct posenc_alibi_args args = posenc_alibi_args_init();
-    args.error = fresh_error();
     args.slopes = slopes;
     args.causal = causal != 0;
     args.query_offset = query_offset;
-    args.out = posenc_dense(out, 3, heads, queries, keys, 0);
-    return kept(posenc_alibi(scalar(), &args));
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, heads, queries, keys);
+    return kept(posenc_alibi(scalar(), &args, fresh_error()));
 }
 
 EXPORT(t5_thresholds)
 int32_t t5_thresholds(int32_t num_buckets, int32_t max_distance, int32_t bidirectional,
                       int32_t *thresholds)
 {
-    fresh_error();
-    return kept(
-        posenc_t5_thresholds(num_buckets, max_distance, bidirectional != 0, thresholds));
+    struct posenc_t5_buckets buckets;
+    return kept(posenc_t5_buckets_init(num_buckets, max_distance, bidirectional != 0,
+                                       thresholds, &buckets, fresh_error()));
 }
 
 /* The table is [num_buckets, heads]. */
@@ -240,23 +236,21 @@ int32_t t5_bias(int32_t num_buckets, int32_t bidirectional, const int32_t *thres
                 int32_t query_offset, float *out)
 {
     struct posenc_t5_args args = posenc_t5_args_init();
-    args.error = fresh_error();
-    args.num_buckets = num_buckets;
-    args.bidirectional = bidirectional != 0;
-    args.thresholds = thresholds;
+    args.buckets.num_buckets = num_buckets;
+    args.buckets.bidirectional = bidirectional != 0;
+    args.buckets.thresholds = thresholds;
     args.query_offset = query_offset;
-    args.table = posenc_const_dense(table, 2, num_buckets, heads, 0, 0);
-    args.out = posenc_dense(out, 3, heads, queries, keys, 0);
-    return kept(posenc_t5_bias(scalar(), &args));
+    args.table = posenc_const_tensor_2d(POSENC_DTYPE_F32, table, num_buckets, heads);
+    args.out = posenc_tensor_3d(POSENC_DTYPE_F32, out, heads, queries, keys);
+    return kept(posenc_t5_bias(scalar(), &args, fresh_error()));
 }
 
 /* Writes index [n, n], n = height width, and one more with a class token (BEiT). */
 EXPORT(window_index)
 int32_t window_index(int32_t height, int32_t width, int32_t class_token, int32_t *index)
 {
-    fresh_error();
-    return kept(class_token ? posenc_beit_index(height, width, index)
-                            : posenc_swin_index(height, width, index));
+    return kept(class_token ? posenc_beit_index(height, width, index, fresh_error())
+                            : posenc_swin_index(height, width, index, fresh_error()));
 }
 
 /* Writes index [queries + keys - 1]; element i - j + keys - 1 is that of query i and key j. */
@@ -264,17 +258,16 @@ EXPORT(deberta_index)
 int32_t deberta_index(int32_t queries, int32_t keys, int32_t query_offset,
                       int32_t position_buckets, int32_t max_distance, int32_t *index)
 {
-    fresh_error();
     return kept(posenc_deberta_index(queries, keys, query_offset, position_buckets,
-                                     max_distance, index));
+                                     max_distance, index, fresh_error()));
 }
 
 EXPORT(shaw_index)
 int32_t shaw_index(int32_t queries, int32_t keys, int32_t query_offset, int32_t max_distance,
                    int32_t *index)
 {
-    fresh_error();
-    return kept(posenc_shaw_index(queries, keys, query_offset, max_distance, index));
+    return kept(
+        posenc_shaw_index(queries, keys, query_offset, max_distance, index, fresh_error()));
 }
 
 /* ---- Numbers ---- */
@@ -283,19 +276,18 @@ int32_t shaw_index(int32_t queries, int32_t keys, int32_t query_offset, int32_t 
 EXPORT(round_to) int32_t round_to(int32_t dtype, int32_t n, float *values, uint16_t *half)
 {
     enum posenc_status status;
-    fresh_error();
     if (dtype == POSENC_DTYPE_F16) {
-        status = posenc_f32_to_f16(n, values, half);
-        return kept(status ? status : posenc_f16_to_f32(n, half, values));
+        status = posenc_f32_to_f16(n, values, half, NULL);
+        return kept(status ? status : posenc_f16_to_f32(n, half, values, fresh_error()));
     }
-    status = posenc_f32_to_bf16(n, values, half);
-    return kept(status ? status : posenc_bf16_to_f32(n, half, values));
+    status = posenc_f32_to_bf16(n, values, half, NULL);
+    return kept(status ? status : posenc_bf16_to_f32(n, half, values, fresh_error()));
 }
 
 /* Writes values of N(0, sigma) [rows, dim], the same on every platform. */
 EXPORT(normal)
 int32_t normal(int32_t seed, int32_t rows, int32_t dim, double sigma, float *table)
 {
-    fresh_error();
-    return kept(posenc_normal((uint64_t)(uint32_t)seed, 0, rows, dim, sigma, table));
+    return kept(
+        posenc_normal((uint64_t)(uint32_t)seed, 0, rows, dim, sigma, table, fresh_error()));
 }
