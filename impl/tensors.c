@@ -1,4 +1,4 @@
-/* Construction of tensors. */
+/* Construction of tensors and positions. */
 #include "internal.h"
 
 struct posenc_tensor posenc_tensor_strided(enum posenc_dtype dtype, void *data, int rank,
@@ -76,4 +76,16 @@ struct posenc_const_tensor posenc_const_tensor_4d(enum posenc_dtype dtype, const
 {
     return posenc_const_tensor_strided(dtype, data, 4, (const int64_t[]){ d0, d1, d2, d3 },
                                        NULL);
+}
+
+struct posenc_positions posenc_positions_from(int64_t offset)
+{
+    return (struct posenc_positions){ .offset = offset };
+}
+
+struct posenc_positions posenc_positions_array(enum posenc_position_kind kind, const void *data,
+                                               int64_t stride_batch)
+{
+    return (
+        struct posenc_positions){ .kind = kind, .data = data, .stride_batch = stride_batch };
 }

@@ -40,6 +40,11 @@ by_pkg_config() {
     builds 'C, shared' ./shared $cc -std=c11 $warnings main.c -o shared $flags -lm
     grep -q 'runs rope_half' stdout
     verdict 'it names a backend'
+    if $cc -fshort-enums -fsyntax-only -x c /dev/null 2>version; then
+        builds 'C, with short enums' ./short $cc -std=c11 -fshort-enums $warnings main.c -o short $flags -lm
+    else
+        skip 'C, with short enums' 'a compiler without -fshort-enums'
+    fi
     for year in 11 14 17 20 23; do
         if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then
             builds "C++$year" ./shared_cc $cxx -std=c++$year $warnings main.cc -o shared_cc $flags
@@ -63,11 +68,19 @@ by_pkg_config() {
 
     # The first comment of each example has the line that compiles it.
     cp "$here"/../../examples/*.c work
-    for example in decode_bf16 plugin threads; do
+    for example in decode_bf16 plugin tasks threads; do
         line=$(sed -n 's/^ \*     \(cc .*\)/\1/p' "work/$example.c")
         case $example in plugin) program=true ;; *) program=./$example ;; esac
         builds "the line of examples/$example.c" "$program" sh -c "${line:-false}"
     done
+    if $cxx -std=c++17 -x c++ -fsyntax-only /dev/null 2>version; then
+        builds 'the ten tasks, in C++17' ./tasks_cc $cxx -std=c++17 $warnings -x c++ tasks.c -o tasks_cc $flags
+    else
+        skip 'the ten tasks, in C++17' 'no C++ compiler, or one that does not know it'
+    fi
+    same 'each of the ten tasks has at most twelve lines' "$(sed '/^\/\* ---- Their check/,$d' work/tasks.c |
+        awk '/^{$/ { n = 0; next } /^}$/ { tasks++; if (n > 12) print "one has " n; next } { n++ } END { print tasks }')" 10
+    expect 'from ctypes' python3 -B "$here/consumer/client.py" "$lib/libposenc.so"
 }
 if pkg-config --version >found 2>&1; then by_pkg_config; else skip 'by pkg-config, from C, C++ and Meson' 'no pkg-config'; fi
 

@@ -264,6 +264,18 @@ struct posenc_positions {
     int64_t reserved[2]; /**< 0 */
 };
 
+/** @brief Returns the positions offset, offset + 1, ... of consecutive tokens, in every batch. */
+POSENC_API struct posenc_positions posenc_positions_from(int64_t offset);
+
+/**
+ * @brief Returns positions that are read from a dense array.
+ * @param kind          type of the elements; not POSENC_POSITIONS_OFFSET
+ * @param data          [tokens], or [batch, tokens] with stride_batch = tokens
+ * @param stride_batch  elements from one batch to the next; 0: all batches have the same positions
+ */
+POSENC_API struct posenc_positions
+posenc_positions_array(enum posenc_position_kind kind, const void *data, int64_t stride_batch);
+
 /* ---- Frequencies ---- */
 
 /** Arithmetic that forms an angle. It concerns frequencies and tables only: see docs/accuracy.md. */

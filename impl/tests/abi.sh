@@ -8,6 +8,10 @@ trap 'rm -rf "$scratch"' EXIT
 
 awk -f "$here/abi.awk" "$here/../include/posenc.h" "$here/../include/posenc/"*.h >"$scratch/abi.c" &&
     ${CC:-cc} -std=c11 -I"$here/../include" "$scratch/abi.c" -o "$scratch/abi" && "$scratch/abi" >"$scratch/now" || exit 1
+if ${CC:-cc} -fshort-enums -fsyntax-only -x c /dev/null 2>"$scratch/found"; then
+    ${CC:-cc} -std=c11 -fshort-enums -I"$here/../include" "$scratch/abi.c" -o "$scratch/short" &&
+        "$scratch/short" | diff "$scratch/now" - || { echo 'abi: -fshort-enums changes a struct' && exit 1; }
+fi
 if ! command -v nm >"$scratch/found" || [ ! -s "$1" ] || [ "$(getconf LONG_BIT)" != 64 ]; then
     echo 'abi: no nm, no shared library, or no 64 bits: skipped'
     exit 77

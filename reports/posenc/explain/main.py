@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ..command import CommandError, Parser
+from ..command import CommandError, Parser, write_output
 from ..engine import Engine
 from ..models.llama_cpp import architectures
 from ..models.members import Rejected
@@ -18,6 +18,7 @@ from ..models.model import Model, preset, read_model
 from ..models.places import find
 from ..models.types import types
 from ..terminal import escape_hidden
+from .c_code import MARKER, c_code
 from .origins import read_lines
 from .pages import thing_lines
 from .parts import part_facts, title
@@ -33,6 +34,7 @@ EPILOG = """Examples
   posenc explain freq_base
   posenc explain --config path/config.json
   posenc explain --model llama-3.1-8b
+  posenc explain --config path/config.json -o rope.c
 """
 ABOUT_WIDTH, NOTE_COLUMN, WIDTH = 15, 40, 110
 SURVEY = Path(__file__).resolve().parents[3] / "conformance" / "models" / "survey"
@@ -63,6 +65,9 @@ def _parser() -> Parser:
     what.add_argument("--types", action="store_true", help="the model types that are read, and those that are rejected")
     add("--check", action="store_true", help="ask transformers, where this Python has it, whether it is read rightly")
     add("--record", action="store_true", help="print what the engine needs to know: a record, in JSON")
+    code = "write C that creates the frequencies of the model; - is standard output"
+    add("-o", "--output", metavar="PATH", type=Path, help=code)
+    add("--force", action="store_true", help="overwrite any file at PATH")
     add("--for", dest="command", metavar="COMMAND", default="explain", help="whom messages name (default: explain)")
     return parser
 
@@ -178,6 +183,8 @@ def check(engine: Engine, path: Path) -> Tuple[bool, str]:
 def main(arguments: List[str]) -> int:
     """Runs the command."""
     options = _parser().parse_args(arguments)
+    if options.output and (options.types or options.thing is not None or options.check or options.record):
+        raise CommandError(f"-o is for the C code of --config or --model (got '{options.output}' with another output).")
     if options.types:
         print("\n".join(type_lines()))
         return 0
@@ -196,6 +203,10 @@ def main(arguments: List[str]) -> int:
         return 0 if agrees else 1
     if options.record:
         print(json.dumps(model.record()))
+        return 0
+    if options.output:
+        path = None if str(options.output) == "-" else options.output
+        write_output(path, c_code(model, f"{option} {where}"), MARKER, force=options.force)
         return 0
     lines = list(
         page_lines(Engine(), model, option, where)
