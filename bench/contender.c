@@ -347,6 +347,7 @@ static enum posenc_status enter_call(enum posenc_kernel kernel, const void *args
     }
 #include <posenc_kernels.def>
     case POSENC_KERNEL_COUNT:
+    case POSENC_KERNEL_NONE:
         break;
     }
     return POSENC_ERR_ARGUMENT;

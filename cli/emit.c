@@ -64,7 +64,7 @@ json_t *emit_header(const struct emit_run *run)
 json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
-                                   machine_emulator(), posenc_build() };
+                                   machine_emulator(), posenc_build_id() };
     return env_record(&library, "");
 }
 

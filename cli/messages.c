@@ -82,8 +82,8 @@ int cli_reject_name(const struct cli *cli, const char *item, const char *value,
 int cli_reject_status(const struct cli *cli, const char *item, enum posenc_status status,
                       const struct posenc_error *error)
 {
-    char text[256];
-    if (!error || !error->what)
+    char text[640];
+    if (!error || !*error->what)
         return cli_reject(cli, item, NULL, "%s", posenc_status_string(status));
     posenc_error_text(error, text, sizeof text);
     return cli_reject(cli, item, NULL, "%s", text);

@@ -177,11 +177,11 @@ static int find_base(const struct cli *cli, enum posenc_kernel kernel,
     return EXIT_OK;
 }
 
-/* Returns the kernel at the start of a line, or POSENC_KERNEL_COUNT. */
+/* Returns the kernel at the start of a line, or POSENC_KERNEL_NONE. */
 static enum posenc_kernel read_kernel(const char *text)
 {
     char name[64];
-    return sscanf(text, "%63s", name) == 1 ? posenc_kernel_find(name) : POSENC_KERNEL_COUNT;
+    return sscanf(text, "%63s", name) == 1 ? posenc_kernel_find(name) : POSENC_KERNEL_NONE;
 }
 
 int problem_read_over_model(const struct cli *cli, const char *text,
@@ -190,7 +190,7 @@ int problem_read_over_model(const struct cli *cli, const char *text,
     char error[NOTATION_ERROR];
     struct problem_line line;
     const enum posenc_kernel kernel = read_kernel(text);
-    const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_COUNT;
+    const bool over = cli->model.n > 0 && kernel != POSENC_KERNEL_NONE;
     *input = (struct model_problem){ .column_first = false };
     if (over && find_base(cli, kernel, input) != EXIT_OK)
         return EXIT_USAGE;

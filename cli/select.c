@@ -208,7 +208,7 @@ int select_environment(const struct cli *cli)
 static int find_kernel(const struct cli *cli, const char *name, enum posenc_kernel *kernel)
 {
     *kernel = posenc_kernel_find(name);
-    if (*kernel != POSENC_KERNEL_COUNT)
+    if (*kernel != POSENC_KERNEL_NONE)
         return EXIT_OK;
     const char *names[POSENC_KERNEL_COUNT];
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)

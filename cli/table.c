@@ -24,7 +24,7 @@ static int parse_kernel(const struct cli *cli, const char **line)
     const enum posenc_kernel kernel = posenc_kernel_find(name);
     if (cli->problem)
         return cli_reject(cli, "TABLE", name, "has no effect with --problem: %s", expected);
-    if (kernel == POSENC_KERNEL_COUNT) {
+    if (kernel == POSENC_KERNEL_NONE) {
         static const char *const names[] = { "frequencies", "drift", "errors", "sinusoidal",
                                              "rope_table" };
         return cli_reject_name(cli, "TABLE", name, names, sizeof names / sizeof *names);

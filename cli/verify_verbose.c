@@ -221,7 +221,7 @@ static int require_kernel_of(const struct cli *cli, const struct selection *sele
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(id, "/"), id);
     const enum posenc_kernel kernel = posenc_kernel_find(name);
-    return kernel == POSENC_KERNEL_COUNT ? EXIT_OK : select_require(cli, selected, kernel);
+    return kernel == POSENC_KERNEL_NONE ? EXIT_OK : select_require(cli, selected, kernel);
 }
 
 static int reject_case(const struct cli *cli, const struct vectors *vectors, const char *id)

@@ -124,7 +124,7 @@ static enum posenc_status add_t5(const float *table, int64_t heads, int64_t keys
     int32_t thresholds[32];
     struct posenc_t5_args args = posenc_t5_args_init();
     enum posenc_status status =
-        posenc_t5_buckets_init(32, 128, false, thresholds, &args.buckets, error);
+        posenc_t5_buckets_compute(32, 128, false, thresholds, &args.buckets, error);
     args.query_offset = keys - 1;
     args.table = posenc_const_tensor_2d(POSENC_DTYPE_F32, table, 32, heads);
     args.out = posenc_tensor_3d(POSENC_DTYPE_F32, scores, heads, 1, keys);

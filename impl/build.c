@@ -3,4 +3,4 @@
 
 #include "internal.h"
 
-const char *posenc_build(void) { return POSENC_BUILD; }
+const char *posenc_build_id(void) { return POSENC_BUILD; }

@@ -12,7 +12,8 @@ enum { MAX_POSITION = INT32_MAX }; /* |position| < 2^31 */
 static struct position_range table_range(int64_t rows)
 {
     return (struct position_range){ 0, rows - 1,
-                                    "position of a token (rows of the table - 1 at most)" };
+                                    "position of a token (rows of the table - 1 at most)",
+                                    false };
 }
 
 /* Activations with heads. */
@@ -89,8 +90,8 @@ static enum posenc_status check_axes(struct posenc_positions *positions, int32_t
 /* Returns the positions whose cosines and sines, times the factors of xPos, do not overflow f32. */
 static struct position_range freqs_range(const struct posenc_freqs *freqs)
 {
-    struct position_range range = { -(int64_t)MAX_POSITION, MAX_POSITION,
-                                    "position of a token" };
+    struct position_range range = { -(int64_t)MAX_POSITION, MAX_POSITION, "position of a token",
+                                    true };
     if (!freqs->xpos_step)
         return range;
     double reach = freqs->xpos_reach, centre = freqs->xpos_centre;

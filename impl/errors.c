@@ -10,7 +10,7 @@ static const char *const status_texts[] = {
     [POSENC_ERR_SHAPE] = "a dimension is out of range or two tensors disagree",
     [POSENC_ERR_STRIDE] = "the last dimension is not contiguous, or an output overlaps itself",
     [POSENC_ERR_DTYPE] = "this kernel does not take this element type",
-    [POSENC_ERR_ODD] = "a dimension that must be even is odd",
+    [POSENC_ERR_ODD] = "the dim of a rotation is odd",
     [POSENC_ERR_ROTARY_DIM] = "rotary_dim, rotary_offset or head_dim is out of range",
     [POSENC_ERR_THETA] = "rope_theta is not finite and positive, or gives unusable frequencies",
     [POSENC_ERR_PARAMETER] = "a parameter is not finite or out of its range",
@@ -50,7 +50,7 @@ size_t posenc_error_text(const struct posenc_error *error, char *text, size_t si
     format_number(value, error->value);
     format_number(least, error->least);
     format_number(most, error->most);
-    if (!error->what)
+    if (!*error->what)
         length = snprintf(text, size, "%s", reason);
     else if (has_range && error->least < error->most)
         length = snprintf(text, size, "%s is %s, expected from %s to %s: %s", error->what,

@@ -16,14 +16,18 @@
 
 /* ---- Errors ---- */
 
-/* Fills *error, unless it is NULL, and returns `status`. `what` is a static text. Values from least to most would have
- * been accepted. */
+/* Fills *error, unless it is NULL, and returns `status`. Values from least to most would have been accepted. */
 static inline __attribute__((cold)) enum posenc_status
 reject_range(struct posenc_error *error, enum posenc_status status, const char *what,
              double value, double least, double most)
 {
-    if (error)
-        *error = (struct posenc_error){ status, what, value, least, most, { NULL } };
+    if (error) {
+        *error = (struct posenc_error){
+            .status = status, .value = value, .least = least, .most = most
+        };
+        for (size_t i = 0; i < sizeof error->what - 1 && what[i]; i++)
+            error->what[i] = what[i];
+    }
     return status;
 }
 

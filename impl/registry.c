@@ -64,12 +64,12 @@ enum posenc_kernel posenc_kernel_find_n(const char *name, size_t length)
     for (unsigned k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (strlen(kernels[k].name) == length && memcmp(kernels[k].name, name, length) == 0)
             return (enum posenc_kernel)k;
-    return POSENC_KERNEL_COUNT;
+    return POSENC_KERNEL_NONE;
 }
 
 enum posenc_kernel posenc_kernel_find(const char *name)
 {
-    return name ? posenc_kernel_find_n(name, strlen(name)) : POSENC_KERNEL_COUNT;
+    return name ? posenc_kernel_find_n(name, strlen(name)) : POSENC_KERNEL_NONE;
 }
 
 /* ---- Backends ---- */

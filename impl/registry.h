@@ -16,7 +16,7 @@ static inline bool posenc_kernel_is_valid(enum posenc_kernel kernel)
 /* Number of built-in backends, the first of the list. Added ones follow. */
 extern const size_t posenc_built_in_count;
 
-/* Find a kernel or a backend whose name is the first `length` characters of a text. They return POSENC_KERNEL_COUNT or
+/* Find a kernel or a backend whose name is the first `length` characters of a text. They return POSENC_KERNEL_NONE or
  * NULL if there is none. */
 enum posenc_kernel posenc_kernel_find_n(const char *name, size_t length);
 const struct posenc_backend *posenc_backend_find_n(const char *name, size_t length);

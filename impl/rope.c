@@ -1,5 +1,5 @@
 /*
- * The simple interface: posenc_rope, a model's rotation as one object, and posenc_add_sinusoids().
+ * The simple interface: posenc_rope, a model's rotation as one object, and posenc_sinusoidal_add_dense().
  *
  * A posenc_rope caches cosines and sines for the positions from 0 up to a power of two, in an immutable table behind
  * one atomic pointer. A call that needs more rows publishes a larger table. The smaller ones remain until the object is
@@ -307,7 +307,7 @@ enum posenc_status posenc_rope_apply(struct posenc_rope *rope,
                                      const struct posenc_tensor *k, struct posenc_error *error)
 {
     static const struct position_range range = { -(int64_t)INT32_MAX, INT32_MAX,
-                                                 "position of a token" };
+                                                 "position of a token", true };
     struct rotation call = { .rope = rope };
     struct span span;
     if (!rope)
@@ -342,10 +342,11 @@ enum posenc_status posenc_rope_apply_dense(struct posenc_rope *rope, enum posenc
 
 /* ---- Sinusoidal encodings ---- */
 
-enum posenc_status posenc_add_sinusoids(const struct posenc_freqs *freqs,
-                                        enum posenc_layout layout, enum posenc_dtype dtype,
-                                        int64_t tokens, int64_t first_position, float x_scale,
-                                        void *x, struct posenc_error *error)
+enum posenc_status posenc_sinusoidal_add_dense(const struct posenc_freqs *freqs,
+                                               enum posenc_layout layout,
+                                               enum posenc_dtype dtype, int64_t tokens,
+                                               int64_t first_position, float x_scale, void *x,
+                                               struct posenc_error *error)
 {
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
     if (!freqs)

@@ -198,15 +198,12 @@ static struct selection_table *current_table(void)
 
 /* ---- Selections by the program ---- */
 
-/* Reason of the last failure in this thread; struct posenc_error points to it. */
-static _Thread_local char failure[REASON_SIZE];
-
 static enum posenc_status select_for_all(struct selection_table *table, const char *name,
-                                         size_t length)
+                                         size_t length, char *reason)
 {
     const struct posenc_backend *backend = posenc_backend_find_n(name, length);
     if (!backend || !posenc_backend_runs(backend)) {
-        snprintf(failure, sizeof failure, "'%.*s'%s%s", (int)(length < 40 ? length : 40), name,
+        snprintf(reason, REASON_SIZE, "'%.*s'%s%s", (int)(length < 40 ? length : 40), name,
                  backend ? ", " : "",
                  backend ? posenc_backend_unavailable_reason(backend) : "");
         return backend ? POSENC_ERR_UNSUPPORTED : POSENC_ERR_UNKNOWN;
@@ -222,17 +219,18 @@ static enum posenc_status select_for_all(struct selection_table *table, const ch
 static const char selected_for_kernel[] = "selected by the program for this kernel";
 
 /* Applies the text of posenc_select(). Kernels that it does not name keep their selection. */
-static enum posenc_status select_by_text(struct selection_table *table, const char *text)
+static enum posenc_status select_by_text(struct selection_table *table, const char *text,
+                                         char *reason)
 {
     static const char blanks[] = " \t\r\n", ends[] = " \t\r\n#";
     const char *name = text + strspn(text, blanks);
     size_t length = *name == '#' ? 0 : strcspn(name, ends);
     if (length != 0 && name[length + strspn(name + length, blanks)] == '\0')
-        return select_for_all(table, name, length);
+        return select_for_all(table, name, length, reason);
     struct selection_rules *rules = calloc(1, sizeof *rules);
     if (!rules)
         return POSENC_ERR_MEMORY;
-    enum posenc_status status = posenc_tuning_parse(text, rules, failure);
+    enum posenc_status status = posenc_tuning_parse(text, rules, reason);
     if (!status)
         apply_rules(table, rules, selected_for_kernel);
     free(rules);
@@ -241,11 +239,11 @@ static enum posenc_status select_by_text(struct selection_table *table, const ch
 
 /* Publishes the table, or frees it if `status` is an error. */
 static enum posenc_status publish(struct selection_table *table, enum posenc_status status,
-                                  struct posenc_error *error)
+                                  const char *reason, struct posenc_error *error)
 {
     if (status) {
         free(table);
-        return reject(error, status, failure);
+        return reject(error, status, reason);
     }
     table->previous = atomic_load(&posenc_selection_table);
     while (!atomic_compare_exchange_weak(&posenc_selection_table, &table->previous, table))
@@ -253,11 +251,12 @@ static enum posenc_status publish(struct selection_table *table, enum posenc_sta
     return POSENC_OK;
 }
 
+static const char no_memory[] = "memory for the selection";
+
 /* Returns a new table with the selection of the environment; NULL without memory. */
 static struct selection_table *create_table(void)
 {
     struct selection_table *table = calloc(1, sizeof *table);
-    snprintf(failure, sizeof failure, "memory for the selection");
     if (table)
         select_by_environment(table);
     return table;
@@ -265,20 +264,25 @@ static struct selection_table *create_table(void)
 
 enum posenc_status posenc_select(const char *text, struct posenc_error *error)
 {
+    char reason[REASON_SIZE];
     struct selection_table *table = create_table();
+    snprintf(reason, sizeof reason, "%s", no_memory);
     if (!table)
-        return reject(error, POSENC_ERR_MEMORY, failure);
-    return publish(table, text ? select_by_text(table, text) : POSENC_OK, error);
+        return reject(error, POSENC_ERR_MEMORY, no_memory);
+    return publish(table, text ? select_by_text(table, text, reason) : POSENC_OK, reason,
+                   error);
 }
 
 enum posenc_status posenc_load_tuning(const char *path, struct posenc_error *error)
 {
     if (!path)
         return reject(error, POSENC_ERR_ARGUMENT, "path (NULL)");
+    char reason[REASON_SIZE];
     struct selection_table *table = create_table();
     if (!table)
-        return reject(error, POSENC_ERR_MEMORY, failure);
-    return publish(table, apply_tuning_file(table, "", path, failure), error);
+        return reject(error, POSENC_ERR_MEMORY, no_memory);
+    const enum posenc_status status = apply_tuning_file(table, "", path, reason);
+    return publish(table, status, reason, error);
 }
 
 /* Copies the selection of all kernels but one. Its texts stay where they are, as no table is ever freed. */
@@ -311,7 +315,7 @@ enum posenc_status posenc_select_backend(enum posenc_kernel kernel,
     struct selection_table *now = current_table();
     if (!table || !now) {
         free(table);
-        return reject(error, POSENC_ERR_MEMORY, failure);
+        return reject(error, POSENC_ERR_MEMORY, no_memory);
     }
     if (backend) {
         table->rules.n[kernel] = 0;
@@ -346,11 +350,11 @@ static struct posenc_selection selection_of(enum posenc_kernel kernel, enum pose
         return (struct posenc_selection){ NULL, POSENC_ERR_ARGUMENT, "no such kernel" };
     const struct selection_table *table = current_table();
     if (!table)
-        return (struct posenc_selection){ NULL, POSENC_ERR_MEMORY, "memory for the selection" };
+        return (struct posenc_selection){ NULL, POSENC_ERR_MEMORY, no_memory };
     return find_selection(table, kernel, dtype, bytes);
 }
 
-void posenc_get_selection(enum posenc_kernel kernel, enum posenc_dtype dtype, uint64_t bytes,
+void posenc_selection_get(enum posenc_kernel kernel, enum posenc_dtype dtype, uint64_t bytes,
                           struct posenc_selection *selection, size_t size)
 {
     const struct posenc_selection found = selection_of(kernel, dtype, bytes);

@@ -1,7 +1,7 @@
 /* Construction of tensors and positions. */
 #include "internal.h"
 
-struct posenc_tensor posenc_tensor_strided(enum posenc_dtype dtype, void *data, int rank,
+struct posenc_tensor posenc_tensor_strided(enum posenc_dtype dtype, void *data, int32_t rank,
                                            const int64_t *shape, const int64_t *stride)
 {
     struct posenc_tensor tensor = { .data = data, .dtype = dtype, .rank = rank };
@@ -48,7 +48,7 @@ struct posenc_const_tensor posenc_const_view(struct posenc_tensor tensor)
 }
 
 struct posenc_const_tensor posenc_const_tensor_strided(enum posenc_dtype dtype,
-                                                       const void *data, int rank,
+                                                       const void *data, int32_t rank,
                                                        const int64_t *shape,
                                                        const int64_t *stride)
 {

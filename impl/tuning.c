@@ -178,7 +178,7 @@ static enum posenc_status read_line(const struct line *line, bool is_file,
     }
     if (is_file && is_word(line->words[0], "build")) {
         seen->build = true;
-        return check_head_line(line, posenc_build(), reason);
+        return check_head_line(line, posenc_build_id(), reason);
     }
     return read_rule(line, rules, reason);
 }

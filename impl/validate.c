@@ -395,8 +395,8 @@ enum posenc_status posenc_check_positions(const struct posenc_positions *positio
     if (kind == POSENC_POSITIONS_OFFSET)
         return check_offset(positions->offset, tokens, range, error);
     enum posenc_position_kind last =
-        range->least < 0 ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64;
-    if ((unsigned)kind > (unsigned)last) /* rows of a table have no fractions */
+        range->has_fractions ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64;
+    if ((unsigned)kind > (unsigned)last)
         return reject_range(error, POSENC_ERR_ARGUMENT, "kind of the positions", (double)kind,
                             POSENC_POSITIONS_OFFSET, last);
     size_t item = posenc_position_size(kind);

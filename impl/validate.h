@@ -96,7 +96,8 @@ enum posenc_status posenc_check_axes(const struct posenc_positions *positions, i
 /* The positions that a kernel accepts. */
 struct position_range {
     int64_t least, most;
-    const char *what; /* names a position in messages */
+    const char *what;   /* names a position in messages */
+    bool has_fractions; /* false for rows of a table */
 };
 
 /* Checks that all positions of [batch, tokens] are in range. *span is empty for an offset. */

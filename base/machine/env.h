@@ -12,7 +12,7 @@
 struct env_library {
     const char *version, *cpu_key, *cpu_features;
     const char *emulator; /* name of the program that emulates the CPU, or NULL */
-    const char *build;    /* posenc_build() */
+    const char *build;    /* posenc_build_id() */
 };
 
 /* Returns the "env" record. `root` is the folder of /proc and /sys, "" for this machine (sysfs.h). */

@@ -93,7 +93,7 @@ refuses 'a scale and a first position' '--grid: 4,6: counts from 1' table --prob
 refuses 'problem of no kernel' 'rope_haf: no kernel; did you mean rope_half' verify --problem 'rope_haf heads=1'
 refuses 'problem with an unknown field' 'hed_dim: no field of rope_half.*did you mean head_dim' verify -v --problem 'rope_half hed_dim=1'
 refuses 'problem with a bad value' 'heads=x: expected a whole number' bench --problem 'rope_half heads=x'
-refuses 'problem that the library rejects' 'rotary_dim is 33: a dimension that must be even is odd' \
+refuses 'problem that the library rejects' 'rotary_dim is 33: the dim of a rotation is odd' \
     verify --problem 'rope_half head_dim=80 rotary_dim=33 heads=1 tokens=1 rows=1'
 for kernel in $("$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\)  *\(table\|apply\) .*/\1/p'); do
     refuses "$kernel without sizes" "--problem: " verify --problem "$kernel"

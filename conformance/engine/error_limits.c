@@ -103,7 +103,7 @@ static struct error_limit read_row(const struct limit_line *line)
 
 bool is_table_kernel(enum posenc_kernel kernel)
 {
-    return kernel != POSENC_KERNEL_COUNT && strcmp(kernel_stage(kernel), "table") == 0;
+    return kernel != POSENC_KERNEL_NONE && strcmp(kernel_stage(kernel), "table") == 0;
 }
 
 /* Returns true for the family of a backend of this program, or one that has built-in rows. */

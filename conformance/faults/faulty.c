@@ -86,6 +86,7 @@ void run_kernel(struct kernel_call *c)
         break;
 #include <posenc_kernels.def>
     case POSENC_KERNEL_COUNT:
+    case POSENC_KERNEL_NONE:
         break;
     }
 }

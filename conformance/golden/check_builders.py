@@ -102,7 +102,7 @@ def deberta(a: List[Any], query: int, key: int) -> int:
     return deberta_column(query + a[2] - key, a[3], a[4])
 
 
-@builder("t5_buckets_init", "i64 i64 bool", lambda a: (1, a[0] // 2 if a[2] else a[0]), INDICES)
+@builder("t5_buckets_compute", "i64 i64 bool", lambda a: (1, a[0] // 2 if a[2] else a[0]), INDICES)
 def t5(a: List[Any], _: int, wanted: int) -> int:
     """Returns the least distance whose bucket is this one or later, by bisection: max_distance has the last."""
     below, least = -1, a[1]
@@ -146,7 +146,7 @@ def sandwich(a: List[Any], head: int, column: int) -> mpfr:
     return cosines(a[0], a[3] + column) * a[2][head]
 
 
-@builder("normal", "u64 i64 i64 i64 f64", lambda a: (a[2], a[3]), VALUES)
+@builder("learned_fill_normal", "u64 i64 i64 i64 f64", lambda a: (a[2], a[3]), VALUES)
 def normal(a: List[Any], row: int, column: int) -> mpfr:
     """Returns a normal value by the Box-Muller recipe of normal.c of the library; one that rounds to 0 is +0."""
     start = mix64(mix64(a[0], 0) + a[1] + row, 0)
@@ -199,7 +199,7 @@ def call_error(builder: Builder, words: Sequence[str], rejection: str, published
     room = (ctypes.c_uint8 * (4 * ROOM))()
     ctypes.memset(room, CANARY, 4 * ROOM)
     out = room if words[-1] != "NULL" else None
-    filled = [(ctypes.c_uint8 * 64)()] if builder.function == "t5_buckets_init" else []  # struct posenc_t5_buckets
+    filled = [(ctypes.c_uint8 * 64)()] if builder.function == "t5_buckets_compute" else []  # struct posenc_t5_buckets
     status = library()[f"posenc_{builder.function}"](*(argument for argument, _ in read), out, *filled, None)
     if STATUS.get(status) != rejection:
         return f"status {status}, not '{rejection}'"
@@ -233,7 +233,8 @@ def check_row(row: List[str]) -> int:
 def normal_table(first: int, rows: int, dim: int) -> "ctypes.Array[ctypes.c_float]":
     """Returns rows of initial values of variance 1."""
     table = (ctypes.c_float * (rows * dim))()
-    status = library().posenc_normal(c_uint64(7), c_int64(first), c_int64(rows), c_int64(dim), c_double(1), table, None)
+    sizes = map(c_int64, (first, rows, dim))
+    status = library().posenc_learned_fill_normal(c_uint64(7), *sizes, c_double(1), table, None)
     return table if status == 0 else (ctypes.c_float * 0)()
 
 

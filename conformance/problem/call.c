@@ -8,6 +8,7 @@
 #include "signature.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { BOUNDARY = 64 };
@@ -100,8 +101,12 @@ bool call_check(struct call *call, enum posenc_status status, const char *what, 
     /* A value inside the range was rejected for another reason: an empty range says so. */
     const bool within = least <= value && value <= most;
     const double from = within ? 1.0 : (double)least, to = within ? 0.0 : (double)most;
-    if (status != POSENC_OK)
-        call->error = (struct posenc_error){ status, what, (double)value, from, to, { NULL } };
+    if (status != POSENC_OK) {
+        call->error = (struct posenc_error){
+            .status = status, .value = (double)value, .least = from, .most = to
+        };
+        snprintf(call->error.what, sizeof call->error.what, "%s", what);
+    }
     return status == POSENC_OK;
 }
 
@@ -189,6 +194,7 @@ static enum posenc_status run_kernel(struct call *call, const struct posenc_back
         return call->implementation->name(backend, &call->args.signature, &call->error);
 #include "posenc_kernels.def"
     case POSENC_KERNEL_COUNT:
+    case POSENC_KERNEL_NONE:
         break;
     }
     return POSENC_ERR_ARGUMENT;
@@ -198,7 +204,7 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
 {
     call->error = (struct posenc_error){ 0 };
     enum posenc_status status = run_kernel(call, backend);
-    if (!call->error.what) /* another implementation's kernel may give no reason */
+    if (!*call->error.what) /* another implementation's kernel may give no reason */
         call->error.status = status;
     return status;
 }

@@ -196,7 +196,7 @@ static bool make_problem(const struct statement *s, const struct problem *base,
     const enum posenc_kernel k = posenc_kernel_find(kernel->value);
     struct field field;
     complaint->at = kernel->at;
-    if (k == POSENC_KERNEL_COUNT)
+    if (k == POSENC_KERNEL_NONE)
         return reject_kernel(kernel->value, complaint->message);
     *problem = base && base->kernel == k ? *base : problem_blank(k);
     for (int lists = 0; lists < 2; lists++)

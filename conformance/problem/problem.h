@@ -15,7 +15,7 @@
     ONE(freqs_create)                                                                          \
     ONE(freqs_destroy)                                                                         \
     ONE(alibi_slopes)                                                                          \
-    ONE(t5_buckets_init)                                                                       \
+    ONE(t5_buckets_compute)                                                                    \
     ONE(padding_positions)                                                                     \
     ONE(swin_index) ONE(beit_index) ONE(shaw_index) ONE(transformer_xl_index) ONE(deberta_index)
 

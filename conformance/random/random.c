@@ -143,13 +143,13 @@ static void check_listed_problem(struct random_suite *r, const struct problem_li
 static void check_freqs(struct tally *t, const char *name, const char *allowed,
                         const struct posenc_freqs_spec *spec)
 {
-    struct posenc_error error = { .what = NULL };
+    struct posenc_error error = { .status = POSENC_OK };
     struct posenc_freqs *freqs = NULL;
     const enum posenc_status status =
         t->run->implementation->freqs_create(spec, &freqs, &error);
     require(t, is_among(status, allowed), "%s: answered \"%s\"", name,
             posenc_status_string(status));
-    require(t, !status || (status == error.status && error.what), "%s: no reason", name);
+    require(t, !status || (status == error.status && *error.what), "%s: no reason", name);
     require(t, !freqs == (status != POSENC_OK), "%s: frequencies of a rejected spec", name);
     t->run->implementation->freqs_destroy(freqs);
 }

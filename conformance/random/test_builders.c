@@ -26,9 +26,10 @@ enum builder {
     DEBERTA
 };
 static const char *const builder_name[] = {
-    "alibi_slopes", "t5_buckets_init", "kerple_log", "kerple_power",
-    "sandwich",     "normal",          "padding",    "swin_index",
-    "beit_index",   "shaw_index",      "xl_index",   "deberta_index",
+    "alibi_slopes", "t5_buckets_compute", "kerple_log",
+    "kerple_power", "sandwich",           "normal",
+    "padding",      "swin_index",         "beit_index",
+    "shaw_index",   "xl_index",           "deberta_index",
 };
 
 /* A call and its status. */
@@ -155,7 +156,7 @@ static enum posenc_status build(const struct row *r, void *out)
     case ALIBI:
         return posenc_alibi_slopes(n[0], r->value, out, NULL);
     case T5:
-        return posenc_t5_buckets_init(n[0], n[1], n[2] != 0, out, &buckets, NULL);
+        return posenc_t5_buckets_compute(n[0], n[1], n[2] != 0, out, &buckets, NULL);
     case KERPLE_LOG:
         return posenc_kerple_log(n[0], ones, by_head, n[1], n[2], out, NULL);
     case KERPLE_POWER:
@@ -163,7 +164,8 @@ static enum posenc_status build(const struct row *r, void *out)
     case SANDWICH:
         return posenc_sandwich(n[0], n[1], by_head, n[2], n[3], out, NULL);
     case NORMAL:
-        return posenc_normal((uint64_t)n[0], n[1], n[2], n[3], r->value, out, NULL);
+        return posenc_learned_fill_normal((uint64_t)n[0], n[1], n[2], n[3], r->value, out,
+                                          NULL);
     case PADDING:
         return posenc_padding_positions(n[0], n[1], mask, n[2], out, NULL);
     case SWIN:
@@ -206,9 +208,10 @@ static void check_row(size_t i, const struct memory *memory)
 
 static bool names_are_right(void)
 {
-    bool right = posenc_kernel_find(NULL) == POSENC_KERNEL_COUNT &&
-                 posenc_kernel_find("rope_hal") == POSENC_KERNEL_COUNT &&
+    bool right = posenc_kernel_find(NULL) == POSENC_KERNEL_NONE &&
+                 posenc_kernel_find("rope_hal") == POSENC_KERNEL_NONE &&
                  !posenc_kernel_name(POSENC_KERNEL_COUNT) &&
+                 !posenc_kernel_name(POSENC_KERNEL_NONE) &&
                  !posenc_kernel_summary(POSENC_KERNEL_COUNT) && !posenc_backend_find(NULL) &&
                  !posenc_backend_provides(NULL, POSENC_KERNEL_ALIBI) &&
                  !posenc_backend_provides(posenc_backend_at(0), POSENC_KERNEL_COUNT) &&

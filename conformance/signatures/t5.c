@@ -27,9 +27,9 @@ static bool fill_thresholds(struct call *call, void *to, int64_t n)
     const struct problem *p = &call->problem;
     struct posenc_t5_buckets buckets;
     (void)n;
-    return call->implementation->t5_buckets_init(p->num_buckets, p->max_distance,
-                                                 p->bidirectional, to, &buckets,
-                                                 &call->error) == POSENC_OK;
+    return call->implementation->t5_buckets_compute(p->num_buckets, p->max_distance,
+                                                    p->bidirectional, to, &buckets,
+                                                    &call->error) == POSENC_OK;
 }
 
 const struct signature signature_t5 = {

@@ -48,8 +48,9 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
     int64_t sum = 0, pairs = spec->dim / 2;
     bool ended = false;
 
-    for (int axis = 0; axis < 3; axis++) {
+    for (int axis = 0; axis < 4; axis++) {
         int64_t section = spec->mrope_section[axis];
+        ended = ended || axis == 3;
         if (section < 0 || section > pairs || (ended && section != 0))
             return reject_range(error, POSENC_ERR_PARAMETER,
                                 "mrope_section of an axis (0: no more)", (double)section, 0.0,
@@ -371,7 +372,7 @@ void posenc_freqs_destroy(struct posenc_freqs *freqs)
         free(freqs->memory);
 }
 
-void posenc_freqs_get_view(const struct posenc_freqs *freqs, struct posenc_freqs_view *view,
+void posenc_freqs_view_get(const struct posenc_freqs *freqs, struct posenc_freqs_view *view,
                            size_t size)
 {
     memset(view, 0, size);

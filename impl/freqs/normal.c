@@ -1,5 +1,5 @@
 /*
- * posenc_normal(): initial values N(0, sigma) of learned tables, by the Box-Muller transform. With the output function
+ * posenc_learned_fill_normal(): initial values N(0, sigma) of learned tables, by the Box-Muller transform. With the output function
  * of splitmix64,
  *
  *   mix(x): x += 0x9e3779b97f4a7c15;   x = (x ^ x >> 30) 0xbf58476d1ce4e5b9;
@@ -60,8 +60,9 @@ static void draw_pair(uint64_t first, uint64_t second, double sigma, float *even
         draw_pair_dd(u, turn, sigma, even, odd);
 }
 
-enum posenc_status posenc_normal(uint64_t seed, int64_t first_row, int64_t rows, int64_t dim,
-                                 double sigma, float *table, struct posenc_error *error)
+enum posenc_status posenc_learned_fill_normal(uint64_t seed, int64_t first_row, int64_t rows,
+                                              int64_t dim, double sigma, float *table,
+                                              struct posenc_error *error)
 {
     if (!table)
         return reject(error, POSENC_ERR_ARGUMENT, "table (NULL)");

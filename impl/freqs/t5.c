@@ -9,10 +9,10 @@
 
 enum { MAX_BUCKETS = 4096, MAX_DISTANCE = 1 << 24 };
 
-enum posenc_status posenc_t5_buckets_init(int64_t num_buckets, int64_t max_distance,
-                                          bool bidirectional, int32_t *thresholds,
-                                          struct posenc_t5_buckets *buckets,
-                                          struct posenc_error *error)
+enum posenc_status posenc_t5_buckets_compute(int64_t num_buckets, int64_t max_distance,
+                                             bool bidirectional, int32_t *thresholds,
+                                             struct posenc_t5_buckets *buckets,
+                                             struct posenc_error *error)
 {
     if (!thresholds || !buckets)
         return reject(error, POSENC_ERR_ARGUMENT, "thresholds or buckets (NULL)");

@@ -16,8 +16,14 @@
  *     enum posenc_status status = posenc_rope_half(NULL, &args, NULL);
  *
  * The first argument is a backend, or NULL for the one that is selected for this CPU. A kernel checks all
- * arguments before it writes. On an error, every output is unchanged. A kernel allocates nothing and touches only
- * the memory of its arguments. Any number of threads may call at once.
+ * arguments before it writes. On an error, every output is unchanged. A kernel touches only the memory of its
+ * arguments and allocates nothing. The first call with a NULL backend also reads the environment and allocates
+ * the selection; posenc_select(NULL, NULL) does so ahead of time. Threads may call at once if their outputs are
+ * disjoint.
+ *
+ * Overlap: no input, positions included, may overlap an output, unless a docstring allows it. Two tensors overlap
+ * if the ranges from their first to their last byte intersect. Tensors of equal strides may interleave if they
+ * share no element.
  *
  * Headers: posenc.h has the encodings of tokens and the selection of a backend. posenc/relative.h has biases on
  * attention scores: ALiBi, T5, windows, relative positions. posenc/backend.h lists backends and declares what a
@@ -26,11 +32,15 @@
  * Units: angles are in radians, strides and sizes in elements unless a name says bytes.
  *
  * Errors: each function that can fail returns enum posenc_status. Its last parameter, `error`, receives the details
- * and may be NULL.
+ * and may be NULL. A kernel with a NULL backend may also return the status of the selection: POSENC_ERR_UNKNOWN,
+ * _UNSUPPORTED, _NOT_PROVIDED or _MEMORY; with a backend, _UNSUPPORTED, _NOT_PROVIDED, or _ARGUMENT if it was built
+ * for another ABI.
  *
- * Compatibility: a struct that begins with `size` may get members at its end. Start from its posenc_..._init(), which
- * sets the size that your compiler saw, and the defaults. Other structs have reserved members, which must be zero.
- * Values of an enum are never reused. An enum is 32 bits wide, even with -fshort-enums.
+ * Compatibility: structs grow in three ways. Arguments, specs and backends begin with `size` and may get members at
+ * their end. Start from the posenc_..._init(), which sets the size that your compiler saw, and the defaults; a
+ * library rejects members that it lacks unless they are zero. posenc_freqs_view and posenc_selection may get members
+ * at their end, too; the caller passes their size. Tensors, positions and T5's buckets have reserved members, which
+ * the caller leaves zero. Values of an enum are never reused. An enum is 32 bits wide, even with -fshort-enums.
  *
  * The headers are C11, and C++ from 11 on.
  */
@@ -56,12 +66,17 @@ extern "C" {
 #define POSENC_API
 #endif
 
-/* A function whose status must be looked at. */
+/* A function whose result must be checked. */
 #if defined(__GNUC__)
 #define POSENC_CHECKED POSENC_API __attribute__((warn_unused_result))
-#define POSENC_ENUM    __attribute__((mode(SI)))
 #else
 #define POSENC_CHECKED POSENC_API
+#endif
+
+/* An enum of 32 bits, even with -fshort-enums. A later library may return values that this header lacks. */
+#if defined(__GNUC__)
+#define POSENC_ENUM __attribute__((mode(SI)))
+#else
 #define POSENC_ENUM
 #endif
 
@@ -90,41 +105,38 @@ POSENC_API int32_t posenc_version_number(void);
 /** Result of a call. Unless it is POSENC_OK, every output is unchanged. */
 enum POSENC_ENUM posenc_status {
     POSENC_OK = 0,
-    POSENC_ERR_ARGUMENT =
-        1, /**< a required pointer is NULL, or a size, an enum or a reserved member is invalid */
-    POSENC_ERR_SHAPE = 2, /**< a dimension is out of range, or two tensors disagree */
-    POSENC_ERR_STRIDE =
-        3, /**< the last dimension is not contiguous, or an output overlaps itself */
-    POSENC_ERR_DTYPE = 4,      /**< the kernel does not take this element type */
-    POSENC_ERR_ODD = 5,        /**< a dimension that must be even is odd */
-    POSENC_ERR_ROTARY_DIM = 6, /**< rotary_dim + rotary_offset exceeds head_dim */
-    POSENC_ERR_THETA =
-        7, /**< rope_theta is not finite and positive, or gives unusable frequencies */
-    POSENC_ERR_PARAMETER = 8,     /**< another parameter is not finite or out of its range */
-    POSENC_ERR_POSITION = 9,      /**< |position| >= 2^31, or the table has no such row */
-    POSENC_ERR_OVERLAP = 10,      /**< tensors overlap without being the same tensor */
-    POSENC_ERR_OVERFLOW = 11,     /**< a tensor does not fit into the address space */
-    POSENC_ERR_UNKNOWN = 12,      /**< no backend of that name */
-    POSENC_ERR_UNSUPPORTED = 13,  /**< this CPU cannot run that backend */
+    POSENC_ERR_ARGUMENT = 1, /**< a pointer is NULL or misaligned, or a choice is invalid */
+    POSENC_ERR_SHAPE = 2,    /**< a dimension is out of range, or two tensors disagree */
+    POSENC_ERR_STRIDE = 3,   /**< last dimension not contiguous, or an output overlaps itself */
+    POSENC_ERR_DTYPE = 4,    /**< the kernel does not take this element type */
+    POSENC_ERR_ODD = 5,      /**< the dim of a rotation is odd */
+    POSENC_ERR_ROTARY_DIM = 6, /**< the rotated channels do not fit into head_dim */
+    POSENC_ERR_THETA = 7,      /**< rope_theta is invalid, or gives unusable frequencies */
+    POSENC_ERR_PARAMETER = 8,  /**< another parameter is not finite or out of its range */
+    POSENC_ERR_POSITION = 9,   /**< |position| >= 2^31, or a table has no such row or column */
+    POSENC_ERR_OVERLAP = 10,   /**< tensors overlap without being the same tensor */
+    POSENC_ERR_OVERFLOW = 11,  /**< a tensor does not fit into the address space */
+    POSENC_ERR_UNKNOWN = 12,   /**< no backend of that name */
+    POSENC_ERR_UNSUPPORTED = 13,  /**< not for this CPU, or not for this build */
     POSENC_ERR_NOT_PROVIDED = 14, /**< that backend lacks this kernel */
-    POSENC_ERR_MEMORY = 15        /**< out of memory */
+    POSENC_ERR_MEMORY = 15        /**< out of memory, or a list is full */
 };
 
 /** @brief Returns a phrase that describes a status; any value is allowed. */
 POSENC_API const char *posenc_status_string(enum posenc_status status);
 
-/** Details of an error. A call fills it only if it fails. */
+/** Details of an error. A call fills it only if it fails; it need not be initialised. */
 struct posenc_error {
     enum posenc_status status;
-    const char *
-        what; /**< name of the value, or NULL. It stays valid until this thread makes another call. */
-    double value;       /**< the value that was passed */
+    int32_t reserved_int;
+    double value;       /**< the value that was passed, integers beyond 2^53 rounded */
     double least, most; /**< range that would be accepted; there is none if least > most */
-    void *reserved[3];
+    int64_t reserved[2];
+    char what[512]; /**< name of the value, for people; empty if there is nothing to name */
 };
 
 /**
- * @brief Writes an error as one phrase: "head_dim is 100, expected from 128 to 2147483647: ..."
+ * @brief Writes an error as one phrase: "dim is 0, expected from 1 to 65536: ..."
  *
  * Works like snprintf(): it writes at most `size` bytes, the last of them 0.
  * @param error  an error that a call has filled; not NULL
@@ -138,8 +150,9 @@ POSENC_API size_t posenc_error_text(const struct posenc_error *error, char *text
 /**
  * Element types: IEEE binary32, binary16, and the upper half of a binary32 (bfloat16).
  *
- * Arithmetic is f32 for each of them. A 16-bit result is the f32 result, rounded to nearest even, subnormals included.
- * Activations x and out have one dtype. Cosines and sines may have another. Learned tables, slopes and biases are f32.
+ * Arithmetic is f32 for each of them. A 16-bit result is the f32 result, rounded to nearest even, subnormals
+ * included. Activations x and out have one dtype. Cosines and sines may have another. Slopes, weights and the tables
+ * of learned, T5, window and distance biases are f32.
  */
 enum POSENC_ENUM posenc_dtype {
     POSENC_DTYPE_F32 = 0,
@@ -150,14 +163,15 @@ enum POSENC_ENUM posenc_dtype {
 /**
  * Memory that a call writes: up to four dimensions, the last one contiguous (stride 1).
  *
- * Strides are in elements and may be negative. No two elements may share memory. Data need only the alignment of
- * their element type.
+ * Strides are in elements and may be negative. No two elements may share memory: with the dimensions sorted by
+ * |stride|, each stride is at least 1 plus the sum of |stride| (size - 1) of those before; otherwise the status is
+ * POSENC_ERR_STRIDE. Data need only the alignment of their element type.
  */
 struct posenc_tensor {
     void *data;
     enum posenc_dtype dtype;
-    int32_t rank; /**< 1 to 4 */
-    int64_t shape[4];
+    int32_t rank;     /**< 1 to 4 */
+    int64_t shape[4]; /**< each 0 to 2^31 - 1; data may be NULL if one is 0 */
     int64_t stride[4];
     int64_t reserved[2]; /**< 0 */
 };
@@ -192,10 +206,10 @@ POSENC_API struct posenc_tensor posenc_tensor_4d(enum posenc_dtype dtype, void *
  * @param stride  [rank], in elements; NULL if the tensor is dense
  */
 POSENC_API struct posenc_tensor posenc_tensor_strided(enum posenc_dtype dtype, void *data,
-                                                      int rank, const int64_t *shape,
+                                                      int32_t rank, const int64_t *shape,
                                                       const int64_t *stride);
 
-/** @brief Return such a tensor that is only read. */
+/** @brief Return a read-only tensor. */
 POSENC_API struct posenc_const_tensor
 posenc_const_tensor_2d(enum posenc_dtype dtype, const void *data, int64_t d0, int64_t d1);
 POSENC_API struct posenc_const_tensor posenc_const_tensor_3d(enum posenc_dtype dtype,
@@ -205,24 +219,24 @@ POSENC_API struct posenc_const_tensor posenc_const_tensor_4d(enum posenc_dtype d
                                                              const void *data, int64_t d0,
                                                              int64_t d1, int64_t d2,
                                                              int64_t d3);
-POSENC_API struct posenc_const_tensor posenc_const_tensor_strided(enum posenc_dtype dtype,
-                                                                  const void *data, int rank,
-                                                                  const int64_t *shape,
-                                                                  const int64_t *stride);
+POSENC_API struct posenc_const_tensor
+posenc_const_tensor_strided(enum posenc_dtype dtype, const void *data, int32_t rank,
+                            const int64_t *shape, const int64_t *stride);
 
-/** @brief Returns an output as an input. */
+/** @brief Returns a read-only view of a tensor. */
 POSENC_API struct posenc_const_tensor posenc_const_view(struct posenc_tensor tensor);
 
 /**
  * @brief Convert n elements, as kernels read and write them.
  *
- * To 16 bits: rounds to nearest even, subnormals included. A value that exceeds the largest f16 or bf16 by half a unit
- * in its last place becomes infinite. A NaN keeps its sign and the upper bits of its payload, and becomes quiet.
+ * To 16 bits: rounds to nearest even, subnormals included. A value that exceeds the largest f16 or bf16 by half a
+ * unit in its last place becomes infinite. A NaN keeps its sign and the upper bits of its payload, and becomes quiet.
  * From 16 bits: exact. The bits are the same on every platform.
  *
  * @param n     number of elements, at least 0
  * @param from  [n], aligned
  * @param to    [n], aligned; must not overlap `from`
+ * @param error receives the details of an error; may be NULL
  * @return POSENC_OK, or POSENC_ERR_ARGUMENT (NULL or not aligned, unless n is 0), POSENC_ERR_SHAPE (n < 0),
  *         POSENC_ERR_OVERLAP, POSENC_ERR_OVERFLOW
  */
@@ -249,15 +263,16 @@ enum POSENC_ENUM posenc_position_kind {
 /**
  * Positions of tokens (ONNX: position_ids; Hugging Face: position_ids, cache_position).
  *
- * Kernels that compute angles take |position| < 2^31. Kernels that read a table take its rows, from 0 on. An F32
- * position that is a whole number gives the bits of that integer. With POSENC_POSITIONS_OFFSET, data and strides are
- * ignored.
+ * Kernels that compute angles (sinusoidal, sinusoidal_add, rope_table, posenc_rope_apply()) take |position| < 2^31.
+ * The others read rows of a table, from 0 on, and reject F32. An F32 position that is a whole number gives the bits
+ * of that integer. With POSENC_POSITIONS_OFFSET, data and strides are ignored.
  */
 struct posenc_positions {
     enum posenc_position_kind kind;
     int64_t offset;
     const void *data;
-    int64_t stride_batch; /**< 0: all batches have the same positions */
+    int64_t
+        stride_batch; /**< tokens for a dense [batch, tokens] array; 0: all batches share one row */
     int64_t stride_token; /**< 0: dense, as 1 */
     int64_t
         stride_axis; /**< of multimodal RoPE (mrope_section); 0: all axes have the same position, as in text */
@@ -300,15 +315,17 @@ enum POSENC_ENUM posenc_spacing {
  * Rules that extend the context, named as in modeling_rope_utils.py of Hugging Face.
  *
  * Each rule changes the frequency omega = theta^(-2i/dim). L is original_max_position_embeddings, M is
- * max_position_embeddings. Each takes `factor` and the parameters that are listed here:
+ * max_position_embeddings. Each but RESONANCE takes `factor`, at least 1, and requires the parameters that are
+ * listed:
  *
  *   LINEAR         omega / factor (Chen et al. 2306.15595)
- *   LLAMA3         low_freq_factor, high_freq_factor, L: omega / factor for long wavelengths
- *   YARN           L, beta_fast, beta_slow, truncate, attention_factor, mscale, mscale_all_dim (Peng et al.
- *   2309.00071)
+ *   LLAMA3         low_freq_factor, high_freq_factor, L: omega / factor where L omega / (2 pi) is below
+ *                  low_freq_factor, omega where it is above high_freq_factor, a blend between
+ *   YARN           L, beta_fast, beta_slow, truncate, attention_factor, mscale, mscale_all_dim; theta > 1
+ *                  (Peng et al. 2309.00071)
  *   DYNAMIC        M, seq_len: theta (factor s/M - (factor - 1))^(dim/(dim - 2)), s = max(seq_len, M). With
  *                  POSENC_NUMERICS_HF_F32 and s > M it is computed in f32, as Hugging Face has a tensor there.
- *   NTK            theta factor^(dim/(dim - 2)), at any length
+ *   NTK            theta factor^(dim/(dim - 2)), at any length; dim >= 3, as for DYNAMIC
  *   LONGROPE       L, seq_len, short_factor, long_factor: omega / long_factor[i] if seq_len > L, otherwise
  *                  omega / short_factor[i]. `factor`, M/L, affects only the attention factor (Ding et al. 2402.13753).
  *   PROPORTIONAL   partial_rotary_factor: omega / factor for the first floor(partial_rotary_factor dim/2) pairs, and
@@ -374,14 +391,15 @@ struct posenc_freqs_spec {
     double beta_fast, beta_slow; /**< 2^-40 to 2^40, slow <= fast (default: 32 and 1) */
     bool
         truncate; /**< YARN: round the correction range to whole pair indices (default: true) */
-    /** 0 derives them. YARN: 0.1 ln(factor) + 1, or from both mscales. LONGROPE: sqrt(1 + ln(factor)/ln(L)).
-     *  Others: 1. */
+    /** 0 derives them. YARN, RESONANCE_YARN: 0.1 ln(factor) + 1, or from both mscales. LONGROPE:
+     *  sqrt(1 + ln(factor)/ln(L)). Others: 1. */
     double attention_factor, mscale, mscale_all_dim;
     double max_position_embeddings; /**< 1 to 2^40 */
     int64_t seq_len; /**< tokens that will be used, up to 2^40; 0: at most those of training */
-    double partial_rotary_factor;             /**< at least one pair, at most 1 (default: 1) */
-    const double *short_factor, *long_factor; /**< [dim/2], each at least 2^-10 */
-    int64_t mrope_section[3];                 /**< all 0: a token has one position */
+    double partial_rotary_factor; /**< at least one pair, at most 1 (default: 1) */
+    const double *short_factor,
+        *long_factor;         /**< [ceil(dim/2)], 2^-10 to 2^40; ggml: freq_factors */
+    int64_t mrope_section[4]; /**< all 0: a token has one position. The fourth is 0. */
     enum posenc_mrope_layout mrope_layout;
     /**
      * xPos (Sun et al. 2212.10554): cosines and sines at position p are multiplied by
@@ -418,7 +436,11 @@ static inline struct posenc_freqs_spec posenc_freqs_spec_init(void)
 struct posenc_freqs;
 
 /**
- * @brief Creates frequencies (Hugging Face: inv_freq; ggml: rope_freqs).
+ * @brief Creates frequencies.
+ *
+ * Hugging Face: inv_freq. ggml: freq_base, freq_scale, n_ctx_orig, beta_fast and beta_slow of ggml_rope_ext(). Its
+ * attn_factor multiplies what YaRN derives; attention_factor replaces it. Frequencies lie in [2^-80, 2^16], with
+ * RESONANCE from 2^-50.
  * @param spec   parameters; not kept
  * @param freqs  receives the frequencies, which posenc_freqs_destroy() frees
  * @param error  receives the details of an error; may be NULL
@@ -435,11 +457,10 @@ POSENC_API void posenc_freqs_destroy(struct posenc_freqs *freqs);
 /** Values of frequencies. The pointers are valid until the frequencies are destroyed. */
 struct posenc_freqs_view {
     enum posenc_numerics numerics;
-    int64_t dim, n_pairs; /**< n_pairs = ceil(dim/2) */
-    const double *omega;  /**< [n_pairs] radians per position, exact but for one rounding */
-    const float
-        *omega_f32; /**< [n_pairs]; with HF_F32 in the operation order of that framework */
-    /** [n_pairs] turns per position, a binary fraction: (turn_hi + turn_lo / 2^64) / 2^64 */
+    int64_t dim, n_pairs;   /**< n_pairs = ceil(dim/2) */
+    const double *omega;    /**< [n_pairs] radians per position, rounded once in every mode */
+    const float *omega_f32; /**< [n_pairs]; in the operation order of HF_F32 or TORCH_EXP_F32 */
+    /** [n_pairs] fractional part of the turns per position: (turn_hi + turn_lo / 2^64) / 2^64 */
     const uint64_t *turn_hi, *turn_lo;
     double attention_factor; /**< multiplies the cosines and sines of posenc_rope_table() */
     int32_t n_axes;          /**< of positions; 1 without mrope_section */
@@ -452,14 +473,14 @@ struct posenc_freqs_view {
  * @param view   receives the first `size` bytes of the view; members that this library lacks become 0
  * @param size   sizeof(struct posenc_freqs_view), as the caller sees it
  */
-POSENC_API void posenc_freqs_get_view(const struct posenc_freqs *freqs,
+POSENC_API void posenc_freqs_view_get(const struct posenc_freqs *freqs,
                                       struct posenc_freqs_view *view, size_t size);
 
 /** @brief Returns a view of frequencies. */
 static inline struct posenc_freqs_view posenc_freqs_view_of(const struct posenc_freqs *freqs)
 {
     struct posenc_freqs_view view;
-    posenc_freqs_get_view(freqs, &view, sizeof view);
+    posenc_freqs_view_get(freqs, &view, sizeof view);
     return view;
 }
 
@@ -486,7 +507,8 @@ enum POSENC_ENUM posenc_kernel {
     POSENC_KERNEL_RELATIVE_BIAS_ADD = 16,
     POSENC_KERNEL_RELATIVE_SUM = 17,
     POSENC_KERNEL_ROPE_QK_NORM = 18,
-    POSENC_KERNEL_COUNT /**< kernels of this header; a later one may have more */
+    POSENC_KERNEL_COUNT,            /**< kernels of this header; a later one may have more */
+    POSENC_KERNEL_NONE = 0x7fffffff /**< no kernel has this name */
 };
 
 /** A set of kernels for one instruction set: see posenc/backend.h. */
@@ -515,7 +537,7 @@ struct posenc_sinusoidal_args {
     size_t size;
     const struct posenc_freqs *freqs;
     enum posenc_layout layout;
-    double scale;  /**< finite, not 0 (default: 1) */
+    double scale;  /**< finite in f32, not 0 (default: 1) */
     float x_scale; /**< factor of x, such as sqrt(d_model) (default: 1) */
     struct posenc_positions positions;
     struct posenc_const_tensor
@@ -535,20 +557,19 @@ static inline struct posenc_sinusoidal_args posenc_sinusoidal_args_init(void)
  *     sinusoidal      out[b,t,:] = scale PE(position(b,t))
  *     sinusoidal_add  out[b,t,:] = fma(x[b,t,:], x_scale, scale PE(position(b,t)))
  *
- * The value of the table is rounded to f32 first, so sinusoidal_add has the bits of a table that is added. Activations
- * [tokens, batch, dim] are expressed by strides. Counterparts: get_timestep_embedding() of diffusers, whose
- * downscale_freq_shift is enum posenc_spacing; ggml_timestep_embedding(), with POSENC_LAYOUT_COS_SIN; the position
- * table of Whisper.
+ * PE(p) has sin(p omega_i) and cos(p omega_i), in the order of `layout`. It is rounded to f32 before the fma, so
+ * sinusoidal_add has the bits of a table that is added. Activations [tokens, batch, dim] are expressed by strides.
+ * Counterparts: get_timestep_embedding() of diffusers, whose downscale_freq_shift is enum posenc_spacing;
+ * ggml_timestep_embedding(), with POSENC_LAYOUT_COS_SIN; the position table of Whisper.
  *
- * Frequencies with POSENC_MROPE_LAYOUT_QWEN2_VL_VISION give an encoding with several axes, as the 2-D encodings of MAE
- * and DETR. The sections lie side by side. Section a has 2 mrope_section[a] columns in the layout above, at the
- * position on axis a.
+ * Frequencies with POSENC_MROPE_LAYOUT_QWEN2_VL_VISION give an encoding with several axes, as the 2-D encodings of
+ * MAE and DETR. The sections lie side by side. Section a has 2 mrope_section[a] columns in the layout above, at the
+ * position on axis a. Other layouts of axes, and xPos, are for posenc_rope_table() alone: POSENC_ERR_ARGUMENT.
  *
  * @param backend  NULL for the selected one
  * @param args     dim of x and out is that of freqs. x and out are the same tensor, or do not overlap.
  * @param error    receives the details of an error; may be NULL
- * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _PARAMETER, _POSITION, _OVERLAP, _OVERFLOW,
- *         _UNSUPPORTED, _NOT_PROVIDED
+ * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _PARAMETER, _POSITION, _OVERLAP, _OVERFLOW
  *
  * Source: Vaswani et al. 1706.03762, section 3.5.
  */
@@ -576,7 +597,7 @@ static inline struct posenc_learned_args posenc_learned_args_init(void)
 }
 
 /**
- * @brief Adds rows of a learned table (nn.Embedding) to activations: GPT-2, BERT, OPT.
+ * @brief Adds rows of a learned table to activations: GPT-2, BERT, OPT (nn.Embedding; ggml_get_rows() and ggml_add()).
  *
  *     out[b,t,:] = fma(x[b,t,:], x_scale, table[position(b,t),:])
  *
@@ -640,15 +661,14 @@ static inline struct posenc_rope_table_args posenc_rope_table_args_init(void)
  *
  *     cos[b,t,i] = m cos(position(b,t) omega_i)      sin[b,t,i] = m sin(position(b,t) omega_i)
  *
- * m is the attention factor of the frequencies. EXACT rounds m cos once. HF_F32 rounds the cosine, then its product
- * with (float)m. The position is that on the axis of the pair if there are several. A row has n_pairs values; Hugging
- * Face repeats them to fill head_dim.
+ * m is the attention factor of the frequencies. EXACT rounds m cos once. The other modes round the cosine, then its
+ * product with (float)m. The position is that on the axis of the pair if there are several. A row has n_pairs values;
+ * Hugging Face repeats them to fill head_dim.
  *
  * @param backend  NULL for the selected one
  * @param args     cos and sin must not overlap; they may interleave, as in one [tokens, 2, n_pairs] array
  * @param error    receives the details of an error; may be NULL
- * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _ODD, _POSITION, _OVERLAP, _OVERFLOW,
- *         _UNSUPPORTED, _NOT_PROVIDED
+ * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _ODD, _POSITION, _OVERLAP, _OVERFLOW
  *
  * Source: Su et al. 2104.09864, section 3.4.
  */
@@ -659,11 +679,11 @@ POSENC_CHECKED enum posenc_status posenc_rope_table(const struct posenc_backend 
 /** Arguments of posenc_rope_half() and posenc_rope_interleaved(). */
 struct posenc_rope_args {
     size_t size;
-    bool transpose;        /**< rotate backwards, as the gradient does (default: false) */
+    bool transpose;        /**< use -sin, as the gradient does (default: false) */
     int64_t rotary_offset; /**< first channel that is rotated (default: 0) */
     struct posenc_positions positions;
     struct posenc_const_tensor cos,
-        sin; /**< [rows, rotary_dim/2], of one dtype; a token's row is its position */
+        sin; /**< [rows, rotary_dim/2], of one dtype. Positions are rows. */
     struct posenc_const_tensor x; /**< as out; left zero: in place */
     struct posenc_tensor
         out; /**< [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] */
@@ -685,13 +705,14 @@ static inline struct posenc_rope_args posenc_rope_args_init(void)
  * GGML_ROPE_TYPE_NORMAL, interleaved=1.
  *
  * rotary_dim is twice the last dimension of cos. Channels outside [rotary_offset, rotary_offset + rotary_dim) are
- * copied. x and out may have any strides, so [batch, heads, tokens, head_dim] and a fused QKV need no copy.
+ * copied. x and out may have any strides but for the last dimension, so [batch, heads, tokens, head_dim] and a fused
+ * QKV need no copy. cos and sin may be views of one [rows, rotary_dim] cache. Of the full-width tables of Hugging
+ * Face, pass the first half of each row.
  *
  * @param backend  NULL for the selected one
  * @param args     x and out are the same tensor, or do not overlap. cos and sin must not overlap out.
  * @param error    receives the details of an error; may be NULL
- * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _ROTARY_DIM, _POSITION, _OVERLAP, _OVERFLOW,
- *         _UNSUPPORTED, _NOT_PROVIDED
+ * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _ROTARY_DIM, _POSITION, _OVERLAP, _OVERFLOW
  *
  * Source: Su et al. 2104.09864 (interleaved); GPT-NeoX, and Llama in Hugging Face's form (half).
  */
@@ -706,7 +727,7 @@ POSENC_CHECKED enum posenc_status posenc_rope_interleaved(const struct posenc_ba
 struct posenc_rope_qk_norm_args {
     size_t size;
     float epsilon;         /**< at least 2^-64 (default: 1e-6) */
-    float weight_offset;   /**< 1 for Gemma, which stores its weights less 1 (default: 0) */
+    float weight_offset;   /**< 1 for Gemma, which stores weight - 1 (default: 0) */
     bool across_heads;     /**< norm over all heads of a token, as in OLMo 2 (default: false) */
     int64_t rotary_offset; /**< first channel that is rotated (default: 0) */
     struct posenc_positions positions;
@@ -725,7 +746,7 @@ static inline struct posenc_rope_qk_norm_args posenc_rope_qk_norm_args_init(void
 }
 
 /**
- * @brief Applies an RMS norm to each head of queries or keys, then the rotation of posenc_rope_half().
+ * @brief Applies an RMS norm to each head of queries or keys (q_norm, k_norm), then the rotation of posenc_rope_half().
  *
  *     r   = 1 / sqrt(s / n + epsilon)      s is the sum of x_i^2 over the n channels of the head
  *     v_i = (x_i r) (weight_i + weight_offset)
@@ -735,9 +756,10 @@ static inline struct posenc_rope_qk_norm_args posenc_rope_qk_norm_args_init(void
  * most 2^24.
  *
  * Order of the sum: x_i^2 is added to partial sum i % 64 of its head, i ascending, by one fma if the backend fuses.
- * Then the upper half of the 64 sums is added to the lower half until one is left. Heads are added in ascending order.
- * Everything else is rounded one operation at a time. With m = ceil(head_dim / 64), plus heads - 1 across heads,
- * each v has a relative error of at most ((m + 8) / 2 + 5) 2^-24 and terms in 2^-48; 2^-25 more if nothing fuses.
+ * Then the upper half of the 64 sums is added to the lower half until one is left. Heads are added in ascending
+ * order. Everything else is rounded one operation at a time. With m = ceil(head_dim / 64), plus heads - 1 across
+ * heads, each v has a relative error of at most ((m + 8) / 2 + 5) 2^-24 and terms in 2^-48; 2^-25 more if nothing
+ * fuses.
  *
  * Squares are f32. Beyond |x| = 1.8e19 / sqrt(n) their sum is infinite, r is 0, and finite channels become 0. An
  * infinite x becomes NaN. One NaN makes its whole norm NaN.
@@ -781,9 +803,10 @@ posenc_padding_positions(int64_t batch, int64_t tokens, const uint8_t *mask,
  * @return POSENC_OK, or POSENC_ERR_ARGUMENT, POSENC_ERR_SHAPE (dim, rows, or first_row + rows above 2^31),
  *         POSENC_ERR_PARAMETER (sigma)
  */
-POSENC_CHECKED enum posenc_status posenc_normal(uint64_t seed, int64_t first_row, int64_t rows,
-                                                int64_t dim, double sigma, float *table,
-                                                struct posenc_error *error);
+POSENC_CHECKED enum posenc_status posenc_learned_fill_normal(uint64_t seed, int64_t first_row,
+                                                             int64_t rows, int64_t dim,
+                                                             double sigma, float *table,
+                                                             struct posenc_error *error);
 
 /* ---- The rotation of a model ---- */
 
@@ -797,7 +820,9 @@ enum POSENC_ENUM posenc_pairing {
  * The rotation of a model: its frequencies, and the cosines and sines of the positions that were needed so far.
  *
  * Any number of threads may use one object. It keeps rows from position 0 on, 512 at first, and twice as many when a
- * call needs more, up to 2^20. Rows of other positions are computed for each call.
+ * call needs more, up to 2^20. A row takes 4 rotary_dim bytes: up to 512 MiB with rotary_dim 128. Smaller tables are
+ * freed with the object, so that there may be twice as much. Negative and larger positions, fractions, and positions
+ * that differ by axis are computed for each call.
  */
 struct posenc_rope;
 
@@ -822,20 +847,24 @@ POSENC_API void posenc_rope_destroy(struct posenc_rope *rope);
 POSENC_API const struct posenc_freqs *posenc_rope_freqs(const struct posenc_rope *rope);
 
 /**
- * @brief Computes the rows of positions 0 ... n - 1 now, so that calls with these positions allocate nothing.
+ * @brief Computes the rows of positions 0 ... n - 1 now, so that calls with such integers allocate nothing.
+ *
+ * Rows are rounded up to a power of two, at least 512.
  * @param n      0 to 2^20
  * @param error  receives the details of an error; may be NULL
- * @return POSENC_OK, or POSENC_ERR_ARGUMENT, POSENC_ERR_POSITION (n), POSENC_ERR_MEMORY
+ * @return POSENC_OK, or POSENC_ERR_ARGUMENT, POSENC_ERR_POSITION (n, or xPos overflows in one of these rows),
+ *         POSENC_ERR_MEMORY
  */
 POSENC_CHECKED enum posenc_status posenc_rope_reserve(struct posenc_rope *rope, int64_t n,
                                                       struct posenc_error *error);
 
 /**
- * @brief Rotates queries and keys in place (Hugging Face: apply_rotary_pos_emb(); ggml: ggml_rope_ext()).
+ * @brief Rotates queries and keys in place (Hugging Face: apply_rotary_pos_emb(); ggml: ggml_rope_ext_inplace()).
  *
- * q and k are [tokens, heads, head_dim] or [batch, tokens, heads, head_dim]. Heads, dtype and strides may differ, so
- * [batch, heads, tokens, head_dim] and the parts of a fused QKV need no copy. The first rotary_dim channels of each
- * head are rotated. To rotate other channels, as in MLA, pass a tensor that begins there.
+ * q and k are [tokens, heads, head_dim] or [batch, tokens, heads, head_dim], with equal batch and tokens. Heads,
+ * head_dim, dtype and strides may differ, so [batch, heads, tokens, head_dim] and the parts of a fused QKV need no
+ * copy. The first rotary_dim channels of each head are rotated. To rotate other channels, as in MLA, pass a tensor
+ * that begins there.
  *
  * @param rope       may be in use by other threads
  * @param positions  of the tokens, for q and k alike; NULL for 0, 1, 2, ... With a KV cache, the offset is the
@@ -874,11 +903,10 @@ posenc_rope_apply_dense(struct posenc_rope *rope, enum posenc_dtype dtype, int64
  * @param error           receives the details of an error; may be NULL
  * @return as posenc_sinusoidal_add()
  */
-POSENC_CHECKED enum posenc_status posenc_add_sinusoids(const struct posenc_freqs *freqs,
-                                                       enum posenc_layout layout,
-                                                       enum posenc_dtype dtype, int64_t tokens,
-                                                       int64_t first_position, float x_scale,
-                                                       void *x, struct posenc_error *error);
+POSENC_CHECKED enum posenc_status
+posenc_sinusoidal_add_dense(const struct posenc_freqs *freqs, enum posenc_layout layout,
+                            enum posenc_dtype dtype, int64_t tokens, int64_t first_position,
+                            float x_scale, void *x, struct posenc_error *error);
 
 /* ---- Selection of a backend ---- */
 
@@ -887,16 +915,20 @@ POSENC_CHECKED enum posenc_status posenc_add_sinusoids(const struct posenc_freqs
  *
  * The choice is atomic. Calls that are running finish with the old one.
  *
- * NULL goes back to the environment and the features of the CPU:
+ * NULL goes back to the environment, of which the first variable that is set applies, and to the features of the CPU:
  *   POSENC_BACKEND=NAME  exactly this backend
  *   POSENC_MAX_ISA=NAME  no backend that needs more of the CPU than this one
  *   POSENC_TUNING=FILE   the choices of a tuning file, which `posenc tune` writes
+ * If the first two name no backend that can run, this call succeeds and calls of kernels fail. A tuning file that
+ * cannot be used is ignored. posenc_selection_get() reports the reason.
  *
  * A text is the name of a backend, the content of a tuning file, or lines
  *     KERNEL BACKEND [DTYPE [BYTES]]
- * A line with DTYPE (f32, f16, bf16) concerns calls whose out has it. A line with BYTES concerns calls whose tensors
- * hold at most so many bytes: see posenc_footprint(). The first line that matches a call applies. A kernel may have
- * 24 lines. Without a line that matches, the choice is that of NULL.
+ * `#` begins a comment. A line with DTYPE (f32, f16, bf16) concerns calls whose out has it. A line with BYTES
+ * concerns calls whose posenc_footprint() is at most that. The first line that matches a call applies. A kernel may
+ * have 24 lines. If none of its lines matches, the CPU decides. A kernel without a line keeps the choice of NULL.
+ *
+ * A selection takes about 13 KiB, which are kept until the process ends.
  *
  * @param text   the choice; not kept
  * @param error  receives the details of an error; may be NULL
@@ -909,7 +941,7 @@ POSENC_CHECKED enum posenc_status posenc_select(const char *text, struct posenc_
 /**
  * @brief Chooses the backend of one kernel, and leaves the others as they are.
  * @param kernel   kernel whose calls have a NULL backend
- * @param backend  backend for them; NULL for the choice of the environment
+ * @param backend  backend for them, which has to live until the process ends; NULL for the choice of the environment
  * @param error    receives the details of an error; may be NULL
  * @return POSENC_OK, or POSENC_ERR_ARGUMENT (no such kernel), POSENC_ERR_UNSUPPORTED, POSENC_ERR_NOT_PROVIDED,
  *         POSENC_ERR_MEMORY
@@ -927,10 +959,21 @@ POSENC_CHECKED enum posenc_status posenc_select_backend(enum posenc_kernel kerne
 POSENC_CHECKED enum posenc_status posenc_load_tuning(const char *path,
                                                      struct posenc_error *error);
 
+/**
+ * @brief Returns the bytes that the tensors of a call hold.
+ *
+ * Outputs, x, c2p, p2c, and the tables of T5, window and distance biases count; x counts once if it is out.
+ * Positions, cosines, sines and weights that are read, and a learned table, do not count.
+ * @param kernel  kernel of the call
+ * @param args    its arguments
+ * @return number of bytes; 0 if args is NULL, its size is invalid, or there is no such kernel
+ */
+POSENC_API uint64_t posenc_footprint(enum posenc_kernel kernel, const void *args);
+
 /** The backend of calls whose backend is NULL. */
 struct posenc_selection {
     const struct posenc_backend *backend; /**< NULL if calls fail with `status` */
-    enum posenc_status status;
+    enum posenc_status status;            /**< POSENC_OK, or the status that calls fail with */
     const char *reason; /**< such as "POSENC_BACKEND=avx2"; valid until the process ends */
 };
 
@@ -938,20 +981,20 @@ struct posenc_selection {
  * @brief Reports the backend of a call.
  * @param kernel     kernel of the call
  * @param dtype      dtype of its out
- * @param bytes      its footprint; 0 if it is unknown
+ * @param bytes      its posenc_footprint(); 0 gives the choice for the smallest calls
  * @param selection  receives the first `size` bytes
  * @param size       sizeof(struct posenc_selection), as the caller sees it
  */
-POSENC_API void posenc_get_selection(enum posenc_kernel kernel, enum posenc_dtype dtype,
+POSENC_API void posenc_selection_get(enum posenc_kernel kernel, enum posenc_dtype dtype,
                                      uint64_t bytes, struct posenc_selection *selection,
                                      size_t size);
 
-/** @brief Returns what posenc_get_selection() reports. */
+/** @brief Returns what posenc_selection_get() reports. */
 static inline struct posenc_selection
 posenc_selection_of(enum posenc_kernel kernel, enum posenc_dtype dtype, uint64_t bytes)
 {
     struct posenc_selection selection;
-    posenc_get_selection(kernel, dtype, bytes, &selection, sizeof selection);
+    posenc_selection_get(kernel, dtype, bytes, &selection, sizeof selection);
     return selection;
 }
 

@@ -18,9 +18,11 @@ static void test_sentence(struct posenc_error error, const char *want)
 static struct posenc_error make_error(enum posenc_status status, const char *what, double value,
                                       double least, double most)
 {
-    return (struct posenc_error){
-        .status = status, .what = what, .value = value, .least = least, .most = most
+    struct posenc_error error = {
+        .status = status, .value = value, .least = least, .most = most
     };
+    snprintf(error.what, sizeof error.what, "%s", what);
+    return error;
 }
 
 static void test_sentences(void)
@@ -33,7 +35,7 @@ static void test_sentences(void)
         make_error(POSENC_ERR_SHAPE, "rows of table", 7.0, 8.0, 8.0),
         "rows of table is 7, expected 8: a dimension is out of range or two tensors disagree");
     test_sentence(make_error(POSENC_ERR_ODD, "dim of the spec", 7.0, 1.0, 0.0),
-                  "dim of the spec is 7: a dimension that must be even is odd");
+                  "dim of the spec is 7: the dim of a rotation is odd");
     test_sentence(make_error(POSENC_ERR_MEMORY, "memory for frequencies", 0.0, 1.0, 0.0),
                   "memory for frequencies: out of memory");
     test_sentence(

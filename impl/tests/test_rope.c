@@ -1,6 +1,6 @@
 /*
  * Tests that posenc_rope gives the bits of the kernels: with cached and with temporary rows, at an offset and at
- * positions, in every layout, in one thread and in several. Tests posenc_add_sinusoids() in the same way.
+ * positions, in every layout, in one thread and in several. Tests posenc_sinusoidal_add_dense() in the same way.
  */
 #include <posenc.h>
 #include "base/tap/tap.h"
@@ -362,8 +362,8 @@ static void test_sinusoids(void)
     args.positions.offset = 9;
     args.out = posenc_tensor_2d(POSENC_DTYPE_F32, table, 2, DIM);
     require(posenc_sinusoidal(NULL, &args, NULL) == POSENC_OK &&
-                posenc_add_sinusoids(freqs, POSENC_LAYOUT_INTERLEAVED, POSENC_DTYPE_F32, 2, 9,
-                                     1.0f, x, NULL) == POSENC_OK &&
+                posenc_sinusoidal_add_dense(freqs, POSENC_LAYOUT_INTERLEAVED, POSENC_DTYPE_F32,
+                                            2, 9, 1.0f, x, NULL) == POSENC_OK &&
                 memcmp(x, table, sizeof x) == 0,
             "a sinusoidal encoding added to zeros is its table");
 }

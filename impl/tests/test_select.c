@@ -215,7 +215,7 @@ static void write_tuning(const char *cpu, const char *build, const char *rest)
 
 static void require_rejected(enum posenc_status status, const char *word)
 {
-    struct posenc_error error = { .what = "" };
+    struct posenc_error error = { .status = POSENC_OK };
     const bool same = posenc_load_tuning(path, &error) == status && error.status == status;
     require(same && strstr(error.what, word) && strstr(error.what, path) &&
                 strcmp(selected_name(POSENC_KERNEL_ROPE_HALF), "libm") == 0,
@@ -231,26 +231,26 @@ static void test_tuning_file(void)
     if (file < 0 || posenc_select("libm", NULL))
         abort();
     snprintf(cpu, sizeof cpu, "%s %s", posenc_cpu_key(), posenc_cpu_features());
-    write_tuning("vax-780 fpa", posenc_build(), choices);
+    write_tuning("vax-780 fpa", posenc_build_id(), choices);
     require_rejected(POSENC_ERR_UNSUPPORTED, "vax-780 fpa");
     write_tuning(cpu, "0.0.1 tcc", choices);
     require_rejected(POSENC_ERR_UNSUPPORTED, "0.0.1 tcc");
     write_tuning(cpu, NULL, choices);
     require_rejected(POSENC_ERR_ARGUMENT, "build");
-    write_tuning(NULL, posenc_build(), choices);
+    write_tuning(NULL, posenc_build_id(), choices);
     require_rejected(POSENC_ERR_ARGUMENT, "cpu");
-    write_tuning(cpu, posenc_build(), "");
+    write_tuning(cpu, posenc_build_id(), "");
     require_rejected(POSENC_ERR_ARGUMENT, "a choice");
-    write_tuning(cpu, posenc_build(), "rope_half scalar f32 4096\nrope_full scalar\n");
+    write_tuning(cpu, posenc_build_id(), "rope_half scalar f32 4096\nrope_full scalar\n");
     require_rejected(POSENC_ERR_ARGUMENT, "line 6: 'rope_full' is no kernel");
-    write_tuning(cpu, posenc_build(), choices);
+    write_tuning(cpu, posenc_build_id(), choices);
     require(posenc_load_tuning(path, NULL) == POSENC_OK &&
                 is_selected(POSENC_DTYPE_F32, 4096, "scalar") &&
                 strstr(posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0).reason,
                        path),
             "a tuning file of this CPU and build");
     snprintf(text, sizeof text, "posenc.tune/1\ncpu %s\nbuild %s\nalibi libm\n", cpu,
-             posenc_build());
+             posenc_build_id());
     require(posenc_select(text, NULL) == POSENC_OK &&
                 strcmp(selected_name(POSENC_KERNEL_ALIBI), "libm") == 0,
             "the text of a tuning file");
@@ -314,7 +314,7 @@ static void test_tuning_file_of_environment(void)
     setenv("POSENC_BACKEND", "libm", 1);
     require(posenc_select(NULL, NULL) == POSENC_OK && is_selected(POSENC_DTYPE_F32, 1, "libm"),
             "POSENC_BACKEND goes before it");
-    write_tuning("vax-780", posenc_build(), "rope_half scalar\n");
+    write_tuning("vax-780", posenc_build_id(), "rope_half scalar\n");
     select_in("POSENC_TUNING", path);
     const struct posenc_selection usual =
         posenc_selection_of(POSENC_KERNEL_ROPE_HALF, POSENC_DTYPE_F32, 0);

@@ -204,7 +204,7 @@ static bool is_rejected(struct posenc_rope_args args, int64_t k, int64_t n,
     memcpy(&before, &part, sizeof part);
     enum posenc_status got = posenc_rope_half_split(&args, k, n, &part, &error);
     return got == want && memcmp(&before, &part, sizeof part) == 0 && error.status == want &&
-           error.what;
+           *error.what;
 }
 
 static void test_rejections(void)

@@ -45,14 +45,14 @@ def created_frequencies(compiled: ctypes.CDLL, library: ctypes.CDLL, function: s
     if function.startswith("create_rope"):
         library.posenc_rope_freqs.restype = ctypes.c_void_p
         freqs = library.posenc_rope_freqs(made)
-    library.posenc_freqs_get_view(ctypes.c_void_p(freqs), ctypes.byref(view), ctypes.c_size_t(ctypes.sizeof(view)))
+    library.posenc_freqs_view_get(ctypes.c_void_p(freqs), ctypes.byref(view), ctypes.c_size_t(ctypes.sizeof(view)))
     omega = view.omega[: view.n_pairs]
     library["posenc_rope_destroy" if function.startswith("create_rope") else "posenc_freqs_destroy"](made)
     return omega
 
 
 def check(model: Model, folder: Path) -> int:
-    """Compiles the code of a model, compares its frequencies with those of its calls, and returns how many it made."""
+    """Compiles the code of a model, compares its frequencies with its calls, and returns their number."""
     code = c_code(model, "--config file")
     (folder / "rope.c").write_text(code, encoding="utf-8")
     command = [str(COMPILER), "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-missing-prototypes",

@@ -229,7 +229,7 @@ def test_random_vectors_are_those_of_the_library(browser: Browser) -> None:
         pytest.skip("the build has no shared library")
     opened(browser)
     values = (ctypes.c_float * 300)()
-    function = ctypes.CDLL(str(found[0])).posenc_normal
+    function = ctypes.CDLL(str(found[0])).posenc_learned_fill_normal
     function.argtypes = [ctypes.c_uint64, *[ctypes.c_int64] * 3, ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p]
     assert function(7, 0, 3, 100, 0.02, values, None) == 0
     assert computed(browser, ["lib.normal(7, 3, 100, 0.02)"]) == [[array.array("I", bytes(values)).tolist()]]
@@ -238,4 +238,4 @@ def test_random_vectors_are_those_of_the_library(browser: Browser) -> None:
 def test_what_the_library_rejects_is_said(browser: Browser) -> None:
     opened(browser)
     script = """try { explore.lib.ropeTable({dim: 5}, {tokens: 2}); } catch (error) { return error.message; }"""
-    assert browser.js(script) == "dim of the frequencies is 5: a dimension that must be even is odd"
+    assert browser.js(script) == "dim of the frequencies is 5: the dim of a rotation is odd"

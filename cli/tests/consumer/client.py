@@ -49,8 +49,8 @@ class OlderSpec(Structure):
 class Error(Structure):
     """struct posenc_error."""
 
-    _fields_ = [("status", c_int32), ("what", ctypes.c_char_p), ("value", c_double), ("least", c_double),
-                ("most", c_double), ("reserved", c_void_p * 3)]  # fmt: skip
+    _fields_ = [("status", c_int32), ("reserved_int", c_int32), ("value", c_double), ("least", c_double),
+                ("most", c_double), ("reserved", c_int64 * 2), ("what", ctypes.c_char * 512)]  # fmt: skip
 
 
 library = ctypes.CDLL(sys.argv[1])
@@ -60,17 +60,19 @@ library.posenc_freqs_create.argtypes = [c_void_p, POINTER(c_void_p), c_void_p]
 
 def tensor(data: "ctypes.Array[c_float]", *shape: int) -> Tensor:
     """Returns a dense tensor."""
-    made: Tensor = library[f"posenc_tensor_{len(shape)}d"](c_int32(F32), data, *map(c_int64, shape))
+    make = library.posenc_tensor_2d if len(shape) == 2 else library.posenc_tensor_3d
+    made: Tensor = make(c_int32(F32), data, *map(c_int64, shape))
     return made
 
 
 def rotate(args: RopeArgs, x: "ctypes.Array[c_float]") -> int:
     """Rotates two pairs by 90 and 180 degrees; args come with defaults."""
-    args.cos, args.sin = tensor((c_float * 2)(0, -1), 1, 2), tensor((c_float * 2)(1, 0), 1, 2)
+    cosines, sines = (c_float * 2)(0, -1), (c_float * 2)(1, 0)
+    args.cos, args.sin = tensor(cosines, 1, 2), tensor(sines, 1, 2)
     args.out = tensor(x, 1, 1, 4)
     error = Error()
     status: int = library.posenc_rope_half(None, byref(args), byref(error))
-    assert (status == OK) == (error.what is None), error.what
+    assert (status == OK) == (error.what == b""), error.what
     return status
 
 
@@ -92,7 +94,7 @@ def main() -> None:
     assert (spec.size, spec.rope_theta) == (sizeof(spec), 10000)
     spec.dim = 4
     assert library.posenc_freqs_create(byref(spec), byref(freqs), None) == OK, "an older header"
-    library.posenc_freqs_get_view(freqs, view, c_size_t(sizeof(view)))
+    library.posenc_freqs_view_get(freqs, view, c_size_t(sizeof(view)))
     omega = ctypes.cast(view[3], POINTER(c_double))
     assert view[2] == 2 and omega[0] == 1 and math.isclose(omega[1], 0.01)
     library.posenc_freqs_destroy(freqs)

@@ -44,7 +44,7 @@ bool rejection()
     posenc_learned_args args = posenc_learned_args_init();
     return posenc_learned_add(posenc_backend_find("scalar"), &args, &error) ==
                POSENC_ERR_SHAPE &&
-           error.what != nullptr;
+           error.what[0] != 0;
 }
 
 // As a sentence, in a string of just the length that it needs.

@@ -15,20 +15,24 @@ extern "C" {
 /**
  * A backend: a named set of kernels.
  *
- * A plug-in is a shared object that exports one, under the name
- *     const struct posenc_backend posenc_plugin;
- * A program opens it with dlopen() and dlsym(). It then passes it to calls, or adds it with posenc_backend_add().
+ * A plug-in is a shared object that defines one, posenc_plugin. A program opens it with dlopen() and dlsym(). It then
+ * passes it to calls, or adds it with posenc_backend_add(), and never closes it again.
  *
  * A kernel is NULL if the backend does not provide it. The library calls it with arguments that it has checked and
  * brought to one form:
  * - Activations have rank 4, [batch, tokens, heads, dim]; heads = 1 for encodings that are added.
  * - Scores and biases have rank 4, [batch, heads, queries, keys]; batch = 1 for biases without batch.
  * - cos and sin of rope_table have rank 4, with heads = 1. Tables and the out of learned_grad have rank 2.
- * - stride_token of an array of positions is not 0. Positions are in range.
+ * - stride_token of an array of positions is not 0. Positions are in range. A dimension of size 1 has stride 0.
+ * - The weight of rope_qk_norm is [heads, head_dim]; its stride is 0 if heads share it.
+ * - No output is empty. learned_grad may have no tokens, and then writes zeros.
+ * - Sinusoids of several axes arrive one axis at a time.
  * - In place means x.data == out.data.
  *
- * `size` of a backend that was built against an older header ends earlier. It does not provide the kernels beyond. The
- * arguments that it receives are those of the library, args->size bytes.
+ * A kernel returns POSENC_OK, as nothing is left to reject. Any other status reaches the caller without details.
+ *
+ * A backend that was built with an older header has a smaller `size`, and lacks the kernels beyond it. The arguments
+ * that it receives are those of the library, args->size bytes.
  */
 struct posenc_backend {
     size_t size;      /**< sizeof(struct posenc_backend) */
@@ -47,6 +51,7 @@ struct posenc_backend {
     /** Its compiler may contract products and sums to fma, as gcc does unless told -ffp-contract=off. Rotations in 16
      *  bits may then differ from those in f32, rounded, and members of the family may differ in their bits. */
     bool allows_contraction;
+    const void *reserved[4]; /**< NULL */
     enum posenc_status (*sinusoidal)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*sinusoidal_add)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*learned_add)(const struct posenc_learned_args *args);
@@ -68,13 +73,19 @@ struct posenc_backend {
     enum posenc_status (*rope_qk_norm)(const struct posenc_rope_qk_norm_args *args);
 };
 
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+extern const struct posenc_backend
+    posenc_plugin; /**< defined by a plug-in, and by nothing else */
+
 /** @brief Returns the name of a kernel, such as "rope_half"; NULL if there is no such kernel. */
 POSENC_API const char *posenc_kernel_name(enum posenc_kernel kernel);
 
 /** @brief Returns a phrase that describes a kernel; NULL if there is no such kernel. */
 POSENC_API const char *posenc_kernel_summary(enum posenc_kernel kernel);
 
-/** @brief Returns the kernel of a name; POSENC_KERNEL_COUNT if there is none. */
+/** @brief Returns the kernel of a name; POSENC_KERNEL_NONE if there is none. */
 POSENC_API enum posenc_kernel posenc_kernel_find(const char *name);
 
 /**
@@ -98,8 +109,8 @@ POSENC_API const char *posenc_backend_unavailable_reason(const struct posenc_bac
 /**
  * @brief Adds a backend to the list.
  *
- * It then serves calls that name it, and those that posenc_select() gives it. POSENC_BACKEND can select it if it was
- * added before the first call. It is never a default. Threads may add backends at once.
+ * Calls can then name it, and posenc_select() can choose it. POSENC_BACKEND can select it if it was
+ * added before the first call. It is never a default. Threads may add backends concurrently.
  * @param backend  has to live until the process ends
  * @param error    receives the details of an error; may be NULL
  * @return POSENC_OK, or POSENC_ERR_ARGUMENT (another ABI, or a name that another backend has), POSENC_ERR_MEMORY
@@ -115,7 +126,7 @@ POSENC_API const char *posenc_cpu_features(void);
  * @brief Returns a key of this CPU model.
  *
  * x86: vendor-family-model-stepping in hexadecimal, such as "amd-1a-02-1". ARM: implementer-part-variant-revision,
- * such as "arm-d40-1-1". RISC-V: the three ids of its makers.
+ * such as "arm-d40-1-1". RISC-V: the ids of vendor, architecture and implementation.
  */
 POSENC_API const char *posenc_cpu_key(void);
 
@@ -124,7 +135,7 @@ POSENC_API const char *posenc_cpu_key(void);
  *
  * A tuning file names the build that it was measured with.
  */
-POSENC_API const char *posenc_build(void);
+POSENC_API const char *posenc_build_id(void);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /**
  * @file posenc/experimental.h
- * @brief Calls that are prepared, measured or split. This header may change in any release.
+ * @brief Calls that are prepared or split. This header may change in any release; POSENC_ABI does not cover it.
  *
  * Each function takes the arguments of any kernel, as a pointer to void. The inline functions at the end are the same
  * for one kernel: posenc_rope_half_split() and so on. Use them in C and C++, as the compiler then checks the type.
@@ -65,16 +65,7 @@ POSENC_CHECKED enum posenc_status posenc_run_at(struct posenc_prepared *prepared
                                                 void *out, const void *positions,
                                                 struct posenc_error *error);
 
-/* ---- Size and parts of a call ---- */
-
-/**
- * @brief Returns the bytes of the activations, scores and terms of a call.
- *
- * Tables of positions, cosines and sines do not count. x counts once if it is out.
- * @param args  arguments of the kernel
- * @return number of bytes; 0 if args is NULL, its size is invalid, or there is no such kernel
- */
-POSENC_API uint64_t posenc_footprint(enum posenc_kernel kernel, const void *args);
+/* ---- Parts of a call ---- */
 
 /**
  * @brief Computes part k of n parts of a call, one for each thread.

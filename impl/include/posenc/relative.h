@@ -4,8 +4,8 @@
  *
  * Each encoding has two kernels. One writes the bias as a tensor. The other, ..._add, adds it to scores.
  *
- * Query i is at position i + query_offset, and key j at position j. For a step of decoding, query_offset is the number
- * of keys before the query; keys - queries aligns the ends. Distances are below 2^24.
+ * Query i is at position i + query_offset, and key j at position j. For a step of decoding, query_offset is the
+ * number of keys before the query; keys - queries aligns the ends. Distances are below 2^24.
  */
 #ifndef POSENC_RELATIVE_H
 #define POSENC_RELATIVE_H
@@ -19,10 +19,11 @@ extern "C" {
 /* ---- ALiBi ---- */
 
 /**
- * @brief Computes the slopes of ALiBi (Hugging Face: build_alibi_tensor(); ggml: max_bias of ggml_soft_max_ext()).
+ * @brief Computes the slopes of ALiBi (Hugging Face: those of build_alibi_tensor(); ggml: max_bias).
  *
- * For a power of two, they are 2^(-alibi_bias_max h / n_heads) with h = 1, 2, ... Otherwise they are those of the next
- * lower power P, followed by every other slope of 2P. Each is correctly rounded.
+ * For a power of two, they are 2^(-alibi_bias_max h / n_heads) with h = 1, 2, ... Otherwise, with P the largest power
+ * of two below n_heads, they are the P slopes of P heads, then slopes 1, 3, 5, ... of 2P heads. Each is correctly
+ * rounded.
  * @param n_heads         1 to 65536
  * @param alibi_bias_max  above 0, at most 64; 8 in the paper
  * @param slopes          f32 [n_heads]
@@ -41,7 +42,7 @@ struct posenc_alibi_args {
     const float *slopes;         /**< f32 [heads] or [batch, heads] */
     int64_t slopes_stride_batch; /**< 0: batches share the slopes (default) */
     bool causal;          /**< the bias of keys after the query is -infinity (default: false) */
-    int64_t query_offset; /**< position of query 0 less that of key 0 */
+    int64_t query_offset; /**< position of query 0 minus that of key 0 */
     float x_scale;        /**< factor of x, such as 1/sqrt(d_k) (default: 1) */
     struct posenc_const_tensor
         x;                    /**< of alibi_add, as out; left zero: in place. Zero for alibi. */
@@ -65,8 +66,7 @@ static inline struct posenc_alibi_args posenc_alibi_args_init(void)
  * @param backend  NULL for the selected one
  * @param args     x and out are the same tensor, or do not overlap. The slopes must not overlap out.
  * @param error    receives the details of an error; may be NULL
- * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _PARAMETER, _OVERLAP, _OVERFLOW, _UNSUPPORTED,
- *         _NOT_PROVIDED
+ * @return POSENC_OK, or POSENC_ERR_ARGUMENT, _SHAPE, _STRIDE, _DTYPE, _PARAMETER, _OVERLAP, _OVERFLOW
  *
  * Source: Press et al. 2108.12409.
  */
@@ -79,7 +79,7 @@ POSENC_CHECKED enum posenc_status posenc_alibi_add(const struct posenc_backend *
 
 /* ---- T5 ---- */
 
-/** The buckets of T5. posenc_t5_buckets_init() fills it; the thresholds are in memory of the caller. */
+/** The buckets of T5. posenc_t5_buckets_compute() fills it; the thresholds are in memory of the caller. */
 struct posenc_t5_buckets {
     int64_t num_buckets;
     bool bidirectional;
@@ -103,15 +103,15 @@ struct posenc_t5_buckets {
  * Source: Raffel et al. 1910.10683.
  */
 POSENC_CHECKED enum posenc_status
-posenc_t5_buckets_init(int64_t num_buckets, int64_t max_distance, bool bidirectional,
-                       int32_t *thresholds, struct posenc_t5_buckets *buckets,
-                       struct posenc_error *error);
+posenc_t5_buckets_compute(int64_t num_buckets, int64_t max_distance, bool bidirectional,
+                          int32_t *thresholds, struct posenc_t5_buckets *buckets,
+                          struct posenc_error *error);
 
 /** Arguments of posenc_t5_bias() and posenc_t5_bias_add(). */
 struct posenc_t5_args {
     size_t size;
     struct posenc_t5_buckets buckets;
-    int64_t query_offset;             /**< position of query 0 less that of key 0 */
+    int64_t query_offset;             /**< position of query 0 minus that of key 0 */
     float x_scale;                    /**< factor of x; 1 in T5 (default: 1) */
     struct posenc_const_tensor table; /**< f32 [num_buckets, heads] */
     struct posenc_const_tensor
@@ -132,7 +132,8 @@ static inline struct posenc_t5_args posenc_t5_args_init(void)
  *     t5_bias      out[h,i,j]   = table[bucket(j - i - query_offset), h]
  *     t5_bias_add  out[b,h,i,j] = fma(x[b,h,i,j], x_scale, table[bucket(j - i - query_offset), h])
  *
- * Keys after the query have the upper half of the buckets if bidirectional, otherwise bucket 0.
+ * bucket(r) is the bucket of the distance |r| if bidirectional, otherwise of max(-r, 0). If bidirectional, keys after
+ * the query have the upper half of the buckets.
  *
  * @param backend  NULL for the selected one
  * @param args     x and out are the same tensor, or do not overlap. The table and the thresholds must not overlap out.
@@ -153,7 +154,7 @@ POSENC_CHECKED enum posenc_status posenc_t5_bias_add(const struct posenc_backend
 /** Arguments of posenc_distance_bias() and posenc_distance_bias_add(). */
 struct posenc_distance_args {
     size_t size;
-    int64_t query_offset; /**< position of query 0 less that of key 0 */
+    int64_t query_offset; /**< position of query 0 minus that of key 0 */
     int64_t first;        /**< distance of column 0 of `values` */
     float x_scale;        /**< factor of x (default: 1) */
     struct posenc_const_tensor
@@ -334,13 +335,13 @@ static inline struct posenc_relative_args posenc_relative_args_init(void)
 /**
  * @brief Compute terms by relative position, as a tensor or added to scores. c = index[i - j + keys - 1]:
  *
- *     relative_bias      out[b,h,i,j] = bias = fma(scale, p2c[b,h,j,c], fl(scale c2p[b,h,i,c]))
+ *     relative_bias      out[b,h,i,j] = bias = fma(scale, p2c[b,h,j,c], f32(scale c2p[b,h,i,c]))
  *     relative_bias_add  out[b,h,i,j] = fma(x[b,h,i,j], x_scale, bias)
  *
  * c2p holds products of queries with a learned vector for each column: content-to-position in DeBERTa, q a^K in Shaw
  * et al., (q + v) R in Transformer-XL before its shift. p2c holds products of keys. For p2c, the DeBERTa paper uses
  * the column of j - i, and its code that of i - j, with which models were trained; so does this kernel. If one of
- * the two is left zero, the bias is fl(scale times the other).
+ * the two is left zero, the bias is f32(scale times the other).
  *
  * @param backend  NULL for the selected one
  * @param args     x and out are the same tensor, or do not overlap. c2p, p2c and the index must not overlap out.
@@ -373,8 +374,8 @@ static inline struct posenc_relative_sum_args posenc_relative_sum_args_init(void
  * @brief Sums x over the keys of each column.
  *
  * out[b,h,i,c] is the sum of x[b,h,i,j] over the keys j, in ascending order, whose index[i - j + keys - 1] is c. The
- * sum is f32 and starts from +0. Applied to attention weights, it gives the factors of a^V in Shaw et al. Applied to a
- * gradient of scores, it gives the gradient of c2p.
+ * sum is f32 and starts from +0. Applied to attention weights, it gives the factors of a^V in Shaw et al. Applied to
+ * a gradient of scores, it gives the gradient of c2p.
  *
  * @param backend  NULL for the selected one
  * @param args     x and out must not overlap

@@ -23,8 +23,8 @@ EXPORT(drop) void drop(void *memory) { free(memory); }
 
 EXPORT(error_text) const char *error_text(void)
 {
-    static char text[256];
-    if (!error.what)
+    static char text[640];
+    if (!*error.what)
         return posenc_status_string(error.status);
     posenc_error_text(&error, text, sizeof text);
     return text;
@@ -35,7 +35,7 @@ EXPORT(version) const char *version(void) { return posenc_version(); }
 /* Forgets the last failure, for a call that is about to begin. */
 static struct posenc_error *fresh_error(void)
 {
-    error = (struct posenc_error){ POSENC_OK, NULL, 0, 0, 0 };
+    error = (struct posenc_error){ .status = POSENC_OK };
     return &error;
 }
 
@@ -225,8 +225,8 @@ int32_t t5_thresholds(int32_t num_buckets, int32_t max_distance, int32_t bidirec
                       int32_t *thresholds)
 {
     struct posenc_t5_buckets buckets;
-    return kept(posenc_t5_buckets_init(num_buckets, max_distance, bidirectional != 0,
-                                       thresholds, &buckets, fresh_error()));
+    return kept(posenc_t5_buckets_compute(num_buckets, max_distance, bidirectional != 0,
+                                          thresholds, &buckets, fresh_error()));
 }
 
 /* The table is [num_buckets, heads]. */
@@ -288,6 +288,6 @@ EXPORT(round_to) int32_t round_to(int32_t dtype, int32_t n, float *values, uint1
 EXPORT(normal)
 int32_t normal(int32_t seed, int32_t rows, int32_t dim, double sigma, float *table)
 {
-    return kept(
-        posenc_normal((uint64_t)(uint32_t)seed, 0, rows, dim, sigma, table, fresh_error()));
+    return kept(posenc_learned_fill_normal((uint64_t)(uint32_t)seed, 0, rows, dim, sigma, table,
+                                           fresh_error()));
 }
