@@ -1,6 +1,6 @@
 /*
  * posenc verify -v: prints one golden vector or --problem LINE with the values that each backend computes beside those
- * of the oracle, then the verdicts. Of a case of another suite it prints the verdicts alone.
+ * of the oracle, then the verdicts. For cases of other suites, it prints the verdicts alone.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text/text.h"

@@ -107,7 +107,7 @@ def cat_at_1_and_4() -> None:
 
 
 def sat_the_cat() -> None:
-    """Of six biases in "The cat sat" a permutation keeps two, and a shift all."""
+    """A permutation keeps two of six biases in "The cat sat", and a shift keeps all."""
     bias = _alibi(8)
     signed = _table("t5_bias heads=1 queries=8 keys=8 num_buckets=32 max_distance=128 bidirectional=true")
     for table in (bias, signed):

@@ -15,7 +15,7 @@ struct call_summary {
         dtypes; /* the dtypes of all tensors, ORed: POSENC_DTYPE_F32 (0) if all of them are f32 */
 };
 
-/* `takes_x` is true if the kernel reads x; several signatures serve a kernel that does and one that does not. */
+/* `takes_x` is true if the kernel reads x; several signatures have a kernel that does and one that does not. */
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_check_##signature(struct posenc_##signature##_args *call,        \
                                                 bool takes_x, struct call_summary *summary,    \

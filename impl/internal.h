@@ -96,17 +96,17 @@ struct posenc_freqs {
     double *xpos_step, *xpos_rate_hi, *xpos_rate_lo;
     double xpos_centre, xpos_reach;
 
-    int64_t section[3]; /* pairs of each axis in the mrope layout `restarted`, otherwise 0 */
+    int64_t section[3]; /* pairs of each axis in the layout QWEN2_VL_VISION, otherwise 0 */
     void *memory; /* the allocation that holds the struct and its arrays; NULL in a section */
 };
 
-/* Returns the frequencies of one axis in the mrope layout `restarted`, which cover 2 section[axis] columns. They point
+/* Returns the frequencies of one axis in the layout QWEN2_VL_VISION, which cover 2 section[axis] columns. They point
  * into the arrays of `freqs`. */
 struct posenc_freqs posenc_freqs_section(const struct posenc_freqs *freqs, int axis);
 
 /* Writes the factors of cosines and sines of pairs i ... i + n - 1 with xPos: the attention factor times
  * zeta^(+-(position - centre) / scale_base). Their relative error is below 2^-51 up to 64 positions beyond xpos_reach.
- * Those of position + c are xpos_step[c * stride + pair] times as large. */
+ * The factors of position + c are xpos_step[c * stride + pair] times as large. */
 void posenc_xpos_scale(const struct posenc_freqs *freqs, double position, int64_t i, int64_t n,
                        double *scale);
 

@@ -7,13 +7,14 @@
 #     lengths      no file and no function is longer than tools/check/lengths.awk says
 #     lines        no folder has more lines or files than tools/check/lines.csv allows
 #     spelling     codespell finds nothing
+#     prose        sentences are short and use standard terms (tools/check/prose.py)
 #     shell        shellcheck finds nothing
 #     python       flake8 and mypy --strict find nothing, for Python 3.9
 #     gcc, clang   a build of everything where each warning is an error
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
 # Each part prints its findings and then one line. tools/check/test.sh tests that each part fails for a mistake.
-all_parts='format includes signatures lengths lines spelling shell python gcc clang tidy'
+all_parts='format includes signatures lengths lines spelling prose shell python gcc clang tidy'
 check_parts=$all_parts
 
 check() {
@@ -132,6 +133,10 @@ check_spelling() {
     sources . | grep -Ev '[.](svg|safetensors|json|jsonl|npy)$|digests[.]txt$' >build-check/spelling.list
     xargs codespell --ignore-words tools/check/words.txt <build-check/spelling.list || return 1
     echo "$(wc -l <build-check/spelling.list) files"
+}
+
+check_prose() {
+    python3 tools/check/prose.py
 }
 
 check_shell() {

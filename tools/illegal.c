@@ -1,7 +1,7 @@
 /*
  * Runs one instruction of the set that is named: exit 0 where the CPU has it, 1 where it is
- * illegal.  An emulator that is asked for an old CPU has to refuse what that CPU lacks; were it to
- * run it all the same, a suite that passes there would say nothing.
+ * illegal.  An emulator that is asked for an old CPU has to reject instructions that this CPU lacks;
+ * otherwise a suite that passes there would prove nothing.
  *
  *     illegal sse2|sse3|ssse3|sse4_1|popcnt|bmi2|avx|f16c|fma|avx2|avx512f
  *

@@ -15,7 +15,7 @@ static inline void require(bool holds, const char *sentence)
     printf("%s %d - %s\n", holds ? "ok" : "not ok", tap_run, sentence);
 }
 
-/* Prints the plan. Returns the exit code of the program. */
+/* Prints how many tests there were, as TAP requires. Returns the exit code of the program. */
 static inline int tap_end(void)
 {
     printf("1..%d\n", tap_run);

@@ -1,6 +1,6 @@
 /*
- * Scaling families for the oracle. The functions of mode exact compute in 256 bits. Those of hf_f32 and ggml_f32
- * follow the source of Hugging Face or ggml operation by operation, so that each rounds the same.
+ * Scaling families for the oracle. The functions of mode exact compute in 256 bits. The functions of hf_f32 and
+ * ggml_f32 follow the source of Hugging Face or ggml operation by operation, so that each rounds the same.
  *
  * References: Peng et al. 2309.00071 (YaRN) section 3.2 and appendix A; Hugging Face transformers,
  * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al. 2402.13753; Wang et al.

@@ -120,7 +120,7 @@ def kept_flags(case: GoldenCase, p: Problem, expected: Sequence["array[float]"])
 
 
 def check(cases: Sequence[GoldenCase], kept_by: Sequence[List[str]]) -> None:
-    """Raises Disagreement for a flag without its property. Of cases that differ in dtype alone one needs to have it."""
+    """Raises Disagreement for a flag without its property. If cases differ in dtype alone, one has to have it."""
     kept = {(case.id_without_dtype, flag) for case, flags in zip(cases, kept_by) for flag in flags}
     for flag in [*TESTS_OF_VALUES, *TESTS_OF_CASES]:
         flagged = [case for case in cases if flag in checked_flags(case)]

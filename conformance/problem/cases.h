@@ -12,7 +12,7 @@
  * of mrope_section only the first member grows. In length lines, a number after a colon limits the growth. In random
  * lines it is the largest number that is drawn; a word without it does not grow.
  *
- * Of several realistic lines, the last one that fits into the bytes is used, or the first if none fits. Each of its
+ * If there are several realistic lines, the last that fits into the bytes is used, or the first if none fits. Each of its
  * words grows as far as possible before the next. If no tensor is named, everything that the call reads or writes counts. The last query is
  * at the position of the last key.
  */
@@ -51,7 +51,8 @@ bool case_is_shape(const struct problem_line *line);
 /* ---- Problems that grow: also problem_default() and problem_realistic() of problem.h ---- */
 
 /* Returns a small problem with `n` units along the vectorised dimension (channels, pairs or keys), to reach every tail
- * of a loop. Variants 0 to 3 are the lines length0 to length3. Of several lines, n modulo their number selects one. */
+ * of a loop. Variants 0 to 3 are the lines length0 to length3. If there are several lines,
+ * n modulo their number selects one. */
 enum { LENGTH_VARIANTS = 4 };
 struct problem problem_of_length(enum posenc_kernel kernel, int64_t n, int variant);
 

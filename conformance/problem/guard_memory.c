@@ -139,7 +139,7 @@ static bool slot_fill_pattern(const struct guard *g, struct slot *s)
     return add_region(s, from, to);
 }
 
-/* Makes memory of a slot read-only or writable. Of a dense slot these are its region and SEALED_PAGES on each side:
+/* Makes memory of a slot read-only or writable. In a dense slot, this covers its region and SEALED_PAGES on each side:
  * all of a slot that was enlarged for another call would take long. */
 static bool region_protect(const struct guard *g, const struct slot *s, const struct region *r,
                            int access)

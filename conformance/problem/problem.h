@@ -250,7 +250,7 @@ struct call {
     int n_outputs;
     struct output outputs[2];
     /* Dense f32 copies of the inputs in row order, rounded to the types of the call's tensors; NULL for absent
-     * inputs. Of a large table only the rows at the call's positions are filled, the others are 0
+     * inputs. In a large table, only the rows at the call's positions are filled; the others are 0
      * (call_tensors.c). */
     const float *x;
     /* learned, T5, window: [rows, dim or heads]. distance: [heads, columns]. learned_grad that accumulates: the

@@ -40,8 +40,8 @@ int64_t problem_extent(const struct problem *problem, enum dim dim);
  * values of learned_grad; terms of relative_bias; cos and sin of rope. */
 enum stream_id { STREAM_X, STREAM_TABLE, STREAM_C2P, STREAM_P2C, STREAM_COS, STREAM_SIN };
 
-/* Fills n inputs of a stream from index `first` on; returns false if out of memory. Of cos and sin, n and `first`
- * must be whole rows; of the ONNX recipes, all elements. */
+/* Fills n inputs of a stream from index `first` on; returns false if out of memory. For cos and sin, n and
+ * `first` must be whole rows; for the ONNX recipes, all elements. */
 bool inputs_fill(float *to, int64_t first, int64_t n, const struct problem *problem,
                  enum stream_id stream);
 

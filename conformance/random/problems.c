@@ -171,8 +171,8 @@ static void choose_others(const struct problem_set *set, struct choice *choice, 
 
 /* ---- Costs ---- */
 
-/* Returns the elements of all tensors. Those of outputs are weighted by the time of the oracle,
- * except for two large sizes. */
+/* Returns the elements of all tensors. Elements of outputs are weighted by the time of the
+ * oracle, except for two large sizes. */
 static int64_t find_cost(const struct choice *choice, const struct problem *problem)
 {
     struct problem p = *problem;

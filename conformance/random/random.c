@@ -58,7 +58,7 @@ static bool check_problem(struct random_suite *r, const struct problem *problem,
     return require(&r->tally, true, "checked");
 }
 
-/* Records the coverage. Fails if a class never occurred, or two large sizes never met. */
+/* Records the coverage. Fails if a class never occurred, or two large sizes never occurred together. */
 static void check_coverage(struct tally *t, const struct problem_set *set)
 {
     char name[CLASS_TEXT], other[CLASS_TEXT] = "";

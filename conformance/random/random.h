@@ -121,7 +121,8 @@ struct problem_set {
     struct arena arena;
     struct problem *problems;
     size_t n, room;
-    unsigned char *pairs; /* [class, class]: 1 if a problem has both; a class has met itself */
+    unsigned char
+        *pairs; /* [class, class]: 1 if a problem has both; a class is paired with itself */
     int n_classes_met;
     int64_t n_pairs_met;
 };
@@ -131,7 +132,7 @@ struct problem_set *problem_set_get(const struct problem_set_key *key);
 /* Draws problem number i outside of the set. Returns false if none was accepted. */
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                       struct problem *problem);
-/* Finds a class that no problem has, with *b as NO_CLASS, or two classes of large sizes that never met. */
+/* Finds a class that no problem has, with *b as NO_CLASS, or two classes of large sizes that never occurred together. */
 bool problem_set_find_missing(const struct problem_set *set, int *a, int *b);
 
 /* A backend whose kernels do nothing. Calls of it show whether the front-end accepts the arguments. */

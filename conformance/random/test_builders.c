@@ -148,7 +148,7 @@ static enum posenc_status build(const struct row *r, void *out)
     const int64_t *n = r->n;
     float ones[] = { 1.0f, 1.0f, 1.0f }, values[] = { 1.0f, 1.0f, (float)r->value };
     const int64_t heads = r->builder == SANDWICH ? n[1] : n[0];
-    /* Of up to three heads, the last one has the last value. */
+    /* The last of up to three heads has the last value. */
     const float *by_head = values + (heads > 0 && heads < 3 ? 3 - heads : 0);
     struct posenc_t5_buckets buckets;
     const uint8_t mask[] = { 1, 1, 1, 1, 1, (uint8_t)r->value };

@@ -1,8 +1,8 @@
 /*
  * Loads golden vectors from a folder (see vectors.h).
  *
- * The hash of SHA256SUMS identifies a set. The official set is the one that this program was built with. Of cases
- * that differ in dtype alone, only that in f32 has a tensor (or that in f16, if there is none in f32).
+ * The hash of SHA256SUMS identifies a set. The official set is the one that this program was built with. If
+ * cases differ in dtype alone, only the one in f32 has a tensor, or the one in f16 if there is none in f32.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cases.h"

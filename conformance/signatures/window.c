@@ -40,7 +40,7 @@ static bool fill_index(struct call *call, void *to, int64_t n)
     return status == POSENC_OK;
 }
 
-/* Returns the elements read by the index, which serves all batches at once. */
+/* Returns the elements read by the index, which all batches share. */
 static int64_t count_fetched(const struct call *call)
 {
     const struct problem *p = &call->problem;

@@ -6,7 +6,7 @@
  *   cos, sin   the phase is reduced by integer arithmetic to at most 1/8 of a turn from a multiple
  *              of 1/4; then the Taylor series
  *
- * Of libm, only fma(), frexp(), ldexp() and rint() are called, whose results IEEE 754 defines.
+ * Only fma(), frexp(), ldexp() and rint() of libm are called, whose results IEEE 754 defines.
  */
 #include "dd.h"
 
@@ -80,7 +80,7 @@ struct dd posenc_dd_exp(struct dd a)
     double k = rint(a.hi / ln2[0]);
     struct dd r = dd_sub(dd_sub(a, dd_product(k, ln2[0])), dd_product(k, ln2[1]));
     r = dd_sub(r, dd_from(k * ln2[2]));
-    /* The first omitted term is 0.35^24 / 24! < 2^-115. Those in doubles are below 2^-57. */
+    /* The first omitted term is 0.35^24 / 24! < 2^-115. The terms in doubles are below 2^-57. */
     struct dd e = series(r, 0, 1, 14, 24);
     return (struct dd){ ldexp(e.hi, (int)k), ldexp(e.lo, (int)k) };
 }

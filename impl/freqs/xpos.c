@@ -1,5 +1,5 @@
 /*
- * xPos: the factors of cosines and sines. That of pair i at a position is
+ * xPos: the factors of cosines and sines. The factor of pair i at a position is
  *
  *   m zeta_i^(+-(position - centre) / scale_base),   zeta_i = (2i + 0.4 dim) / (1.4 dim)
  *

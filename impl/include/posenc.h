@@ -706,8 +706,8 @@ static inline struct posenc_rope_args posenc_rope_args_init(void)
  *
  * rotary_dim is twice the last dimension of cos. Channels outside [rotary_offset, rotary_offset + rotary_dim) are
  * copied. x and out may have any strides but for the last dimension, so [batch, heads, tokens, head_dim] and a fused
- * QKV need no copy. cos and sin may be views of one [rows, rotary_dim] cache. Of the full-width tables of Hugging
- * Face, pass the first half of each row.
+ * QKV need no copy. cos and sin may be views of one [rows, rotary_dim] cache. Pass the first half of each row
+ * of a full-width table of Hugging Face.
  *
  * @param backend  NULL for the selected one
  * @param args     x and out are the same tensor, or do not overlap. cos and sin must not overlap out.

@@ -6,7 +6,7 @@
  * of the ISA's vector operations, such as "impl/simd/simd_avx2.h") and POSENC_ISA (the backend's name, such as avx2).
  *
  * Other headers: store_modes.h (how outputs are written) is the base of all but rope_qk_norm.c; biases.h and
- * head_columns.h serve the biases of attention scores, rope_strips.h the rotations, run_output.h and run*.h the tables
+ * head_columns.h are for the biases of attention scores, rope_strips.h the rotations, run_output.h and run*.h the tables
  * of cosines and sines.
  */
 #ifndef POSENC_KERNELS_KERNEL_H

@@ -302,7 +302,7 @@ SIMD_INLINE void sum_block(enum posenc_dtype type, const struct posenc_relative_
 }
 
 /* Returns the number of rows to sum together whose distance is `stride` elements: a full vector, but eight for f32
- * rows that are a multiple of 4 KiB apart. Those share a set of the L1 cache, which holds eight or twelve lines. */
+ * rows that are a multiple of 4 KiB apart. Such rows share a set of the L1 cache, which holds eight or twelve lines. */
 static int64_t rows_together(enum posenc_dtype type, int64_t stride)
 {
     const bool share = type == POSENC_DTYPE_F32 && stride * (int64_t)sizeof(float) % 4096 == 0;

@@ -273,7 +273,7 @@ static group_function *const group_functions[][ADD + 1] = {
 
 /* ---- Blocks ---- */
 
-/* Evaluates the anchors of pairs [from, to) at a position. Those of position 0 are known. */
+/* Evaluates the anchors of pairs [from, to) at a position. The anchors of position 0 are known. */
 SIMD_INLINE void find_anchors(const struct run *run, uint32_t position, int64_t from,
                               int64_t to, struct anchors *anchors)
 {

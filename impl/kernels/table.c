@@ -1,5 +1,5 @@
 /*
- * Kernels sinusoidal, sinusoidal_add and rope_table: cosines and sines of position * omega_i, for pairs i of a plan of
+ * Kernels sinusoidal, sinusoidal_add and rope_table: cosines and sines of position * omega_i, for pairs i of
  * frequencies. Shapes: cos and sin [batch, tokens, 1, pairs]; x and out [batch, tokens, 1, dim].
  *
  *   rope_table      cos = scale cos(position omega_i),   sin = scale sin(position omega_i)

@@ -1,6 +1,6 @@
 /*
  * The primitives of simd.h for RISC-V Vector 1.0, of any length: one register of f32, groups of two registers for f64
- * and u64. The ratio of element size to group size is then the same for all types. One vl therefore serves all of them,
+ * and u64. The ratio of element size to group size is then the same for all types. One vl therefore holds for all of them,
  * a mask of one type is a mask of another, and a change of type leaves vl alone.
  *
  * Lanes: those of a register, at most POSENC_PLAN_PAD, as no array of the library is padded further. Registers of more

@@ -33,6 +33,6 @@ What programs are built against has changed (< as listed in impl/abi.txt, > now)
   sh impl/tests/abi.sh LIBRARY --write, and commit it with the change.
 - A struct whose size did not grow though it has a member more: the member lies in padding, where the programs of
   today have anything.  Make it larger or put a reserved member beside it.
-- A line that changed or went: programs break.  Raise POSENC_ABI, say so in CHANGELOG.md, and write the list anew.
+- A line that changed or went: programs break.  Raise POSENC_ABI, and write the list anew.
 END
 exit 1

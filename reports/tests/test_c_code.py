@@ -55,8 +55,9 @@ def check(model: Model, folder: Path) -> int:
     """Compiles the code of a model, compares its frequencies with its calls, and returns their number."""
     code = c_code(model, "--config file")
     (folder / "rope.c").write_text(code, encoding="utf-8")
-    command = [str(COMPILER), "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-missing-prototypes",
-               "-fPIC", "-shared", "rope.c", f"-I{ROOT / 'impl' / 'include'}", "-o", "rope.so", str(LIBRARY)]  # fmt: skip
+    include = f"-I{ROOT / 'impl' / 'include'}"
+    command = [str(COMPILER), "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fPIC", "-shared", "rope.c",
+               include, "-o", "rope.so", str(LIBRARY)]  # fmt: skip
     subprocess.run(command, cwd=folder, check=True)
     library = ctypes.CDLL(str(LIBRARY), mode=ctypes.RTLD_GLOBAL)
     compiled = ctypes.CDLL(str(folder / "rope.so"))

@@ -29,7 +29,7 @@ RUNS = sorted(path.name.partition(".")[0] for path in FROZEN.glob("*.jsonl.gz"))
 
 
 def numbers(page: str) -> List[str]:
-    """Returns the words of a page that have digits. Of HTML neither scripts nor tags count."""
+    """Returns the words of a page that have digits. Scripts and tags of HTML do not count."""
     return re.findall(r"\S*\d\S*", re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.S))
 
 

@@ -5,7 +5,7 @@
 #     sh tools/check/test.sh [PART...]      parts (default: all); gcc, clang and tidy build and take minutes
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-parts=${*:-format includes signatures lengths lines spelling shell python gcc clang tidy}
+parts=${*:-format includes signatures lengths lines spelling prose shell python gcc clang tidy}
 copy=$(mktemp -d) || exit 2
 trap 'rm -rf "$copy"' EXIT
 tar -c --exclude='./build*' --exclude=./.git --exclude='./posenc-report*' . | tar -x -C "$copy" || exit 2
@@ -108,6 +108,20 @@ fi
 if clean spelling; then
     # The word is in two halves, so that the check does not find it in this script.
     echo "/* rec""ieve */" | offence spelling impl/cpu.c 'impl/cpu.c:.*rec''ieve' 'a misspelt word'
+fi
+
+if clean prose; then
+    echo '/* Of all terms the first. */' |
+        offence prose impl/cpu.c 'impl/cpu.c: a sentence begins with Of: Of all terms the first' 'a sentence that begins with Of'
+    printf '\nThe kernel %s such calls.\n' refuses |
+        offence prose docs/accuracy.md 'docs/accuracy.md: "refuses", say reject: The kernel' 'a home-made word'
+    printf '"""Returns one of %s."""\n' 'those that somebody else has' |
+        offence prose reports/posenc/new.py 'reports/posenc/new.py: "somebody", say you' 'a docstring with such a word'
+    awk 'BEGIN { for (s = 0; s < 30; s++) { printf "\nEach of these"; for (i = 0; i < 40; i++) printf " words"; print "." } }' |
+        offence prose attic/long.md 'attic: 30 sentences, 43.0 words each (at most 18), 100.0 % over 30' 'long sentences'
+    awk 'BEGIN { for (s = 0; s < 30; s++) { printf "\nThis is short."; if (s % 10 == 0) { printf "  The next"
+            for (i = 0; i < 40; i++) printf " words"; print "." } } }' |
+        offence prose attic/some.md 'attic: 33 sentences, .* (at most 18), 9.1 % over 30' 'too many long ones'
 fi
 
 if clean shell; then

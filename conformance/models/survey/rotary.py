@@ -157,7 +157,7 @@ def check_heads(config, layers):
 
 
 def frequencies_by_module(inspected, config):
-    """Returns {layer type: (frequencies, attention factor)} of rotary modules that serve all layers, or one type."""
+    """Returns {layer type: (frequencies, attention factor)} of rotary modules for all layers, or for one type."""
     found = {}
     classes = dict.fromkeys((rotary_class(entry), "local" in entry["path"]) for entry in own_entries(inspected))
     for cls, local in classes:

@@ -15,8 +15,10 @@ extern "C" {
 /**
  * A backend: a named set of kernels.
  *
- * A plug-in is a shared object that defines one, posenc_plugin. A program opens it with dlopen() and dlsym(). It then
- * passes it to calls, or adds it with posenc_backend_add(), and never closes it again.
+ * A plug-in is a shared object that defines and exports one, with C linkage:
+ *     extern const struct posenc_backend posenc_plugin;
+ * A program opens it with dlopen() and dlsym(). It then passes it to calls, or adds it with posenc_backend_add(), and
+ * never closes it again.
  *
  * A kernel is NULL if the backend does not provide it. The library calls it with arguments that it has checked and
  * brought to one form:
@@ -48,7 +50,7 @@ struct posenc_backend {
     bool fused;             /**< uses one fma in a rotation */
     bool
         f16_bf16; /**< takes 16-bit dtypes. Otherwise it never receives any, not even as cosines and sines. */
-    /** Its compiler may contract products and sums to fma, as gcc does unless told -ffp-contract=off. Rotations in 16
+    /** Its compiler may contract products and sums to fma, as gcc does without -ffp-contract=off. Rotations in 16
      *  bits may then differ from those in f32, rounded, and members of the family may differ in their bits. */
     bool allows_contraction;
     const void *reserved[4]; /**< NULL */
@@ -72,12 +74,6 @@ struct posenc_backend {
     enum posenc_status (*relative_sum)(const struct posenc_relative_sum_args *args);
     enum posenc_status (*rope_qk_norm)(const struct posenc_rope_qk_norm_args *args);
 };
-
-#if defined(__GNUC__)
-__attribute__((visibility("default")))
-#endif
-extern const struct posenc_backend
-    posenc_plugin; /**< defined by a plug-in, and by nothing else */
 
 /** @brief Returns the name of a kernel, such as "rope_half"; NULL if there is no such kernel. */
 POSENC_API const char *posenc_kernel_name(enum posenc_kernel kernel);

@@ -38,7 +38,7 @@ class _Differences:
         self.obstacles.append({"what": what, "base": str(base or "unknown"), "head": str(head or "unknown")})
 
     def agree(self, what: str, base: object, head: object) -> bool:
-        """Returns true if both sides are equal or one is unknown; otherwise adds an obstacle."""
+        """Returns true if both sides are equal or one is unknown; otherwise adds why they cannot be compared."""
         if base == head or not base or not head:
             return True
         self.obstacle(what, base, head)

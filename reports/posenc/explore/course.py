@@ -30,7 +30,7 @@ ALIGNED = re.compile(r'<(t[hd]) (?:style="text-align: |align=")(\w+);?">')  # by
 
 
 def _link(found: Match[str]) -> str:
-    """Returns a link to a lesson or to a footnote on the page. Of all others the text stays."""
+    """Returns a link to a lesson or to a footnote on the page. Other links become their text."""
     lesson = LESSON.fullmatch(found[1])
     if lesson:
         return f'<a href="#course&amp;lesson={lesson[1]}">{found[2]}</a>'

@@ -92,7 +92,7 @@ EXPORT(spec_defaults) void spec_defaults(double *values)
     MEMBERS(GET)
 }
 
-/* Returns a plan, or NULL.  The arrays are factors of LongRoPE and frequencies of the caller; each may be NULL. */
+/* Returns frequencies, or NULL.  The arrays are factors of LongRoPE and frequencies of the caller; each may be NULL. */
 EXPORT(plan_create)
 struct posenc_freqs *plan_create(const double *values, const double *short_factor,
                                  const double *long_factor, const double *omega)
@@ -137,7 +137,7 @@ void plan_read(const struct posenc_freqs *plan, double *omega, float *omega_f32,
 
 /* ---- Tables and rotations ---- */
 
-/* Positions of tokens: from `first` on without an array, else int32_t or float by `kind`.  If the plan has
+/* Positions of tokens: from `first` on without an array, else int32_t or float by `kind`.  If the frequencies have
  * several axes, the array has a row for each. */
 static struct posenc_positions positions_of(int32_t kind, double first, const void *data,
                                             int32_t axis_stride)

@@ -61,7 +61,7 @@ class Reader:
         self.file.seek(self.at)
 
     def number(self, kind: int, what: str) -> Any:
-        """Returns a number or a truth. What is not finite is a text, which nobody accepts."""
+        """Returns a number or a truth. A number that is not finite becomes text, which is rejected later."""
         form = "<" + FORMATS[kind]
         value = struct.unpack(form, self.bytes(struct.calcsize(form), what))[0]
         return "not finite" if isinstance(value, float) and not math.isfinite(value) else value

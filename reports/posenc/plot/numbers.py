@@ -32,7 +32,7 @@ def angles(line: str, *options: str) -> Tuple[Array, Array]:
 
 
 def pairs_of(line: str, options: Sequence[str] = ()) -> Dict[str, Array]:
-    """Returns the columns of `posenc table frequencies`, a line for each pair. What is empty there is infinity."""
+    """Returns the columns of `posenc table frequencies`, a line for each pair. An empty cell is infinity."""
     lines = Engine().columns("frequencies", "--problem", line, *options)
     return {name: np.array([float(line[name] or "inf") for line in lines]) for name in lines[0]}
 

@@ -167,7 +167,7 @@ def _measures(machine: Machine) -> Iterator[Tuple[Record, str, List[Optional[flo
 
 
 def to_bmf(records: List[Record]) -> str:
-    """Returns Bencher Metric Format: benchmarks, each with measures. Of errors the largest of all suites counts."""
+    """Returns Bencher Metric Format: benchmarks, each with measures. The largest error of all suites counts."""
     benchmarks: Dict[str, Dict[str, Dict[str, float]]] = {}
     for machine in machines(records):
         for record, measure, numbers in _measures(machine):

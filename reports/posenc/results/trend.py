@@ -1,6 +1,6 @@
 """posenc results trend: many runs in their order, as tables on a terminal, or as JSON.
 
-Of each case the share of the roofline, with the changes of its level, and the largest errors, which are compared
+For each case: the share of the roofline, with the changes of its level, and the largest errors, which are compared
 exactly. Machines and types of build are never mixed: each has a history of its own.
 """
 
@@ -198,7 +198,7 @@ def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> Tupl
 def sparkline(values: Sequence[float]) -> str:
     """Returns a character for each run, from the least value to the largest.
 
-    They differ by a fifth of the largest at least, so that noise stays low. Of many runs it takes medians.
+    They differ by a fifth of the largest at least, so that noise stays low. If there are many runs, it takes medians.
     """
     n, shown = len(values), min(len(values), SPARKS)
     some = [median(values[at * n // shown : (at + 1) * n // shown]) for at in range(shown)]

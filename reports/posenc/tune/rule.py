@@ -1,6 +1,6 @@
 """Chooses the backend of a kernel for one dtype and memory level.
 
-Of the backends within 2 % of the fastest the narrowest is chosen, native backends before plain loops: their bits are
+The narrowest of the backends within 2 % of the fastest is chosen, native backends before plain loops: their bits are
 those of the other native backends. Up to 3 % count as equal if the interval of the ratio does not exclude 1.
 """
 

@@ -52,7 +52,7 @@ no such line
 
 
 class Tiny:
-    """What build.Build is for posenc: compiles, links and verifies tiny.c."""
+    """Compiles, links and verifies tiny.c, as build.Build does for posenc."""
     root, level = HERE, '-O1'
 
     def __init__(self, folder):
