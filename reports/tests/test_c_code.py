@@ -46,7 +46,7 @@ def created_frequencies(compiled: ctypes.CDLL, library: ctypes.CDLL, function: s
         library.posenc_rope_freqs.restype = ctypes.c_void_p
         freqs = library.posenc_rope_freqs(made)
     library.posenc_freqs_view_get(ctypes.c_void_p(freqs), ctypes.byref(view), ctypes.c_size_t(ctypes.sizeof(view)))
-    omega = view.omega[: view.n_pairs]
+    omega: List[float] = view.omega[: view.n_pairs]
     library["posenc_rope_destroy" if function.startswith("create_rope") else "posenc_freqs_destroy"](made)
     return omega
 
