@@ -332,13 +332,19 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
                               call->out.shape[3], out.span, error);
 }
 
-/* ---- Members of the arguments ---- */
+/* ---- Members of the arguments, and their defaults ---- */
 
 /* clang-format off */
+DEFAULTS(alibi, .x_scale = 1.0f)
 MEMBERS(alibi, "hbi", "i", OUT(alibi, out, "bhij"), TENSOR(alibi, x, "bhij"), SLOPES, QUERY_OFFSET(alibi))
+DEFAULTS(t5, .x_scale = 1.0f)
 MEMBERS(t5, "hbi", "i", OUT(t5, out, "bhij"), TENSOR(t5, x, "bhij"), TENSOR(t5, table, ".h"), QUERY_OFFSET(t5))
+DEFAULTS(distance, .x_scale = 1.0f)
 MEMBERS(distance, "hbi", "i", OUT(distance, out, "bhij"), TENSOR(distance, x, "bhij"), TENSOR(distance, values, "h."), QUERY_OFFSET(distance))
+DEFAULTS(window, .x_scale = 1.0f)
 MEMBERS(window, "hbi", "i", OUT(window, out, "bhij"), TENSOR(window, x, "bhij"), TENSOR(window, table, ".h"), ARRAY(window, index, "ij"))
+DEFAULTS(relative, .scale = 1.0f, .x_scale = 1.0f)
 MEMBERS(relative, "hbi", "i", OUT(relative, out, "bhij"), TENSOR(relative, x, "bhij"), TENSOR(relative, c2p, "bhi."), TENSOR(relative, p2c, "bhj."), ARRAY(relative, index, "i"))
+DEFAULTS(relative_sum, .index = NULL)
 MEMBERS(relative_sum, "hbi", "i", OUT(relative_sum, out, "bhic"), TENSOR(relative_sum, x, "bhij"), ARRAY(relative_sum, index, "i"))
 /* clang-format on */

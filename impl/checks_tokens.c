@@ -396,13 +396,19 @@ enum posenc_status posenc_check_rope_qk_norm(struct posenc_rope_qk_norm_args *ca
     return check_tokens(&call->positions, call->out.shape, out.span, &range, error);
 }
 
-/* ---- Members of the arguments ---- */
+/* ---- Members of the arguments, and their defaults ---- */
 
 /* clang-format off */
+DEFAULTS(sinusoidal, .scale = 1.0, .x_scale = 1.0f)
 MEMBERS(sinusoidal, "tb", "t", OUT(sinusoidal, out, "btc"), TENSOR(sinusoidal, x, "btc"), POSITIONS(sinusoidal))
+DEFAULTS(learned, .x_scale = 1.0f)
 MEMBERS(learned, "tb", "t", OUT(learned, out, "btc"), TENSOR(learned, x, "btc"), POSITIONS(learned))
+DEFAULTS(learned_grad, .accumulate = false)
 MEMBERS(learned_grad, "c", "rt", OUT(learned_grad, out, "rc"), TENSOR(learned_grad, x, "btc"))
+DEFAULTS(rope_table, .freqs = NULL)
 MEMBERS(rope_table, "tb", "t", OUT(rope_table, cos, "btc"), OUT(rope_table, sin, "btc"), POSITIONS(rope_table))
+DEFAULTS(rope, .transpose = false)
 MEMBERS(rope, "tbh", "t", OUT(rope, out, "bthc"), TENSOR(rope, x, "bthc"), POSITIONS(rope))
+DEFAULTS(rope_qk_norm, .epsilon = 1e-6f)
 MEMBERS(rope_qk_norm, "tb", "t", OUT(rope_qk_norm, out, "bthc"), TENSOR(rope_qk_norm, x, "bthc"), POSITIONS(rope_qk_norm))
 /* clang-format on */

@@ -1,30 +1,7 @@
 /* Structs that posenc.h may extend: see versioned.h. */
 #include "versioned.h"
 
-#include <stdalign.h>
 #include <string.h>
-
-/* Defaults of the arguments of a signature, whose size is at least that of its first two members. */
-#define DEFAULTS(name, ...)                                                                    \
-    static const struct posenc_##name##_args defaults_##name = {                               \
-        .size = sizeof(struct posenc_##name##_args), __VA_ARGS__                               \
-    };                                                                                         \
-    const struct versioned posenc_versioned_##name##_args = {                                  \
-        sizeof(struct posenc_##name##_args), 2 * sizeof(size_t),                               \
-        alignof(struct posenc_##name##_args), &defaults_##name                                 \
-    };
-DEFAULTS(sinusoidal, .scale = 1.0, .x_scale = 1.0f)
-DEFAULTS(learned, .x_scale = 1.0f)
-DEFAULTS(learned_grad, .accumulate = false)
-DEFAULTS(rope_table, .freqs = NULL)
-DEFAULTS(rope, .transpose = false)
-DEFAULTS(alibi, .x_scale = 1.0f)
-DEFAULTS(t5, .x_scale = 1.0f)
-DEFAULTS(distance, .x_scale = 1.0f)
-DEFAULTS(window, .x_scale = 1.0f)
-DEFAULTS(relative, .scale = 1.0f, .x_scale = 1.0f)
-DEFAULTS(relative_sum, .index = NULL)
-DEFAULTS(rope_qk_norm, .epsilon = 1e-6f)
 
 static const struct posenc_freqs_spec defaults_freqs_spec = { .size = sizeof(
                                                                   struct posenc_freqs_spec),

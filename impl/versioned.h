@@ -10,6 +10,8 @@
 
 #include "internal.h"
 
+#include <stdalign.h>
+
 /* Sizes of one such struct, and its defaults. */
 struct versioned {
     size_t size;          /* in this library */
@@ -21,6 +23,17 @@ struct versioned {
 #define POSENC_SIGNATURE(name) extern const struct versioned posenc_versioned_##name##_args;
 #include <posenc_signatures.def>
 extern const struct versioned posenc_versioned_freqs_spec;
+
+/* Defines them, with defaults that are not 0, beside the checks of the signature. A size is at least that of the first
+ * two members. */
+#define DEFAULTS(name, ...)                                                                    \
+    static const struct posenc_##name##_args defaults_##name = {                               \
+        .size = sizeof(struct posenc_##name##_args), __VA_ARGS__                               \
+    };                                                                                         \
+    const struct versioned posenc_versioned_##name##_args = {                                  \
+        sizeof(struct posenc_##name##_args), 2 * sizeof(size_t),                               \
+        alignof(struct posenc_##name##_args), &defaults_##name                                 \
+    };
 
 /* A backend provides the kernels that lie below its size. */
 extern const struct versioned posenc_versioned_backend;
