@@ -50,7 +50,7 @@ struct bench_options {
     bool full;   /* more rounds, all levels of memory */
     bool tuning; /* only find the fastest backend of each case (tuning.c) */
     int threads;
-    double budget_s; /* time limit; 0: default of the mode */
+    double time_limit_s; /* time limit; 0: default of the mode */
     uint64_t seed;
     /* Callbacks; each may be NULL and gets the sink's `user`. stop() is called between rounds; true ends the run
      * without the current case. */
@@ -84,7 +84,7 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
                           const bool dtypes[BENCH_DTYPES], struct bench_case **cases);
 
 /* Returns the time limit of a run in seconds. */
-double bench_budget(const struct bench_options *options);
+double bench_time_limit(const struct bench_options *options);
 
 /* Times all cases. Returns 0, or -1 with a reason in `error` (256 bytes): no memory, or an emulated CPU. */
 int bench_run(const struct bench_case *cases, size_t n_cases,

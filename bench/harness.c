@@ -341,7 +341,7 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
     struct session session = { .options = options,
                                .team = team_create(options->threads > 1 ? options->threads : 1),
                                .least_sample = clock_least_sample(),
-                               .deadline = clock_now() + bench_budget(options),
+                               .deadline = clock_now() + bench_time_limit(options),
                                .max_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
                                .sink = sink,
                                .user = user };

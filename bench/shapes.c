@@ -174,9 +174,9 @@ size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
     return case_list.n;
 }
 
-double bench_budget(const struct bench_options *options)
+double bench_time_limit(const struct bench_options *options)
 {
-    if (options->budget_s > 0.0)
-        return options->budget_s;
+    if (options->time_limit_s > 0.0)
+        return options->time_limit_s;
     return options->full ? 300.0 : 90.0;
 }

@@ -55,7 +55,7 @@ struct cli {
     const char *suite, *vectors, *error_limits, *problem, *layer_type, *shard, *pairs, *tuning;
     const char *positions, *grid;
     int64_t jobs, threads, seed, parent;
-    double budget, limit;
+    double time_limit, limit;
 };
 
 struct command {

@@ -129,7 +129,7 @@ static int time_cases(struct bench *bench)
         .full = cli->full,
         .tuning = cli->tune,
         .threads = cli->threads != INT64_MIN ? (int)cli->threads : 1,
-        .budget_s = isnan(cli->budget) ? 0.0 : cli->budget,
+        .time_limit_s = isnan(cli->time_limit) ? 0.0 : cli->time_limit,
         .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0
     };
     const struct timings timings = { .cases = bench->cases,
@@ -152,7 +152,7 @@ static int time_cases(struct bench *bench)
     bench->progress = (struct progress){ .command = cli->tune ? "tune" : "bench",
                                          .unit = "shapes",
                                          .total = bench->n_cases,
-                                         .most_s = bench_budget(&options),
+                                         .most_s = bench_time_limit(&options),
                                          .notes = "" };
     keep_going(bench); /* draws the progress line before the first result */
     const int failed = timings_run(&timings, &crashed, error);

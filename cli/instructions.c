@@ -153,7 +153,7 @@ int instructions_command(struct cli *cli)
         return EXIT_USAGE;
     session_select_plugin_kernels(&session);
     struct counting counting = { .session = &session,
-                                 .most_s = isnan(cli->budget) ? 0.0 : cli->budget,
+                                 .most_s = isnan(cli->time_limit) ? 0.0 : cli->time_limit,
                                  .begun = clock_now() };
     const size_t n = list_forms(&session, forms);
     counting.total = n * session.selected.n;
@@ -161,7 +161,8 @@ int instructions_command(struct cli *cli)
         count_form(&counting, &forms[i]);
     progress_clear();
     if (counting.is_cut)
-        text_print(stderr, "posenc bench: --budget is spent: %zu were counted, %zu were left\n",
+        text_print(stderr,
+                   "posenc bench: --time-limit is spent: %zu were counted, %zu were left\n",
                    counting.counted, counting.total - counting.done);
     int status = session_check_patterns(&session);
     if (status != EXIT_OK) {

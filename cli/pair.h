@@ -48,7 +48,7 @@ struct pair_run {
 int pair_results(struct pair_run *run);
 /* Times the selected rows. Appends records of samples. */
 int pair_times(struct pair_run *run);
-/* Counts instructions of the selected rows in both builds, at least of one row, within --budget. */
+/* Counts instructions of the selected rows in both builds, at least of one row, within --time-limit. */
 void pair_counts(struct pair_run *run);
 
 /* Returns the record that announces a row; with the addresses of its code if `with_entries`. */

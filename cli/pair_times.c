@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum { MIN_ROUNDS = 5, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, DISPLACED_BYTES = 16384 };
-/* Defaults of --budget, in seconds. */
+/* Defaults of --time-limit, in seconds. */
 static const double TIMES_S = 12.0, COUNTS_S = 15.0;
 
 /* ---- Records ---- */
@@ -172,7 +172,7 @@ static int time_group(struct row_group *group, double share_s)
 
 static double deadline_of(const struct cli *cli, double default_s)
 {
-    return clock_now() + (isnan(cli->budget) ? default_s : cli->budget);
+    return clock_now() + (isnan(cli->time_limit) ? default_s : cli->time_limit);
 }
 
 static int time_all(struct pair_run *run)

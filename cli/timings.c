@@ -95,7 +95,7 @@ static size_t time_cases(void *user, size_t first)
     char error[TIMINGS_ERROR] = "";
     const double left_s = run->deadline_s - clock_now();
     load_plugins(run, first);
-    options.budget_s = left_s > 0.1 ? left_s : 0.1;
+    options.time_limit_s = left_s > 0.1 ? left_s : 0.1;
     options.on_call = note_call;
     options.find_exclusion = exclusion_reason;
     if (bench_run(timings->cases + first, timings->n_cases - first, timings->backends,
@@ -210,7 +210,7 @@ int timings_run(const struct timings *timings, bool *crashed, char error[TIMINGS
     limits.inside_s *= threads;
     run->timings = timings;
     run->job = &job;
-    run->deadline_s = clock_now() + bench_budget(timings->options);
+    run->deadline_s = clock_now() + bench_time_limit(timings->options);
     exclude_unloadable(run);
     workers_run(&job, 1, 1, &limits, timings->keep_going, timings->user);
     const int status = run->failed ? -1 : 0;

@@ -77,7 +77,7 @@ static void select_model_kernels(struct session *session)
     }
 }
 
-/* Returns the share of --budget, in seconds, for random problems of one kernel on one backend. */
+/* Returns the share of --time-limit, in seconds, for random problems of one kernel on one backend. */
 static double random_share_s(const struct session *session)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -86,9 +86,9 @@ static double random_share_s(const struct session *session)
     double kernels = 0.0;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         kernels += !session->selected.names_kernels || session->selected.kernels[k];
-    if (isnan(session->cli->budget) || kernels * (double)session->selected.n <= 0.0)
+    if (isnan(session->cli->time_limit) || kernels * (double)session->selected.n <= 0.0)
         return 0.0;
-    return session->cli->budget * at_once / (kernels * (double)session->selected.n);
+    return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
 }
 
 /* Writes the options that a command needs to rerun a check, beside the id of the case. */

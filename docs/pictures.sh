@@ -15,7 +15,7 @@ picture() { # KIND [OPTIONS]
 if [ "${2:-}" = speed ]; then
     pin=$(command -v taskset >/dev/null && echo 'taskset -c 1' || true)
     # shellcheck disable=SC2086  # a command or nothing
-    $pin "$posenc" bench --full --budget 75 --force --out "jsonl:$docs/speed.jsonl" \
+    $pin "$posenc" bench --full --time-limit 75 --force --out "jsonl:$docs/speed.jsonl" \
         --backend avx512 --backend avx2 --backend sleef --backend autovec --backend libm \
         --case 'rope_half/f32/given/l2' --case 'rope_half/f32/given/dram' --case 'rope_table/f32/exact/l2'
     picture speed "$docs/speed.jsonl"

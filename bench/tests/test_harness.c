@@ -162,7 +162,7 @@ static void test_numbers(int threads)
     const struct posenc_backend *backends[BACKENDS] = { posenc_backend_find("libm"), &wrong,
                                                         scalar(), &slow };
     const struct bench_case c = rope_case(TOKENS);
-    const struct bench_options options = { .threads = threads, .budget_s = 0.2, .seed = 1 };
+    const struct bench_options options = { .threads = threads, .time_limit_s = 0.2, .seed = 1 };
     const struct stored_results seen = run_bench(&c, 1, backends, BACKENDS, &options);
     for (size_t i = LIBM; i <= SCALAR; i += SCALAR - LIBM) {
         const struct bench_result *r = &seen.results[i];
@@ -204,7 +204,7 @@ static void test_late_errors(void)
     other_family = same_family;
     other_family.family = "another";
     const struct posenc_backend *backends[] = { &same_family, &other_family };
-    const struct bench_options options = { .budget_s = 0.05, .seed = 5 };
+    const struct bench_options options = { .time_limit_s = 0.05, .seed = 5 };
     for (size_t k = 0; k < 3; k++) {
         struct bench_case c = { .level = "L2" };
         c.problem = problem_default(kernels[k]);
@@ -228,7 +228,7 @@ static void test_tolerance(void)
     same_family.rope_half = other_family.rope_half = rope_last_bit;
     const struct posenc_backend *backends[] = { &same_family, &other_family,
                                                 &wrong_other_family };
-    const struct bench_options options = { .budget_s = 0.05, .seed = 7 };
+    const struct bench_options options = { .time_limit_s = 0.05, .seed = 7 };
     const struct stored_results seen = run_bench(&c, 1, backends, 3, &options);
     require(strstr(seen.reason[0], "same bits"), "a family has the same bits");
     require(!seen.results[1].reason, "another family may differ in the last bit");
@@ -239,7 +239,7 @@ static void test_tolerance(void)
 static void test_every_kernel_on_three_threads(void)
 {
     const struct posenc_backend *backends[] = { scalar() };
-    const struct bench_options options = { .threads = 3, .budget_s = 0.01, .seed = 3 };
+    const struct bench_options options = { .threads = 3, .time_limit_s = 0.01, .seed = 3 };
     for (int k = 0; k < POSENC_KERNEL_COUNT * 3; k++) {
         const enum posenc_kernel kernel = (enum posenc_kernel)(k / 3);
         const int form = k % 3;
@@ -264,7 +264,7 @@ static void test_stop(void)
 {
     struct bench_case cases[4];
     const struct posenc_backend *backend = scalar();
-    const struct bench_options options = { .budget_s = 0.05, .stop = stop_after_two };
+    const struct bench_options options = { .time_limit_s = 0.05, .stop = stop_after_two };
     struct stored_results seen = { .n = 0 };
     char error[256] = "";
     for (size_t i = 0; i < 4; i++)
@@ -282,7 +282,7 @@ static void test_rejections(void)
     idle.sinusoidal = write_nothing;
     foreign.required_features = "no_such_feature";
     const struct posenc_backend *backends[] = { &lacks, &idle, &foreign };
-    const struct bench_options options = { .budget_s = 0.05 };
+    const struct bench_options options = { .time_limit_s = 0.05 };
     struct stored_results seen = run_bench(&c, 1, backends, 3, &options);
     require(strcmp(seen.reason[0], "not provided") == 0,
             "a kernel that a backend lacks is reported");
@@ -306,7 +306,7 @@ static void test_tuning(void)
     struct bench_case cases[CASES];
     for (int i = 0; i < CASES; i++)
         cases[i] = rope_case(TOKENS / 4 << i);
-    const struct bench_options options = { .tuning = true, .budget_s = 0.2, .seed = 1 };
+    const struct bench_options options = { .tuning = true, .time_limit_s = 0.2, .seed = 1 };
     const struct stored_results seen = run_bench(cases, CASES, backends, BACKENDS, &options);
     require(is_wrong(&seen, 0) &&
                 strcmp(seen.reason[2 * BACKENDS], "wrong in a smaller case") == 0,
@@ -404,7 +404,7 @@ static void test_emulation(void)
 {
     const struct bench_case c = rope_case(8);
     const struct posenc_backend *backend = scalar();
-    const struct bench_options options = { .budget_s = 0.05 };
+    const struct bench_options options = { .time_limit_s = 0.05 };
     struct stored_results seen = { .n = 0 };
     char error[256] = "";
     require(bench_run(&c, 1, &backend, 1, &options, store_result, &seen, error) == -1 &&

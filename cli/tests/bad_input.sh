@@ -16,7 +16,7 @@ for value in 0 -1 1025 99999999999999999999 2x 1e1 0x2 ' 2' ''; do
     refuses "jobs '$value'" '--jobs: .*expected an integer from 1 to 1024' verify -j "$value"
 done
 for value in 0 -1 nan inf 1e999 ten 86401 ''; do
-    refuses "seconds '$value'" '--budget: .*expected a number above 0, at most 86400' bench --budget "$value"
+    refuses "seconds '$value'" '--time-limit: .*expected a number above 0, at most 86400' bench --time-limit "$value"
 done
 refuses 'text without a character' '--suite: .empty.: expected NAME' verify --suite ''
 refuses 'a list with an empty name' '--kernel: alibi,: expected names separated by commas' verify --kernel alibi,

@@ -99,7 +99,7 @@ kernels=$("$POSENC" list kernels | grep -c '^[a-z_0-9]* *\(table\|apply\) ')
 [ "$(grep -c '"t": *"kernel"' work/r.jsonl)" = "$kernels" ] && grep -q '"encodings": *\["DeBERTa", *"Shaw keys", *"Transformer-XL"\]' work/r.jsonl
 verdict 'records of kernels name encodings'
 rm -f work/*
-run "$POSENC" bench --kernel rope_half --backend scalar --dtype f16,bf16 --model llama-3.1-8b --case '*-decode' --budget 1 --out jsonl:r.jsonl --out console
+run "$POSENC" bench --kernel rope_half --backend scalar --dtype f16,bf16 --model llama-3.1-8b --case '*-decode' --time-limit 1 --out jsonl:r.jsonl --out console
 if [ $status = 77 ]; then
     skip 'bench of two types' "$(cat stderr)"
 elif [ $status = 0 ] && [ "$(grep -c '"t": *"bench".*"dtype": *"f16".*rope_half/f16/given/llama-3.1-8b-decode' work/r.jsonl)" = 1 ] &&

@@ -46,12 +46,12 @@ succeeds 'saved counts on a page' 'scalar' report "$scratch/first.jsonl" --out h
 refuses 'an operand' 'unexpected argument: alibi' bench --instructions alibi
 refuses 'an option of timings' 'expected without --model' bench --instructions --model llama-3.1-8b
 refuses 'a pattern that matches nothing' '--case: nothing/[*]' bench --instructions --kernel learned_add --case 'nothing/*'
-run "$POSENC" bench --instructions --backend scalar --case 'learned_add/*' --budget 0.000001
+run "$POSENC" bench --instructions --backend scalar --case 'learned_add/*' --time-limit 0.000001
 same 'forms that --case leaves out are not left' "$(grep -c ' 0 were counted, 1 were left' stderr)" 1
-run "$POSENC" bench --instructions --backend scalar --budget 0.000001 --out jsonl:r.jsonl
-if grep -q 'budget is spent' stderr && grep -q '"complete": *false' work/r.jsonl; then
-    pass 'a budget that is spent leaves a file that says so'
+run "$POSENC" bench --instructions --backend scalar --time-limit 0.000001 --out jsonl:r.jsonl
+if grep -q 'time-limit is spent' stderr && grep -q '"complete": *false' work/r.jsonl; then
+    pass 'a time limit that is spent leaves a file that says so'
 else
-    fail 'a budget that is spent' "exit $status"
+    fail 'a time limit that is spent' "exit $status"
 fi
 finish

@@ -116,7 +116,7 @@ rm -f work/*
 small='alibi heads=2 queries=32 keys=32'
 make_plugin good
 # shellcheck disable=SC2086
-run $watched "$POSENC" bench --plugin ./good.so --backend scalar,example --problem "$small" --budget 0.1 --out csv
+run $watched "$POSENC" bench --plugin ./good.so --backend scalar,example --problem "$small" --time-limit 0.1 --out csv
 if grep -q 'nothing is timed here' stderr; then
     skip 'bench' "$(cat stderr)"
 else
@@ -124,7 +124,7 @@ else
     while read -r name said; do
         make_plugin "$name"
         # shellcheck disable=SC2046,SC2086  # words
-        run $watched "$POSENC" bench --plugin "./$name.so" --backend scalar,example --problem "$small" --budget 0.1 $(patience "$name") --out csv
+        run $watched "$POSENC" bench --plugin "./$name.so" --backend scalar,example --problem "$small" --time-limit 0.1 $(patience "$name") --out csv
         same "bench: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.99,' stdout) $(grep -Ec ",bench,.*wrong: $said" stdout)" '1 1 1'
         rm -f "work/$name.so"
     done <<END

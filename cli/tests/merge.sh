@@ -77,7 +77,7 @@ rm -f work/*
 
 # ---- timings ----
 
-times='--model transformer-base,llama-3.1-8b,bloom-176b --case *-decode --backend scalar,libm --budget 0.4'
+times='--model transformer-base,llama-3.1-8b,bloom-176b --case *-decode --backend scalar,libm --time-limit 0.4'
 timed_cases() { grep '"t":"bench"' "work/$1" | sed 's/.*"case":"\([^"]*\)","backend":"\([^"]*\)".*/\1 \2/'; }
 # shellcheck disable=SC2086
 run "$POSENC" bench $times --out jsonl:whole.jsonl

@@ -120,7 +120,7 @@ stores() { # NAME TYPES PATTERN COMMAND ARGUMENTS...
     fi
 }
 from="^stored: storage bf16, from the config's torch_dtype\$"
-for command in 'bench --case *-decode --budget 0.05' 'verify --suite accuracy --case */model*'; do
+for command in 'bench --case *-decode --time-limit 0.05' 'verify --suite accuracy --case */model*'; do
     set -f # patterns are no files
     # shellcheck disable=SC2086  # a list of words
     {

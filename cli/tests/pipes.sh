@@ -59,12 +59,12 @@ for plugins in none some; do
         test_closed_pipe verify $few --out $format
     done
     test_closed_pipe bench --instructions --kernel alibi --backend scalar --dtype f32
-    test_closed_pipe bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --budget 0.01
+    test_closed_pipe bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --time-limit 0.01
     test_closed_pipe report a.jsonl
     test_closed_pipe compare a.jsonl b.jsonl
     ! "$POSENC" results trend --help >help.log 2>&1 || test_closed_pipe results trend a.jsonl # which takes rich
     test_closed_pipe results merge a.jsonl
-    test_closed_pipe tune --kernel alibi --dtype f32 --budget 0.1 tuning
+    test_closed_pipe tune --kernel alibi --dtype f32 --time-limit 0.1 tuning
     rm -rf work/x work/*.png work/tuning
 done
 test_closed_pipe doctor --quick

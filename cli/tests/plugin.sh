@@ -16,7 +16,7 @@ same 'in depth a number in the place of an infinity is the worst value' "$status
 if [ -n "${PLUGIN_F32:-}" ]; then
     succeeds 'one for f32 alone is handed nothing else, tables neither, and passes all cases' '^0 failed' \
         verify --plugin "$PLUGIN_F32" --jobs 2
-    run "$POSENC" bench --plugin "$PLUGIN_F32" --backend right --budget 0.01 --out csv \
+    run "$POSENC" bench --plugin "$PLUGIN_F32" --backend right --time-limit 0.01 --out csv \
         --problem 'rope_half table_dtype=bf16 heads=2 tokens=3 head_dim=64 rotary_dim=64 rows=4'
     same 'nor when it is timed' "$(grep -c 'takes f32 alone' stdout)" 1
     rotations='rope_half,rope_interleaved,rope_qk_norm'
@@ -53,14 +53,14 @@ for suite in vectors accuracy memory digests; do
 done
 rm -f work/w.jsonl
 # A wrong output is a failure of a command that times, too, whatever else it times, and where nothing else finds it.
-run "$POSENC" bench --problem 'alibi heads=3 queries=2 keys=5' --plugin "$PLUGIN_WRONG" --backend scalar,example --budget 0.1 --out csv
+run "$POSENC" bench --problem 'alibi heads=3 queries=2 keys=5' --plugin "$PLUGIN_WRONG" --backend scalar,example --time-limit 0.1 --out csv
 if grep -q 'nothing is timed here' stderr; then
     skip 'bench: one wrong output of two' "$(cat stderr)"
 else
     same 'bench: one wrong output of two, exit 1' \
         "$status $(grep -c ',bench,.*,scalar,.*wrong' stdout) $(grep -c ',bench,.*,example,.*wrong' stdout)" '1 0 1'
 fi
-run "$POSENC" bench --plugin "$PLUGIN" --model bloom-560m --budget 0.01 --out csv
+run "$POSENC" bench --plugin "$PLUGIN" --model bloom-560m --time-limit 0.01 --out csv
 timed() {
     grep ',bench,' stdout | grep -Eo '[a-z0-9_]+/f32/given/[a-z0-9-]+' | sed 's,/.*,,' | LC_ALL=C sort -u | tr '\n' ' '
 }
@@ -68,7 +68,7 @@ if grep -q 'nothing is timed here' stderr; then
     skip 'bench --plugin times the kernels that it has' "$(cat stderr)"
 else
     same 'bench --plugin times the kernels that it has' "$(timed)" 'alibi '
-    run "$POSENC" bench --plugin "$PLUGIN" --kernel alibi,alibi_add --model bloom-560m --budget 0.01 --out csv
+    run "$POSENC" bench --plugin "$PLUGIN" --kernel alibi,alibi_add --model bloom-560m --time-limit 0.01 --out csv
     same 'and more where --kernel says so' "$(timed)" 'alibi alibi_add '
 fi
 refuses 'a kernel that no selected backend has' '--kernel: rope_half: no selected backend provides it: expected one of alibi$' \

@@ -51,7 +51,7 @@ done
 start 80 xterm verify --backend libm,scalar --kernel alibi --out "csv:$scratch/work/r.csv"
 wait $shown
 same 'a run to its end succeeds, and leaves nothing of it' "$? $(drawings verify | grep -q . && lines_left)" '0 0'
-start 80 xterm bench --backend scalar --budget 7200 --problem "'alibi heads=1 queries=4 keys=4'" --out "csv:$scratch/work/r.csv"
+start 80 xterm bench --backend scalar --time-limit 7200 --problem "'alibi heads=1 queries=4 keys=4'" --out "csv:$scratch/work/r.csv"
 wait $shown
 status=$?
 if [ $status = 77 ]; then

@@ -24,7 +24,7 @@ Json = Dict[str, Any]
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
-    for name in ("part", "out", "pairs", "seed", "budget", "parent", "kernel", "case", "problem"):
+    for name in ("part", "out", "pairs", "seed", "time-limit", "parent", "kernel", "case", "problem"):
         parser.add_argument(f"--{name}")
     for name in ("rows-only", "full"):
         parser.add_argument(f"--{name}", action="store_true")

@@ -321,10 +321,10 @@ class Made:
 
     def __init__(self, clock: Clock, took_s: float, medians: Callable[[int, str], float]) -> None:
         self.clock, self.took_s, self.medians, self.calls = clock, took_s, medians, 0
-        self.budgets: List[float] = []
+        self.limits_s: List[float] = []
 
     def run(self, options: List[str], take: Any, stop: Any = None, pairs: Any = None, watched: bool = False) -> Any:
-        self.budgets.append(float(options[options.index("--budget") + 1]))
+        self.limits_s.append(float(options[options.index("--time-limit") + 1]))
         self.clock.now += self.took_s
         for case, backend in pairs:
             median = self.medians(self.calls, case)
@@ -367,9 +367,9 @@ def test_shares_of_the_time() -> None:
     """The first processes have 70 % of the limit, those in caches half of that if there are others."""
     _, made = schedule(1.0, 100.0, lambda call, case: 0.0, row())
     # 70 s for three; then what is left, less the overhead of the one before, which took a second.
-    assert made.budgets[0] == pytest.approx(70 / 3) and made.budgets[1] == pytest.approx(69 / 2)
+    assert made.limits_s[0] == pytest.approx(70 / 3) and made.limits_s[1] == pytest.approx(69 / 2)
     _, made = schedule(1.0, 100.0, lambda call, case: 0.0, row(), row(DRAM, footprint="DRAM"))
-    assert made.budgets[0] == pytest.approx(35 / 3) and made.budgets[3] == pytest.approx((70 - 3) / 3)
+    assert made.limits_s[0] == pytest.approx(35 / 3) and made.limits_s[3] == pytest.approx((70 - 3) / 3)
 
 
 # ---- records and words ----

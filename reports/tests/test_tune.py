@@ -129,7 +129,7 @@ def test_the_default_file_and_one_that_is_named(tmp_path: Path) -> None:
     assert own.read_text().startswith("posenc.tune/1\n") and own.stat().st_mode & 0o777 == 0o644
     assert "This program uses it from now on" in done.stdout and "rope_half  f32    avx512" in done.stdout
     calls = (tmp_path / "calls").read_text()
-    assert calls == "bench --tune --out jsonl --budget 7.0 --seed 3 --kernel rope_half\n"
+    assert calls == "bench --tune --out jsonl --time-limit 7.0 --seed 3 --kernel rope_half\n"
     done = tune(tmp_path / "program", "mine")
     assert done.returncode == 0 and "if POSENC_TUNING=mine is set" in done.stdout and (tmp_path / "mine").exists()
 
@@ -187,7 +187,7 @@ def test_what_exists_is_kept(tmp_path: Path) -> None:
     ):
         done = tune(program(tmp_path, GOOD), *arguments)
         assert done.returncode == 2 and f"posenc tune: error: {words}" in done.stderr.replace(
-            "argument --time-limit/--budget: ", ""
+            "argument --time-limit: ", ""
         )
     assert notes.read_text() == "mine\n" and not (tmp_path / "calls").exists()
     assert tune(program(tmp_path, GOOD), "notes", "--force").returncode == 0

@@ -18,7 +18,7 @@ from ..verdict import machine_moved
 # How bad a status is. A status that is not listed, such as skipped, has a severity of 1.
 SEVERITY = {"pass": 0, "inconclusive": 2, "fail": 3, "crash": 4}
 # Options of a run that do not change what it checks.
-IRRELEVANT_OPTIONS = ("--out", "-o", "--output", "--jobs", "--dir", "--budget", "--time-limit", "--seed")
+IRRELEVANT_OPTIONS = ("--out", "-o", "--output", "--jobs", "--dir", "--time-limit", "--seed")
 NAMES = ("kernel", "dtype", "numerics", "case", "backend", "family")
 # Members of env that must be equal before times are compared, and their names in messages.
 MACHINE_MEMBERS = (("CPU", "cpu.key"), ("virtual machine", "virtualization"), ("type of the build", "build.type"),

@@ -62,8 +62,8 @@ def _parser() -> Parser:
     add("--gate", action="store_true", help="exit 3 if a confirmed slowdown reaches --threshold")
     add("--strict", action="store_true", help="exit 4 if a verdict is unclear")
     add("--threshold", metavar="PERCENT", type=positive(1000), help="slowdown that fails --gate (default: 3)")
-    add("--processes", "--launches", metavar="N", type=within(1, 9), help="processes that time every pair (default: 3)")
-    add("--time-limit", "--budget", metavar="SECONDS", type=positive(86400), dest="time_limit",
+    add("--processes", metavar="N", type=within(1, 9), help="processes that time every pair (default: 3)")
+    add("--time-limit", metavar="SECONDS", type=positive(86400), dest="time_limit",
         help="stop adding rounds after SECONDS (default: 200; 12 for each --kernel)")  # fmt: skip
     add("--seed", metavar="N", type=within(0, 1 << 53), help="seed for the order of rounds")
     add("--identical", action="store_true", help="time also what has the same machine code")

@@ -208,8 +208,8 @@ class Schedule:
         left = {row.key: row for row in rows if row.timed}
         timed = list(left.values())
         begin, share_s = self.clock(), max(slot_s - self.overhead_s, 0.0)
-        seed, budget = self.seeds.getrandbits(SEED_BITS), f"{max(share_s, LEAST_S):.6f}"
-        options = ["--part", "times", "--seed", str(seed), "--budget", budget]
+        seed, limit = self.seeds.getrandbits(SEED_BITS), f"{max(share_s, LEAST_S):.6f}"
+        options = ["--part", "times", "--seed", str(seed), "--time-limit", limit]
         options += ["--rows-only"] if self.checked else []
         self.checked = True
         while left and not self._out_of_time():
@@ -269,7 +269,7 @@ class Schedule:
         found: List[Record] = []
         if rows:
             limit_s = max(min(COUNTS_PART * self.settings.limit_s, COUNTS_S), LEAST_S)
-            options = ["--part", "counts", "--budget", f"{limit_s:.6f}"]
+            options = ["--part", "counts", "--time-limit", f"{limit_s:.6f}"]
             self.program.run(options, found.append, pairs=[row.key for row in rows])
         return [record for record in found if record["t"] == "count"]
 

@@ -85,7 +85,7 @@ class Measurement:
 
 
 def _limit(seconds: Optional[float], share: float) -> List[str]:
-    return [] if seconds is None else ["--budget", f"{seconds * share:g}"]
+    return [] if seconds is None else ["--time-limit", f"{seconds * share:g}"]
 
 
 def one_run(runs: Sequence[Sequence[Record]], argv: Sequence[str], extra: Sequence[Record]) -> List[Record]:

@@ -41,7 +41,7 @@ def _parser() -> Parser:
     add("--check", action="store_true", help="write nothing: check that the choices of FILE still hold")
     add("--kernel", metavar="NAME", action="append", default=[], help="only this kernel; may be repeated")
     add("--dtype", metavar="NAME", action="append", default=[], help="only f32, f16 or bf16; may be repeated")
-    add("--time-limit", "--budget", metavar="SECONDS", type=positive(86400), default=SECONDS,
+    add("--time-limit", metavar="SECONDS", type=positive(86400), default=SECONDS,
         help=f"time of all measurements, about (default: {SECONDS:.0f})")  # fmt: skip
     add("--seed", metavar="N", type=int, default=0, help="seed for the order of rounds (default: 0)")
     add("--force", action="store_true", help="overwrite any file at FILE")
@@ -75,7 +75,7 @@ class Benchmark(NamedTuple):
 
 def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Benchmark:
     """Times kernels and dtypes, or all if none is named. Reports wrong outputs, and kernels without a timing."""
-    options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(args.seed)]
+    options = ["--tune", "--out", "jsonl", "--time-limit", str(args.time_limit), "--seed", str(args.seed)]
     options += [*words_of("kernel", args.kernel), *words_of("dtype", args.dtype)]
     options += ["--tuning", str(tuning)] if tuning else []
     records, status = Engine().records("bench", *options)
