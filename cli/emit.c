@@ -70,7 +70,7 @@ json_t *emit_env(void)
 
 static json_t *emit_backend(const struct posenc_backend *backend)
 {
-    const char *obstacle = posenc_backend_unavailable_reason(backend);
+    const char *unavailable_reason = posenc_backend_unavailable_reason(backend);
     json_t *kernels = json_array(), *serves = json_object();
     json_t *dtypes = json_array();
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
@@ -84,14 +84,14 @@ static json_t *emit_backend(const struct posenc_backend *backend)
             json_object_set_new(serves, posenc_kernel_name(kernel),
                                 json_string(selection.reason));
     }
-    bool wide = backend->lanes && !obstacle;
+    bool wide = backend->lanes && !unavailable_reason;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend", "id",
                      backend->name, "family", backend->family, "description",
                      backend->description, "required_features",
                      record_words(backend->required_features), "dtypes", dtypes, "available",
-                     !obstacle, "unavailable_reason", obstacle, "fma", backend->fused,
-                     "vector_width", wide ? plugins_lanes(backend) : 0, "kernels", kernels,
-                     "default_for", serves);
+                     !unavailable_reason, "unavailable_reason", unavailable_reason, "fma",
+                     backend->fused, "vector_width", wide ? plugins_lanes(backend) : 0,
+                     "kernels", kernels, "default_for", serves);
 }
 
 /* Returns the record of a kernel, with the encodings that use it. */

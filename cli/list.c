@@ -48,11 +48,11 @@ static int list_backends(struct cli *cli)
     bool has_partial_default = false;
     for (size_t i = 0; i < all.n; i++) {
         const struct posenc_backend *backend = all.backends[i];
-        const char *obstacle = posenc_backend_unavailable_reason(backend);
+        const char *unavailable_reason = posenc_backend_unavailable_reason(backend);
         char kernels[512], lanes[16] = "-";
         const bool provides_all = list_kernel_names(backend, kernels, sizeof kernels);
         /* lanes() may execute instructions that the CPU lacks, and a plug-in may return any number. */
-        if (backend->lanes && !obstacle && plugins_lanes(backend) > 0)
+        if (backend->lanes && !unavailable_reason && plugins_lanes(backend) > 0)
             snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
         int defaults = count_defaults(backend);
         has_partial_default =
@@ -61,12 +61,14 @@ static int list_backends(struct cli *cli)
         if (defaults > 0)
             mark = defaults == POSENC_KERNEL_COUNT ? '*' : '+';
         printf("%c %-13s %-9s %5s  %-5s %-7s %s\n", mark, backend->name, backend->family, lanes,
-               !obstacle ? "yes" : "no", provides_all ? "all" : "some", backend->description);
+               !unavailable_reason ? "yes" : "no", provides_all ? "all" : "some",
+               backend->description);
         if (!provides_all)
             printf("%*s%s\n", COLUMN, "", kernels);
         if (backend->required_features && *backend->required_features != '\0')
             printf("%*sneeds %s%s%s\n", COLUMN, "", backend->required_features,
-                   obstacle ? ": " : "", obstacle ? obstacle : "");
+                   unavailable_reason ? ": " : "",
+                   unavailable_reason ? unavailable_reason : "");
     }
     printf("\n* default of all kernels%s.  POSENC_BACKEND=NAME forces another backend.\n",
            has_partial_default ? ", + of some (posenc list kernels)" : "");

@@ -92,8 +92,9 @@ static const struct implementation *find_usable(const struct library *library, c
 {
     const struct implementation *implementation =
         library ? library_implementation(library, name) : NULL;
-    return implementation && !library->obstacle(implementation->backend) ? implementation
-                                                                         : NULL;
+    return implementation && !library->unavailable_reason(implementation->backend)
+               ? implementation
+               : NULL;
 }
 
 static void add_backends(struct pair_run *run, const struct library *library)
@@ -143,7 +144,7 @@ static bool is_selected(const struct pair_run *run, const struct pair_backend *b
 /* Rejects a name of --backend if no backend has it, or none of them can run here. */
 static int check_backend(const struct pair_run *run, const char *name)
 {
-    const char *names[PAIR_BACKENDS], *obstacle = NULL;
+    const char *names[PAIR_BACKENDS], *unavailable_reason = NULL;
     bool known = false, runs = false;
     for (size_t i = 0; i < run->n_backends; i++) {
         const struct pair_backend *backend = &run->backends[i];
@@ -152,14 +153,14 @@ static int check_backend(const struct pair_run *run, const char *name)
             continue;
         known = true;
         runs = runs || backend->base || backend->head;
-        obstacle = posenc_backend_unavailable_reason(descriptor_of(run, backend));
+        unavailable_reason = posenc_backend_unavailable_reason(descriptor_of(run, backend));
     }
     if (!known)
         return cli_reject_name(run->session.cli, "--backend", name, names, run->n_backends);
     return runs ? EXIT_OK
                 : cli_reject(run->session.cli, "--backend", name,
                              "cannot run here: %s; expected one that can",
-                             obstacle ? obstacle : "its build rejects it");
+                             unavailable_reason ? unavailable_reason : "its build rejects it");
 }
 
 /* Keeps the selected backends that run here. Records describe the backends of head, and those that base alone has. */

@@ -76,15 +76,15 @@ static size_t list_usable(const struct candidates *candidates, const char *names
 }
 
 static int reject_unusable(const struct cli *cli, const char *item, const char *name,
-                           const struct candidates *candidates, const char *obstacle)
+                           const struct candidates *candidates, const char *unavailable_reason)
 {
     const char *names[BACKENDS_MAX];
     const size_t n = list_usable(candidates, names);
     char text[512] = "";
     for (size_t i = 0; i < n; i++)
         text_list_add(text, sizeof text, ", ", names[i]);
-    return cli_reject(cli, item, name, "cannot run here: %s; expected one of %s", obstacle,
-                      n > 0 ? text : "none");
+    return cli_reject(cli, item, name, "cannot run here: %s; expected one of %s",
+                      unavailable_reason, n > 0 ? text : "none");
 }
 
 static int reject_unknown(const struct cli *cli, const char *item, const char *name,
@@ -112,7 +112,7 @@ static int reject_kernel(const struct cli *cli, const char *name, enum posenc_ke
 /* Chooses the backends that one value of --backend names: a backend, or all of a family that run here. */
 static int choose_named(const struct cli *cli, struct candidates *candidates, const char *name)
 {
-    const char *obstacle = NULL;
+    const char *unavailable_reason = NULL;
     bool known = false, usable = false;
     for (size_t i = 0; i < candidates->n; i++) {
         const bool exact = strcmp(candidates->backend[i]->name, name) == 0;
@@ -120,7 +120,7 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
             continue;
         const char *reason = posenc_backend_unavailable_reason(candidates->backend[i]);
         known = true;
-        obstacle = reason ? reason : obstacle;
+        unavailable_reason = reason ? reason : unavailable_reason;
         usable = usable || !reason;
         candidates->chosen[i] = candidates->chosen[i] || !reason;
         if (exact && reason)
@@ -132,7 +132,8 @@ static int choose_named(const struct cli *cli, struct candidates *candidates, co
             known = usable = candidates->chosen[i] = true;
     if (!known)
         return reject_unknown(cli, "--backend", name, candidates, true);
-    return usable ? EXIT_OK : reject_unusable(cli, "--backend", name, candidates, obstacle);
+    return usable ? EXIT_OK
+                  : reject_unusable(cli, "--backend", name, candidates, unavailable_reason);
 }
 
 static int choose_candidates(const struct cli *cli, struct candidates *candidates,
@@ -172,9 +173,10 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
         return cli_reject(cli, "--backend", cli->backend.item[1], "expected one backend");
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
     for (size_t i = 0; i < candidates.n; i++) {
-        const char *obstacle = posenc_backend_unavailable_reason(candidates.backend[i]);
-        if (candidates.chosen[i] && obstacle)
-            return reject_unusable(cli, "--plugin", name, &candidates, obstacle);
+        const char *unavailable_reason =
+            posenc_backend_unavailable_reason(candidates.backend[i]);
+        if (candidates.chosen[i] && unavailable_reason)
+            return reject_unusable(cli, "--plugin", name, &candidates, unavailable_reason);
         if (candidates.chosen[i] && posenc_backend_provides(candidates.backend[i], kernel)) {
             *backend = candidates.backend[i];
             return EXIT_OK;

@@ -102,7 +102,7 @@ done <"$work/names"
 
 tr '\n' ' ' <"$misconceptions" | cat "$work/line" - | grep -o '`posenc explain [a-z0-9_]*`' | tr -d '`' | awk '{ print $3 }' | sort -u >"$work/topics"
 while read -r topic; do
-    "$posenc" explain "$topic" >"$work/result" 2>&1 </dev/null || complain "posenc explain $topic is refused"
+    "$posenc" explain "$topic" >"$work/result" 2>&1 </dev/null || complain "posenc explain $topic is rejected"
 done <"$work/topics"
 
 for picture in $(sed -n 's/^!\[.*](\(.*\.svg\))$/\1/p' "$text"); do

@@ -15,7 +15,7 @@ struct feature_source {
     enum { NEON, SVE, SVE_POW2 } feature;
 };
 
-/* sve_pow2: the vector length is a power of two, which the padding of frequencies requires (POSENC_PLAN_PAD). Older
+/* sve_pow2: the vector length is a power of two, which the padding of frequencies requires (POSENC_FREQS_PAD). Older
  * editions of the architecture allow any multiple of 128 bits. */
 #define CPU_FEATURES                                                                           \
     FEATURE("neon", 1, { NEON })                                                               \

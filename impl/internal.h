@@ -60,7 +60,7 @@ static inline enum posenc_status require_range(struct posenc_error *error,
 /* Padding of the arrays of struct posenc_freqs, in elements. Rows are padded with zeros to a multiple of it, so that
  * kernels may load whole vectors. Each array is also readable this far past its last row, as the arrays of a section
  * begin at a later pair (posenc_freqs_section()). It must not be less than the lanes of the widest f32 vector. */
-enum { POSENC_PLAN_PAD = 64 };
+enum { POSENC_FREQS_PAD = 64 };
 
 /* Kernels compute a block of consecutive positions from the angle of its first position, the anchor. A block consists
  * of groups, and each group is computed from its two middle rows (kernels/sincos.h). */
@@ -69,7 +69,7 @@ enum { POSENC_BLOCK = 64, POSENC_GROUP = 8, POSENC_GROUPS = POSENC_BLOCK / POSEN
 /* Frequencies, immutable once they are created. */
 struct posenc_freqs {
     struct posenc_freqs_view view; /* its arrays have `stride` elements */
-    int64_t stride;                /* n_pairs rounded up to POSENC_PLAN_PAD */
+    int64_t stride;                /* n_pairs rounded up to POSENC_FREQS_PAD */
     bool whole; /* each wavelength is a whole number of positions: see posenc_whole_zero() */
     uint32_t *whole_turns; /* [stride]: whole turns per position; view.turn_* is the fraction */
 

@@ -108,7 +108,7 @@ remove_build() { # removes the build
 # ---- Words that are no job ----
 
 run_stubbed ./run nonsense
-expect_output 'a word that is no job is refused, with those that are' 2 "no job and no command 'nonsense'" test-sanitizers verify
+expect_output 'a word that is no job is rejected, with those that are' 2 "no job and no command 'nonsense'" test-sanitizers verify
 expect_no_call 'at once' 'meson\|apt-get'
 run_stubbed ./run --no-install nonsense
 expect_output 'also after --no-install' 2 "'nonsense'"
@@ -179,7 +179,7 @@ done
 for word in report bench; do
     remove_build
     run_stubbed HAS='criterion benchmark' ./run $word
-    expect_output "$word without jansson is refused" 2 "$word: it takes the program, and that takes jansson" \
+    expect_output "$word without jansson is rejected" 2 "$word: it takes the program, and that takes jansson" \
         "to install it: su -c 'apt-get install libjansson-dev'"
     expect_no_call 'before anything is built' '^meson [a-z]'
 done
@@ -326,7 +326,7 @@ run_stubbed ./run build
 expect_output 'pkg-config is named where it is missing' 0 'pkgconf'
 remove_build
 run_stubbed ./run report
-expect_output 'what takes it is refused' 2 "to install it: su -c 'apt-get install pkgconf libjansson-dev'"
+expect_output 'what takes it is rejected' 2 "to install it: su -c 'apt-get install pkgconf libjansson-dev'"
 if [ -n "$build" ]; then
     printf '#!/bin/sh\nexit 127\n' >pkg-config
     run env PATH="$scratch:$PATH" sh "$root/cli/tests/consumer.sh" "$build"

@@ -245,7 +245,7 @@ baseline_program() { # LEVEL
     expect 'list backends names each that is off with its reason, and the default' baseline_listed
     for name in $names; do
         [ -z "$(baseline_lacks "$level" "$name")" ] ||
-            expect "$name is refused, and what is usable is named" baseline_refused "$name"
+            expect "$name is rejected, and what is usable is named" baseline_rejected "$name"
     done
     tally "$job: $level: the program" $right $wrong 0
 }
@@ -280,7 +280,7 @@ baseline_listed() {
 
 # The program rejects a backend that the variable or the option names: exit 2, nothing on stdout, and a message that names
 # those that run.
-baseline_refused() { # BACKEND
+baseline_rejected() { # BACKEND
     for way in variable argument; do
         if [ $way = variable ]; then
             POSENC_BACKEND=$1 run_on "$level" build/posenc table --problem 'sinusoidal dim=8 tokens=2'

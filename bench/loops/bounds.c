@@ -217,12 +217,12 @@ static const float buckets[BUCKETS * HEADS] = { EIGHT(0), EIGHT(8), EIGHT(16), E
 
 /* Buckets of the last keys, which differ, and of one vector of keys before them. */
 struct bucket_line {
-    _Alignas(64) int32_t row[2 * POSENC_PLAN_PAD + FARTHEST + POSENC_PLAN_PAD];
+    _Alignas(64) int32_t row[2 * POSENC_FREQS_PAD + FARTHEST + POSENC_FREQS_PAD];
 };
 
 SIMD_INLINE void make_line(struct bucket_line *line)
 {
-    enum { STEP = 16, END = POSENC_PLAN_PAD + FARTHEST };
+    enum { STEP = 16, END = POSENC_FREQS_PAD + FARTHEST };
     const int32_t *least = nearest;
     int64_t from = 0;
 
@@ -238,7 +238,7 @@ SIMD_INLINE void make_line(struct bucket_line *line)
 
 /* Columns of four heads, in vectors of buckets. */
 struct columns {
-    _Alignas(64) float of_head[HEADS][BUCKETS + POSENC_PLAN_PAD];
+    _Alignas(64) float of_head[HEADS][BUCKETS + POSENC_FREQS_PAD];
 };
 
 SIMD_INLINE void take_columns(struct columns *columns, const float *table, const int32_t *order)
@@ -267,7 +267,7 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
         put_apart(dst, src, j, row, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
                   vf_set1(alike[3]));
     for (; j + w <= row; j += w) {
-        const int32_t *index = line->row + (POSENC_PLAN_PAD + FARTHEST - row + j);
+        const int32_t *index = line->row + (POSENC_FREQS_PAD + FARTHEST - row + j);
         vf a, b, c, d;
 
         if (2 * w < BUCKETS) {
@@ -286,11 +286,11 @@ SIMD_INLINE void heads(float *dst, const float *src, int64_t row, int64_t n)
 {
     struct bucket_line line;
     struct columns columns;
-    int32_t order[BUCKETS + POSENC_PLAN_PAD];
+    int32_t order[BUCKETS + POSENC_FREQS_PAD];
     int64_t step = 1;
 
     __asm__("" : "+r"(step)); /* and so are rows */
-    for (int64_t r = 0; r < BUCKETS + POSENC_PLAN_PAD; r++)
+    for (int64_t r = 0; r < BUCKETS + POSENC_FREQS_PAD; r++)
         order[r] = (int32_t)((r < BUCKETS ? r : BUCKETS - 1) * step);
     make_line(&line);
     for (; HEADS * row <= n; n -= HEADS * row, dst += HEADS * row) {

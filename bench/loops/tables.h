@@ -38,7 +38,7 @@ static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
 /* Evaluates an anchor of one vector of pairs, once for eight groups. */
 SIMD_INLINE void evaluate_anchor(int64_t k)
 {
-    double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
+    double cosine[POSENC_FREQS_PAD], sine[POSENC_FREQS_PAD];
     vd c, s;
 
     sincos_reduced(vd_load(anchor_angle + k), &c, &s);

@@ -399,9 +399,7 @@ static struct bench_result time_kernel(const struct problem *problem,
                                        const struct posenc_backend *backend, int threads)
 {
     const struct bench_case c = { .id = "a case", .level = "L1", .problem = *problem };
-    const struct bench_options options = { .time_limit_s = 0.02,
-                                           .seed = 1,
-                                           .threads = threads };
+    struct bench_options options = { .time_limit_s = 0.02, .seed = 1, .threads = threads };
     struct bench_result result = { .limit_ratio = 0.0 };
     char error[256];
     require(bench_run(&c, 1, &backend, 1, &options, store_result, &result, error) == 0,

@@ -25,11 +25,11 @@ concludes() { # NAME EXIT VERDICTS
     same "$1" "$status $(member_of verdict)" "$2 $3"
 }
 
-refuses 'what is not there is refused by name' 'nowhere.so: cannot be loaded .No such file' compare "$PLUGIN" ./nowhere.so
-refuses 'so is what is no build' 'plugin.c.*expected a build of libposenc' compare "$PLUGIN" "$root/cli/tests/plugin.c"
-refuses 'and what exports nothing' 'expected a build of libposenc' compare "$PLUGIN_NONE" "$PLUGIN"
-refuses 'a backend of neither' 'expected one of example' compare "$PLUGIN" "$PLUGIN" --backend avx9
-refuses 'a kernel of neither' 'neither build has' compare "$PLUGIN" "$PLUGIN" --kernel rope_half
+rejects 'what is not there is rejected by name' 'nowhere.so: cannot be loaded .No such file' compare "$PLUGIN" ./nowhere.so
+rejects 'so is what is no build' 'plugin.c.*expected a build of libposenc' compare "$PLUGIN" "$root/cli/tests/plugin.c"
+rejects 'and what exports nothing' 'expected a build of libposenc' compare "$PLUGIN_NONE" "$PLUGIN"
+rejects 'a backend of neither' 'expected one of example' compare "$PLUGIN" "$PLUGIN" --backend avx9
+rejects 'a kernel of neither' 'neither build has' compare "$PLUGIN" "$PLUGIN" --kernel rope_half
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_ABI"
 [ $status = 5 ] && grep -q 'its ABI is 999' stderr && grep -q "that of this program $(sed -n 's/^#define POSENC_ABI \([0-9]*\)u/\1/p' "$root/impl/include/posenc.h")" stderr
 verdict 'another ABI is incomparable, exit 5, with both numbers'

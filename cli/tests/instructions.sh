@@ -43,9 +43,9 @@ fi
 
 rm -f work/*
 succeeds 'saved counts on a page' 'scalar' report "$scratch/first.jsonl" --out html
-refuses 'an operand' 'unexpected argument: alibi' bench --instructions alibi
-refuses 'an option of timings' 'expected without --model' bench --instructions --model llama-3.1-8b
-refuses 'a pattern that matches nothing' '--case: nothing/[*]' bench --instructions --kernel learned_add --case 'nothing/*'
+rejects 'an operand' 'unexpected argument: alibi' bench --instructions alibi
+rejects 'an option of timings' 'expected without --model' bench --instructions --model llama-3.1-8b
+rejects 'a pattern that matches nothing' '--case: nothing/[*]' bench --instructions --kernel learned_add --case 'nothing/*'
 run "$POSENC" bench --instructions --backend scalar --case 'learned_add/*' --time-limit 0.000001
 same 'forms that --case leaves out are not left' "$(grep -c ' 0 were counted, 1 were left' stderr)" 1
 run "$POSENC" bench --instructions --backend scalar --time-limit 0.000001 --out jsonl:r.jsonl

@@ -47,7 +47,7 @@ $(head -n 1 work/merged.jsonl | grep -vc '"shard"') $(tail -n 1 work/merged.json
 for wrong in 3/3 1/3x 1/5000; do
     rm -rf empty && mkdir empty && mv work kept && mv empty work
     # shellcheck disable=SC2086
-    refuses "--shard '$wrong'" '[-]-shard: .*expected I/N, share I of N with I from 0 to N - 1' verify $checks --shard "$wrong"
+    rejects "--shard '$wrong'" '[-]-shard: .*expected I/N, share I of N with I from 0 to N - 1' verify $checks --shard "$wrong"
     rm -rf work && mv kept work
 done
 one=$(sed -n '1s/.*"case":"\([^"]*\)".*/\1/p' whole)
@@ -58,7 +58,7 @@ for i in 0 1 2 3; do
 done
 same 'a shard that nothing falls into is fine' "$status $empty" '0 1'
 run "$POSENC" verify --kernel alibi --backend scalar --case 'alibi/no/such' --shard 1/4 --out jsonl:none.jsonl
-same 'a pattern that matches nothing in any shard is refused' "$status $(find work -name none.jsonl)" '2 '
+same 'a pattern that matches nothing in any shard is rejected' "$status $(find work -name none.jsonl)" '2 '
 
 rm -f work/*
 

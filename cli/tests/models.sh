@@ -44,12 +44,12 @@ hushes 'which nobody is told who chose' ' ways: '
 takes 'a tower beside text' 'rope_table rotary_dim=80 mrope_section=20,20 mrope_layout=qwen2_vl_vision' \
     rope_table --model qwen2-vl-7b --layer-type vision
 takes 'text beside a tower' 'rope_table rotary_dim=128 rope_theta=1e6' rope_table --model qwen2-vl-7b --layer-type text
-refuses 'unknown type of layers' '--layer-type: sliding: did you mean sliding_attention.*expected one of full_attention, sliding_attention$' \
+rejects 'unknown type of layers' '--layer-type: sliding: did you mean sliding_attention.*expected one of full_attention, sliding_attention$' \
     table rope_table --model gemma-3-4b --layer-type sliding --out csv:x.csv
-refuses 'a type of layers where all are alike' '--layer-type: full_attention: has no effect here: all layers of llama-2-7b rotate alike' \
+rejects 'a type of layers where all are alike' '--layer-type: full_attention: has no effect here: all layers of llama-2-7b rotate alike' \
     table rope_table --model llama-2-7b --layer-type full_attention
 echo '{"model_type":"musicgen_decoder","hidden_size":64,"num_attention_heads":4,"max_position_embeddings":100}' >musicgen.json
-refuses 'cosines before sines are two tables' 'has all cosines before all sines: expected posenc table rope_table' \
+rejects 'cosines before sines are two tables' 'has all cosines before all sines: expected posenc table rope_table' \
     table sinusoidal --config "$scratch/musicgen.json"
 # Kimi K2.5's tower turns by the column of a patch, then by its row.
 echo '{"model_type":"kimi_k25","text_config":{"model_type":"deepseek_v3"},"vision_config":{"model_type":"kimi_k25_vision"}}' >kimi.json

@@ -71,7 +71,7 @@ else
     run "$POSENC" bench --plugin "$PLUGIN" --kernel alibi,alibi_add --model bloom-560m --time-limit 0.01 --out csv
     same 'and more where --kernel says so' "$(timed)" 'alibi alibi_add '
 fi
-refuses 'a kernel that no selected backend has' '--kernel: rope_half: no selected backend provides it: expected one of alibi$' \
+rejects 'a kernel that no selected backend has' '--kernel: rope_half: no selected backend provides it: expected one of alibi$' \
     verify --plugin "$PLUGIN" --kernel rope_half
 # The plug-in of the examples, as it is built here and as its first comment says to build it.
 right() { # NAME LIBRARY
@@ -96,8 +96,8 @@ else
     succeeds "$name" '^. mine +mine' list backends --plugin ./mine.so
     rm -f work/*
 fi
-refuses 'a model without its kernels' '--plugin: example: provides none of the selected kernels: .* a backend with learned_add$' verify --model gpt2 --plugin "$PLUGIN"
-refuses 'a problem of another kernel' '--plugin: example: provides none of the selected kernels: .* with rope_half$' verify --plugin "$PLUGIN" \
+rejects 'a model without its kernels' '--plugin: example: provides none of the selected kernels: .* a backend with learned_add$' verify --model gpt2 --plugin "$PLUGIN"
+rejects 'a problem of another kernel' '--plugin: example: provides none of the selected kernels: .* with rope_half$' verify --plugin "$PLUGIN" \
     --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
 # Plug-ins that load without an option: of the folder beside the program, or of POSENC_PLUGINS.
 mkdir work/folder
@@ -129,6 +129,6 @@ if [ -n "${SLEEF:-}" ]; then
         succeeds "$name lies beside the program" "^. $name +sleef" list backends
     done
 fi
-refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table --problem 'sinusoidal dim=8' \
+rejects 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table --problem 'sinusoidal dim=8' \
     --plugin "$PLUGIN" --backend example --out csv:x.csv
 finish

@@ -15,7 +15,7 @@ mkdir work/other
 cp -R "$GOLDEN/cases" "$GOLDEN/vectors" work/other
 sed 's/| a base that grows with/| A base that grows with/' "$GOLDEN/cases/flags.txt" >work/other/cases/flags.txt
 run "$POSENC" vectors info --vectors other
-ended 'a file that was altered is refused' 2 'altered.*SHA256SUMS says' stderr
+ended 'a file that was altered is rejected' 2 'altered.*SHA256SUMS says' stderr
 # shellcheck disable=SC2046  # a list of names
 (cd work/other && sha256sum $(cut -c67- vectors/SHA256SUMS) >"$scratch/sums" && cp "$scratch/sums" vectors/SHA256SUMS)
 run "$POSENC" vectors info --vectors other

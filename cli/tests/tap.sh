@@ -7,7 +7,7 @@
 #     same 'NAME' "$got" "$wanted"            one test: two texts are equal
 #     grep -q x FILE; verdict 'NAME'          one test: the command before succeeded
 #     succeeds 'NAME' 'PATTERN' list types    one test: the program succeeds, and prints a line that matches
-#     refuses 'NAME' 'PATTERN' table errors   one test: the program rejects these arguments, with a message that matches
+#     rejects 'NAME' 'PATTERN' table errors   one test: the program rejects these arguments, with a message that matches
 set -u
 scratch=$(mktemp -d) || exit 1
 # Complaints of the shell itself go into a file: finish() fails if a function or a command was not found, which sh ignores.
@@ -133,7 +133,7 @@ message_mistakes() { # COMMAND
 }
 
 # The program rejects the arguments: exit 2, one message that matches, nothing on stdout, and no file.
-refuses() { # NAME PATTERN ARGUMENTS...
+rejects() { # NAME PATTERN ARGUMENTS...
     name=$1 pattern=$2 reason=
     shift 2
     run "$POSENC" "$@"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/tap.sh"
 export XDG_CONFIG_HOME="$scratch/config"
 
-refuses 'a kernel that does not exist' 'tune: --kernel: rope_full: did you mean' tune --kernel rope_full
+rejects 'a kernel that does not exist' 'tune: --kernel: rope_full: did you mean' tune --kernel rope_full
 quick='--kernel rope_half --dtype f32 --time-limit 1'
 # shellcheck disable=SC2086  # options
 run "$POSENC" tune $quick p

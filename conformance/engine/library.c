@@ -146,7 +146,7 @@ static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
 {
     const struct posenc_backend *backend = dlsym(library->handle, "posenc_plugin");
     library->abi = backend->abi;
-    library->obstacle = posenc_backend_unavailable_reason;
+    library->unavailable_reason = posenc_backend_unavailable_reason;
     if (backend->abi != POSENC_ABI)
         return true;
     return plugin_check(backend, error) &&
@@ -159,12 +159,12 @@ static bool use_build(struct library *library, char error[PLUGIN_ERROR])
     __typeof__(posenc_backend_find) *find = NULL;
     __typeof__(posenc_version) *version = NULL;
     struct implementation functions = implementation_library;
-    const bool whole =
-        find_symbol(library->handle, "posenc_backend_at", &at) &&
-        find_symbol(library->handle, "posenc_backend_find", &find) &&
-        find_symbol(library->handle, "posenc_version", &version) &&
-        find_symbol(library->handle, "posenc_backend_unavailable_reason", &library->obstacle) &&
-        find_functions(library->handle, &functions);
+    const bool whole = find_symbol(library->handle, "posenc_backend_at", &at) &&
+                       find_symbol(library->handle, "posenc_backend_find", &find) &&
+                       find_symbol(library->handle, "posenc_version", &version) &&
+                       find_symbol(library->handle, "posenc_backend_unavailable_reason",
+                                   &library->unavailable_reason) &&
+                       find_functions(library->handle, &functions);
     const struct posenc_backend *backend = whole ? at(0) : NULL;
     if (!backend) {
         snprintf(error, PLUGIN_ERROR, "lacks %s; expected %s",

@@ -18,7 +18,7 @@ struct library {
     size_t n;
     struct implementation
         *implementations; /* one for each backend, with this build's functions */
-    const char *(*obstacle)(
+    const char *(*unavailable_reason)(
         const struct posenc_backend *); /* its posenc_backend_unavailable_reason() */
     void *handle;                       /* of dlopen() */
     int file;                           /* descriptor of the copy */

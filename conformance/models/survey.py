@@ -109,7 +109,7 @@ def make_files(types, inspections, table, count, seed):
 
 
 def outcome(reading, difference):
-    return "refused" if "refused" in reading else "read wrongly" if difference else "read rightly"
+    return "rejected" if "rejected" in reading else "read wrongly" if difference else "read rightly"
 
 
 def compare_files(files, types, table, inspections, program):
@@ -120,27 +120,27 @@ def compare_files(files, types, table, inspections, program):
         new = {"defaults": file.expected, "counts": collections.Counter(), "wrong": [], "why": []}
         result = results.setdefault(file.type, new)
         reading = file_check.read(program, file.members)
-        rejected = "refused" in reading
+        rejected = "rejected" in reading
         if isinstance(file.expected, str):
-            result["counts"]["transformers refuses, " + ("refused" if rejected else "read")] += 1
+            result["counts"]["transformers rejects, " + ("rejected" if rejected else "read")] += 1
             continue
         difference = file_check.compare(file.comparer, reading, file.expected)
         result["counts"][outcome(reading, difference)] += 1
         if rejected:
-            result["why"].append(reading["refused"])
+            result["why"].append(reading["rejected"])
         if difference:
             result["wrong"].append({"file": file.members, "why": difference})
             print(f"{file.type}: {difference}: {json.dumps(file.members)}", file=sys.stderr)
         reading = file_check.read(program, file.saved)
         difference = file_check.compare(file.comparer, reading, file.expected)
         result["counts"][SAVED + outcome(reading, difference)] += 1
-        if not difference and (rejected or "refused" not in reading):
+        if not difference and (rejected or "rejected" not in reading):
             continue
         if computes_otherwise(types, table, inspections, file):
             result["counts"][SAVED + "transformers itself reads it otherwise"] += 1
         else:
             result["saved"] = result.get("saved", 0) + 1
-            what = f"wrong: {difference}" if difference else f"refused: {reading['refused']}"
+            what = f"wrong: {difference}" if difference else f"rejected: {reading['rejected']}"
             print(f"{file.type}: saved: {what}: {json.dumps(file.saved)}", file=sys.stderr)
     return results
 
@@ -167,7 +167,7 @@ def make_figures(options, inspections, table, results):
     """Returns the object of --figures, from which models_page.py writes docs/models.md."""
     def describe(name):
         row = table.get(name)
-        encoding = "unknown" if not row else "refused" if row.rejected else row.encoding
+        encoding = "unknown" if not row else "rejected" if row.rejected else row.encoding
         parts = {"parts": row.members} if encoding == "composite" else {}
         return {"encoding": encoding, "besides": row.remark if row else "", **parts, **results.get(name, {})}
     return {"transformers": transformers.__version__, "torch": torch.__version__.split("+")[0], "seed": options.seed,

@@ -329,8 +329,8 @@ static bool record_pairs(struct problem_set *set, const struct choice *choice,
         for (int k = 0; k <= i; k++) {
             unsigned char *pair = find_pair(set, numbers[i], numbers[k]);
             any = any || !*pair;
-            set->n_classes_met += i == k && !*pair;
-            set->n_pairs_met += i != k && !*pair;
+            set->n_classes_reached += i == k && !*pair;
+            set->n_pairs_reached += i != k && !*pair;
             *pair = 1;
         }
     return any;

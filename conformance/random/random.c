@@ -4,7 +4,7 @@
  *     pairs   a set of problems in which classes of values meet, each compared with the oracle
  *     draws   further random problems: a few, or as many as fit into options->random_s seconds
  *     calls   calls of the set's problems with changed arguments, judged by the rules of posenc.h,
- *             and the calls in cases/refused.txt, which must be rejected
+ *             and the calls in cases/rejected.txt, which must be rejected
  *
  * Tensors lie in guarded memory, alternately at the start and the end of their pages. The first failure is shrunk.
  */
@@ -63,8 +63,8 @@ static void check_coverage(struct tally *t, const struct problem_set *set)
 {
     char name[CLASS_TEXT], other[CLASS_TEXT] = "";
     int a, b;
-    t->result.classes =
-        (struct conf_classes){ set->n_classes_met, set->factors.n_classes, set->n_pairs_met };
+    t->result.classes = (struct conf_classes){ set->n_classes_reached, set->factors.n_classes,
+                                               set->n_pairs_reached };
     if (!problem_set_find_missing(set, &a, &b))
         return;
     factors_print_class(&set->factors, a, name);
@@ -181,7 +181,7 @@ static void check_variants_of_freqs(struct tally *t, const struct problem *valid
     }
 }
 
-/* Checks the lines of cases/refused.txt for the kernel: problems that are rarely drawn. Kernels with rotary
+/* Checks the lines of cases/rejected.txt for the kernel: problems that are rarely drawn. Kernels with rotary
  * frequencies also check its lines of frequencies. */
 static void check_listed_rejections(struct random_suite *r)
 {
@@ -203,7 +203,7 @@ static void check_listed_rejections(struct random_suite *r)
             check_listed_problem(r, line);
         n++;
     }
-    require(t, n > 0 || kernel_on_scores(kernel), "refused.txt has no problem of %s",
+    require(t, n > 0 || kernel_on_scores(kernel), "rejected.txt has no problem of %s",
             posenc_kernel_name(kernel));
 }
 

@@ -123,8 +123,8 @@ struct problem_set {
     size_t n, room;
     unsigned char
         *pairs; /* [class, class]: 1 if a problem has both; a class is paired with itself */
-    int n_classes_met;
-    int64_t n_pairs_met;
+    int n_classes_reached;
+    int64_t n_pairs_reached;
 };
 
 /* Returns the set of a key, or NULL if out of memory. It stays valid until a call with another key. */

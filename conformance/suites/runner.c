@@ -69,9 +69,9 @@ static unsigned long add_all_backends(struct run *run)
     const struct posenc_backend *b;
     unsigned long off = 0;
     for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
-        const char *obstacle = posenc_backend_unavailable_reason(b);
-        if (obstacle) {
-            printf("off: %s: %s\n", b->name, obstacle);
+        const char *unavailable_reason = posenc_backend_unavailable_reason(b);
+        if (unavailable_reason) {
+            printf("off: %s: %s\n", b->name, unavailable_reason);
             off++;
         } else {
             add_backend(run, b->name);

@@ -45,7 +45,7 @@ say() { # WORDS...: prints them and adds them to the summary
 
 # ---- Inputs ----
 
-refuse() { # WORDS...: ends the job with a message in the log, the summary and an annotation
+reject() { # WORDS...: ends the job with a message in the log, the summary and an annotation
     printf 'compare.sh: %s\n' "$*" >&2
     [ -z "${GITHUB_ACTIONS:-}" ] || printf '::error title=posenc::%s\n' "$*"
     printf '## posenc: nothing was compared\n\n%s\n' "$*" >"$work/page"
@@ -61,19 +61,19 @@ publish() { # CODE OUTCOME: writes the summary, and the outputs for later steps 
 }
 
 check_inputs() {
-    [ -n "${POSENC_BUILD:-}" ] || refuse 'POSENC_BUILD (build:) is not given: expected a command that builds the plug-in'
-    [ -n "${POSENC_LIBRARY:-}" ] || refuse 'POSENC_LIBRARY (library:) is not given: expected the path of what that makes'
+    [ -n "${POSENC_BUILD:-}" ] || reject 'POSENC_BUILD (build:) is not given: expected a command that builds the plug-in'
+    [ -n "${POSENC_LIBRARY:-}" ] || reject 'POSENC_LIBRARY (library:) is not given: expected the path of what that makes'
     case ${POSENC_GATE:-no} in
     yes | true) gate=--gate ;;
     no | false) gate= ;;
-    *) refuse "POSENC_GATE (gate:) is $POSENC_GATE: expected yes or no" ;;
+    *) reject "POSENC_GATE (gate:) is $POSENC_GATE: expected yes or no" ;;
     esac
     for words in "${POSENC_ARGUMENTS:-}" "${POSENC_VERIFY:-}"; do
-        (eval "set -- $words") 2>/dev/null || refuse "$words: expected arguments as a shell reads them"
+        (eval "set -- $words") 2>/dev/null || reject "$words: expected arguments as a shell reads them"
     done
     git rev-parse --verify 'HEAD^{commit}' >"$work/told" 2>&1 || {
         cat "$work/told"
-        refuse "$PWD is no git repository with a commit: expected a checkout (actions/checkout)"
+        reject "$PWD is no git repository with a commit: expected a checkout (actions/checkout)"
     }
     : >"$work/told"
 }
@@ -90,12 +90,12 @@ find_posenc() { # sets $posenc, $version and $POSENC_INCLUDE, the folder of pose
         posenc=$here/../bin/posenc
     elif [ -x "$here/../../run" ]; then
         echo "compare.sh: posenc is built, in $(cd "$here/../.." && pwd)"
-        (cd "$here/../.." && ./run build) || refuse 'posenc itself could not be built: the log says what is missing'
+        (cd "$here/../.." && ./run build) || reject 'posenc itself could not be built: the log says what is missing'
         posenc=$here/../../build/posenc
     else
-        refuse "no posenc: expected $here in its sources or its bundle, or POSENC_PROGRAM, or POSENC_BUNDLE"
+        reject "no posenc: expected $here in its sources or its bundle, or POSENC_PROGRAM, or POSENC_BUNDLE"
     fi
-    version=$("$posenc" --version) || refuse "$posenc does not run: expected the program posenc"
+    version=$("$posenc" --version) || reject "$posenc does not run: expected the program posenc"
     program=$(command -v "$posenc")
     for include in "${POSENC_INCLUDE:-}" "$(cd "$(dirname "$program")" && pwd)/../include" "$here/../../impl/include"; do
         [ ! -r "$include/posenc.h" ] || break
@@ -107,16 +107,16 @@ unpack_bundle() { # unpacks $POSENC_BUNDLE into $work/posenc, after a check of i
     bundle=$POSENC_BUNDLE
     case $bundle in
     *://*)
-        [ -n "${POSENC_BUNDLE_SHA256:-}" ] || refuse "$bundle: expected POSENC_BUNDLE_SHA256 (bundle-sha256:) beside an address"
-        curl --fail --silent --show-error --location --output "$work/bundle" "$bundle" || refuse "$bundle: not to be had"
+        [ -n "${POSENC_BUNDLE_SHA256:-}" ] || reject "$bundle: expected POSENC_BUNDLE_SHA256 (bundle-sha256:) beside an address"
+        curl --fail --silent --show-error --location --output "$work/bundle" "$bundle" || reject "$bundle: not to be had"
         bundle=$work/bundle
         ;;
     esac
-    [ -r "$bundle" ] || refuse "$bundle: no such file"
+    [ -r "$bundle" ] || reject "$bundle: no such file"
     [ -z "${POSENC_BUNDLE_SHA256:-}" ] || [ "$(sha256sum <"$bundle" | cut -d ' ' -f 1)" = "$POSENC_BUNDLE_SHA256" ] ||
-        refuse "$POSENC_BUNDLE: its SHA-256 is $(sha256sum <"$bundle" | cut -d ' ' -f 1), expected $POSENC_BUNDLE_SHA256"
+        reject "$POSENC_BUNDLE: its SHA-256 is $(sha256sum <"$bundle" | cut -d ' ' -f 1), expected $POSENC_BUNDLE_SHA256"
     mkdir "$work/posenc" && tar -xzf "$bundle" -C "$work/posenc" --strip-components=1 ||
-        refuse "$POSENC_BUNDLE: expected the archive that ./run bundle writes"
+        reject "$POSENC_BUNDLE: expected the archive that ./run bundle writes"
 }
 
 # ---- The base ----
@@ -128,10 +128,10 @@ base_name() { # prints the base as the caller or this service names it; nothing 
     done
 }
 
-refuse_base() { # WORDS_IF_SHALLOW WORDS: ends the job; a shallow clone may lack what the remote has
+reject_base() { # WORDS_IF_SHALLOW WORDS: ends the job; a shallow clone may lack what the remote has
     [ "$(git rev-parse --is-shallow-repository)" != true ] ||
-        refuse "$1, and this clone is shallow: expected fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab), or git fetch --unshallow"
-    refuse "$2"
+        reject "$1, and this clone is shallow: expected fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab), or git fetch --unshallow"
+    reject "$2"
 }
 
 find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
@@ -146,9 +146,9 @@ find_base() { # sets $base to a commit, or to nothing if HEAD is verified alone
         say 'No base is known here: HEAD is verified alone.'
         return
     fi
-    commit=$(git rev-parse --quiet --verify "$name^{commit}") || refuse_base "the base, $name, is not here" \
+    commit=$(git rev-parse --quiet --verify "$name^{commit}") || reject_base "the base, $name, is not here" \
         "the base, $name, is no commit of this clone: expected a branch (origin/main), a tag or a commit"
-    base=$(git merge-base HEAD "$commit") || refuse_base "no common commit of HEAD and $name is here" \
+    base=$(git merge-base HEAD "$commit") || reject_base "no common commit of HEAD and $name is here" \
         "HEAD and $name have no commit in common: expected a base that HEAD comes from"
     if [ "$base" = "$(git rev-parse HEAD)" ]; then
         say "HEAD has nothing that $name has not: it is verified alone."
@@ -176,13 +176,13 @@ run_shown() { # COMMAND...: shows its output at once, and keeps it in $work/told
 }
 
 build_head() { # builds HEAD in a checkout of its own; sets $library
-    git -c core.hooksPath=/dev/null worktree add --quiet --detach "$work/head" HEAD || refuse 'git cannot check HEAD out'
+    git -c core.hooksPath=/dev/null worktree add --quiet --detach "$work/head" HEAD || reject 'git cannot check HEAD out'
     built=0
     (cd "$work/head" && sh -c "$POSENC_BUILD") >"$work/build" 2>&1 || built=$?
     tail -n 20 "$work/build" | tee "$work/told"
-    [ $built = 0 ] || refuse "the build of HEAD ended with exit code $built"
+    [ $built = 0 ] || reject "the build of HEAD ended with exit code $built"
     library=$work/head/$POSENC_LIBRARY
-    [ -f "$library" ] || refuse "the build of HEAD makes no file $POSENC_LIBRARY"
+    [ -f "$library" ] || reject "the build of HEAD makes no file $POSENC_LIBRARY"
 }
 
 compare() { # ARGUMENTS...: sets $compared to the exit code, and $library to the build of HEAD, if it succeeded
@@ -200,15 +200,15 @@ compare() { # ARGUMENTS...: sets $compared to the exit code, and $library to the
         compared=5
         say "The base, $base, does not build, so that there is nothing to compare with: HEAD is verified alone."
         ;;
-    '2 the build of HEAD '*) refuse "${why%. Its log is *}" ;;
+    '2 the build of HEAD '*) reject "${why%. Its log is *}" ;;
     5\ * | 77\ *) say "Nothing was compared, HEAD is verified alone: $why" ;;
-    *) refuse "posenc compare: ${why:-exit code $compared}" ;;
+    *) reject "posenc compare: ${why:-exit code $compared}" ;;
     esac
 }
 
 verify() { # ARGUMENTS...: sets $verified to the exit code
     run_shown "$posenc" verify --plugin "$library" "$@" --out console --out "jsonl:$out/verify.jsonl" --force || verified=$?
-    [ -s "$out/verify.jsonl" ] || refuse "posenc verify: exit code $verified: $(tail -n 1 "$work/told")"
+    [ -s "$out/verify.jsonl" ] || reject "posenc verify: exit code $verified: $(tail -n 1 "$work/told")"
 }
 
 # ---- Summary and exit code ----
@@ -267,7 +267,7 @@ report() { # CODE: writes all results of the job
     "$posenc" results export "$@" --format summary -o "$work/summary" --force &&
         "$posenc" results export "$@" --format junit -o "$out/junit.xml" --force &&
         "$posenc" report "$@" -o "$out/report.html" --force ||
-        refuse 'the results cannot be rendered: the log says why'
+        reject 'the results cannot be rendered: the log says why'
     [ -z "${GITHUB_ACTIONS:-}" ] || annotations "$@"
     note "Exit code $code: $text."
     page >"$work/page"

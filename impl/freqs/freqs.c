@@ -213,7 +213,7 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
 static void *reserve(unsigned char *memory, size_t *bytes, int64_t n, size_t size)
 {
     void *start = memory ? memory + *bytes : NULL;
-    *bytes += (size_t)(n + POSENC_PLAN_PAD) * size; /* a multiple of ALIGNMENT */
+    *bytes += (size_t)(n + POSENC_FREQS_PAD) * size; /* a multiple of ALIGNMENT */
     return start;
 }
 
@@ -257,7 +257,7 @@ static struct posenc_freqs *allocate_freqs(const struct posenc_freqs_spec *spec)
     while (layout.view.n_axes < 3 && spec->mrope_section[layout.view.n_axes] != 0)
         layout.view.n_axes++;
     layout.stride =
-        (layout.view.n_pairs + POSENC_PLAN_PAD - 1) / POSENC_PLAN_PAD * POSENC_PLAN_PAD;
+        (layout.view.n_pairs + POSENC_FREQS_PAD - 1) / POSENC_FREQS_PAD * POSENC_FREQS_PAD;
     if (layout.view.n_axes > 1 && spec->mrope_layout == POSENC_MROPE_LAYOUT_QWEN2_VL_VISION)
         memcpy(layout.section, spec->mrope_section, sizeof layout.section);
     bool xpos = spec->xpos_scale_base != 0.0;

@@ -58,13 +58,13 @@ enum bias_layout {
 /* Lane numbers of the widest vector, last to first; a narrower vector uses the end. A static table is cheaper than
  * an array that each row builds on the stack. */
 #define EIGHT(k) (k) + 7, (k) + 6, (k) + 5, (k) + 4, (k) + 3, (k) + 2, (k) + 1, (k)
-static const int32_t reversed_lane_table[POSENC_PLAN_PAD] = { EIGHT(56), EIGHT(48), EIGHT(40),
-                                                              EIGHT(32), EIGHT(24), EIGHT(16),
-                                                              EIGHT(8),  EIGHT(0) };
+static const int32_t reversed_lane_table[POSENC_FREQS_PAD] = { EIGHT(56), EIGHT(48), EIGHT(40),
+                                                               EIGHT(32), EIGHT(24), EIGHT(16),
+                                                               EIGHT(8),  EIGHT(0) };
 #undef EIGHT
 SIMD_INLINE const int32_t *reversed_lanes(void)
 {
-    return reversed_lane_table + POSENC_PLAN_PAD - vf_lanes();
+    return reversed_lane_table + POSENC_FREQS_PAD - vf_lanes();
 }
 
 /* Returns n biases from the k-th on. REVERSED: index is reversed_lanes(). INDEXED: n is the number of lanes. */

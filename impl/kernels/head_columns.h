@@ -22,7 +22,7 @@ struct head_group {
     const float *table; /* element [0, first head] of the caller's table */
     int64_t stride, n;  /* elements from row to row; heads, 1 to HEAD_GROUP */
     bool is_copied, in_two_vectors;
-    int32_t row_order[2 * POSENC_PLAN_PAD]; /* in_two_vectors: row r is at row_order[r] * 4 */
+    int32_t row_order[2 * POSENC_FREQS_PAD]; /* in_two_vectors: row r is at row_order[r] * 4 */
     _Alignas(64) float cached[CACHED_TABLE_ROWS * HEAD_GROUP];
 };
 

@@ -45,9 +45,9 @@ enum {
 struct relative_panel {
     int64_t i0, i1, j0, j1;
     int64_t block, pitch; /* queries per block; floats from one transposed row to the next */
-    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + 2 * POSENC_PLAN_PAD +
+    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + 2 * POSENC_FREQS_PAD +
                     RELATIVE_PREFETCH_KEYS];
-    int32_t start[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_PLAN_PAD];
+    int32_t start[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_FREQS_PAD];
 };
 
 /* Fills the columns of a panel, and finds where vectors of keys begin. */
@@ -86,7 +86,7 @@ SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, const int32
         return vf_gather_n(row, columns, m);
 
     /* cleared for compilers that do not see that m is not 0 */
-    uint16_t picked[POSENC_PLAN_PAD] = { 0 };
+    uint16_t picked[POSENC_FREQS_PAD] = { 0 };
     for (int64_t l = 0; l < m; l++)
         picked[l] = ((const uint16_t *)row)[columns[l]];
     return load_as(type, picked, 0, m);
@@ -170,7 +170,7 @@ SIMD_INLINE void transpose_keys(enum posenc_dtype type, bool prefetches, const c
                                 const struct relative_panel *panel, int64_t at,
                                 float *transposed)
 {
-    _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_KEY_PITCH + POSENC_PLAN_PAD];
+    _Alignas(64) float keys[POSENC_FREQS_PAD * RELATIVE_KEY_PITCH + POSENC_FREQS_PAD];
     const int64_t w = vf_lanes(), size = (int64_t)posenc_dtype_size(type);
     const int64_t pitch = panel->pitch;
     const int32_t *columns = panel->columns + at, *start = panel->start + at;

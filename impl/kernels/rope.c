@@ -29,8 +29,8 @@
  * the number of heads per vector, or 0 if they do not fill it. */
 struct narrow {
     int64_t heads;
-    int32_t pair[POSENC_PLAN_PAD], other[POSENC_PLAN_PAD];
-    float sign[POSENC_PLAN_PAD];
+    int32_t pair[POSENC_FREQS_PAD], other[POSENC_FREQS_PAD];
+    float sign[POSENC_FREQS_PAD];
 };
 
 /* Fills the layout. Several heads have to be adjacent in memory; a single one may lie anywhere. */

@@ -30,7 +30,7 @@
  */
 #include "kernel.h"
 
-enum { PARTIAL_SUMS = POSENC_PLAN_PAD }; /* 64, see above */
+enum { PARTIAL_SUMS = POSENC_FREQS_PAD }; /* 64, see above */
 
 /* For f32 heads in DRAM: heads per group, fewer so that reading and rotating alternate more often, and the prefetch
  * distance of the sums in bytes. */

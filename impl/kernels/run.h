@@ -75,7 +75,7 @@ static __attribute__((noinline)) void fix_exact_zeros(const struct run *run, int
                                                       uint32_t position, int64_t i, vf *cosine,
                                                       vf *sine)
 {
-    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+    float cosines[POSENC_FREQS_PAD], sines[POSENC_FREQS_PAD];
     vf_store(cosines, *cosine);
     vf_store(sines, *sine);
     for (int64_t k = 0; k < vf_lanes() && position != 0; k++) {
@@ -207,8 +207,8 @@ SIMD_INLINE void sincos_of_reduced(vd r, vq q, vd scale, vf *cosine, vf *sine)
 SIMD_INLINE void run_fraction(const struct run *run, enum sink sink, enum store_mode mode)
 {
     for (int64_t i = run->from; i < run->pairs; i += vf_lanes()) {
-        _Alignas(64) double r[POSENC_PLAN_PAD];
-        _Alignas(64) uint64_t q[POSENC_PLAN_PAD];
+        _Alignas(64) double r[POSENC_FREQS_PAD];
+        _Alignas(64) uint64_t q[POSENC_FREQS_PAD];
         vf cosine, sine;
         posenc_time_angles(run->freqs, run->time, i, vf_lanes(), r, q);
         vd scale = run->scales ? vd_load(scales_at(run, 0, i)) : vd_set1(run->scale);

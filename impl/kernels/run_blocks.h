@@ -56,7 +56,7 @@ static __attribute__((noinline)) void fix_row(const struct run *run, int64_t row
 SIMD_INLINE void fix_vectors(const struct run *run, int64_t row, int64_t i, int64_t n,
                              vf *cosine, vf *sine)
 {
-    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+    float cosines[POSENC_FREQS_PAD], sines[POSENC_FREQS_PAD];
 
     if (run->first + (uint32_t)row == 0 && !run->scales) {
         *cosine = vf_set1((float)run->scale);

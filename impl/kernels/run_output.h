@@ -25,7 +25,7 @@ enum sink {
 };
 
 /* Pairs of a strip: the columns that are evaluated together, so that their anchors stay in the L1 cache. */
-enum { STRIP_PAIRS = POSENC_PLAN_PAD };
+enum { STRIP_PAIRS = POSENC_FREQS_PAD };
 
 /* `count` rows at the consecutive magnitudes first, first + 1, ... of the positions. Row r of an output begins r *
  * stride elements after its base pointer. Negative positions are walked by rising magnitude: strides are negative,
@@ -85,7 +85,7 @@ SIMD_INLINE void put_interleaved(const struct run *run, enum store_mode mode, in
     const float *x = mode == ADD ? (const float *)run->x + row * run->x_stride + 2 * i : NULL;
 
     if (2 * (i + n) > run->dim) {
-        float sines[POSENC_PLAN_PAD];
+        float sines[POSENC_FREQS_PAD];
         vf_store(sines, sine);
         vf last = vf_set1(sines[n - 1]);
         if (mode == ADD)
@@ -107,7 +107,7 @@ SIMD_INLINE void put_interleaved(const struct run *run, enum store_mode mode, in
 SIMD_INLINE void put_axis(const struct run *run, int64_t row, int64_t i, int64_t n, vf cosine,
                           vf sine)
 {
-    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+    float cosines[POSENC_FREQS_PAD], sines[POSENC_FREQS_PAD];
 
     vf_store(cosines, cosine);
     vf_store(sines, sine);

@@ -191,10 +191,10 @@ SIMD_INLINE void sincos_scaled(vq q, vd c, vd s, vf cosine_scale, vf sine_scale,
 /* Returns ggml's running product at pair `from` of a row (see ggml_angles). */
 SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int64_t from)
 {
-    float phi = position, angles[POSENC_PLAN_PAD];
+    float phi = position, angles[POSENC_FREQS_PAD];
 
     for (int64_t i = 0, n; i < from; i += n) {
-        n = from - i < POSENC_PLAN_PAD ? from - i : POSENC_PLAN_PAD;
+        n = from - i < POSENC_FREQS_PAD ? from - i : POSENC_FREQS_PAD;
         phi = posenc_ggml_f32_angles(freqs, phi, i, n, angles);
     }
     return phi;
@@ -204,7 +204,7 @@ SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int
  * pair to pair; `phi` carries this product along the row, and begins as the position. */
 SIMD_INLINE vf ggml_angles(const struct posenc_freqs *freqs, int64_t i, float *phi)
 {
-    _Alignas(64) float angles[POSENC_PLAN_PAD];
+    _Alignas(64) float angles[POSENC_FREQS_PAD];
     *phi = posenc_ggml_f32_angles(freqs, *phi, i, vf_lanes(), angles);
     return vf_load(angles);
 }

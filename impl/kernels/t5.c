@@ -31,7 +31,7 @@ struct t5_span {
 /* The table row of each distance of the line, and the biases of four heads. */
 struct t5_line {
     struct t5_span span;
-    _Alignas(64) int32_t rows[T5_LINE + POSENC_PLAN_PAD];
+    _Alignas(64) int32_t rows[T5_LINE + POSENC_FREQS_PAD];
     _Alignas(64) float bias[HEAD_GROUP * T5_PITCH];
 };
 
@@ -107,7 +107,7 @@ static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
         fill(line->rows, from, to, bucket + buckets);
     }
     fill(line->rows, from, n, 0);
-    fill(line->rows, n, n + POSENC_PLAN_PAD, 0);
+    fill(line->rows, n, n + POSENC_FREQS_PAD, 0);
 }
 
 /* Fills a line for a tile whose distances are [nearest, farthest]. At each end it holds enough distances of
@@ -117,8 +117,8 @@ static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t 
 {
     struct t5_span *span = &line->span;
 
-    span->first = clamp(span->from - POSENC_PLAN_PAD, nearest, farthest);
-    span->n = clamp(span->to + POSENC_PLAN_PAD, span->first + 1, farthest + 1) - span->first;
+    span->first = clamp(span->from - POSENC_FREQS_PAD, nearest, farthest);
+    span->n = clamp(span->to + POSENC_FREQS_PAD, span->first + 1, farthest + 1) - span->first;
     t5_rows(args, line);
 }
 
@@ -362,7 +362,7 @@ SIMD_INLINE void t5_tiles(enum posenc_dtype type, enum store_mode mode,
 
     line.span.from = 1 - far;
     line.span.to = args->buckets.bidirectional && far > 1 ? far : 1;
-    if (line.span.to - line.span.from + 2 * (int64_t)POSENC_PLAN_PAD <= T5_LINE) {
+    if (line.span.to - line.span.from + 2 * (int64_t)POSENC_FREQS_PAD <= T5_LINE) {
         most_queries = queries;
         most_keys = keys;
     }

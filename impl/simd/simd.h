@@ -6,7 +6,7 @@
  * Types. vf: f32 lanes. vd: f64 lanes, vq: unsigned 64-bit lanes, each with AS MANY LANES AS vf, in one or several
  * registers. On some ISAs the types have no size: kernels put no vector into a struct, an array or a global.
  *
- * Lanes. vf_lanes() is a constant or, on SVE and RVV, known at run time only. It is 1 or even, at most POSENC_PLAN_PAD.
+ * Lanes. vf_lanes() is a constant or, on SVE and RVV, known at run time only. It is 1 or even, at most POSENC_FREQS_PAD.
  * Suffix _n: 0 < n <= lanes; the operation touches the first n elements of memory only, and further lanes load as zero.
  *
  * Rounding. Every arithmetic primitive is one IEEE operation, rounded once to nearest even, so that all ISAs give the

@@ -3,7 +3,7 @@
  * and u64. The ratio of element size to group size is then the same for all types. One vl therefore holds for all of them,
  * a mask of one type is a mask of another, and a change of type leaves vl alone.
  *
- * Lanes: those of a register, at most POSENC_PLAN_PAD, as no array of the library is padded further. Registers of more
+ * Lanes: those of a register, at most POSENC_FREQS_PAD, as no array of the library is padded further. Registers of more
  * than 2048 bits are filled in part. So no primitive may take the second register of a group for the second half of its
  * lanes.
  *
@@ -17,7 +17,7 @@
 
 #include <riscv_vector.h>
 
-#include "impl/internal.h" /* POSENC_PLAN_PAD */
+#include "impl/internal.h" /* POSENC_FREQS_PAD */
 
 typedef vfloat32m1_t vf;
 typedef vfloat64m2_t vd;
@@ -27,7 +27,7 @@ typedef vuint64m2_t vq;
  * do not know that V has at least 128 bits, hence 4 lanes. */
 SIMD_INLINE size_t vf_vl(void)
 {
-    size_t vl = __riscv_vsetvl_e32m1(POSENC_PLAN_PAD);
+    size_t vl = __riscv_vsetvl_e32m1(POSENC_FREQS_PAD);
 
     if (vl < 4)
         __builtin_unreachable();

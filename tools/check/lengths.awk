@@ -3,7 +3,7 @@
 #
 #     awk -f lengths.awk FILES
 #
-# Aimed at are files below 500 lines and functions of about 40; refused is what is longer than this:
+# Aimed at are files below 500 lines and functions of about 40; rejected is what is longer than this:
 BEGIN {
     most_file = 500
     most_function = 75
@@ -18,7 +18,7 @@ FNR == 1 { end_file(); file = FILENAME; files++ }
     length_of = FNR - begun + 1
     if (length_of > longest_function) longest_function = length_of
     if (length_of > most_function)
-        refuse(file ":" begun ": a function of " length_of " lines; at most " most_function)
+        reject(file ":" begun ": a function of " length_of " lines; at most " most_function)
     begun = 0
 }
 END {
@@ -30,10 +30,10 @@ END {
 function end_file() {
     if (file == "" || file in free) return
     if (lines > longest_file) longest_file = lines
-    if (lines > most_file) refuse(file ": " lines " lines; at most " most_file)
+    if (lines > most_file) reject(file ": " lines " lines; at most " most_file)
 }
 
-function refuse(message) {
+function reject(message) {
     print message
     wrong = 1
 }

@@ -79,7 +79,7 @@ environment = dict(os.environ, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=summar
 
 def upload(step, matrix, folder):
     to = os.path.join(artefacts, fill(step["with"]["name"], matrix))
-    os.mkdir(to)  # a name is there once: GitHub refuses a second
+    os.mkdir(to)  # a name is there once: GitHub rejects a second
     files = glob.glob(os.path.join(folder, fill(step["with"]["path"], matrix)))
     for file in files:
         shutil.copy(file, to)

@@ -40,12 +40,12 @@ test_rejected() { # NAME STATUS PATTERN FILES...
 test_broken_shards() { # SHARD-FILES...
     first=$1
     shift
-    test_rejected 'a missing shard is refused by name' 6 'missing: shard 0 of [0-9]+ of verify' "$@"
+    test_rejected 'a missing shard is rejected by name' 6 'missing: shard 0 of [0-9]+ of verify' "$@"
     cp "$first" doubled.jsonl
-    test_rejected 'a doubled shard is refused by name' 2 'doubled.jsonl' "$first" "$@" "$scratch/doubled.jsonl"
+    test_rejected 'a doubled shard is rejected by name' 2 'doubled.jsonl' "$first" "$@" "$scratch/doubled.jsonl"
     # A full disk or a kill cuts a file in the middle of a record.
     head -c $(($(wc -c <"$first") * 2 / 3)) "$first" >damaged.jsonl
-    test_rejected 'a shard that ends early is refused by name' 2 'damaged.jsonl: is partial' "$scratch/damaged.jsonl" "$@"
+    test_rejected 'a shard that ends early is rejected by name' 2 'damaged.jsonl: is partial' "$scratch/damaged.jsonl" "$@"
     sed '$d' "$first" >unended.jsonl
     test_rejected 'and one without its last line' 2 'unended.jsonl: is partial' "$scratch/unended.jsonl" "$@"
 }

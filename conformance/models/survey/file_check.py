@@ -34,11 +34,11 @@ MEMBERS = ("length width heads key_heads head_dim rotary_dim layers first rows n
 # ---- What posenc reads ----
 
 def read(program, config):
-    """Returns {"parts": [...], "notes": text} of a configuration, or {"refused": reason}."""
+    """Returns {"parts": [...], "notes": text} of a configuration, or {"rejected": reason}."""
     try:
         reading = read_json(json.dumps(config))
     except Rejected as error:
-        return {"refused": str(error)}
+        return {"rejected": str(error)}
     return {"parts": [describe_part(program, part) for part in reading.parts], "notes": ".  ".join(reading.notes)}
 
 
@@ -135,7 +135,7 @@ def compare(comparer, reading, expected):
 
     A vision tower beside the text is another model.
     """
-    if "refused" in reading:
+    if "rejected" in reading:
         return ""
     text = [part for part in reading["parts"] if part.get("stack") != "vision"]
     try:
@@ -147,8 +147,8 @@ def compare(comparer, reading, expected):
 def check_file(types, table, program, file, inspections):
     """Returns the outcome of a file (AGREES, DIFFERS, REJECTED or UNASKED) and the reason."""
     reading = read(program, file)
-    if "refused" in reading:
-        return REJECTED, reading["refused"]
+    if "rejected" in reading:
+        return REJECTED, reading["rejected"]
     computed = compute(types, table, file, inspections)
     if isinstance(computed, str):
         return UNASKED, computed

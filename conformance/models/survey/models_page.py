@@ -92,7 +92,7 @@ def count_composites(types):
             return False
         if result["encoding"] == "composite":
             return is_read(next(iter(result["parts"].values()), None), depth + 1)
-        return result["encoding"] not in ("refused", "none", "unknown")
+        return result["encoding"] not in ("rejected", "none", "unknown")
     composites = [name for name, result in types.items() if result["encoding"] == "composite"]
     return {"all": len(composites), "read": sum(map(is_read, composites))}
 
@@ -140,18 +140,18 @@ def main():
         raise SystemExit(f"models_page.py: {sys.argv[1]} lacks \"published\": write it by survey.py --published FILE")
     types, old = newer["types"], older["types"]
     with_positions = [t for t in types.values() if t["encoding"] not in ("none", "composite", "unknown")]
-    lacking = {t["encoding"] for t in with_positions} - {encoding for encoding, _ in GROUPS} - {"refused"}
+    lacking = {t["encoding"] for t in with_positions} - {encoding for encoding, _ in GROUPS} - {"rejected"}
     if lacking:
         raise SystemExit(f"models_page.py: GROUPS lacks {', '.join(sorted(lacking))}")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     print(environment.from_string(TEMPLATE.read_text()).render(
         newer=newer, older=older, types=types, published=newer["published"], old=old,
         n_types=len(types), n_with=len(with_positions),
-        n_read=sum(result["encoding"] != "refused" for result in with_positions),
+        n_read=sum(result["encoding"] != "rejected" for result in with_positions),
         composites=count_composites(types), groups=list(group_rows(types)),
         files=count_outcomes(types.values()), saved=count_outcomes(types.values(), saved=True),
         only_saved=sum(result.get("saved", 0) for result in types.values()), old_files=count_outcomes(old.values()),
-        without=reasons(types, "none"), refused=reasons(types, "refused"), rejections=rejections_of_mutated(types),
+        without=reasons(types, "none"), rejected=reasons(types, "rejected"), rejections=rejections_of_mutated(types),
         published_rejected=rejections_of_published(newer["published"]),
         new=sorted(set(types) - set(old)), gone=sorted(set(old) - set(types)),
         differences=list(differences(types, old))).rstrip())

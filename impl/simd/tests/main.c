@@ -34,11 +34,12 @@ struct counts {
 
 static void test_isa(const struct isa *isa, const char *except, struct counts *all)
 {
-    const char *obstacle = posenc_backend_unavailable_reason(posenc_backend_find(isa->name));
+    const char *unavailable_reason =
+        posenc_backend_unavailable_reason(posenc_backend_find(isa->name));
     struct counts counts = { 0, 0, 0 };
 
-    if (obstacle) {
-        printf("off: %s: %s\n", isa->name, obstacle);
+    if (unavailable_reason) {
+        printf("off: %s: %s\n", isa->name, unavailable_reason);
         all->skipped++;
         return;
     }

@@ -6,7 +6,7 @@
 
 #include "impl/simd/simd.h"
 
-enum { VALUES_TRIED = 1 << 15, WIDEST = POSENC_PLAN_PAD };
+enum { VALUES_TRIED = 1 << 15, WIDEST = POSENC_FREQS_PAD };
 
 /* A test of one primitive: an operation with its counterpart in plain C, or a load or store. */
 struct test {

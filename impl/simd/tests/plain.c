@@ -125,12 +125,12 @@ void draw_f32(float *rows, int operands, int64_t n)
     for (int64_t k = 0; k < n; k++) {
         float *x = rows + k;
         for (int i = 0; i < operands; i++)
-            x[(size_t)i * POSENC_PLAN_PAD] = one_f32();
+            x[(size_t)i * POSENC_FREQS_PAD] = one_f32();
         if (operands == 3 && draw() % 2)
-            x[2 * POSENC_PLAN_PAD] = -x[0] * x[POSENC_PLAN_PAD];
+            x[2 * POSENC_FREQS_PAD] = -x[0] * x[POSENC_FREQS_PAD];
         if (operands == 4 && draw() % 2) {
-            x[2 * POSENC_PLAN_PAD] = x[0];
-            x[3 * POSENC_PLAN_PAD] = x[POSENC_PLAN_PAD];
+            x[2 * POSENC_FREQS_PAD] = x[0];
+            x[3 * POSENC_FREQS_PAD] = x[POSENC_FREQS_PAD];
         }
     }
 }
@@ -140,9 +140,9 @@ void draw_f64(double *rows, int operands, int64_t n)
     for (int64_t k = 0; k < n; k++) {
         double *x = rows + k;
         for (int i = 0; i < operands; i++)
-            x[(size_t)i * POSENC_PLAN_PAD] = one_f64();
+            x[(size_t)i * POSENC_FREQS_PAD] = one_f64();
         if (operands == 3 && draw() % 2)
-            x[2 * POSENC_PLAN_PAD] = x[0] * x[POSENC_PLAN_PAD] * (draw() % 2 ? 1.0 : -1.0);
+            x[2 * POSENC_FREQS_PAD] = x[0] * x[POSENC_FREQS_PAD] * (draw() % 2 ? 1.0 : -1.0);
     }
 }
 
@@ -151,14 +151,14 @@ void draw_u64(uint64_t *rows, int operands, int64_t n)
     for (int i = 0; i < operands; i++)
         for (int64_t k = 0; k < n; k++) {
             uint64_t bits = draw(), kind = draw();
-            rows[i * POSENC_PLAN_PAD + k] =
+            rows[i * POSENC_FREQS_PAD + k] =
                 kind % 4 == 0 ? special_u64[bits % SPECIAL_U64] : bits >> (kind >> 58);
         }
 }
 
-/* ---- Expected results in plain C: operand i is x[i POSENC_PLAN_PAD] ---- */
+/* ---- Expected results in plain C: operand i is x[i POSENC_FREQS_PAD] ---- */
 
-enum { A = 0, B = POSENC_PLAN_PAD, C = 2 * POSENC_PLAN_PAD, D = 3 * POSENC_PLAN_PAD };
+enum { A = 0, B = POSENC_FREQS_PAD, C = 2 * POSENC_FREQS_PAD, D = 3 * POSENC_FREQS_PAD };
 
 float plain_add(const float *x) { return x[A] + x[B]; }
 float plain_sub(const float *x) { return x[A] - x[B]; }
@@ -311,7 +311,7 @@ void expect(bool right, const char *what)
 void expect_lanes(int64_t lanes)
 {
     expect(lanes == 1 || (lanes > 0 && lanes % 2 == 0), "neither 1 nor even");
-    expect(lanes <= POSENC_PLAN_PAD, "more than POSENC_PLAN_PAD");
+    expect(lanes <= POSENC_FREQS_PAD, "more than POSENC_FREQS_PAD");
 }
 
 static void complain_of_lane(int64_t lane, uint64_t got, uint64_t wanted, double got_value,

@@ -25,7 +25,7 @@ struct isa_tests {
 
 /* ---- Numbers to try ---- */
 
-/* Fill `operands` rows of POSENC_PLAN_PAD lanes, n of them: special values, random bits, and numbers of similar
+/* Fill `operands` rows of POSENC_FREQS_PAD lanes, n of them: special values, random bits, and numbers of similar
  * size. With three or four operands, sums often cancel, so that a product rounded by itself shows. The numbers are
  * the same in each run. */
 void draw_f32(float *rows, int operands, int64_t n);

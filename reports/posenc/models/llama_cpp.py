@@ -466,9 +466,9 @@ def read_llama_cpp(root: Dict[str, Any]) -> Reading:
     members.note("As llama.cpp reads it")
     kind = architectures().get(name)
     if not kind:
-        known = ", ".join(one.name for one in architectures().values() if one.what != "refused")
+        known = ", ".join(one.name for one in architectures().values() if one.what != "rejected")
         members.reject(f"general.architecture '{name[:60]}' is unknown; known: {known}")
-    if kind.what == "refused":
+    if kind.what == "rejected":
         members.reject(f"general.architecture '{name}' is not read: {kind.note}")
     if kind.note:
         members.note(kind.note)
