@@ -110,7 +110,7 @@ test_link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
 
 named=0
 for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/architecture.md docs/one-test.md docs/grammars.md docs/adding.md docs/accuracy.md docs/encodings.md \
-    docs/exports.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md docs/course/*.md; do
+    docs/exports.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md docs/performance.md docs/performance/*.md docs/course/*.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
     [ -s found ] || fail "$text has commands or blocks" 'none was found'

@@ -110,7 +110,7 @@ for picture in $(sed -n 's/^!\[.*](\(.*\.svg\))$/\1/p' "$text"); do
 done
 
 check_count() { # NUMBER WORDS: README says "NUMBER WORDS", and no page has another number before these words
-    for page in "$root/README.md" "$root/CONTRIBUTING.md" "$docs"/*.md; do
+    for page in "$root/README.md" "$root/CONTRIBUTING.md" "$docs"/*.md "$docs"/performance/*.md; do
         tr '\n' ' ' <"$page" | grep -oE "[0-9]+ $2" | grep -vx "$1 $2" | sort -u >"$work/others" || true
         [ ! -s "$work/others" ] || complain "$(tr '\n' ';' <"$work/others") the program counts $1" "$page"
     done

@@ -53,7 +53,7 @@ static struct {
 } cpu;
 
 /* Prefixes of the keys of CPUs on which software prefetch is slower than hardware prefetchers alone:
- * Zen 4, which has models 1xh, 6xh, 7xh and Axh of family 19h (measurements: docs/performance.md). */
+ * Zen 4, which has models 1xh, 6xh, 7xh and Axh of family 19h (measurements: docs/performance/memory.md). */
 static const char *const no_prefetch_keys[] = { "amd-19-1", "amd-19-6", "amd-19-7",
                                                 "amd-19-a" };
 
