@@ -3,6 +3,7 @@
 # with shapes of kernels, of other files all lines.
 #
 #     sh cases.sh QUOTE.SED CASES
+set -e
 quote=$1 cases=$2
 
 file() {
@@ -13,7 +14,7 @@ file() {
 
 awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)(default|realistic|length[0-3]|random) /' "$cases"/golden/*.txt |
     file CASES_SHAPES cases/golden
-for name in VARIANTS PROPERTIES SIZES REFUSED SCANS; do
+for name in VARIANTS PROPERTIES SIZES REJECTED SCANS; do
     text=$(printf %s.txt "$name" | tr '[:upper:]' '[:lower:]')
     file CASES_$name "$text" <"$cases/$text"
 done

@@ -29,7 +29,7 @@ enum cases_file {
     CASES_VARIANTS,   /* problems with a digest */
     CASES_PROPERTIES, /* for property tests */
     CASES_SIZES,      /* sizes of models, and large strides */
-    CASES_REFUSED,    /* problems that must be rejected */
+    CASES_REJECTED,   /* problems that must be rejected */
     CASES_SCANS,      /* frequencies to scan */
     CASES_FILES
 };

@@ -190,7 +190,7 @@ static void check_listed_rejections(struct random_suite *r)
     const struct signature *s = signature_of(kernel);
     const bool checks_freqs = s->rotary && s->freqs;
     size_t n = 0;
-    for (EACH_CASE(line, CASES_REFUSED)) {
+    for (EACH_CASE(line, CASES_REJECTED)) {
         const char *owner = *line->note ? line->note : signature_of(line->problem.kernel)->name;
         const bool is_freqs = strcmp(owner, "plan") == 0;
         if (is_freqs ? !checks_freqs : strcmp(owner, s->name) != 0)

@@ -45,7 +45,7 @@ static inline float narrowed(enum posenc_dtype type, float value)
 extern POSENC_API const struct posenc_backend posenc_plugin;
 const struct posenc_backend posenc_plugin = {
     .size = sizeof(struct posenc_backend), .abi = POSENC_ABI, .name = "faulty", .family = "faulty",
-    .description = "the plain loops with a fault", .needs = "", .f16_bf16 = true, %s
+    .description = "the plain loops with a fault", .required_features = "", .f16_bf16 = true, %s
 };
 '''
 
