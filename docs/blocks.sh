@@ -4,7 +4,8 @@
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
 # - A ```c block compiles without a warning; it is a program that runs and returns 0.
-# - A block that begins with a line /* from FILE */ is an excerpt: its other lines stand in that file.
+# - A block that begins with a line /* from FILE */ is an excerpt: its other lines stand in that file, one after the other
+#   except where a line ... stands for others.
 # - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
 #   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
 # - reports/tests/test_course.py runs a ```python block of a lesson. A block without a language is output. Other languages
@@ -39,11 +40,20 @@ test_lines() { # NAME BLOCK FILE: each line of the block stands in the file
     same "$1, in $3" "$status" 1
 }
 
+test_excerpt() { # NAME FILE BLOCK: the lines between ... stand in the file, one after the other
+    run awk 'function part() { wrong = wrong || !index(file, "\n" lines); lines = "" }
+        BEGIN { file = "\n" }
+        NR == FNR { file = file $0 "\n"; next }
+        FNR > 1 && /^ *[.][.][.]$/ { part(); next }
+        FNR > 1 { lines = lines $0 "\n" }
+        END { part(); exit wrong }' "$root/$2" "$3"
+    same "$1, an excerpt of $2" "$status" 0
+}
+
 test_block() { # NAME LANGUAGE FILE
     source=$(sed -n '1s,^/[*] from \(.*\) [*]/$,\1,p' "$3")
     if [ -n "$source" ]; then
-        sed '1d; /^ *[.][.][.]$/d' "$3" >"$3.excerpt" # ... stands for lines that are left out
-        test_lines "$1, an excerpt" "$3.excerpt" "$root/$source"
+        test_excerpt "$1" "$source" "$3"
         return
     fi
     case $2 in
@@ -109,8 +119,10 @@ test_link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
 }
 
 named=0
-for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/architecture.md docs/one-test.md docs/grammars.md docs/adding.md docs/accuracy.md docs/encodings.md \
-    docs/exports.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md docs/performance.md docs/performance/*.md docs/course/*.md; do
+for text in README.md CONTRIBUTING.md SECURITY.md docs/install.md docs/how-to.md docs/coming-from.md docs/stability.md \
+    docs/output.md docs/architecture.md docs/one-test.md docs/grammars.md docs/adding.md docs/accuracy.md docs/encodings.md \
+    docs/exports.md docs/fleets.md docs/ci.md docs/misconceptions.md docs/topics.md \
+    docs/performance.md docs/performance/*.md docs/course/*.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
     [ -s found ] || fail "$text has commands or blocks" 'none was found'

@@ -4,6 +4,7 @@
 # - encodings.md and misconceptions.md: every test that they name as the measure of a claim passes, every picture exists, and
 #   posenc explains each topic that they name
 # - misconceptions.md: each entry has a number and a command, and the command prints the number
+# - how-to.md: it quotes each task of examples/tasks.c, whole
 # - README and docs: counts are those of the program, speeds those of docs/speed.jsonl
 #
 #   sh docs/check.sh [POSENC]      the program (default: build/posenc)
@@ -132,6 +133,12 @@ check_count "$(count_types 'read as')" 'architectures of GGUF'
 check_count "$(grep -cE " [0-9a-f]{64}\$" "$root/conformance/engine/digests.txt")" 'committed SHA-256 digests'
 surveyed=$(sed -n 's/^The library has \([0-9]*\) types of models.*/\1/p' "$docs/models.md")
 check_text docs/models.md "\`posenc list types\` prints these and $(($(count_types 'model types') - surveyed)) more"
+
+# The how-to page quotes each task. blocks.sh checks that it quotes nothing else.
+awk 'NR == FNR { page = page $0 "\n"; next } /---- Their check/ { exit }
+    /^static/ { name = $0; task = "\n" } name != "" { task = task $0 "\n" }
+    /^}/ { if (!index(page, task)) print name; name = "" }' "$docs/how-to.md" "$root/examples/tasks.c" >"$work/unquoted"
+[ ! -s "$work/unquoted" ] || complain "it does not quote, as they stand: $(cat "$work/unquoted")" how-to.md
 
 # Measurements in README are those of the pages that say how they were made.
 sampled=$(sed -n 's/^| `exact`, sampled | \([0-9 ]*[0-9]\) | 0 |.*/\1/p' "$docs/accuracy.md")
