@@ -112,7 +112,7 @@ static const struct option_spec specs[] = {
     { "update-error-limits", 0, FLAG, FOR_VERIFY, OFFSET(update_error_limits), NULL,
       "lower the limits in that file to the measured errors", 0, 0 },
     { "part", 0, WORDS, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(part), "NAME",
-      "compare results, code, times, counts or none (default: code,times)", 0, 0 },
+      "compare these: results, code, times, counts or none (default: code,times)", 0, 0 },
     { "pairs", 0, TEXT, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(pairs), "FILE",
       "time or count only the lines CASE BACKEND of FILE (-: standard input)", 0, 0 },
     { "rows-only", 0, FLAG, FOR_PAIR | WITH_PROBLEM | UNRECORDED, OFFSET(rows_alone), NULL,
@@ -432,8 +432,8 @@ enum { HELP_COLUMN = 28, HELP_WIDTH = 80 };
 static void print_row(const char *left, const char *help)
 {
     const int length = printf("  %s", left);
-    printf(length >= HELP_COLUMN ? "\n%*s" : "%*s",
-           length >= HELP_COLUMN ? HELP_COLUMN : HELP_COLUMN - length, "");
+    const bool fits = length + 2 <= HELP_COLUMN; /* two blanks: cli/manual reads rows */
+    printf(fits ? "%*s" : "\n%*s", fits ? HELP_COLUMN - length : HELP_COLUMN, "");
     print_wrapped(help, HELP_COLUMN, HELP_WIDTH);
 }
 

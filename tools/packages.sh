@@ -39,6 +39,9 @@ tests:ipykernel  python3-ipykernel python3-ipykernel     -                 the k
 browser:chromium chromium         chromium               -                 the browser of these tests
 browser:chromedriver chromium-driver chromedriver        -                 driving it
 browser:tidy     tidy             tidy                   -                 errors in the HTML of a report
+shells:mandoc    mandoc           mandoc                 -                 the test of the man page
+shells:zsh       zsh              zsh                    -                 the test of completions
+shells:fish      fish             fish                   fish              the test of completions
 LIST
 }
 
@@ -95,6 +98,7 @@ have() { # THING
     tests:gmpy2) python_with gmpy2 ;;
     tests:nbclient | tests:ipykernel) python_with jinja2 rich matplotlib pytest jsonschema "${1#*:}" || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;
+    shells:*) command -v "${1#*:}" >/dev/null ;;
     wasm:markdown) python_with jinja2 rich markdown || has_modules /usr/bin/python3 markdown ;;
     wasm:*) links_wasm ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
@@ -105,9 +109,9 @@ have() { # THING
 spared() {
     case $job in
     test* | check | coverage | stress) ;;
-    plot) echo library:criterion tests:pytest tests:jsonschema tests:gmpy2 tests:selenium tests:nbclient tests:ipykernel browser wasm ;;
-    explore) echo library:criterion tests browser ;;
-    *) if command_names | grep -qx -e "$job"; then echo tests browser wasm library:criterion; else echo tests browser wasm; fi ;;
+    plot) echo library:criterion tests:pytest tests:jsonschema tests:gmpy2 tests:selenium tests:nbclient tests:ipykernel browser shells wasm ;;
+    explore) echo library:criterion tests browser shells ;;
+    *) if command_names | grep -qx -e "$job"; then echo tests browser shells wasm library:criterion; else echo tests browser shells wasm; fi ;;
     esac
 }
 

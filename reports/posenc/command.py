@@ -11,7 +11,7 @@ from typing import Any, Callable, List, NoReturn, Optional, Sequence, Tuple
 # Options of the C commands verify and bench that select cases: metavariable and help.
 SELECT = {
     "kernel": ("NAME", "only these kernels (posenc list kernels)"),
-    "backend": ("NAME", "only these backends or families"),
+    "backend": ("NAME", "only these backends or families (posenc list backends)"),
     "dtype": ("NAME", "only this element type: f32, f16 or bf16"),
     "case": ("GLOB", "only cases whose id matches"),
     "model": ("NAME", "shapes of this model (posenc list models)"),
@@ -40,6 +40,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str, epilog: str = "") -> None:
         super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
+        self._positionals.title, self._optionals.title = "Arguments", "Options"  # as the C commands print them
         if "\n" in epilog:
             self.formatter_class = argparse.RawDescriptionHelpFormatter
 

@@ -28,7 +28,7 @@ SELECTING_OPTIONS = ("kernel", "backend", "dtype", "model", "config", "case")
 OTHER_OPTIONS = ("problem", "quick", "full", "seed", "processes", "threshold", "strict", "time-limit", "rev", "build",
                  "library", "identical", "gate")  # fmt: skip
 
-EPILOG = """examples:
+EPILOG = """Examples
   posenc compare base/libposenc.so head/libposenc.so --gate
   posenc compare --rev main --kernel rope_half
   posenc compare --rev main HEAD --build 'make mine.so' --library mine.so -o compare.html

@@ -58,7 +58,11 @@ def _parser() -> Parser:
     parser = Parser("posenc explain", ABOUT, EPILOG)
     add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("thing", metavar="THING", nargs="?", help="a name from posenc list, or a parameter")
+    names = (
+        "a name of posenc list kernels, posenc list scalings, posenc list numerics or posenc list methods; "
+        "or a parameter"
+    )
+    what.add_argument("thing", metavar="THING", nargs="?", help=names)
     files = "a config.json, a params.json, a GGUF file, a folder with one, or an org/name of the hub's local cache"
     what.add_argument("--config", metavar="FILE", action=Once, help=files)
     what.add_argument("--model", metavar="NAME", action=Once, help="a preset (posenc list models)")

@@ -86,7 +86,7 @@ def main(arguments: List[str]) -> int:
         "Writes an interactive page about positional encodings. It is one file, which any\n"
         "browser opens and which loads nothing. The library computes its numbers in the\n"
         "browser, with the bits of posenc table --backend scalar.",
-        "Examples:\n  posenc explore\n  posenc explore --view table -o table.html",
+        "Examples\n  posenc explore\n  posenc explore --view table -o table.html",
     )
     where = "where the page goes (default: posenc-explore.html)"
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, default=Path("posenc-explore.html"), help=where)

@@ -22,7 +22,7 @@ CONSOLE = Output("console", None)
 SHOWN, FAILURES = 12, 4  # rows on a terminal
 CERTAINTY = {"clear": "clear", "tied": "tie", "noisy": "too noisy to tell"}
 
-EPILOG = """examples:
+EPILOG = """Examples
   posenc report                               check and time this machine
   posenc report --model llama-3.1-8b          one model
   posenc report a.jsonl b.jsonl -o fleet.html records of other runs and machines

@@ -72,7 +72,8 @@ def export(arguments: List[str]) -> int:
     """Writes records in another format. Returns the exit code."""
     parser = Parser("posenc results export", "Writes records in a format of other programs.")
     parser.add_records()
-    parser.add_argument("--format", metavar="NAME", help=f"one of {', '.join(FORMATS)} (default: by the name of -o)")
+    names = f"one of these: {', '.join(FORMATS)} (default: by the name of -o)"
+    parser.add_argument("--format", metavar="NAME", help=names)
     parser.add_output()
     args = parser.parse_args(arguments)
     form = FORMATS[_format(args)]

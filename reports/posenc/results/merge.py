@@ -213,9 +213,9 @@ def main(arguments: List[str]) -> int:
     """Merges files. Returns the exit code."""
     parser = Parser(
         "posenc results merge",
-        "Merges the shards of a run, or runs of several machines, into one file of records.",
-        "Exit code 6: shards are missing. Examples: posenc results merge [0-3].jsonl -o whole.jsonl; "
-        "posenc results merge */results.jsonl -o fleet.jsonl",
+        "Merges the shards of a run, or runs of several machines, into one file.",
+        "Exit code 6: shards are missing.\n\nExamples\n  posenc results merge [0-3].jsonl -o whole.jsonl\n"
+        "  posenc results merge */results.jsonl -o fleet.jsonl",
     )
     parser.add_records()
     parser.add_output()

@@ -287,10 +287,10 @@ def main(arguments: List[str]) -> int:
     """Shows histories. Returns the exit code."""
     parser = Parser(
         "posenc results trend",
-        "Shows how near each case came to its roofline over many runs, where that changed, and which errors changed.",
-        "Runs are in the order of their clocks, or of --commits. The exit code is 0 whatever they show. "
-        "Examples: posenc results trend results/*.jsonl --kernel rope_half; "
-        "git rev-list --reverse main >commits; posenc results trend *.jsonl --commits commits",
+        "Shows how near each case came to its roofline over many runs, where that\nchanged, and which errors changed.",
+        "Runs are in the order of their clocks, or of --commits. The exit code is 0 whatever they show.\n\n"
+        "Examples\n  posenc results trend results/*.jsonl --kernel rope_half\n"
+        "  git rev-list --reverse main >commits\n  posenc results trend *.jsonl --commits commits",
     )
     parser.add_records()
     for name, what in (("kernel", "kernels"), ("backend", "backends or families"), ("case", "cases")):

@@ -39,8 +39,8 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", type=Path, help="tuning file (default: ~/.config/posenc/tuning)")
     add("--check", action="store_true", help="write nothing: check that the choices of FILE still hold")
-    add("--kernel", metavar="NAME", action="append", default=[], help="only this kernel; may be repeated")
-    add("--dtype", metavar="NAME", action="append", default=[], help="only f32, f16 or bf16; may be repeated")
+    add("--kernel", metavar="NAME", action="append", default=[], help="only these kernels (posenc list kernels)")
+    add("--dtype", metavar="NAME", action="append", default=[], help="only these element types: f32, f16 or bf16")
     add("--time-limit", metavar="SECONDS", type=positive(86400), default=SECONDS,
         help=f"time of all measurements, about (default: {SECONDS:.0f})")  # fmt: skip
     add("--seed", metavar="N", type=int, default=0, help="seed for the order of rounds (default: 0)")
