@@ -256,8 +256,8 @@ enum POSENC_ENUM posenc_position_kind {
     POSENC_POSITIONS_OFFSET = 0, /**< token t is at position offset + t, in every batch */
     POSENC_POSITIONS_I32 = 1, /**< int32_t data[batch * stride_batch + token * stride_token] */
     POSENC_POSITIONS_I64 = 2, /**< int64_t data[], likewise */
-    POSENC_POSITIONS_F32 =
-        3 /**< float data[]: fractions, such as diffusion times; not for learned tables */
+    /** float data[]: may be fractions, such as diffusion times; not for rows of a table */
+    POSENC_POSITIONS_F32 = 3
 };
 
 /**
@@ -271,11 +271,11 @@ struct posenc_positions {
     enum posenc_position_kind kind;
     int64_t offset;
     const void *data;
-    int64_t
-        stride_batch; /**< tokens for a dense [batch, tokens] array; 0: all batches share one row */
+    /** The number of tokens for a dense [batch, tokens] array; 0: all batches share one row */
+    int64_t stride_batch;
     int64_t stride_token; /**< 0: dense, as 1 */
-    int64_t
-        stride_axis; /**< of multimodal RoPE (mrope_section); 0: all axes have the same position, as in text */
+    /** For multimodal RoPE (mrope_section); 0: all axes have the same position, as in text */
+    int64_t stride_axis;
     int64_t reserved[2]; /**< 0 */
 };
 
@@ -297,18 +297,18 @@ posenc_positions_array(enum posenc_position_kind kind, const void *data, int64_t
 enum POSENC_ENUM posenc_numerics {
     POSENC_NUMERICS_EXACT = 0,  /**< real numbers, rounded once */
     POSENC_NUMERICS_HF_F32 = 1, /**< Hugging Face: f32 inverse frequency times f32 position */
-    POSENC_NUMERICS_GGML_F32 =
-        2, /**< ggml: f32 position, multiplied i times by rope_theta^(-2/dim). A ggml that
-                                           uses FMA instructions rounds once less where yarn blends. */
-    POSENC_NUMERICS_TORCH_EXP_F32 =
-        3 /**< PyTorch's tutorial: exp(2i * -ln(rope_theta)/dim) in f32, times position */
+    /** ggml: f32 position, multiplied i times by rope_theta^(-2/dim). A ggml that uses FMA instructions rounds once
+     *  less where yarn blends. */
+    POSENC_NUMERICS_GGML_F32 = 2,
+    /** PyTorch's tutorial: exp(2i * -ln(rope_theta)/dim) in f32, times position */
+    POSENC_NUMERICS_TORCH_EXP_F32 = 3
 };
 
 /** Exponents of the frequencies (diffusers: downscale_freq_shift 0 and 1). */
 enum POSENC_ENUM posenc_spacing {
     POSENC_SPACING_EXPONENT = 0, /**< theta^(-2i/dim): Vaswani et al. 2017, and every RoPE */
-    POSENC_SPACING_ENDPOINT =
-        1 /**< theta^(-i/(n - 1)), n = dim/2; 1 if n is 1: tensor2tensor, Whisper */
+    /** theta^(-i/(n - 1)), n = dim/2; 1 if n is 1: tensor2tensor, Whisper */
+    POSENC_SPACING_ENDPOINT = 1
 };
 
 /**
@@ -383,14 +383,14 @@ struct posenc_freqs_spec {
     enum posenc_spacing spacing;
     enum posenc_scaling scaling;
     int64_t dim; /**< rotary_dim, or d_model of a sinusoidal encoding; 1 to 65536 */
-    double
-        rope_theta; /**< above 0; also called base, max_timescale, temperature and max_period (default: 10000) */
+    /** Above 0; also called base, max_timescale, temperature and max_period (default: 10000) */
+    double rope_theta;
     double factor;                            /**< 1 to 10^6 (default: 1) */
     double original_max_position_embeddings;  /**< 1 (LONGROPE: 2) to 2^40 */
     double low_freq_factor, high_freq_factor; /**< 2^-40 to 2^40, low <= high */
     double beta_fast, beta_slow; /**< 2^-40 to 2^40, slow <= fast (default: 32 and 1) */
-    bool
-        truncate; /**< YARN: round the correction range to whole pair indices (default: true) */
+    /** YARN: round the correction range to whole pair indices (default: true) */
+    bool truncate;
     /** 0 derives them. YARN, RESONANCE_YARN: 0.1 ln(factor) + 1, or from both mscales. LONGROPE:
      *  sqrt(1 + ln(factor)/ln(L)). Others: 1. */
     double attention_factor, mscale, mscale_all_dim;
@@ -528,8 +528,8 @@ POSENC_API void posenc_args_defaults(enum posenc_kernel kernel, void *args, size
 enum POSENC_ENUM posenc_layout {
     POSENC_LAYOUT_INTERLEAVED = 0, /**< sin, cos, sin, cos, ...; an odd dim ends in a sine */
     POSENC_LAYOUT_SIN_COS = 1, /**< all sines, then all cosines; an odd dim ends in a zero */
-    POSENC_LAYOUT_COS_SIN =
-        2 /**< all cosines, then all sines (diffusers: flip_sin_to_cos); likewise */
+    /** All cosines, then all sines (diffusers: flip_sin_to_cos); likewise */
+    POSENC_LAYOUT_COS_SIN = 2
 };
 
 /** Arguments of posenc_sinusoidal() and posenc_sinusoidal_add(). */
@@ -540,8 +540,8 @@ struct posenc_sinusoidal_args {
     double scale;  /**< finite in f32, not 0 (default: 1) */
     float x_scale; /**< factor of x, such as sqrt(d_model) (default: 1) */
     struct posenc_positions positions;
-    struct posenc_const_tensor
-        x; /**< of sinusoidal_add; left zero: in place. Zero for sinusoidal. */
+    /** sinusoidal_add: as out, or left zero for in place. sinusoidal: zero. */
+    struct posenc_const_tensor x;
     struct posenc_tensor out; /**< [batch, tokens, dim] or [tokens, dim] */
 };
 static inline struct posenc_sinusoidal_args posenc_sinusoidal_args_init(void)
@@ -616,8 +616,8 @@ struct posenc_learned_grad_args {
     size_t size;
     bool accumulate; /**< add to the values that out holds (default: false) */
     struct posenc_positions positions;
-    struct posenc_const_tensor
-        x;                    /**< gradient of the sum, [batch, tokens, dim] or [tokens, dim] */
+    /** gradient of the sum, [batch, tokens, dim] or [tokens, dim] */
+    struct posenc_const_tensor x;
     struct posenc_tensor out; /**< f32 [rows, dim] */
 };
 static inline struct posenc_learned_grad_args posenc_learned_grad_args_init(void)
@@ -685,8 +685,8 @@ struct posenc_rope_args {
     struct posenc_const_tensor cos,
         sin; /**< [rows, rotary_dim/2], of one dtype. Positions are rows. */
     struct posenc_const_tensor x; /**< as out; left zero: in place */
-    struct posenc_tensor
-        out; /**< [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] */
+    /** [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] */
+    struct posenc_tensor out;
 };
 static inline struct posenc_rope_args posenc_rope_args_init(void)
 {
@@ -732,11 +732,11 @@ struct posenc_rope_qk_norm_args {
     int64_t rotary_offset; /**< first channel that is rotated (default: 0) */
     struct posenc_positions positions;
     struct posenc_const_tensor cos, sin; /**< as in posenc_rope_args */
-    struct posenc_const_tensor
-        weight; /**< f32 [heads, head_dim] or [head_dim]; stride 0: all heads share it */
+    /** f32 [heads, head_dim] or [head_dim]; stride 0: all heads share it */
+    struct posenc_const_tensor weight;
     struct posenc_const_tensor x; /**< as out; left zero: in place */
-    struct posenc_tensor
-        out; /**< [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] */
+    /** [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] */
+    struct posenc_tensor out;
 };
 static inline struct posenc_rope_qk_norm_args posenc_rope_qk_norm_args_init(void)
 {

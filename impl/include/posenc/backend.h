@@ -40,16 +40,16 @@ struct posenc_backend {
     size_t size;      /**< sizeof(struct posenc_backend) */
     uint32_t abi;     /**< POSENC_ABI */
     const char *name; /**< [a-z0-9_]+ */
-    const char *
-        family; /**< backends of one family share error limits and, unless they contract, bits */
+    /** Backends of one family share error limits and, unless they contract, bits */
+    const char *family;
     const char *description; /**< one line */
     /** CPU features, separated by spaces, as posenc_cpu_features() names them. "posenc-" POSENC_VERSION as one of them
      *  ties the backend to that version. */
     const char *required_features;
     int32_t (*lanes)(void); /**< returns the f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /**< uses one fma in a rotation */
-    bool
-        f16_bf16; /**< takes 16-bit dtypes. Otherwise it never receives any, not even as cosines and sines. */
+    /** Takes 16-bit dtypes. Otherwise it never receives any, not even as cosines and sines. */
+    bool f16_bf16;
     /** Its compiler may contract products and sums to fma, as gcc does without -ffp-contract=off. Rotations in 16
      *  bits may then differ from those in f32, rounded, and members of the family may differ in their bits. */
     bool allows_contraction;

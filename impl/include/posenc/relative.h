@@ -44,8 +44,8 @@ struct posenc_alibi_args {
     bool causal;          /**< the bias of keys after the query is -infinity (default: false) */
     int64_t query_offset; /**< position of query 0 minus that of key 0 */
     float x_scale;        /**< factor of x, such as 1/sqrt(d_k) (default: 1) */
-    struct posenc_const_tensor
-        x;                    /**< of alibi_add, as out; left zero: in place. Zero for alibi. */
+    /** alibi_add: as out, or left zero for in place. alibi: zero. */
+    struct posenc_const_tensor x;
     struct posenc_tensor out; /**< [batch, heads, queries, keys] or [heads, queries, keys] */
 };
 static inline struct posenc_alibi_args posenc_alibi_args_init(void)
@@ -83,8 +83,8 @@ POSENC_CHECKED enum posenc_status posenc_alibi_add(const struct posenc_backend *
 struct posenc_t5_buckets {
     int64_t num_buckets;
     bool bidirectional;
-    const int32_t *
-        thresholds; /**< [num_buckets], or [num_buckets/2] if bidirectional: least distance of each bucket */
+    /** [num_buckets], or [num_buckets/2] if bidirectional: least distance of each bucket */
+    const int32_t *thresholds;
     int64_t reserved[2]; /**< 0 */
 };
 
@@ -114,10 +114,10 @@ struct posenc_t5_args {
     int64_t query_offset;             /**< position of query 0 minus that of key 0 */
     float x_scale;                    /**< factor of x; 1 in T5 (default: 1) */
     struct posenc_const_tensor table; /**< f32 [num_buckets, heads] */
-    struct posenc_const_tensor
-        x; /**< of t5_bias_add, as out; left zero: in place. Zero for t5_bias. */
-    struct posenc_tensor
-        out; /**< [heads, queries, keys]; of t5_bias_add also [batch, heads, queries, keys] */
+    /** t5_bias_add: as out, or left zero for in place. t5_bias: zero. */
+    struct posenc_const_tensor x;
+    /** [heads, queries, keys]; of t5_bias_add also [batch, heads, queries, keys] */
+    struct posenc_tensor out;
 };
 static inline struct posenc_t5_args posenc_t5_args_init(void)
 {
@@ -157,12 +157,12 @@ struct posenc_distance_args {
     int64_t query_offset; /**< position of query 0 minus that of key 0 */
     int64_t first;        /**< distance of column 0 of `values` */
     float x_scale;        /**< factor of x (default: 1) */
-    struct posenc_const_tensor
-        values; /**< f32 [heads, n]: biases at the distances first ... first + n - 1 */
-    struct posenc_const_tensor
-        x; /**< of distance_bias_add, as out; left zero: in place. Otherwise zero. */
-    struct posenc_tensor
-        out; /**< [heads, queries, keys]; of distance_bias_add also [batch, heads, queries, keys] */
+    /** f32 [heads, n]: biases at the distances first ... first + n - 1 */
+    struct posenc_const_tensor values;
+    /** distance_bias_add: as out, or left zero for in place. Otherwise zero. */
+    struct posenc_const_tensor x;
+    /** [heads, queries, keys]; of distance_bias_add also [batch, heads, queries, keys] */
+    struct posenc_tensor out;
 };
 static inline struct posenc_distance_args posenc_distance_args_init(void)
 {
@@ -244,10 +244,10 @@ struct posenc_window_args {
     const int32_t *index;             /**< [queries, keys], dense, each in [0, rows) */
     float x_scale;                    /**< factor of x (default: 1) */
     struct posenc_const_tensor table; /**< f32 [rows, heads] */
-    struct posenc_const_tensor
-        x; /**< of window_bias_add, as out; left zero: in place. Zero for window_bias. */
-    struct posenc_tensor
-        out; /**< [heads, queries, keys]; of window_bias_add also [windows, heads, queries, keys] */
+    /** window_bias_add: as out, or left zero for in place. window_bias: zero. */
+    struct posenc_const_tensor x;
+    /** [heads, queries, keys]; of window_bias_add also [windows, heads, queries, keys] */
+    struct posenc_tensor out;
 };
 static inline struct posenc_window_args posenc_window_args_init(void)
 {
@@ -320,10 +320,10 @@ struct posenc_relative_args {
     float x_scale; /**< factor of x (default: 1) */
     struct posenc_const_tensor c2p; /**< [batch, heads, queries, columns], or left zero */
     struct posenc_const_tensor p2c; /**< [batch, heads, keys, columns], or left zero */
-    struct posenc_const_tensor
-        x; /**< of relative_bias_add, as out; left zero: in place. Zero for relative_bias. */
-    struct posenc_tensor
-        out; /**< [batch, heads, queries, keys]; all may lack batch. All have one dtype. */
+    /** relative_bias_add: as out, or left zero for in place. relative_bias: zero. */
+    struct posenc_const_tensor x;
+    /** [batch, heads, queries, keys]; all may lack batch. All have one dtype. */
+    struct posenc_tensor out;
 };
 static inline struct posenc_relative_args posenc_relative_args_init(void)
 {
@@ -360,8 +360,8 @@ struct posenc_relative_sum_args {
     size_t size;
     const int32_t *index;         /**< as in posenc_relative_args */
     struct posenc_const_tensor x; /**< [batch, heads, queries, keys] */
-    struct posenc_tensor
-        out; /**< [batch, heads, queries, columns]; both may lack batch; both have one dtype */
+    /** [batch, heads, queries, columns]; both may lack batch; both have one dtype */
+    struct posenc_tensor out;
 };
 static inline struct posenc_relative_sum_args posenc_relative_sum_args_init(void)
 {
