@@ -98,7 +98,7 @@ enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 4, call->x_scale, &out, error);
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     if (status || summary->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
@@ -167,7 +167,7 @@ enum posenc_status posenc_check_t5(struct posenc_t5_args *call, bool takes_x,
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     if (status || summary->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
@@ -205,7 +205,7 @@ enum posenc_status posenc_check_distance(struct posenc_distance_args *call, bool
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     if (status || summary->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
@@ -220,7 +220,7 @@ enum posenc_status posenc_check_window(struct posenc_window_args *call, bool tak
     struct checked_tensor out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     if (status || summary->empty)
         return status;
     status =
@@ -267,7 +267,7 @@ enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool
         status = check_scores(&call->x, &call->out, takes_x, 4, call->x_scale, &out, error);
     if (status)
         return status;
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     bool has_c2p = call->c2p.data, has_p2c = call->p2c.data;
     if (summary->empty)
         return POSENC_OK;
@@ -323,7 +323,7 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
         status = posenc_check_disjoint(x.span, out.span, "x (overlaps out)", error);
     if (status)
         return status;
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     posenc_expand_input(&call->x, true);
     posenc_expand_output(&call->out, true);
     if (out.empty || x.empty)

@@ -143,7 +143,7 @@ enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, 
     status = posenc_check_activations(&call->x, &call->out, &rule, &out, error);
     if (status)
         return status;
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     status = posenc_require_size(call->out.shape[call->out.rank - 1], call->freqs->view.dim,
                                  "last dimension of out (dim of the frequencies)", error);
     if (status || summary->empty)
@@ -174,7 +174,7 @@ enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool t
     if (!status)
         status = posenc_require_size(call->table.shape[1], call->out.shape[call->out.rank - 1],
                                      "last dimension of table (that of out)", error);
-    *summary = (struct call_summary){ out.empty, call->out.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->out.dtype };
     if (status || summary->empty)
         return status;
     posenc_expand_input(&call->x, false);
@@ -213,7 +213,7 @@ enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *ca
             0; /* kernels need not loop over 2^31 empty batches */
     else
         status = check_tokens(&call->positions, call->x.shape, out.span, &range, error);
-    *summary = (struct call_summary){ out.empty, call->x.dtype };
+    *summary = (struct call_summary){ out.empty, (unsigned)call->x.dtype };
     return status;
 }
 
@@ -246,7 +246,7 @@ enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, 
     if (call->sin.rank != call->cos.rank ||
         memcmp(call->sin.shape, call->cos.shape, (size_t)call->cos.rank * sizeof(int64_t)) != 0)
         return reject(error, POSENC_ERR_SHAPE, "shape of sin (that of cos)");
-    *summary = (struct call_summary){ cosine.empty, call->cos.dtype };
+    *summary = (struct call_summary){ cosine.empty, (unsigned)call->cos.dtype };
     if (summary->empty)
         return POSENC_OK;
     const struct posenc_const_tensor cos = posenc_const_view(call->cos);
@@ -313,7 +313,8 @@ enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x
     const struct rotation_table table = { &call->cos, &call->sin, call->rotary_offset,
                                           call->out.shape[call->out.rank - 1] };
     status = check_rotation_table(&table, out.span, error);
-    *summary = (struct call_summary){ out.empty, call->out.dtype | call->cos.dtype };
+    *summary = (struct call_summary){ out.empty,
+                                      (unsigned)call->out.dtype | (unsigned)call->cos.dtype };
     if (status || summary->empty)
         return status;
     posenc_expand_input(&call->x, true);
@@ -387,7 +388,8 @@ enum posenc_status posenc_check_rope_qk_norm(struct posenc_rope_qk_norm_args *ca
         status = check_rotation_table(&table, out.span, error);
     if (!status)
         status = check_weight(&call->weight, heads, head_dim, out.span, error);
-    *summary = (struct call_summary){ out.empty, call->out.dtype | call->cos.dtype };
+    *summary = (struct call_summary){ out.empty,
+                                      (unsigned)call->out.dtype | (unsigned)call->cos.dtype };
     if (status || summary->empty)
         return status;
     posenc_expand_input(&call->x, true);

@@ -395,7 +395,7 @@ static bool fill_set(struct problem_set *set)
 {
     const int64_t n = set->factors.n_classes, all = n * n,
                   step = all % PAIR_STEP ? PAIR_STEP : 1;
-    struct draws d = { .seed = rng_u64(set->key.seed, set->key.kernel) };
+    struct draws d = { .seed = rng_u64(set->key.seed, (uint64_t)set->key.kernel) };
     for (int64_t i = 0, at = 0; i < all && (set->key.full || set->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
         const int a = (int)(at / n), b = (int)(at % n);
@@ -416,7 +416,8 @@ static bool fill_set(struct problem_set *set)
 bool problem_set_draw(struct problem_set *set, uint64_t i, struct arena *arena,
                       struct problem *problem)
 {
-    struct draws d = { .seed = rng_u64(set->key.seed, (i + 1) << 8 | set->key.kernel) };
+    struct draws d = { .seed =
+                           rng_u64(set->key.seed, (i + 1) << 8 | (uint64_t)set->key.kernel) };
     for (int k = 0; k < DRAW_TRIES; k++) {
         struct choice choice = empty_choice();
         choose_others(set, &choice, &d);

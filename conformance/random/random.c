@@ -242,7 +242,7 @@ static bool check_calls_of(struct random_suite *r, const struct problem *problem
                            uint64_t first)
 {
     const struct memory memory = { .get = get_zeroed, .free = memory_default.free };
-    uint64_t seed = rng_u64(r->run->options->seed, problem->kernel);
+    uint64_t seed = rng_u64(r->run->options->seed, (uint64_t)problem->kernel);
     for (const char *name = r->run->backend->name; *name; name++)
         seed = rng_u64(seed, (uint64_t)*name);
     struct call base;

@@ -208,7 +208,7 @@ static bool agrees_fused(struct posenc_rope *object, const struct posenc_positio
     const int64_t heads = ROW / HEAD_DIM;
     const int64_t token = heads_first ? HEAD_DIM : ROW;
     const int64_t head = heads_first ? SEQUENCE * HEAD_DIM : HEAD_DIM;
-    const int64_t stride[4] = { SEQUENCE * ROW, token, head, 1 };
+    const int64_t stride[4] = { (int64_t)SEQUENCE * ROW, token, head, 1 };
     const int64_t q_shape[4] = { BATCH, SEQUENCE, Q_HEADS, HEAD_DIM };
     const int64_t k_shape[4] = { BATCH, SEQUENCE, K_HEADS, HEAD_DIM };
     const struct posenc_tensor q = posenc_tensor_strided(POSENC_DTYPE_F32, x, 4, q_shape,
@@ -259,7 +259,7 @@ static void test_latent_attention(void)
     float q[TOKENS * 2 * (NOPE + DIM)], want[TOKENS * 2 * (NOPE + DIM)], k_f32[TOKENS * DIM];
     uint16_t k[TOKENS * DIM], want_k[TOKENS * DIM];
     const int64_t shape[3] = { TOKENS, 2, DIM };
-    const int64_t stride[3] = { 2 * (NOPE + DIM), NOPE + DIM, 1 };
+    const int64_t head_stride = NOPE + DIM, stride[3] = { 2 * head_stride, head_stride, 1 };
     struct posenc_rope *object = make_rope(POSENC_PAIRING_HALF);
     fill(q, TOKENS * 2 * (NOPE + DIM));
     fill(k_f32, TOKENS * DIM);
@@ -268,16 +268,16 @@ static void test_latent_attention(void)
         posenc_tensor_strided(POSENC_DTYPE_F32, q + NOPE, 3, shape, stride),
         posenc_tensor_3d(POSENC_DTYPE_BF16, k, TOKENS, 1, DIM)
     };
-    for (int t = 0; t < TOKENS; t++) {
+    for (int64_t t = 0; t < TOKENS; t++) {
         float head[HEAD_DIM] = { 0 };
-        for (int h = 0; h < 2; h++) {
-            float *at = want + (t * 2 + h) * (NOPE + DIM) + NOPE;
+        for (int64_t h = 0; h < 2; h++) {
+            float *at = want + (t * 2 + h) * head_stride + NOPE;
             memcpy(head, at, DIM * sizeof *at);
-            rotate_head(t, head);
+            rotate_head((double)t, head);
             memcpy(at, head, DIM * sizeof *at);
         }
         memcpy(head, k_f32 + t * DIM, DIM * sizeof *head);
-        rotate_head(t, head);
+        rotate_head((double)t, head);
         if (posenc_f32_to_bf16(DIM, k_f32 + t * DIM, k + t * DIM, NULL) ||
             posenc_f32_to_bf16(DIM, head, want_k + t * DIM, NULL))
             abort();
@@ -331,7 +331,7 @@ static void test_rejections(void)
             "the queries as keys");
     bad = good;
     bad.shape[0] = TOKENS - 1;
-    bad.data = q + TOKENS * HEAD_DIM;
+    bad.data = q + (ptrdiff_t)TOKENS * HEAD_DIM;
     require(posenc_rope_apply(object, NULL, &good, &bad, NULL) == POSENC_ERR_SHAPE,
             "fewer keys than queries");
     bad = good;
