@@ -39,6 +39,7 @@ tests:ipykernel  python3-ipykernel python3-ipykernel     -                 the k
 browser:chromium chromium         chromium               -                 the browser of these tests
 browser:chromedriver chromium-driver chromedriver        -                 driving it
 browser:tidy     tidy             tidy                   -                 errors in the HTML of a report
+tests:material   mkdocs-material  -                      mkdocs-material   the documentation as a site
 shells:mandoc    mandoc           mandoc                 -                 the test of the man page
 shells:zsh       zsh              zsh                    -                 the test of completions
 shells:fish      fish             fish                   fish              the test of completions
@@ -96,6 +97,7 @@ have() { # THING
     python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] || python_with jinja2 rich xstatic.pkg.d3 ;;
     python:*) python_with jinja2 rich || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:gmpy2) python_with gmpy2 ;;
+    tests:material) mkdocs build --help 2>/dev/null | grep -q material ;; # among its themes
     tests:nbclient | tests:ipykernel) python_with jinja2 rich matplotlib pytest jsonschema "${1#*:}" || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;
     shells:*) command -v "${1#*:}" >/dev/null ;;
@@ -109,7 +111,7 @@ have() { # THING
 spared() {
     case $job in
     test* | check | coverage | stress) ;;
-    plot) echo library:criterion tests:pytest tests:jsonschema tests:gmpy2 tests:selenium tests:nbclient tests:ipykernel browser shells wasm ;;
+    plot) echo library:criterion tests:pytest tests:jsonschema tests:gmpy2 tests:selenium tests:nbclient tests:ipykernel tests:material browser shells wasm ;;
     explore) echo library:criterion tests browser shells ;;
     *) if command_names | grep -qx -e "$job"; then echo tests browser shells wasm library:criterion; else echo tests browser shells wasm; fi ;;
     esac
