@@ -77,7 +77,7 @@ test_sanitizers() {
 test_races() {
     configure build-tsan -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Db_sanitize=thread -Ddefault_library=static \
         -Dtests=disabled -Dbench=disabled -Dgolden=disabled -Dsleef=disabled &&
-        compile build-tsan conformance/test_threads impl/test_rotary || {
+        compile build-tsan conformance/test_threads impl/test_rope || {
         tally "$job: build with ThreadSanitizer" 0 1 0
         return
     }
