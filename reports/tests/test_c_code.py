@@ -39,8 +39,8 @@ class View(ctypes.Structure):
 
 def created_frequencies(compiled: ctypes.CDLL, library: ctypes.CDLL, function: str) -> List[float]:
     """Calls a function of the compiled code and returns the frequencies that it creates."""
-    made, error, view = ctypes.c_void_p(), (ctypes.c_uint8 * 256)(), View()
-    assert compiled[function](ctypes.byref(made), error) == 0
+    made, view = ctypes.c_void_p(), View()
+    assert compiled[function](ctypes.byref(made), None) == 0
     freqs = made.value
     if function.startswith("create_rope"):
         library.posenc_rope_freqs.restype = ctypes.c_void_p
@@ -104,8 +104,8 @@ def test_the_file_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == text
 
 
-def test_a_title_cannot_end_the_comment() -> None:
+def test_a_title_cannot_end_the_comment_or_begin_another() -> None:
     model = preset("llama-2-7b")
     model.reading.facts["title"] = 'x */ #include "/etc/passwd"\n'
-    first = c_code(model, "--config '*/'\n").splitlines()[0]
-    assert first.count("*/") == 1 and first.endswith("*/")
+    first = c_code(model, "--config '*/' /tmp/*.json\n").splitlines()[0]
+    assert first.count("*/") == 1 and first.endswith("*/") and first.count("/*") == 1

@@ -76,8 +76,8 @@ def c_code(model: Model, command: str) -> str:
     if not parts:
         raise CommandError(f"-o: expected a model that rotates or adds sinusoids (got '{model.name}').")
     facts = model.reading.facts
-    title = re.sub(r"\*/|[^\x20-\x7e]", "?", facts["title"])
-    lines: List[str] = [f"/* {title}. Written by posenc explain {re.sub(r'[*]/|[^ -~]', '?', command)}. */"]
+    title = f"{facts['title']}. Written by posenc explain {command}."
+    lines: List[str] = [f"/* {re.sub(r'[*]/|/[*]|[^ -~]', '?', title)} */"]
     numerics = facts.get("trained_numerics") or "exact"
     if numerics != "exact":
         lines.append(f"/* spec.numerics = POSENC_NUMERICS_{numerics.upper()} gives the angles it was trained with. */")
