@@ -29,7 +29,7 @@ TERMS: Dict[str, Term] = {
     "default": Term(
         "default backend",
         "The backend that the library selects by itself on this CPU. POSENC_BACKEND=NAME in the environment, or "
-        'posenc_select("NAME") in C, forces another.',
+        'posenc_select("NAME", NULL) in C, forces another.',
     ),
     "conforms": Term("conforms", "Every check of its kernels passed: golden vectors, errors, memory, properties."),
     "libm": Term("plain C (libm)", "Plain loops over the C library's sine and cosine. 3× means three times as fast."),
