@@ -20,13 +20,13 @@ struct pair_backend {
 };
 
 /* Builds that provide the kernel of a case on a backend. */
-enum pair_owner { OWNED_BY_NONE, OWNED_BY_BOTH, OWNED_BY_HEAD, OWNED_BY_BASE };
+enum pair_providers { PROVIDED_BY_NONE, PROVIDED_BY_BOTH, PROVIDED_BY_HEAD, PROVIDED_BY_BASE };
 
 /* Case on a backend. */
 struct pair_row {
     const struct bench_case *bench_case;
     const struct pair_backend *backend;
-    enum pair_owner owner;
+    enum pair_providers providers;
     bool chosen;  /* selected by --pairs; all rows without it */
     bool counted; /* its instructions are counted */
 };
@@ -53,6 +53,6 @@ void pair_counts(struct pair_run *run);
 
 /* Returns the record that announces a row; with the addresses of its code if `with_entries`. */
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries);
-extern const struct format pair_formats[]; /* of --out */
+extern const struct output_format pair_formats[]; /* of --out */
 
 #endif

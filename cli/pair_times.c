@@ -47,15 +47,15 @@ static json_t *entries_of(const struct implementation *implementation,
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries)
 {
     static const char *const builds[] = {
-        [OWNED_BY_BOTH] = "both", [OWNED_BY_HEAD] = "head", [OWNED_BY_BASE] = "base"
+        [PROVIDED_BY_BOTH] = "both", [PROVIDED_BY_HEAD] = "head", [PROVIDED_BY_BASE] = "base"
     };
     const struct bench_case *c = row->bench_case;
     json_t *record = record_of("planned", row);
     json_object_set_new(record, "footprint",
                         json_pack("{s:s?,s:I}", "name", c->level, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));
-    json_object_set_new(record, "builds", json_string(builds[row->owner]));
-    if (with_entries && row->owner == OWNED_BY_BOTH)
+    json_object_set_new(record, "builds", json_string(builds[row->providers]));
+    if (with_entries && row->providers == PROVIDED_BY_BOTH)
         json_object_set_new(record, "entries",
                             json_pack("{s:o,s:o}", "base",
                                       entries_of(row->backend->base, c->problem.kernel), "head",

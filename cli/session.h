@@ -20,7 +20,7 @@ struct session {
     struct cli *cli;
     struct selection selected;
     struct outputs outputs;
-    const struct format *formats; /* formats of --out; NULL: record_formats */
+    const struct output_format *formats; /* formats of --out; NULL: record_formats */
     struct records records;
     struct shard shard;       /* share of the cases, from --shard */
     bool in_other_shard;      /* a selected case is in another share */

@@ -95,7 +95,7 @@ static double random_share_s(const struct session *session)
 static void write_rerun_options(struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
-    const struct list *lists[] = { &cli->plugin, &cli->model };
+    const struct option_values *lists[] = { &cli->plugin, &cli->model };
     static const char *const options[] = { "--plugin", "--model" };
     size_t at = 0;
     for (size_t l = 0; l < 2; l++)
@@ -267,12 +267,13 @@ static void run_checks(struct verify *verify, const struct conf_options *options
 {
     struct session *session = &verify->session;
     const int64_t jobs = session->cli->jobs;
-    struct checks_subject subjects[BACKENDS_MAX];
+    struct checks_implementation implementations[BACKENDS_MAX];
     for (size_t i = 0; i < session->selected.n; i++)
-        subjects[i] =
-            (struct checks_subject){ implementation_of(session->selected.backends[i]), NULL };
-    const struct checks checks = { .subjects = subjects,
-                                   .n_subjects = session->selected.n,
+        implementations[i] =
+            (struct checks_implementation){ implementation_of(session->selected.backends[i]),
+                                            NULL };
+    const struct checks checks = { .implementations = implementations,
+                                   .n_implementations = session->selected.n,
                                    .options = options,
                                    .rerun = verify->rerun,
                                    .max_jobs = jobs != INT64_MIN ? (size_t)jobs : 0,

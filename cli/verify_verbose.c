@@ -101,7 +101,7 @@ static void show_backend(struct shown_calls *shown, const struct posenc_backend 
                          const struct problem *problem)
 {
     struct call *call = &shown->calls[shown->n];
-    enum posenc_status status = call_create(call, problem, &memory_default);
+    enum posenc_status status = call_create(call, problem, &tensor_allocator_default);
     if (status == POSENC_OK) {
         worker_enter_kernel(posenc_kernel_name(problem->kernel));
         status = call_run(call, backend);

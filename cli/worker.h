@@ -20,8 +20,8 @@ enum { WORKER_CAUSE = 160, WORKER_ACTIVITY = 160, WORKER_PATH = 4096 };
 
 /* Memory shared by a worker, which writes it, and its parent. A plug-in may overwrite it. */
 struct worker_status {
-    struct guard_note call;
-    volatile unsigned turn;         /* incremented when an activity begins or ends */
+    struct guard_status call;
+    volatile unsigned changes;      /* incremented when an activity begins or ends */
     volatile bool inside;           /* the activity is a call of a plug-in */
     volatile bool finished;         /* all steps before `next` are done */
     volatile size_t step;           /* current step */

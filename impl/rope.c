@@ -163,7 +163,7 @@ struct argument_names {
 static const struct argument_names names_q = ARGUMENT_NAMES("q"), names_k = ARGUMENT_NAMES("k");
 
 /* A call of posenc_rope_apply(). */
-struct rotation {
+struct apply_call {
     struct posenc_rope *rope;
     struct posenc_tensor tensors[2]; /* q and k */
     const struct argument_names *names[2];
@@ -173,7 +173,8 @@ struct rotation {
 };
 
 /* Adds q or k, unless it is NULL. Both must have the same batches and tokens. */
-static enum posenc_status add_tensor(struct rotation *call, const struct posenc_tensor *tensor,
+static enum posenc_status add_tensor(struct apply_call *call,
+                                     const struct posenc_tensor *tensor,
                                      const struct argument_names *names,
                                      struct posenc_error *error)
 {
@@ -200,7 +201,7 @@ static enum posenc_status add_tensor(struct rotation *call, const struct posenc_
 }
 
 /* Returns true if there is nothing to rotate. */
-static bool is_empty(const struct rotation *call)
+static bool is_empty(const struct apply_call *call)
 {
     int64_t elements = 0;
     for (int i = 0; i < call->n; i++)
@@ -210,7 +211,7 @@ static bool is_empty(const struct rotation *call)
 
 /* Fills the error again, with the name of tensor i, after the kernel's checks rejected it with `status`. They name it
  * `out`. */
-static enum posenc_status name_argument(const struct rotation *call, int i,
+static enum posenc_status name_argument(const struct apply_call *call, int i,
                                         enum posenc_status status, struct posenc_error *error)
 {
     const struct argument_names *names = call->names[i];
@@ -234,7 +235,7 @@ static enum posenc_status name_argument(const struct rotation *call, int i,
 }
 
 /* Checks q and k against a table before either is written, and rotates them. */
-static enum posenc_status rotate_by_table(const struct rotation *call,
+static enum posenc_status rotate_by_table(const struct apply_call *call,
                                           const struct posenc_positions *rows,
                                           const struct angle_table *table,
                                           struct posenc_error *error)
@@ -269,7 +270,7 @@ static enum posenc_status rotate_by_table(const struct rotation *call,
 }
 
 /* Rotates by a temporary table with one row for each token. */
-static enum posenc_status rotate_once(const struct rotation *call, struct posenc_error *error)
+static enum posenc_status rotate_once(const struct apply_call *call, struct posenc_error *error)
 {
     const struct posenc_positions *positions = &call->positions;
     const bool shared =
@@ -300,7 +301,7 @@ static enum posenc_status rotate_once(const struct rotation *call, struct posenc
 }
 
 /* Finds the extremes of checked positions that are integers. */
-static void find_extremes(const struct rotation *call, int64_t *least, int64_t *most)
+static void find_extremes(const struct apply_call *call, int64_t *least, int64_t *most)
 {
     const struct posenc_positions *p = &call->positions;
     const int64_t batch = p->stride_batch == 0 ? 1 : call->batch;
@@ -323,7 +324,7 @@ static void find_extremes(const struct rotation *call, int64_t *least, int64_t *
 }
 
 /* Rotates by the cached table if it can hold all positions: whole numbers, the same on all axes. */
-static enum posenc_status rotate(const struct rotation *call, struct posenc_error *error)
+static enum posenc_status rotate(const struct apply_call *call, struct posenc_error *error)
 {
     const struct posenc_positions *p = &call->positions;
     const bool one_axis = p->kind == POSENC_POSITIONS_OFFSET || p->stride_axis == 0 ||
@@ -350,7 +351,7 @@ enum posenc_status posenc_rope_apply(struct posenc_rope *rope,
 {
     static const struct position_range range = { -(int64_t)INT32_MAX, INT32_MAX,
                                                  "position of a token", true };
-    struct rotation call = { .rope = rope };
+    struct apply_call call = { .rope = rope };
     struct span span;
     if (!rope)
         return reject(error, POSENC_ERR_ARGUMENT, "rope (NULL)");

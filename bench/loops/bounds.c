@@ -43,8 +43,8 @@ LOOP(bf16) { convert_bf16((uint16_t *)dst, (const uint16_t *)src, third, 2 * (in
     }
 
 /* Writes four vectors that are `step` floats apart, after reading all of them. */
-SIMD_INLINE void put_apart(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
-                           vf c, vf d)
+SIMD_INLINE void put_strided(float *dst, const float *src, int64_t i, int64_t step, vf a, vf b,
+                             vf c, vf d)
 {
     a = vf_pin(add_onto(src, i, a));
     b = vf_pin(add_onto(src, i + step, b));
@@ -136,8 +136,8 @@ SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
 
-        put_apart(dst, src, i, w, along_slope(slopes, a), along_slope(slopes, b),
-                  along_slope(slopes, c), along_slope(slopes, d));
+        put_strided(dst, src, i, w, along_slope(slopes, a), along_slope(slopes, b),
+                    along_slope(slopes, c), along_slope(slopes, d));
     }
     for (; i + w <= row; i += w, a = vf_add(a, width))
         vf_store(dst + i, add_onto(src, i, along_slope(slopes, a)));
@@ -264,8 +264,8 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
     int64_t j = 0;
 
     for (; j < all; j += w)
-        put_apart(dst, src, j, row, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
-                  vf_set1(alike[3]));
+        put_strided(dst, src, j, row, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
+                    vf_set1(alike[3]));
     for (; j + w <= row; j += w) {
         const int32_t *index = line->row + (POSENC_FREQS_PAD + FARTHEST - row + j);
         vf a, b, c, d;
@@ -278,7 +278,7 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
             c = vf_lookup2(vf_load(r), vf_load(r + w), index);
             d = vf_lookup2(vf_load(s), vf_load(s + w), index);
         }
-        put_apart(dst, src, j, row, a, b, c, d);
+        put_strided(dst, src, j, row, a, b, c, d);
     }
 }
 
@@ -407,10 +407,10 @@ SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t
         if (p2c)
             transpose_terms(transposed);
         for (int64_t i = 0; i < BOUND_STEP; i += 4 * w)
-            put_apart(dst + block, src ? src + block : NULL, i, w,
-                      term(c2p, p2c, transposed, i), term(c2p, p2c, transposed, i + w),
-                      term(c2p, p2c, transposed, i + 2 * w),
-                      term(c2p, p2c, transposed, i + 3 * w));
+            put_strided(dst + block, src ? src + block : NULL, i, w,
+                        term(c2p, p2c, transposed, i), term(c2p, p2c, transposed, i + w),
+                        term(c2p, p2c, transposed, i + 2 * w),
+                        term(c2p, p2c, transposed, i + 3 * w));
     }
 }
 

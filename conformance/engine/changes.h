@@ -12,7 +12,7 @@
 #include "conformance/problem/notation.h"
 
 /* A problem whose outputs differ, with the worst error of the values that moved. */
-struct change {
+struct output_change {
     struct conf_result
         head; /* of head: id, problem, the worst error `max`, its place, and the values there */
     double base_max; /* the worst error of base */
@@ -23,7 +23,7 @@ struct change {
 };
 
 /* Numbers of problems that both ran, of values compared, and of values that moved. */
-struct changes_seen {
+struct change_counts {
     uint64_t problems, values, moved;
 };
 
@@ -32,7 +32,7 @@ struct changes_request {
     const struct implementation *base, *head;
     const struct problem_line *extra; /* further problems, with names */
     size_t n_extra;
-    void (*on_change)(void *user, const struct change *change);
+    void (*on_change)(void *user, const struct output_change *change);
     /* Receives the results of both for a problem that one of them could not run. */
     void (*on_fault)(void *user, const struct conf_result *base,
                      const struct conf_result *head);
@@ -40,7 +40,7 @@ struct changes_request {
 };
 
 /* Compares a kernel that both provide. Returns the totals. */
-struct changes_seen changes_find(const struct changes_request *request,
-                                 enum posenc_kernel kernel);
+struct change_counts changes_find(const struct changes_request *request,
+                                  enum posenc_kernel kernel);
 
 #endif

@@ -151,7 +151,8 @@ struct call *tally_create_call(struct tally *t, const struct implementation *imp
         return NULL;
     kept->before = t->kept;
     t->kept = kept;
-    enum posenc_status made = call_create_by(implementation, &kept->call, p, &memory_default);
+    enum posenc_status made =
+        call_create_by(implementation, &kept->call, p, &tensor_allocator_default);
     t->problem = &kept->call.problem;
     kept->made = made == POSENC_OK;
     return require_status(t, "the call was not made", made, &kept->call.error) ? &kept->call
@@ -176,7 +177,7 @@ const struct call *tally_run(struct tally *t, const struct problem *p, call_edit
 bool tally_run_guarded(struct tally *t, struct guard *guard, enum guard_mode mode,
                        const struct problem *p, struct call *call, bool *has_memory)
 {
-    const struct memory memory = guard_memory(guard, mode);
+    const struct tensor_allocator memory = guard_memory(guard, mode);
     const enum posenc_status made = call_create_by(t->run->implementation, call, p, &memory);
     t->problem = p;
     if (has_memory)

@@ -159,20 +159,21 @@ float element_x(const struct element *at)
     return at->call->x[at->row * at->call->outputs[at->output].width + at->column];
 }
 
-struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column)
+struct tensor_element tensor_element_at(const struct posenc_tensor *in, int64_t row,
+                                        int64_t column)
 {
     const bool next = in && in->data && column == in->shape[in->rank - 1];
     if (next && row + 1 < storage_rows(in))
-        return (struct place){ in, row + 1, 0 };
-    return (struct place){ in && in->data && !next ? in : NULL, row, column };
+        return (struct tensor_element){ in, row + 1, 0 };
+    return (struct tensor_element){ in && in->data && !next ? in : NULL, row, column };
 }
 
-void place_put(struct place at, float value)
+void tensor_element_put(struct tensor_element at, float value)
 {
     storage_put(at.in->dtype, storage_row(at.in, at.row), at.column, value);
 }
 
-float place_get(struct place at)
+float tensor_element_get(struct tensor_element at)
 {
     return storage_get(at.in->dtype, storage_row(at.in, at.row), at.column);
 }
@@ -183,14 +184,14 @@ const float plus_one = 1.0f, minus_zero = -0.0f;
 
 void tensor_repeat_rows(const struct posenc_tensor *in, int64_t n)
 {
-    for (EACH_PLACE(at, in))
-        place_put(at, storage_row_f32(in, at.row % n)[at.column]);
+    for (EACH_TENSOR_ELEMENT(at, in))
+        tensor_element_put(at, storage_row_f32(in, at.row % n)[at.column]);
 }
 
 void edit_fill_x(struct call *call, const void *value)
 {
-    for (EACH_PLACE(at, call_x(call)))
-        place_put(at, *(const float *)value);
+    for (EACH_TENSOR_ELEMENT(at, call_x(call)))
+        tensor_element_put(at, *(const float *)value);
 }
 
 /* ---- Requirements of several files ---- */

@@ -97,19 +97,20 @@ static inline void element_next(struct element *at)
 float element_of_twin(const struct element *at, const struct call *twin);
 float element_x(const struct element *at);
 
-/* Index of an element of a tensor of any dtype, and the loop for (EACH_PLACE(at, tensor)) over all of them. A tensor
- * without data has none. place_put() rounds to the dtype. */
-struct place {
+/* Index of an element of a tensor of any dtype, and the loop for (EACH_TENSOR_ELEMENT(at, tensor)) over all of them. A
+ * tensor without data has none. tensor_element_put() rounds to the dtype. */
+struct tensor_element {
     const struct posenc_tensor *in;
     int64_t row, column;
 };
-struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column);
-void place_put(struct place at, float value);
-float place_get(struct place at);
-#define EACH_PLACE(at, whole)                                                                  \
-    struct place at = place_at(whole, 0, 0);                                                   \
+struct tensor_element tensor_element_at(const struct posenc_tensor *in, int64_t row,
+                                        int64_t column);
+void tensor_element_put(struct tensor_element at, float value);
+float tensor_element_get(struct tensor_element at);
+#define EACH_TENSOR_ELEMENT(at, whole)                                                         \
+    struct tensor_element at = tensor_element_at(whole, 0, 0);                                 \
     at.in;                                                                                     \
-    at = place_at(at.in, at.row, at.column + 1)
+    at = tensor_element_at(at.in, at.row, at.column + 1)
 
 /* ---- Edits of calls before they run ---- */
 

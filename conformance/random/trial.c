@@ -70,7 +70,7 @@ static void judge_values(struct trial *trial, const struct call *call)
 
 void trial_run(struct trial *trial, const struct problem *problem)
 {
-    const struct memory memory = guard_memory(trial->guard, trial->mode);
+    const struct tensor_allocator memory = guard_memory(trial->guard, trial->mode);
     struct call call;
     char *reason = trial->result.reason;
     const size_t capacity = sizeof trial->result.reason;
