@@ -27,7 +27,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-enum level { LEVEL_CACHE, LEVEL_DRAM, N_LEVELS };
+enum memory_level { LEVEL_CACHE, LEVEL_DRAM, N_LEVELS };
 static const char *const level_name[N_LEVELS] = { "cache", "DRAM" };
 
 /* ---- The probe ---- */
@@ -35,7 +35,7 @@ static const char *const level_name[N_LEVELS] = { "cache", "DRAM" };
 enum { ROUNDS = 40000, FREQUENCIES = 4096 };
 
 /* Rounds of three samples of the same rotation: logarithms of ratios for threshold_summarise(), and seconds. */
-struct rounds {
+struct probe_rounds {
     size_t n;
     double head[ROUNDS], control[ROUNDS], seconds[ROUNDS];
 };
@@ -48,7 +48,7 @@ struct probe {
     uint64_t n_draws;       /* random numbers used so far */
     size_t bytes[N_LEVELS]; /* 0: too little memory */
     struct probe_rotation rotation[N_LEVELS];
-    struct rounds pinned[N_LEVELS], unpinned[N_LEVELS];
+    struct probe_rounds pinned[N_LEVELS], unpinned[N_LEVELS];
     size_t n_ghz;
     double ghz[FREQUENCIES];
     json_t *measured;
@@ -90,7 +90,7 @@ static void set_number(json_t *record, const char *name, double value)
 
 /* Times three samples of the rotation in a random order. */
 static void time_round(struct probe *probe, const struct probe_rotation *r,
-                       struct rounds *rounds)
+                       struct probe_rounds *rounds)
 {
     enum { ITSELF, COPY, AGAIN, COPIES, ORDERS = 6 };
     static const int orders[ORDERS][COPIES] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
@@ -107,11 +107,11 @@ static void time_round(struct probe *probe, const struct probe_rotation *r,
 }
 
 /* Times rounds for a fraction of a second: at least THRESHOLD_ROUNDS, unless they take too long. */
-static void time_rounds(struct probe *probe, enum level level, bool pinned)
+static void time_rounds(struct probe *probe, enum memory_level level, bool pinned)
 {
     static const double turn_s[N_LEVELS] = { 0.08, 0.25 };
     const struct probe_rotation *r = &probe->rotation[level];
-    struct rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
+    struct probe_rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
     if (pinned && probe->cpu >= 0)
         probe_pin_thread(pthread_self(), probe->cpu);
     else
@@ -137,7 +137,7 @@ static void measure_noise(struct probe *probe)
     const bool unpinned = probe->cpu >= 0 && record_value(env, "cpus.allowed", 1.0) > 1.0;
     bool stopped = false;
     for (double end = clock_now() + share_of(probe, NOISE_S); !stopped && clock_now() < end;)
-        for (enum level level = LEVEL_CACHE; !stopped && level < N_LEVELS; level++) {
+        for (enum memory_level level = LEVEL_CACHE; !stopped && level < N_LEVELS; level++) {
             if (probe->bytes[level] == 0)
                 continue;
             time_rounds(probe, level, true);
@@ -147,15 +147,16 @@ static void measure_noise(struct probe *probe)
         }
 }
 
-static struct threshold_summary summarise(const struct rounds *rounds)
+static struct threshold_summary summarise(const struct probe_rounds *rounds)
 {
     return threshold_summarise(rounds->head, rounds->control, rounds->n);
 }
 
-static void add_threshold(const struct probe *probe, json_t *list, enum level level,
+static void add_threshold(const struct probe *probe, json_t *list, enum memory_level level,
                           bool pinned)
 {
-    const struct rounds *rounds = pinned ? &probe->pinned[level] : &probe->unpinned[level];
+    const struct probe_rounds *rounds =
+        pinned ? &probe->pinned[level] : &probe->unpinned[level];
     const struct threshold_summary threshold = summarise(rounds);
     if (rounds->n == 0)
         return;
@@ -174,7 +175,7 @@ static void add_threshold(const struct probe *probe, json_t *list, enum level le
 static json_t *thresholds_record(const struct probe *probe)
 {
     json_t *list = json_array();
-    for (enum level level = LEVEL_CACHE; level < N_LEVELS; level++) {
+    for (enum memory_level level = LEVEL_CACHE; level < N_LEVELS; level++) {
         add_threshold(probe, list, level, true);
         add_threshold(probe, list, level, false);
     }
@@ -261,7 +262,8 @@ static json_t *pages_record(const struct probe *probe)
 }
 
 /* Returns the slowdown of a call beside a busy thread on `cpu`; NaN: unknown. */
-static double slowdown_with_busy_cpu(const struct probe *probe, enum level level, int cpu)
+static double slowdown_with_busy_cpu(const struct probe *probe, enum memory_level level,
+                                     int cpu)
 {
     const struct probe_rotation *mine = &probe->rotation[level];
     struct probe_rotation other_rotation;

@@ -131,7 +131,8 @@ SIMD_INLINE bool put_group(bool interleaved, struct table_cursor cursor, int64_t
 }
 
 /* Writes eight rows in parallel, one vector of pairs at a time. */
-SIMD_INLINE void table(bool interleaved, float *dst, const float *src, int64_t row, int64_t n)
+SIMD_INLINE void write_table(bool interleaved, float *dst, const float *src, int64_t row,
+                             int64_t n)
 {
     const int64_t w = vf_lanes(), second = interleaved ? w : row / 2,
                   step = interleaved ? 2 * w : w;

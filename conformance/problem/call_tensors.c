@@ -97,27 +97,27 @@ static int64_t weave_tensors(const struct problem *p, struct posenc_tensor *t)
 
 /* Rows of a tensor that its call uses: all of them, or of a large table those at the call's positions, some of which
  * may be equal. */
-struct rows {
+struct used_rows {
     const struct problem *problem; /* with the positions; NULL: all rows */
     int64_t n, all;
 };
 
 enum { LARGE_TABLE = 1 << 24 }; /* elements */
 
-static struct rows call_rows(const struct call *call, const struct tensor_spec *spec,
-                             const struct posenc_tensor *t)
+static struct used_rows call_rows(const struct call *call, const struct tensor_spec *spec,
+                                  const struct posenc_tensor *t)
 {
     const struct problem *p = &call->problem;
     const int64_t all = storage_rows(t), width = t->shape[t->rank - 1];
     const bool table = spec->role == ROLE_INPUT && spec->dims[0] == DIM_ROW && !spec->fill;
     if (!table || kernel_on_scores(p->kernel) || p->recipe != RECIPE_MIX || width == 0 ||
         all < LARGE_TABLE / width)
-        return (struct rows){ NULL, all, all };
-    return (struct rows){ p, p->batch * p->tokens, all };
+        return (struct used_rows){ NULL, all, all };
+    return (struct used_rows){ p, p->batch * p->tokens, all };
 }
 
 /* Returns the row of index i. A position past the table counts as 0 here; the library rejects it later. */
-static int64_t row_at(const struct rows *rows, int64_t i)
+static int64_t row_at(const struct used_rows *rows, int64_t i)
 {
     const struct problem *p = rows->problem;
     const int64_t r = p ? problem_position(p, i / p->tokens, i % p->tokens) : i;
@@ -133,7 +133,7 @@ struct memory_block {
     size_t item; /* bytes of an element */
     char role;
     bool woven; /* the first dimension counts two tensors */
-    struct rows rows;
+    struct used_rows rows;
 };
 
 /* Extent of a block, in elements. With negative strides, some elements lie below the first one. */
@@ -235,7 +235,7 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense)
 }
 
 /* Reads a tensor back to its dense copy, because elements that share memory have overwritten each other. */
-static void tensor_gather(const struct posenc_tensor *tensor, const struct rows *rows,
+static void tensor_gather(const struct posenc_tensor *tensor, const struct used_rows *rows,
                           float *dense)
 {
     const int64_t width = tensor->shape[tensor->rank - 1];
@@ -267,7 +267,7 @@ static bool fill_dense(struct call *call, const struct tensor_spec *spec, float 
 }
 
 static bool fill_tensor(struct call *call, const struct tensor_spec *spec,
-                        const struct posenc_tensor *t, const struct rows *rows)
+                        const struct posenc_tensor *t, const struct used_rows *rows)
 {
     const int64_t width = t->shape[t->rank - 1];
     float *dense = keep_dense(call, spec, rows->all * width);
@@ -333,7 +333,7 @@ static bool make_strided(struct call *call, const struct tensor_spec *spec)
                 : make_block(call, spec, t, apart);
     if (!t->data || (output && !add_output(call, spec, t)))
         return false;
-    const struct rows rows = call_rows(call, spec, t);
+    const struct used_rows rows = call_rows(call, spec, t);
     return (output && !problem_accumulates(p)) || fill_tensor(call, spec, t, &rows);
 }
 

@@ -201,9 +201,9 @@ static int64_t index_length(const struct call *call)
 /* An index whose columns rise, fall or stay, except at one place. If `is_swap`, two neighbours are swapped there, or
  * one column of a constant line differs. Otherwise one column comes twice, or all later columns of a constant line
  * differ. */
-enum line { LINE_RISES, LINE_FALLS, LINE_STAYS };
+enum line_kind { LINE_RISES, LINE_FALLS, LINE_STAYS };
 struct broken_line {
-    enum line line;
+    enum line_kind line;
     bool is_swap;
     int64_t at;
 };
@@ -262,7 +262,7 @@ static void property_broken_line(struct tally *t, const struct problem *p)
     const bool sums = signature_of(p->kernel)->work == WORK_SUMS;
     for (int i = 0; i < 2 * BROKEN_PLACES; i++) {
         const int64_t at = BROKEN_FROM + i / 2, places = p->queries + p->keys - 1;
-        for (enum line line = LINE_RISES; line <= LINE_STAYS && at + 1 < places; line++) {
+        for (enum line_kind line = LINE_RISES; line <= LINE_STAYS && at + 1 < places; line++) {
             const struct broken_line broken = { line, i % 2 == 1, at };
             const struct property property = { .name = "broken-line",
                                                .check_output =
