@@ -26,9 +26,9 @@ struct kernel_checks {
     struct check_queue *queue;
     enum posenc_kernel kernel;
     const struct worker_job *job;
-    json_t *pending; /* records, until the kernels before it are done */
+    json_t *pending; /* records that wait for those of earlier kernels */
     char suite[16];  /* suite of the last record */
-    /* In the worker: the index of the current implementation; the first case since the last result, and the last
+    /* State of the worker: the index of the current implementation, the first case since the last result, and the last
      * result, or "". */
     size_t current;
     char first_case[96], last_case[96];
@@ -37,7 +37,7 @@ struct kernel_checks {
 struct check_queue {
     const struct checks *checks;
     size_t n;
-    size_t first; /* kernel whose records are passed on at once */
+    size_t first; /* kernel whose records are forwarded at once */
     struct kernel_checks kernels[POSENC_KERNEL_COUNT]; /* in the order of the library */
     struct worker_job jobs[POSENC_KERNEL_COUNT];       /* in the order in which they begin */
 };
@@ -66,7 +66,7 @@ static void send_check(void *user, const struct conf_result *result)
     worker_send(record);
 }
 
-/* Notes the case that begins; if several begin together, the first and the last of them. */
+/* Stores the case that begins, or the first and the last of several that begin together. */
 static bool note_case(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct kernel_checks *kernel = (struct kernel_checks *)(uintptr_t)asked;
@@ -180,7 +180,7 @@ static void flush_pending(const struct kernel_checks *kernel)
     json_array_clear(kernel->pending);
 }
 
-/* Passes on the records of the first unfinished kernel and of finished kernels before it. */
+/* Forwards the records of the first unfinished kernel and of the finished kernels before it. */
 static void flush_records(struct check_queue *queue)
 {
     while (queue->first < queue->n) {
@@ -203,7 +203,8 @@ static void receive_record(void *user, json_t *record)
     flush_records(kernel->queue);
 }
 
-/* Returns the suite in an activity such as "in alibi/f32/memory/guard-end", or else that of the last record. */
+/* Returns the suite that an activity names, such as "in alibi/f32/memory/guard-end". Otherwise returns the suite of the
+ * last record. */
 static const char *current_suite(const struct kernel_checks *kernel, const char *activity)
 {
     static const char *const suites[] = { "memory", "properties", "random", "side-effects" };
@@ -245,9 +246,9 @@ static bool flush_and_show_progress(void *user)
     return outputs_interrupted() == 0;
 }
 
-/* Lists the kernels in their order and the jobs in the order in which they start: the first kernel, whose records are
- * written at once, then the longest first, so that all CPUs end at about the same time. Kernels with sines take longest,
- * then later kernels. */
+/* Lists the kernels in their order, and the jobs in the order in which they start. The first kernel starts first, since
+ * its records are written at once. The longest jobs follow, so that all CPUs finish at about the same time. Kernels
+ * with sines take longest, then kernels at the end of the list. */
 static void list_kernels(struct check_queue *queue)
 {
     size_t n_jobs = 0;

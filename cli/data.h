@@ -1,7 +1,7 @@
 /*
  * Data files of the program: golden vectors, plug-ins and external commands; also the identity of the build and the
- * summaries of encodings. Files are searched where an option or the environment says, then beside the program (build
- * tree, installation), then in the installation prefix.
+ * summaries of encodings. The search begins at the path of an option or of the environment. It continues beside the
+ * program (build tree, installation) and in the installation prefix.
  */
 #ifndef POSENC_CLI_DATA_H
 #define POSENC_CLI_DATA_H

@@ -178,7 +178,7 @@ static size_t print_failures(const json_t *records, FILE *out)
     return found;
 }
 
-/* Number of checks that ran, and that failed, of each kernel (row) on each backend (column). */
+/* Numbers of checks that ran and that failed, for each kernel (row) and backend (column). */
 struct checks_table {
     struct names kernels, backends;
     size_t ran[NAMES][NAMES], failed[NAMES][NAMES];

@@ -24,7 +24,7 @@ static int failed;                        /* exit code of an external program th
 
 const int end_signals[N_END_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
-/* Notes the first signal; the second ends the process. */
+/* Stores the number of the first signal. The second signal ends the process. */
 static void on_signal(int number)
 {
     if (!interrupted) {
@@ -187,7 +187,7 @@ static int create_temporary(const char *target, char **name)
     return file;
 }
 
-/* Opens an unnamed file in the folder of the target, which disappears however the process ends. */
+/* Opens an unnamed file in the folder of the target. The system deletes it, however the process ends. */
 static int open_unnamed(const struct cli *cli, struct output_file *output)
 {
     char *name;

@@ -12,8 +12,8 @@
 
 enum { PAIR_BACKENDS = 2 * BACKENDS_MAX };
 
-/* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is
- * that of a second copy of base. */
+/* Backend of one build or both. An implementation is NULL if the build lacks it or it cannot run here. `control` is the
+ * implementation in a second copy of base. */
 struct pair_backend {
     const char *name;
     const struct implementation *base, *head, *control;

@@ -1,7 +1,7 @@
 /*
- * Compares results of two builds (see pair.h): runs the suites on both, and reports outputs that differ in bits
- * (changes.h), also those of timed problems that fit a cache. reports/posenc/compare compares the checks of both
- * builds, which differ in the member "build".
+ * Compares the results of two builds (see pair.h). It runs the suites on both builds, and reports outputs whose bits
+ * differ (changes.h), including those of timed problems that fit a cache. The member "build" tells
+ * reports/posenc/compare which build a check belongs to.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "checks.h"

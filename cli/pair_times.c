@@ -112,7 +112,7 @@ struct row_group {
     size_t n;
 };
 
-/* Streams the current call, so that a crash can be attributed. It is not kept in the list of records. */
+/* Writes the current call at once, so that a crash can be attributed to it. The list of records omits it. */
 static void write_running(void *user, size_t pair, enum pair_side role)
 {
     const struct row_group *group = user;
@@ -210,7 +210,8 @@ int pair_times(struct pair_run *run)
 
 /* ---- Instructions ---- */
 
-/* Returns true if rows differ in their shape alone: instructions are counted on fixed shapes. */
+/* Returns true if two rows differ at most in their shape. Both have one count, as instructions are counted on fixed
+ * shapes. */
 static bool have_same_count(const struct pair_row *a, const struct pair_row *b)
 {
     const struct problem *p = &a->bench_case->problem, *q = &b->bench_case->problem;

@@ -2,8 +2,8 @@
  * posenc bench --probe: measures the noise of timings on this machine, for posenc doctor.
  *
  * One kernel, a rotation, is timed in A/A comparisons: in cache and in DRAM, pinned to a CPU and not, in small and huge
- * pages, and beside a busy thread. Conditions that are compared alternate every fraction of a second, so that drift of
- * the machine affects both.
+ * pages, and while another CPU is busy. Two conditions that are compared alternate several times a second, so that
+ * drift of the machine affects both.
  */
 #define _GNU_SOURCE
 #include "probe.h"
@@ -54,7 +54,7 @@ struct probe {
     json_t *measured;
 };
 
-/* Seconds of each part. A quick run takes a fifth of them, except of the first. */
+/* Duration of each part in seconds. A quick run takes a fifth of it, except for the first part. */
 static const double START_S = 0.6, GAPS_S = 1.0, NOISE_S = 8.0, PAGES_S = 0.8, BESIDE_S = 0.8;
 
 static double share_of(const struct probe *probe, double seconds)
@@ -261,7 +261,7 @@ static json_t *pages_record(const struct probe *probe)
     return pages;
 }
 
-/* Returns the slowdown of a call beside a busy thread on `cpu`; NaN: unknown. */
+/* Returns the slowdown of a call while a thread on `cpu` is busy; NaN: unknown. */
 static double slowdown_with_busy_cpu(const struct probe *probe, enum memory_level level,
                                      int cpu)
 {

@@ -32,8 +32,8 @@ struct probe_rotation {
 };
 enum page_kind { PAGES_OF_SYSTEM, PAGES_SMALL, PAGES_HUGE };
 
-/* Allocates a rotation over that many bytes. Returns false, and frees everything, without memory, such pages or a
- * backend. */
+/* Allocates a rotation over that many bytes. Returns false and frees everything if memory, such pages or a backend are
+ * missing. */
 bool probe_rotation_create(struct probe_rotation *rotation, size_t bytes, enum page_kind pages);
 void probe_rotation_destroy(struct probe_rotation *rotation);
 void probe_rotation_call(const struct probe_rotation *rotation);

@@ -16,7 +16,7 @@ enum { DEFAULT_TOKENS = 16, PIECE_BYTES = 80, MOST_ROWS = 1 << 29 };
 static const int64_t position_max = 2147483647;
 static const double time_max = 2147483520.0; /* the last f32 below 2^31 */
 
-/* ---- Lists: pieces between commas, each one number or a range A..B, of times A..B:STEP ---- */
+/* ---- Lists: numbers and ranges A..B between commas; ranges of times are A..B:STEP ---- */
 
 struct number_range {
     double from, to, step;

@@ -135,8 +135,9 @@ static void exclude(struct timing_run *run, size_t backend, int kernel, const ch
         snprintf(text, REASON, "wrong: %s", reason);
 }
 
-/* Excludes the current backend from timings of its kernel; if that is not a plug-in, the plug-in that ran last, which
- * may have damaged the process. Returns false if there is none, or it is excluded already. */
+/* Excludes the current backend from timings of its kernel. If it is no plug-in and one ran before, excludes that
+ * plug-in instead, as it may have damaged the process. Returns false if there is no such backend, or if it is excluded
+ * already. */
 static bool exclude_crashed(struct timing_run *run, const struct worker_end *end)
 {
     const struct timings *timings = run->timings;

@@ -91,7 +91,7 @@ static double random_share_s(const struct session *session)
     return session->cli->time_limit * at_once / (kernels * (double)session->selected.n);
 }
 
-/* Writes the options that a command needs to rerun a check, beside the id of the case. */
+/* Writes the options that a command needs to rerun a check, in addition to the id of the case. */
 static void write_rerun_options(struct verify *verify)
 {
     const struct cli *cli = verify->session.cli;
@@ -159,7 +159,7 @@ static bool is_selected(struct session *session, const char *id)
     return session_wants_case(session, id) && selection_has_dtype(&session->selected, id);
 }
 
-/* Returns true if this process runs a check. The engine asks before any work for the check. */
+/* Returns true if this process runs a check. The engine calls this before any work for the check. */
 static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     struct session *session = (struct session *)(uintptr_t)asked;

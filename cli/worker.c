@@ -32,8 +32,8 @@ static struct worker_status *own_status;
 static int own_pipe = -1;
 static bool own_finished;
 
-/* Read ends of the pipes from all workers. A new worker closes them: as long as one is open, a write to that pipe does
- * not fail, and its worker does not notice that the parent ended. */
+/* Read ends of the pipes from all workers. A new worker closes them. While one is open, writes to that pipe succeed,
+ * and its worker cannot detect the end of the parent. */
 static int read_ends[MOST_OPEN];
 static size_t n_read_ends;
 
@@ -309,7 +309,7 @@ static bool is_gone(pid_t pid)
            info.si_pid == pid;
 }
 
-/* Passes on messages, one a line. Other lines come from a plug-in and are dropped, as is a line without an end. */
+/* Forwards messages, one on each line. Drops other lines, which come from a plug-in, and a line without an end. */
 static void receive_lines(struct worker *worker)
 {
     char *begin = worker->line, *end;
@@ -383,7 +383,7 @@ static int worker_wait(struct worker *worker)
     return status;
 }
 
-/* Kills a worker, also before it has joined its process group. */
+/* Kills a worker, even if it has not joined its process group yet. */
 static void worker_kill(const struct worker *worker)
 {
     kill(-worker->job->pid, SIGKILL);

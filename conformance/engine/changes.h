@@ -2,8 +2,9 @@
  * Bitwise comparison of the outputs of two implementations, base and head. It needs no statistics.
  *
  * Both run the problems of the digests, of the golden vectors, and of the caller. All NaN count as equal, +0 and -0 do
- * not. A value that differs between base and head has "moved". For these the oracle computes the error of both sides.
- * The functions of an implementation that build frequencies or slopes are compared, too, as each call uses its own.
+ * not. A value that differs between base and head has "moved". The oracle computes the errors of both sides for such
+ * values. Each call uses the frequencies and slopes that its own implementation builds, so these functions are
+ * compared, too.
  */
 #ifndef POSENC_CHANGES_H
 #define POSENC_CHANGES_H

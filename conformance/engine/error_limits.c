@@ -77,7 +77,8 @@ static bool read_line(FILE *file, struct limit_line *line)
     return true;
 }
 
-/* Returns false for an empty line and a comment. A line that is not whole counts as a row, and is wrong. */
+/* Returns false for an empty line or a comment. A line that is too long or holds a NUL counts as a row, and is rejected
+ * later. */
 static bool is_row(const struct limit_line *line)
 {
     return !line->is_whole || (*line->word[KERNEL] && line->text[0] != '#');
@@ -271,7 +272,7 @@ static double round_up(double value)
     return rounded;
 }
 
-/* Returns the result with the largest error among passing ones that a row applies to, or NULL. */
+/* Returns the passing result with the largest error to which a row applies, or NULL. */
 static const struct conf_result *find_worst(const struct error_limit *row,
                                             const struct conf_result *results, size_t n)
 {

@@ -30,7 +30,7 @@ struct error_limit {
     double limit;
 };
 
-/* Returns true for the kernels that error limits are for, which make tables. */
+/* Returns true for kernels that compute tables. Only these have error limits. */
 bool is_table_kernel(enum posenc_kernel kernel);
 /* Returns the error limit of a table kernel, or NULL. Families without rows, such as plug-ins, get the limits of
  * libm. */

@@ -46,8 +46,8 @@ static bool is_power_of_two(double scale)
     return frexp(scale, &exponent) == 0.5;
 }
 
-/* Largest error below position 2^10 of an angle that is rounded to f64, as these families do. Near zeros of a sine it
- * is many ulp of the result, although limits are in ulp there (error_limits.txt). */
+/* Largest error of an angle below position 2^10 in families that round it to f64. Near zeros of a sine it is many ulp
+ * of the result, although limits are in ulp there (error_limits.txt). */
 static const double ANGLE_ERROR = 0x1p-42;
 static bool rounds_angle(const char *family)
 {
@@ -267,7 +267,7 @@ void compare_peer_next(struct comparison *c, struct comparison *peer, const stru
     }
 }
 
-/* Returns the larger result of the pair that a channel is rotated in, or its own. */
+/* Returns the larger result of the pair to which a channel belongs, or of the channel itself if it is not rotated. */
 static double larger_of_pair(const struct problem *p, const float *row, int64_t channel)
 {
     const int64_t other = problem_rotation(p, channel).partner;

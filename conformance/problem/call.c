@@ -99,7 +99,7 @@ void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel ke
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most)
 {
-    /* A value inside the range was rejected for another reason: an empty range says so. */
+    /* A value inside the range was rejected for another reason, which an empty range reports. */
     const bool within = least <= value && value <= most;
     const double from = within ? 1.0 : (double)least, to = within ? 0.0 : (double)most;
     if (status != POSENC_OK) {

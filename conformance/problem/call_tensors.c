@@ -95,8 +95,8 @@ static int64_t weave_tensors(const struct problem *p, struct posenc_tensor *t)
 
 /* ---- Rows in use ---- */
 
-/* Rows of a tensor that its call uses: all of them, or of a large table those at the call's positions, some of which
- * may be equal. */
+/* Rows of a tensor that its call uses. These are all rows or, in a large table, those at the call's positions, which
+ * may repeat. */
 struct used_rows {
     const struct problem *problem; /* with the positions; NULL: all rows */
     int64_t n, all;
@@ -256,7 +256,8 @@ static float *keep_dense(struct call *call, const struct tensor_spec *spec, int6
     return dense;
 }
 
-/* Fills n elements of a dense copy from `first` on. A fill() of its own fills all: call_rows() selects no rows then. */
+/* Fills n elements of a dense copy from `first` on. A tensor with a fill() of its own is filled as a whole, as
+ * call_rows() selects none of its rows. */
 static bool fill_dense(struct call *call, const struct tensor_spec *spec, float *dense,
                        int64_t first, int64_t n)
 {
@@ -295,8 +296,8 @@ static bool add_output(struct call *call, const struct tensor_spec *spec,
            (call->wide[o] = call_allocate(call, rows * width, sizeof(float)));
 }
 
-/* Allocates a tensor, and a second one that is woven into it at a distance of `apart` elements unless 0. The block's
- * first dimension, of the two tensors, is left out if nothing is woven. */
+/* Allocates a tensor, and a second one that is woven into it at a distance of `apart` elements unless 0. The first
+ * dimension of the block counts the two tensors. It is omitted if nothing is woven. */
 static void *make_block(struct call *call, const struct tensor_spec *spec,
                         const struct posenc_tensor *t, int64_t apart)
 {

@@ -22,8 +22,8 @@ enum guard_mode { GUARD_END, GUARD_START };
 struct guard;
 struct guard *guard_create(void); /* NULL: out of memory, or no memory protection here */
 void guard_destroy(struct guard *guard);
-/* Returns an allocator for the buffers of one call after the other. A buffer is flush if its offset_bytes are 0;
- * otherwise a gap of less than 64 bytes, with the pattern, lies before the guard page. */
+/* Returns an allocator for the buffers of one call after the other. A buffer is flush if its offset_bytes are 0.
+ * Otherwise a gap of less than 64 bytes, which holds the pattern, lies before the guard page. */
 struct tensor_allocator guard_memory(struct guard *guard, enum guard_mode mode);
 
 /* Result of a guarded call. After `crashed`, the status is undefined. */

@@ -315,8 +315,8 @@ static bool for_each_alternative(struct reader *r, struct statement *s, int i,
     return good;
 }
 
-/* Returns true if a line overrides a field of its `with`. tokens overrides positions, which has an element for each
- * token, and the reverse. */
+/* Returns true if a line overrides a field of its `with`. tokens and positions override each other, as positions has an
+ * element for each token. */
 static bool overrides(const struct statement *line, const char *field)
 {
     return find_setting(line, field) >= 0 ||
@@ -343,8 +343,8 @@ static bool add_problem(struct reader *r)
     return true;
 }
 
-/* Adds the problems of a line for the current alternatives of its `with`; none if the line has the same field without
- * the current alternative. */
+/* Adds the problems of a line for the current alternatives of its `with`. Adds none if the line has such a field
+ * without the current alternative. */
 static bool add_line(struct reader *r, struct statement *line)
 {
     r->chosen_line = *line;

@@ -152,8 +152,8 @@ struct problem {
     enum woven woven; /* only out of place, if kernel_woven_row() is not NULL */
     bool token_major; /* [tokens, batch, ...] in memory */
     int64_t pad;      /* unused elements between rows; canaries in guarded memory */
-    /* Offset of every tensor from a 64-byte boundary: a multiple of the smallest element size of the call, which is
-     * rounded down to a multiple of the tensor's element size. */
+    /* Offset of every tensor from a 64-byte boundary, a multiple of the smallest element size of the call. Each tensor
+     * rounds it down to a multiple of its own element size. */
     int64_t offset_bytes;
     struct tensor_layout layouts[LAYOUTS]; /* one for each row of the signature */
     uint64_t seed;                         /* of the inputs */
@@ -202,8 +202,8 @@ void problem_derive(struct problem *problem);
 int64_t problem_window_size(const struct problem *problem);
 int64_t problem_count_distances(int64_t queries, int64_t keys);
 
-/* Returns the bytes that a perfect kernel moves. Inputs are read once and outputs written once. Tables of cos and sin
- * of rotations count nothing, as they stay in cache. */
+/* Returns the bytes that a perfect kernel moves. Inputs are read once and outputs written once. Tables of cosines and
+ * sines for rotations do not count, as they stay in cache. */
 size_t problem_bytes(const struct problem *problem);
 
 /* Returns the bytes of memory that problem_bytes() reads or writes. Data written in place counts once. */
@@ -306,8 +306,8 @@ int problem_axes(const struct problem *problem);
 /* Returns the position on an axis as the kernel reads it, with the fraction of a time step. */
 double problem_time(const struct problem *problem, int64_t b, int64_t t, int axis);
 
-/* Returns element i of an index to `n` rows or columns that no builder makes: it has runs of at most 61 elements that
- * rise, fall or stay, and each run starts anywhere. */
+/* Returns element i of an index to `n` rows or columns. Unlike the index of any builder, it has runs of at most 61
+ * elements that rise, fall or stay, and each run starts anywhere. */
 int64_t problem_scattered_index(const struct problem *problem, int64_t i, int64_t n);
 
 /* Returns 64 random bits, a function of its arguments (splitmix64). The ONNX recipes have another generator. */

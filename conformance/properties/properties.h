@@ -18,9 +18,9 @@
  * x, it is the term that is added to x times x_scale. */
 typedef float expected_value(const struct call *inputs, int64_t r, int64_t c);
 
-/* A property has at most one of the functions below. If it has none, the outputs of both calls must have the same
- * bits. All but check_problem() apply after the problem was run, and its twin if there is one: a second call, which
- * differs from the first in some fields or edits. */
+/* A property has at most one of the functions below. If it has none, the outputs of both calls must have the same bits.
+ * A twin is a second call, which differs from the first in some fields or edits. check_problem() runs calls of its own.
+ * The other functions apply after the problem and its twin, if any, were run. */
 struct property {
     const char *name;
     void (*check_problem)(struct tally *t, const struct problem *p); /* makes its own calls */

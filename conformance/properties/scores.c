@@ -33,7 +33,7 @@
 
 /* ---- By distance ---- */
 
-/* Requires that a bias equals that of the query and key before. */
+/* Requires that a bias equals that of the previous query and key. */
 static void check_by_distance(struct tally *t, const struct call *out)
 {
     for (EACH_ELEMENT(at, out))
@@ -237,7 +237,7 @@ static void check_gathered(struct tally *t, const struct call *out)
     }
 }
 
-/* Requires sums by one addition after the other, in the order of the keys. */
+/* Requires sums that add one key after the other, in their order. */
 static void check_sums(struct tally *t, const struct call *out)
 {
     enum { MOST_COLUMNS = 1024 };
@@ -254,7 +254,8 @@ static void check_sums(struct tally *t, const struct call *out)
     }
 }
 
-/* Places at which lines break: more of them than any kernel reads elements at once. */
+/* Number and first of the places at which a line may break. The number exceeds the elements that any kernel reads at
+ * once. */
 enum { BROKEN_PLACES = 64, BROKEN_FROM = 20 };
 
 static void property_broken_line(struct tally *t, const struct problem *p)

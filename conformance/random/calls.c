@@ -381,7 +381,7 @@ static bool check_peer(struct call_test *t, const struct call_answer *plain)
     return check_same(t, &a, plain, peer->name);
 }
 
-/* Requires the backend under test to answer like the front-end; one for f32 alone may reject 16-bit types. */
+/* Requires the backend under test to answer like the front-end. A backend for f32 alone may reject 16-bit types. */
 static bool check_backend(struct call_test *t, const struct call_answer *front)
 {
     const unsigned narrow = t->backend->f16_bf16 ? 0u : STATUS(DTYPE);

@@ -107,14 +107,15 @@ enum argument_change_kind {
     CHANGE_ELEMENT         /* sets an element of a tensor */
 };
 
-/* A number as either kind of field needs it. number_read() reads a 32-bit integer as FIELD_ENUM. */
+/* A number for a field of either kind: an integer or a real. number_read() reads a 32-bit integer as FIELD_ENUM. */
 struct number {
     int64_t whole;
     double real;
 };
 struct number number_read(const void *from, enum field_kind kind);
 
-/* A change of one argument, by the row of its tensor. Members with a kind are for that alone. */
+/* A change of one argument, which the row of its tensor identifies. A member whose comment begins with a kind is for
+ * that kind alone. */
 struct argument_change {
     enum argument_change_kind kind;
     int row;               /* index of the tensor */

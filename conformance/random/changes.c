@@ -99,7 +99,8 @@ static void draw_member(const struct call_facts *f, const struct tensor_member *
 
 /* ---- Changes of one operand ---- */
 
-/* Places the row in the memory of another one, at a drawn distance; sets it to NULL if it draws itself. */
+/* Places the row in the memory of another one, at a random distance. Sets it to NULL if the other one is the row
+ * itself. */
 static void draw_join(const struct call_facts *f, struct random_state *d,
                       struct argument_change *c)
 {
@@ -137,7 +138,7 @@ static void draw_element(const struct call_facts *f, struct random_state *d,
     c->value.real = draw_real(d, (double)end);
 }
 
-/* Draws a new size for all dimensions that count the same as one of this row. */
+/* Draws a new size for all dimensions that count the same thing as a dimension of this row. */
 static void draw_extent(const struct call_facts *f, struct random_state *d,
                         struct argument_change *c)
 {
@@ -401,7 +402,7 @@ void changes_apply(struct call_test *t)
 
 /* ---- Text ---- */
 
-/* Appends, for example, "set x.shape[1]: 5 or 0.5"; the kind of the number decides which counts. */
+/* Appends, for example, "set x.shape[1]: 5 or 0.5"; the kind of the number decides which of the two applies. */
 static size_t print_change(const struct call_test *t, const struct argument_change *c,
                            char *text, size_t at)
 {

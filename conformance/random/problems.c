@@ -71,8 +71,8 @@ struct choice {
     int class[MOST_FACTORS];
     int held[2];     /* factors, or -1 */
     bool both_large; /* the held classes are large sizes */
-    bool
-        greedy; /* chooses the others for new pairs, even if the front-end always rejects those */
+    /* Chooses the other classes for new pairs, even for pairs that the front-end always rejects. */
+    bool greedy;
     int round; /* number of earlier choices with the same held classes */
 };
 

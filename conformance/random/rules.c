@@ -77,7 +77,8 @@ static char **list_addresses(const struct operand *o, int64_t *n)
 
 /* ---- One operand ---- */
 
-/* Rejects outputs that have an element twice. The library may reject others that do not nest. */
+/* Rejects outputs in which two indices share an element. The library may also reject others whose strides do not
+ * nest. */
 static void judge_distinct(struct judge *j, const struct operand *o)
 {
     int64_t n;

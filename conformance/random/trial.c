@@ -95,7 +95,8 @@ void trial_run(struct trial *trial, const struct problem *problem)
 
 /* ---- Shrinking ---- */
 
-/* Shrinking ends after so many attempts, the same on all machines, or after two seconds on a slow one. */
+/* Limits of shrinking: a number of attempts, so that all machines give the same result, and a time for slow
+ * machines. */
 enum { MOST_ATTEMPTS = 2000, MOST_SECONDS = 2 };
 
 struct shrinking {

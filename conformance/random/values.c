@@ -219,8 +219,8 @@ static bool draw_pairs(const struct factor *f, bool given, struct problem *p,
 
 enum stride_class { DENSE, GAPS, BACKWARD, REPEATED, OVERLAPPING, SWAPPED };
 
-/* Names of the classes that a tensor may have. Outputs repeat no element, and swapped is their last
- * class; dimensions are swapped from three on. */
+/* Names of the classes that a tensor may have. Outputs lack classes in which elements share memory. "swapped" needs
+ * three dimensions; for outputs its index is OUTPUT_SWAPPED. */
 static const char *const input_classes[] = { "dense",       "gaps",    "backward", "repeated",
                                              "overlapping", "swapped", NULL };
 static const char *const input_row_classes[] = { "dense",    "gaps",        "backward",

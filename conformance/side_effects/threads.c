@@ -18,8 +18,8 @@
 
 enum {
     THREADS = 4,
-    CALLS_DURING_STOP = THREADS, /* by the other callers, while the first call is stopped */
-    MAX_WAITS = 1000,            /* for these calls; then the first call goes on anyway */
+    CALLS_DURING_STOP = THREADS, /* of the other callers, while the first call is stopped */
+    MAX_WAITS = 1000,            /* for these calls; then the first call resumes anyway */
     WAIT_MICROSECONDS = 20,
     STOPS_PER_TENSOR = 4
 };
@@ -36,7 +36,7 @@ struct caller {
 struct thread_test {
     struct posenc_backend backend;
     struct caller callers[THREADS]; /* the first one is stopped, the others call meanwhile */
-    atomic_int started;             /* number of callers that reached the start */
+    atomic_int started;             /* callers that reached the start */
     atomic_int calls_to_begin;      /* by the other callers during the current stop */
     atomic_int calls_ended;         /* by the other callers during the current stop */
     atomic_bool first_call_ended;

@@ -60,7 +60,7 @@ static void edit_make_small(struct call *call, const void *user)
     }
 }
 
-/* Scales sines and cosines that have no inputs. */
+/* Scales the results of kernels whose only inputs are positions. */
 static struct problem with_small_scale(struct problem p)
 {
     if (kernel_takes_x(p.kernel) || !kernel_has_freqs(p.kernel))
