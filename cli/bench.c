@@ -281,7 +281,7 @@ int command_bench(struct cli *cli)
     if (cli->probe)
         return probe_machine(cli);
     if (cli->instructions)
-        return instructions_command(cli);
+        return command_instructions(cli);
     if (cli->tune)
         cli->command = "tune"; /* the command in messages and records */
     return bench_all(cli);

@@ -276,7 +276,7 @@ json_t *emit_bench(const struct bench_result *r)
     const struct bench_case *c = r->bench_case;
     const bool has_table = kernel_has_freqs(c->problem.kernel);
     json_t *record = emit_result("bench", c->problem.kernel, c->problem.dtype,
-                                 numerics_name(&c->problem), c->id, r->backend);
+                                 problem_numerics_name(&c->problem), c->id, r->backend);
     record = merge_members(record, json_pack("{s:o*,s:o}", "scale",
                                              has_table ? scale_member(c->problem.scale) : NULL,
                                              "footprint", footprint_member(r)));

@@ -27,7 +27,7 @@ json_t *instructions_record(const struct kernel_instructions *count,
     char id[COUNT_ID];
     problem_id(&count->problem, "count", id, sizeof id);
     json_t *record = emit_result("count", count->problem.kernel, count->problem.dtype,
-                                 numerics_name(&count->problem), id, backend);
+                                 problem_numerics_name(&count->problem), id, backend);
     if (!record)
         return NULL;
     if (build)
@@ -138,7 +138,7 @@ static size_t list_forms(struct session *session, struct problem forms[MOST_FORM
     return n;
 }
 
-int instructions_command(struct cli *cli)
+int command_instructions(struct cli *cli)
 {
     static struct problem forms[MOST_FORMS];
     struct session session = { 0 };

@@ -352,14 +352,14 @@ static int run_parts(struct pair_run *run)
     const struct cli *cli = run->session.cli;
     int status = EXIT_OK;
     if (has_part(cli, "results"))
-        status = pair_results(run);
+        status = pair_compare_results(run);
     for (size_t i = 0; i < run->n_rows && !cli->pairs; i++)
         records_append(&run->session.records,
                        pair_record_planned(&run->rows[i], has_part(cli, "code")));
     if (status == EXIT_OK && has_part(cli, "times"))
-        status = pair_times(run);
+        status = pair_time_rows(run);
     if (status == EXIT_OK && has_part(cli, "counts"))
-        pair_counts(run);
+        pair_count_instructions(run);
     if (status == EXIT_OK)
         session_exit_if_interrupted(&run->session);
     return status;

@@ -45,11 +45,11 @@ struct pair_run {
 };
 
 /* Runs the suites on both builds and compares their outputs. Appends records of checks, changes and agreements. */
-int pair_results(struct pair_run *run);
+int pair_compare_results(struct pair_run *run);
 /* Times the selected rows. Appends records of samples. */
-int pair_times(struct pair_run *run);
+int pair_time_rows(struct pair_run *run);
 /* Counts instructions of the selected rows in both builds, at least of one row, within --time-limit. */
-void pair_counts(struct pair_run *run);
+void pair_count_instructions(struct pair_run *run);
 
 /* Returns the record that announces a row; with the addresses of its code if `with_entries`. */
 json_t *pair_record_planned(const struct pair_row *row, bool with_entries);

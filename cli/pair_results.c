@@ -246,7 +246,7 @@ static bool wants_check(const void *asked, const struct posenc_backend *backend,
     return selection_has_dtype(&results->run->session.selected, id);
 }
 
-int pair_results(struct pair_run *run)
+int pair_compare_results(struct pair_run *run)
 {
     struct session *session = &run->session;
     struct results *results = calloc(1, sizeof *results);

@@ -20,8 +20,8 @@ static json_t *record_of(const char *kind, const struct pair_row *row)
     const struct bench_case *c = row->bench_case;
     const struct implementation *one =
         row->backend->head ? row->backend->head : row->backend->base;
-    return emit_result(kind, c->problem.kernel, c->problem.dtype, numerics_name(&c->problem),
-                       c->id, one->backend);
+    return emit_result(kind, c->problem.kernel, c->problem.dtype,
+                       problem_numerics_name(&c->problem), c->id, one->backend);
 }
 
 /* Returns the offsets, in the file of a build, of the kernel and of its public function if it is in the same file. */
@@ -203,7 +203,7 @@ static int time_displaced(struct pair_run *run, unsigned bytes)
     return status;
 }
 
-int pair_times(struct pair_run *run)
+int pair_time_rows(struct pair_run *run)
 {
     return time_displaced(run, (unsigned)(rng_u64(run->seed, 0) % DISPLACED_BYTES / 16 * 16));
 }
@@ -243,7 +243,7 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
     }
 }
 
-void pair_counts(struct pair_run *run)
+void pair_count_instructions(struct pair_run *run)
 {
     const double deadline = deadline_of(run->session.cli, COUNTS_S);
     size_t n = 0;

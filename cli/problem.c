@@ -49,7 +49,7 @@ int problem_read_option(const struct cli *cli, struct problem_line *line, struct
 void problem_id(const struct problem *problem, const char *name, char *id, size_t size)
 {
     snprintf(id, size, "%s/%s/%s/%s", posenc_kernel_name(problem->kernel),
-             dtype_names[problem->dtype], numerics_name(problem), name);
+             dtype_names[problem->dtype], problem_numerics_name(problem), name);
 }
 
 /* ---- Calls of models ---- */

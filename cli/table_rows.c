@@ -145,13 +145,13 @@ static int read_grid(const struct cli *cli, bool column_first, struct grid *grid
     const size_t length = strlen(cli->grid);
     bool is_valid = length > 0 && length < sizeof text && cli->grid[length - 1] != ',';
     snprintf(text, sizeof text, "%s", cli->grid);
-    char *remaining = text, *width = text_cut(&remaining, ','),
-         *next = text_cut(&remaining, ',');
+    char *remaining = text, *width = notation_cut_text(&remaining, ','),
+         *next = notation_cut_text(&remaining, ',');
     *grid = (struct grid){ .column_first = column_first };
     is_valid = is_valid && width && parse_integer(width, 1, position_max, &grid->width);
     if (next && (strcmp(next, "rows") == 0 || strcmp(next, "columns") == 0)) {
         grid->column_first = strcmp(next, "columns") == 0;
-        next = text_cut(&remaining, ',');
+        next = notation_cut_text(&remaining, ',');
     }
     if (next)
         is_valid = is_valid && parse_real(next, &grid->scale) && grid->scale > 0.0;

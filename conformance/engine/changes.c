@@ -23,7 +23,7 @@ static int64_t next_moved(const float *base, const float *head, int64_t from, in
 {
     if (from == 0 && n > 0 && memcmp(base, head, (size_t)n * sizeof *base) == 0)
         return n;
-    while (from < n && value_bits(base[from]) == value_bits(head[from]))
+    while (from < n && canonical_bits(base[from]) == canonical_bits(head[from]))
         from++;
     return from;
 }

@@ -18,7 +18,7 @@ enum { RANGE_FARTHEST = -1, N_RANGES = 5 };
 extern const char *const range_name[N_RANGES]; /* "2^10" */
 extern const char *const range_id[N_RANGES];   /* "p2e10", for case ids */
 /* Returns the first position beyond a range. */
-int64_t range_end(int range);
+int64_t position_range_end(int range);
 int range_of_position(int64_t position);
 
 enum { ERROR_LIMIT_ROW = 80, ERROR_LIMITS_MESSAGE = 512 };

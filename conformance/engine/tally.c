@@ -48,8 +48,9 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
 {
     va_list list;
     va_start(list, name);
-    const bool selected = begin_case(t, run, p->kernel, p->dtype, suite, numerics_name(p),
-                                     run->backend->f16_bf16 || problem_is_f32(p), name, list);
+    const bool selected =
+        begin_case(t, run, p->kernel, p->dtype, suite, problem_numerics_name(p),
+                   run->backend->f16_bf16 || problem_is_f32(p), name, list);
     va_end(list);
     t->result.scale = kernel_has_freqs(p->kernel) ? p->scale : 0.0;
     return selected;
@@ -83,7 +84,7 @@ bool require_clean(struct tally *t, const struct guard_result *g)
            require(t, g->status == POSENC_OK, "rejected: %s", posenc_status_string(g->status));
 }
 
-uint32_t value_bits(float value)
+uint32_t canonical_bits(float value)
 {
     const uint32_t bits = float_to_bits(value);
     return isnan(value) && bits != CALL_CANARY ? 0x7fc00000u : bits;
@@ -93,7 +94,7 @@ bool require_same_bits(struct tally *t, const float *got, const float *want, int
                        const char *what)
 {
     for (int64_t i = 0; i < n; i++)
-        if (value_bits(got[i]) != value_bits(want[i]))
+        if (canonical_bits(got[i]) != canonical_bits(want[i]))
             return require(t, false, "%s: element %lld is %.9g (%08x), not %.9g (%08x)", what,
                            (long long)i, (double)got[i], float_to_bits(got[i]), (double)want[i],
                            float_to_bits(want[i]));

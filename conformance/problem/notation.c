@@ -35,7 +35,7 @@ struct statement {
 
 static const char blanks[] = " \t\r\n";
 
-char *text_cut(char **rest, char end)
+char *notation_cut_text(char **rest, char end)
 {
     char *piece = *rest, *after = piece ? strchr(piece, end) : NULL;
     *rest = after ? after + 1 : NULL;
@@ -84,14 +84,14 @@ static bool split_line(struct statement *s, char *text, int allowed,
                        struct parse_error *parse_error)
 {
     s->at = parse_error->at = text;
-    char *words = text_cut(&text, '|'), *rest;
+    char *words = notation_cut_text(&text, '|'), *rest;
     for (int i = 0; text; i++) {
         if (i == N_COLUMNS) {
             parse_error->at = text;
             return notation_fail(parse_error->message,
                                  "|%.100s: expected at most | flags | note | source", text);
         }
-        s->columns[i] = text_cut(&text, '|');
+        s->columns[i] = notation_cut_text(&text, '|');
     }
     bool bare = true; /* no word had a '=' so far */
     for (char *word = words ? strtok_r(words, blanks, &rest) : NULL; word;
@@ -308,7 +308,7 @@ static bool for_each_alternative(struct reader *r, struct statement *s, int i,
     char *rest = arena_text(&r->list->arena, all, strlen(all));
     bool good = rest || notation_fail(r->parse_error.message, "no memory for alternatives");
     while (good && rest) {
-        s->settings[i].value = first_text(text_cut(&rest, '/'), NULL);
+        s->settings[i].value = first_text(notation_cut_text(&rest, '/'), NULL);
         good = for_each_alternative(r, s, i + 1, add);
     }
     s->settings[i].value = all;

@@ -87,7 +87,8 @@ static void require_expected(struct tally *t, expected_value *expected, const st
     for (EACH_ELEMENT(at, inputs ? out : NULL)) {
         const float term = expected(inputs, at.row, at.column);
         const float want = inputs->x ? fmaf(element_x(&at), out->problem.x_scale, term) : term;
-        element_require(t, &at, storage_round(output_dtype(&out->problem), want), "by hand");
+        element_require(t, &at, storage_round(problem_output_dtype(&out->problem), want),
+                        "by hand");
     }
 }
 
@@ -198,7 +199,7 @@ void edit_fill_x(struct call *call, const void *value)
 
 void element_require(struct tally *t, const struct element *at, float want, const char *what)
 {
-    require(t, value_bits(at->value) == value_bits(want),
+    require(t, canonical_bits(at->value) == canonical_bits(want),
             "row %lld element %lld is %.9g (%08x), %s %.9g (%08x)", (long long)at->row,
             (long long)at->column, (double)at->value, float_to_bits(at->value), what,
             (double)want, float_to_bits(want));

@@ -40,7 +40,7 @@ static bool is_same_value(float got, float want)
 static void require_rounded(struct tally *t, const struct call *got, const struct call *f32,
                             const char *what)
 {
-    const enum posenc_dtype type = output_dtype(&got->problem);
+    const enum posenc_dtype type = problem_output_dtype(&got->problem);
     for (EACH_ELEMENT(at, got)) {
         const float *row = call_row(f32, at.output, at.row), result = row[at.column],
                     rounded = storage_round(type, result);

@@ -56,7 +56,7 @@ static void judge_values(struct trial *trial, const struct call *call)
         return;
     }
     t.result.kernel = call->problem.kernel;
-    t.result.numerics = numerics_name(&call->problem);
+    t.result.numerics = problem_numerics_name(&call->problem);
     compare_begin(&c, &t);
     compare_next(&c, call, t.run->backend, RANGE_FARTHEST);
     const double tolerance = find_tolerance(t.run->backend, call);
